@@ -1,0 +1,51 @@
+"""Errors that a user can act on. The text is one sentence: what was found, where, what to do."""
+
+from typing import ClassVar
+
+
+class KvtraceError(Exception):
+    """Base of every error that the command line reports in one sentence, with exit code 2."""
+
+    slug: ClassVar[str] = "error"
+
+
+class TraceNotFound(KvtraceError):
+    """The path holds no trace, or does not exist."""
+
+    slug = "trace-not-found"
+
+
+class EmptyTrace(KvtraceError):
+    """The directory is a trace's, but no run in it can be read."""
+
+    slug = "empty-trace"
+
+
+class DamagedFile(KvtraceError):
+    """A file of the trace cannot be read: truncated, or not what its name says."""
+
+    slug = "damaged-file"
+
+
+class NewerFormat(KvtraceError):
+    """A file was written with a newer major version of the format."""
+
+    slug = "newer-format"
+
+
+class UnknownRun(KvtraceError):
+    """No run matches what was asked for."""
+
+    slug = "unknown-run"
+
+
+class SchemaMismatch(KvtraceError):
+    """Columns do not fit the table they were written to."""
+
+    slug = "schema-mismatch"
+
+
+class BadSetting(KvtraceError):
+    """A setting or an option has a value that is not possible."""
+
+    slug = "bad-setting"
