@@ -1,1 +1,220 @@
-"""TODO."""
+"""The command line: `COMMANDS` lists every command, each in a thin module of its own name.
+
+A command's module has one function `command(...)` annotated for typer. Its docstring is the help
+text and ends with an example; it returns None or 0 when all is well and 1 when it found what it
+looks for. A module is imported only when its command is asked for, and imports heavy packages
+inside the function, so that `kvtrace --help` and completion stay quick. Nothing imports this
+package.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import typer
+
+__all__ = ["COMMANDS", "Command", "main"]
+
+FOUND: Final = 1
+BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
+#: 128 + SIGPIPE, what a shell reports for a program whose reader went away.
+READER_GONE: Final = 141
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Where a command's function lives, and its one line in `kvtrace --help`."""
+
+    module: str
+    help: str
+    passthrough: bool = False  # what follows the first argument belongs to the user's program
+
+
+COMMANDS: Final[dict[str, Command]] = {
+    "run": Command("kvtrace.cli.run", "Record a script while it runs", passthrough=True),
+    "info": Command("kvtrace.cli.info", "Show runs, kernels and launches at a glance"),
+    "replay": Command("kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"),
+    "sanitize": Command("kvtrace.cli.sanitize", "Judge every memory access of each distinct call"),
+    "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),
+    "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
+    "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
+    "diff": Command("kvtrace.cli.diff", "Compare two traces, runs or commits"),
+    "view": Command("kvtrace.cli.view", "Open the report or the timeline in a browser"),
+    "sql": Command("kvtrace.cli.sql", "Ask the tables in SQL"),
+    "recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
+    "validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 fine, 1 found, 2 bad input, 130 interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a name never fails to print
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _silence_output()
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if "_KVTRACE_COMPLETE" in os.environ or arguments[:1] in (
+        ["--install-completion"],
+        ["--show-completion"],
+    ):
+        return _run_app(_completion_app(), arguments, "kvtrace")
+    if not arguments or arguments[0] in ("--help", "-h", "help"):
+        print(_overview())
+        return 0 if arguments else BAD_INPUT
+    if arguments[0] in ("--version", "-V"):
+        print(f"kvtrace {_version()}")
+        return 0
+    name, *rest = arguments
+    if name not in COMMANDS:
+        return _complain(f"there is no command {name!r}{_nearest(name)}; see kvtrace --help.")
+    try:
+        app = _command_app(name)
+    except Exception as problem:  # noqa: BLE001 - whatever a module raises must become a sentence
+        return _unexpected(problem)
+    return _run_app(app, rest, f"kvtrace {name}")
+
+
+def _overview() -> str:
+    width = max(len(name) for name in (*COMMANDS, "--version"))
+    lines = "\n".join(f"  {name:<{width}}  {entry.help}" for name, entry in COMMANDS.items())
+    return (
+        "Usage: kvtrace COMMAND [OPTIONS] …\n\n"
+        "Records every kernel launch of a program; everything else is made later from\n"
+        "the trace. Record with  KVTRACE=out/ python train.py\n\n"
+        f"Commands:\n{lines}\n\n"
+        "Options:\n"
+        f"  {'--help':<{width}}  Show this, or with a command its own help\n"
+        f"  {'--version':<{width}}  Show the version\n\n"
+        "Exit codes: 0 fine, 1 found what the command looks for, 2 bad input.\n"
+        "Example: kvtrace info out/"
+    )
+
+
+def _version() -> str:
+    from kvtrace import __version__
+
+    return __version__
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, COMMANDS, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _command_app(name: str) -> "typer.Typer":
+    """Return the typer application with this one command; imports the command's module."""
+    import typer
+
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    _register(app, name)
+    return app
+
+
+def _completion_app() -> "typer.Typer":
+    """Return the typer application with every command, for the shell's completion only."""
+    import typer
+
+    app = typer.Typer(name="kvtrace", rich_markup_mode=None, pretty_exceptions_enable=False)
+    for name in COMMANDS:
+        _register(app, name)
+    return app
+
+
+def _register(app: "typer.Typer", name: str) -> None:
+    entry = COMMANDS[name]
+    function = import_module(entry.module).command
+    settings = {"help_option_names": ["--help", "-h"], "max_content_width": 80}
+    if entry.passthrough:
+        settings["allow_interspersed_args"] = False
+    help_text = _keep_indented_lines(function.__doc__ or entry.help)
+    app.command(name, help=help_text, context_settings=settings)(_guarded(function))
+
+
+def _keep_indented_lines(docstring: str) -> str:
+    """Mark indented paragraphs, so that the help formatter does not re-wrap the examples."""
+    from inspect import cleandoc
+
+    paragraphs = cleandoc(docstring).split("\n\n")
+    return "\n\n".join(f"\b\n{text}" if "\n    " in text else text for text in paragraphs)
+
+
+def _guarded(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Wrap a command: its result becomes the exit code, its exceptions one sentence."""
+    from kvtrace.schema.errors import KvtraceError
+
+    @wraps(function)
+    def run(*positional: Any, **named: Any) -> None:
+        try:
+            code = function(*positional, **named)
+            sys.stdout.flush()
+        except KvtraceError as problem:
+            code = _complain(str(problem))
+        except BrokenPipeError:
+            code = _silence_output()
+        except MemoryError:
+            code = _complain("there is not enough memory for this; choose fewer runs with --run.")
+        except Exception as problem:
+            if type(problem).__module__.partition(".")[0] in ("typer", "click"):
+                raise  # typer's own way to stop, or to complain about the usage
+            code = _unexpected(problem)
+        raise SystemExit(code or 0)
+
+    return run
+
+
+def _run_app(app: "typer.Typer", arguments: list[str], program: str) -> int:
+    from typer.main import get_command
+
+    try:
+        get_command(app).main(args=arguments, prog_name=program)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else FOUND if end.code else 0
+    return 0
+
+
+def _complain(sentence: str) -> int:
+    print(f"kvtrace: {_one_line(sentence)}", file=sys.stderr)
+    return BAD_INPUT
+
+
+def _unexpected(problem: BaseException) -> int:
+    if os.environ.get("KVTRACE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(problem)
+    found = f"{type(problem).__name__}: {problem}".strip().splitlines()[0]
+    return _complain(f"failed on {found} (KVTRACE_DEBUG=1 shows the traceback).")
+
+
+def _one_line(text: str) -> str:
+    """Escape control characters: names come from files, and a terminal obeys them."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split()))
+
+
+def _silence_output() -> int:
+    """Point standard output at nothing, or the interpreter complains when it flushes at exit."""
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
+    except (OSError, ValueError):
+        pass  # standard output is not a file: then nothing flushes to a closed pipe either
+    return READER_GONE

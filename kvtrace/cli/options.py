@@ -1,0 +1,43 @@
+"""Arguments and options that several commands share, so that they read the same everywhere."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
+
+TracePath = Annotated[
+    Path,
+    typer.Argument(metavar="TRACE", help="Trace directory, or DIRECTORY/@COMMIT, or DIRECTORY/RUN"),
+]
+RunOption = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="RUN",
+        help="Run id, its beginning, or @COMMIT; without it the newest group of runs",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text")]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write here", show_default=False),
+]
+
+
+def select(trace: Path, run: str | None = None) -> "Selection":
+    """Open the trace and choose the runs that a TRACE argument and a --run option name.
+
+    Raises:
+        TraceNotFound, EmptyTrace, UnknownRun, NewerFormat, DamagedFile: as `kvtrace.schema.trace`.
+
+    """
+    from kvtrace.schema.trace import Selection, open_trace, resolve
+
+    if run is None:
+        return resolve(str(trace))
+    opened = open_trace(trace)
+    return Selection(opened, opened.select(run))
