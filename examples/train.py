@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import torch
-import triton
+from launch_device import choose_device
 from torch import nn
 from train_kernels.attention import CausalAttention
 from train_kernels.cross_entropy import CrossEntropy
@@ -93,17 +93,6 @@ def read_text():
     return torch.tensor([number[letter] for letter in text]), len(alphabet)
 
 
-def can_launch():
-    """Whether Triton has anything to launch on: a GPU, its interpreter, or kvtrace in its place."""
-    if triton.knobs.runtime.interpret:
-        return True
-    try:
-        triton.runtime.driver.active.get_current_target()
-    except RuntimeError:
-        return False
-    return True
-
-
 def train(steps, device, compiled=False, learning_rate=4e-3):
     """Train for so many steps; returns the loss of each."""
     data, letters = read_text()
@@ -134,22 +123,14 @@ def parse_arguments():
     arguments = parser.parse_args()
     if arguments.steps < 2:
         parser.error("--steps must be at least 2, or no loss can go down")
-    if arguments.device == "auto":
-        arguments.device = "cuda" if torch.cuda.is_available() else "cpu"
     return arguments
 
 
 def main():
     arguments = parse_arguments()
-    if not can_launch():
-        print(
-            "train.py: no GPU here; run it as `KVTRACE=out python examples/train.py`, and kvtrace "
-            "executes the kernels on the CPU.",
-            file=sys.stderr,
-        )
-        return 2
+    device = choose_device(arguments.device)
     torch.manual_seed(arguments.seed)
-    losses = train(arguments.steps, arguments.device, arguments.compile)
+    losses = train(arguments.steps, device, arguments.compile)
     edge = max(1, min(10, len(losses) // 2))
     before, after = sum(losses[:edge]) / edge, sum(losses[-edge:]) / edge
     print(f"mean loss of the first and last {edge} steps: {before:.4f} -> {after:.4f}")

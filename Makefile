@@ -1,0 +1,67 @@
+# `make demo` and `make test` need Python >= 3.11 and nothing else: each makes .venv first.
+# The second run is quick: .venv/.packages and .venv/.project say what is already installed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h)
+PYTHON_FOLDERS := kvtrace schema converters examples benchmarks tests setup.py
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test pytest lint format types bench docs update-golden lock clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+install: .venv/.project  ## .venv with the locked packages and kvtrace itself, editable
+
+.venv/.packages: requirements/dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "kvtrace needs Python 3.11 or newer; set PYTHON=... to one." >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "making .venv"; $(PYTHON) -m venv .venv; }
+	@echo "installing the locked packages into .venv"
+	@$(BIN)/python -m pip install --quiet -r requirements/dev.lock
+	@touch $@
+
+.venv/.project: .venv/.packages pyproject.toml setup.py kvtrace.pth $(NATIVE)
+	@echo "installing kvtrace into .venv (editable, with its C extension if there is a compiler)"
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: install  ## capture a training run; make every file; find a defect; diff two versions
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
+
+test: lint pytest  ## lint, then every test
+
+pytest: install
+	$(BIN)/python -m pytest
+
+lint: types  ## ruff, its formatting, and mypy --strict
+	$(BIN)/ruff check $(PYTHON_FOLDERS)
+	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
+
+format: install  ## let ruff rewrite the files
+	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
+	$(BIN)/ruff format $(PYTHON_FOLDERS)
+
+# mypy knows nothing of package-dir, so it is shown the tree as it is when installed.
+types: install
+	@rm -rf build/types && mkdir -p build/types/kvtrace
+	@ln -s "$(CURDIR)"/kvtrace/* "$(CURDIR)/schema" "$(CURDIR)/converters" build/types/kvtrace/
+	cd build/types && "$(CURDIR)/$(BIN)/mypy" --config-file "$(CURDIR)/pyproject.toml" -p kvtrace
+
+bench: install  ## the figures in README.md, each with its machine and method
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: install  ## regenerate docs/format.md and schema/schema.json from schema/tables.py
+	$(BIN)/python -m kvtrace.schema.document
+
+update-golden: install  ## rewrite golden files; look at the difference before committing it
+	$(BIN)/python -m pytest --update-golden
+
+lock: install  ## write requirements/dev.lock from what is in .venv
+	$(BIN)/python requirements/lock.py
+
+clean:  ## remove what the other targets made, .venv too
+	rm -rf .venv build dist demo-out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find kvtrace -name '*.so' -delete
