@@ -1,0 +1,171 @@
+"""The rules of ARCHITECTURE.md that a reader cannot see from one file."""
+
+import ast
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE_ROOTS = {
+    "kvtrace": "kvtrace",
+    "schema": "kvtrace.schema",
+    "converters": "kvtrace.converters",
+}
+
+# Which parts of kvtrace each part may import besides itself; all else of ours is refused.
+ALLOWED = {
+    "kvtrace.schema": set(),
+    "kvtrace.converters": {"kvtrace.schema"},
+    "kvtrace.ir": {"kvtrace.schema"},
+    "kvtrace.evaluate": {"kvtrace.ir", "kvtrace.schema"},
+    "kvtrace.passes": {"kvtrace.schema", "kvtrace.ir", "kvtrace.evaluate"},
+    "kvtrace.capture": {"kvtrace.schema"},
+    "kvtrace.backends": {"kvtrace.capture", "kvtrace.ir", "kvtrace.evaluate", "kvtrace.schema"},
+}
+SCHEMA_LIBRARIES = {"numpy", "pyarrow", "zstandard"}
+HEAVY_IN_CAPTURE = {"z3", "duckdb", "jinja2", "rich", "typer", "perfetto"}
+NOT_IN_READING = {"torch", "triton"}
+
+
+def tracked_files() -> list[Path]:
+    """Every file of the commit or the work tree that git does not ignore."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Import name and file of every Python module that is installed."""
+    for folder, package in PACKAGE_ROOTS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            inner = path.relative_to(ROOT / folder).with_suffix("").parts
+            yield ".".join([package, *(part for part in inner if part != "__init__")]), path
+
+
+def imports_of(name: str, path: Path) -> Iterator[str]:
+    """Absolute names of all imports in a file, those inside functions too."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            start = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
+def part_of(name: str) -> str:
+    """`kvtrace.schema.tables` belongs to the part `kvtrace.schema`."""
+    return ".".join(name.split(".")[:2])
+
+
+MODULES = list(modules())
+
+
+def test_every_part_is_seen_by_these_tests() -> None:
+    assert {part_of(name) for name, _ in MODULES} >= set(ALLOWED)
+
+
+@pytest.mark.parametrize("part", sorted(ALLOWED))
+def test_parts_import_only_what_the_picture_shows(part: str) -> None:
+    parts = {part_of(name) for name, path in MODULES if "." in name}
+    broken = [
+        f"{name} imports {target}"
+        for name, path in MODULES
+        if part_of(name) == part
+        for target in imports_of(name, path)
+        if target.startswith("kvtrace.")
+        and part_of(target) in parts
+        and part_of(target) not in ALLOWED[part] | {part}
+    ]
+    assert broken == []
+
+
+def test_schema_needs_only_its_three_libraries() -> None:
+    import sys
+
+    outside = {
+        target.split(".")[0]
+        for name, path in MODULES
+        if part_of(name) == "kvtrace.schema"
+        for target in imports_of(name, path)
+    }
+    assert outside - SCHEMA_LIBRARIES - set(sys.stdlib_module_names) - {"kvtrace"} == set()
+
+
+def test_capture_and_its_backends_import_nothing_heavy() -> None:
+    broken = [
+        f"{name} imports {target}"
+        for name, path in MODULES
+        if part_of(name) in {"kvtrace.capture", "kvtrace.backends", "kvtrace._boot"}
+        for target in imports_of(name, path)
+        if target.split(".")[0] in HEAVY_IN_CAPTURE
+    ]
+    assert broken == []
+
+
+def test_reading_a_trace_imports_neither_torch_nor_triton() -> None:
+    reading = {"kvtrace.schema", "kvtrace.converters", "kvtrace.ir", "kvtrace.evaluate"}
+    broken = [
+        f"{name} imports {target}"
+        for name, path in MODULES
+        if part_of(name) in reading | {"kvtrace.passes", "kvtrace.cli"}
+        for target in imports_of(name, path)
+        if target.split(".")[0] in NOT_IN_READING
+    ]
+    assert broken == []
+
+
+def test_every_package_is_listed_for_the_wheel() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found = {
+        name if path.name == "__init__.py" else name.rpartition(".")[0] for name, path in MODULES
+    }
+    assert set(settings["tool"]["setuptools"]["packages"]) == found
+
+
+def test_every_data_file_beside_our_modules_goes_into_the_wheel() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = settings["tool"]["setuptools"]["package-data"]
+    left_out = []
+    for path in tracked_files():
+        top = path.relative_to(ROOT).parts[0]
+        if top not in PACKAGE_ROOTS or path.suffix in {".py", ".so"} or "golden" in path.parts:
+            continue
+        inner = path.parent.relative_to(ROOT / top).parts
+        package = ".".join([PACKAGE_ROOTS[top], *inner])
+        if not any(path.match(pattern) for pattern in patterns.get(package, [])):
+            left_out.append(str(path.relative_to(ROOT)))
+    assert left_out == []
+
+
+def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
+    registry = "|".join(["pypi" + r"\.org", "files\\.python" + "hosted", "download\\.py" + "torch"])
+    machine = "|".join(["/wo" + "rk/", "/ro" + "ot/", "/tm" + r"p/\w"])
+    pattern = re.compile(f"(?:{registry})|(?<![\\w.])(?:{machine})")
+    broken = []
+    for path in tracked_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:  # a picture or a trace
+            continue
+        broken += [
+            f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+            for number, line in enumerate(text.splitlines(), 1)
+            if pattern.search(line)
+        ]
+    assert broken == []
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    empty_names = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
+    assert [name for name, _ in MODULES if empty_names & set(name.split("."))] == []
