@@ -1,0 +1,360 @@
+"""Reads attributes and locations (a location is an attribute too)."""
+
+import re
+from collections.abc import Mapping
+
+from kvtrace.ir.attributes import (
+    ArrayAttribute,
+    Attribute,
+    DenseArrayAttribute,
+    DenseAttribute,
+    DictionaryAttribute,
+    EnumAttribute,
+    FloatAttribute,
+    IntegerAttribute,
+    LocationAttribute,
+    OpaqueAttribute,
+    StringAttribute,
+    SymbolAttribute,
+    TypeAttribute,
+    UnitAttribute,
+)
+from kvtrace.ir.floats import bits_from_float, float_from_bits
+from kvtrace.ir.locations import (
+    UNKNOWN,
+    CallSiteLocation,
+    FileLocation,
+    FusedLocation,
+    Location,
+    NameLocation,
+)
+from kvtrace.ir.scanner import NUMBER, STRING, unescape
+from kvtrace.ir.type_reader import TypeReader
+from kvtrace.ir.types import FloatType, IndexType, IntegerType, TensorType, Type
+
+_NUMBER = re.compile(NUMBER)
+_KEY = re.compile(rf"[A-Za-z_][\w$.]*+|{STRING}", re.ASCII)
+_HASH = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
+_ENUM = re.compile(r"<\s*([\w|, ]*?)\s*>", re.ASCII)
+_SYMBOL = re.compile(rf"@(?:[A-Za-z_$.][\w$.\-]*+|{STRING})", re.ASCII)
+_KEYWORD = re.compile(
+    r"(?:true|false|unit|dense_resource|dense|array|loc|affine_map|affine_set|sparse|strided|"
+    r"distinct)\b"
+)
+_DENSE_BODY = re.compile(r'<\s*(?:"(?P<blob>0x[0-9A-Fa-f]*+)"|(?P<list>[^<>"]*+))\s*>\s*:')
+_ELEMENT = re.compile(rf"\s*(?:(?P<open>\[)|(?P<scalar>true|false|{NUMBER}))\s*")
+
+
+class AttributeReader(TypeReader):
+    """Reads one attribute or location at the position."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.attribute_aliases: dict[str, Attribute] = {}
+
+    def dictionary(self, opening: str, closing: str) -> Mapping[str, Attribute]:
+        """Read `{key = attribute, flag}` in the given brackets."""
+        self.expect(opening)
+        entries: dict[str, Attribute] = {}
+        if self.accept(closing):
+            return entries
+        while True:
+            found = self.match(_KEY)
+            if not found:
+                self.fail("expected the name of an attribute")
+            key = found.group()
+            if key[0] == '"':
+                key = unescape(key[1:-1])
+            if key in entries:
+                self.fail(f"attribute {key!r} is given twice", found.start())
+            entries[key] = self.attribute() if self.accept("=") else UnitAttribute()
+            if not self.accept(","):
+                break
+        self.expect(closing)
+        return entries
+
+    def attribute(self) -> Attribute:
+        """Read any attribute."""
+        keyword = self.match(_KEYWORD)
+        if keyword:
+            return self._keyword(keyword.group(), keyword.start())
+        if self.sees("{"):
+            return DictionaryAttribute(self.dictionary("{", "}"))
+        if self.accept("["):
+            return self._array()
+        character = self.text[self.position : self.position + 1]
+        if character == '"':
+            return self._string()
+        if character == "@":
+            return self._symbol()
+        if character == "#":
+            return self._dialect()
+        if character and character in "-0123456789":
+            return self._number()
+        return TypeAttribute(self.type())
+
+    def location(self) -> Location:
+        """Read `loc(…)`."""
+        self.expect("loc")
+        self.expect("(")
+        found = self._inner_location()
+        self.expect(")")
+        return found
+
+    def _keyword(self, keyword: str, start: int) -> Attribute:
+        if keyword in ("true", "false"):
+            return IntegerAttribute(int(keyword == "true"), IntegerType(1))
+        if keyword == "unit":
+            return UnitAttribute()
+        if keyword == "dense":
+            return self._dense(start)
+        if keyword == "array":
+            return self._dense_array()
+        if keyword == "loc":
+            self.position = start
+            return LocationAttribute(self.location())
+        while self.sees("[") or self.sees("<"):
+            self.balanced()
+        if self.accept(":"):
+            self.type()
+        return OpaqueAttribute(self.text[start : self.position])
+
+    def _array(self) -> ArrayAttribute:
+        if self.accept("]"):
+            return ArrayAttribute(())
+        items = [self.attribute()]
+        while self.accept(","):
+            items.append(self.attribute())
+        self.expect("]")
+        return ArrayAttribute(tuple(items))
+
+    def _string(self) -> StringAttribute:
+        value = self.string()
+        if self.accept(":"):
+            self.type()
+        return StringAttribute(value)
+
+    def _symbol(self) -> SymbolAttribute:
+        path: list[str] = []
+        while True:
+            found = self.match(_SYMBOL)
+            if not found:
+                self.fail("expected a symbol's name")
+            name = found.group()[1:]
+            path.append(unescape(name[1:-1]) if name[0] == '"' else name)
+            if not self.accept("::"):
+                return SymbolAttribute("::".join(path))
+
+    def _dialect(self) -> Attribute:
+        found = self.match(_HASH)
+        if not found:
+            self.fail("expected an attribute's name")
+        name = found.group()
+        if name in self.attribute_aliases:
+            return self.attribute_aliases[name]
+        if not self.text.startswith("<", self.position):
+            if "." not in name:
+                self.fail(f"attribute alias {name} is never defined", found.start())
+            return OpaqueAttribute(name)
+        enum = _ENUM.match(self.text, self.position)
+        if enum and "." in name:
+            self.position = enum.end()
+            return EnumAttribute(name[1:], enum.group(1))
+        self.balanced()
+        return OpaqueAttribute(self.text[found.start() : self.position])
+
+    def _number(self) -> IntegerAttribute | FloatAttribute:
+        found = self.match(_NUMBER)
+        if not found:
+            self.fail("expected a number")
+        literal = found.group()
+        kind: Type
+        if self.accept(":"):
+            kind = self.type()
+        else:
+            kind = FloatType("f64") if _is_float(literal) else IntegerType(64)
+        if isinstance(kind, FloatType):
+            return FloatAttribute(_float_bits(literal, kind), kind)
+        if not isinstance(kind, IntegerType | IndexType) or _is_float(literal):
+            self.fail(f"{literal} cannot be of type {kind}", found.start())
+        return IntegerAttribute(int(literal, 0), kind)
+
+    def _dense_array(self) -> DenseArrayAttribute:
+        start = self.position
+        self.expect("<")
+        element = self.type()
+        if not isinstance(element, IntegerType | FloatType):
+            self.fail("expected a number's type")
+        literals: list[str] = []
+        while self.accept("," if literals else ":"):
+            found = self.match(_ELEMENT)
+            if not found or found["open"]:
+                self.fail("expected a number")
+            literals.append(found["scalar"])
+        self.expect(">")
+        wrong = _is_boolean if isinstance(element, FloatType) else _is_float
+        if any(map(wrong, literals)):
+            self.fail(f"elements are not of type {element}", start)
+        if not isinstance(element, FloatType):
+            return DenseArrayAttribute(element, tuple(map(_integer, literals)))
+        bits = (_float_bits(x, element) for x in literals)
+        return DenseArrayAttribute(element, tuple(float_from_bits(b, element.name) for b in bits))
+
+    def _dense(self, start: int) -> DenseAttribute | OpaqueAttribute:
+        body = self.match(_DENSE_BODY)
+        if not body:
+            if not self.sees("<"):
+                self.fail("expected '<'")
+            self.balanced()  # strings, complex numbers and so on
+            self.expect(":")
+            self.type()
+            return OpaqueAttribute(self.text[start : self.position])
+        kind = self.type()
+        element = kind.element if isinstance(kind, TensorType) else None
+        if not isinstance(kind, TensorType) or not isinstance(element, IntegerType | FloatType):
+            return OpaqueAttribute(self.text[start : self.position])
+        if body["blob"] is not None:
+            return self._dense_blob(kind, element, body)
+        return self._dense_list(kind, element, body)
+
+    def _dense_blob(
+        self, kind: TensorType, element: IntegerType | FloatType, body: re.Match[str]
+    ) -> DenseAttribute:
+        """Decode raw little-endian elements; one element is a splat."""
+        digits = body["blob"][2:]
+        data = bytes.fromhex(digits) if len(digits) % 2 == 0 else b""
+        size = max(1, -(-element.width // 8))
+        if element.width == 1 and len(data) == -(-kind.size // 8) and kind.size > 1:
+            if len(data) == 1 and data in (b"\x00", b"\xff"):
+                return DenseAttribute(kind, is_splat=True, bits=(data[0] & 1,))
+            packed = int.from_bytes(data, "little")  # one bit an element, lowest first
+            return DenseAttribute(kind, False, tuple(packed >> i & 1 for i in range(kind.size)))
+        mask = (1 << element.width) - 1
+        bits = tuple(
+            int.from_bytes(data[i : i + size], "little") & mask for i in range(0, len(data), size)
+        )
+        if len(data) % size or len(bits) not in (1, kind.size) or not bits:
+            self.fail(f"{len(data)} bytes do not fill {kind}", body.start())
+        return DenseAttribute(kind, len(bits) == 1 and kind.size != 1, bits)
+
+    def _dense_list(
+        self, kind: TensorType, element: IntegerType | FloatType, body: re.Match[str]
+    ) -> DenseAttribute:
+        literals, shape, end = self._elements(body.start("list"), body.end("list"))
+        if self.text[end : body.end("list")].strip():
+            self.fail("expected the end of the elements", end)
+        if shape not in ((), kind.shape) or (not literals and kind.size):
+            self.fail(f"elements of shape {shape} do not fill {kind}", body.start())
+        wrong = _is_boolean if isinstance(element, FloatType) else _is_float
+        if any(map(wrong, literals)):
+            self.fail(f"elements are not of type {element}", body.start())
+        if isinstance(element, FloatType):
+            bits = tuple(_float_bits(x, element) for x in literals)
+        else:
+            mask = (1 << element.width) - 1
+            bits = tuple(_integer(x) & mask for x in literals)
+        return DenseAttribute(kind, is_splat=not shape and bool(literals), bits=bits)
+
+    def _elements(self, start: int, end: int) -> tuple[list[str], tuple[int, ...], int]:
+        """Read a scalar or a nested list: its literals in order, its shape, where it ends."""
+        if not self.text[start:end].strip():
+            return [], (), end
+        found = _ELEMENT.match(self.text, start, end)
+        if not found:
+            self.fail("expected an element", start)
+        if not found["open"]:
+            return [found["scalar"]], (), found.end()
+        literals: list[str] = []
+        shapes: set[tuple[int, ...]] = set()
+        count = 0
+        position = found.end()
+        while not (count == 0 and self.text.startswith("]", position)):
+            more, shape, position = self._elements(position, end)
+            literals += more
+            shapes.add(shape)
+            count += 1
+            if not self.text.startswith(",", position):
+                break
+            position += 1
+        if len(shapes) > 1:
+            self.fail("elements do not form a box", position)
+        if not self.text.startswith("]", position):
+            self.fail("expected ']'", position)
+        position += 1
+        while self.text[position : position + 1].isspace():
+            position += 1
+        return literals, (count, *(shapes.pop() if shapes else ())), position
+
+    def _inner_location(self) -> Location:
+        if self.sees("#"):
+            return self._location_alias()
+        if self.sees('"'):
+            return self._named_location()
+        start = self.position
+        kind = self.word("a location")
+        if kind == "unknown":
+            return UNKNOWN
+        if kind == "callsite":
+            self.expect("(")
+            callee = self._inner_location()
+            self.expect("at")
+            caller = self._inner_location()
+            self.expect(")")
+            return CallSiteLocation(callee, caller)
+        if kind != "fused":
+            self.fail(f"location of unknown kind {kind!r}", start)
+        return self._fused()
+
+    def _location_alias(self) -> Location:
+        start = self.position
+        found = self.attribute()
+        if not isinstance(found, LocationAttribute):
+            self.fail("alias is not a location's", start)
+        return found.value
+
+    def _named_location(self) -> Location:
+        name = self.string()
+        if self.accept("("):
+            child = self._inner_location()
+            self.expect(")")
+            return NameLocation(name, child)
+        if not self.accept(":"):
+            return NameLocation(name, UNKNOWN)
+        line = self.integer("a line number")
+        self.expect(":")
+        place = FileLocation(name, line, self.integer("a column number"))
+        if self.accept("to"):  # a range, `to 12:5` or `to :5`; its start is what we keep
+            if not self.sees(":"):
+                self.integer("a line number")
+            self.expect(":")
+            self.integer("a column number")
+        return place
+
+    def _fused(self) -> FusedLocation:
+        if self.sees("<"):
+            self.balanced()
+        self.expect("[")
+        children = [self._inner_location()]
+        while self.accept(","):
+            children.append(self._inner_location())
+        self.expect("]")
+        return FusedLocation(tuple(children))
+
+
+def _is_float(literal: str) -> bool:
+    return "." in literal
+
+
+def _is_boolean(literal: str) -> bool:
+    return literal in ("true", "false")
+
+
+def _integer(literal: str) -> int:
+    return int(literal == "true") if _is_boolean(literal) else int(literal, 0)
+
+
+def _float_bits(literal: str, kind: FloatType) -> int:
+    """Bits of a decimal literal, or of a hexadecimal one, which is the bits already."""
+    if "x" in literal:
+        return int(literal, 16) & ((1 << kind.width) - 1)
+    return bits_from_float(float(literal), kind.name)

@@ -1,0 +1,31 @@
+"""The error of the parser; the command line shows it as one sentence."""
+
+from typing import ClassVar
+
+from kvtrace.schema.errors import KvtraceError
+
+_EXCERPT = 60
+
+
+class IRSyntaxError(KvtraceError):
+    """The text is not MLIR in generic form; says where (line and column, from 1) and what is there.
+
+    Args:
+        problem: what is wrong, without a full stop.
+        text: the whole text that was read.
+        offset: position in ``text`` that the problem is at.
+
+    """
+
+    slug: ClassVar[str] = "ir-syntax"
+
+    def __init__(self, problem: str, text: str, offset: int) -> None:
+        offset = min(offset, len(text))
+        line_start = text.rfind("\n", 0, offset) + 1
+        self.line = text.count("\n", 0, offset) + 1
+        self.column = offset - line_start + 1
+        line_end = text.find("\n", offset)
+        rest = text[offset : len(text) if line_end < 0 else line_end]
+        excerpt = rest[:_EXCERPT] + ("…" if len(rest) > _EXCERPT else "")
+        found = f"before {excerpt!r}" if excerpt else "at the end of the line or text"
+        super().__init__(f"IR line {self.line}, column {self.column}: {problem}, {found}.")

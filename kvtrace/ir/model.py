@@ -1,0 +1,215 @@
+"""The model of a module: ops in blocks in regions, with every operand resolved to its value.
+
+The parser builds it; everyone else treats it as read-only. Identity is object identity.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from kvtrace.ir.attributes import ArrayAttribute, Attribute, DictionaryAttribute, StringAttribute
+from kvtrace.ir.locations import Frame, Location, location_frames
+from kvtrace.ir.types import Type
+from kvtrace.schema.errors import KvtraceError
+
+
+class NoKernel(KvtraceError):
+    """The module has no function to run."""
+
+    slug = "no-kernel"
+
+
+class Value:
+    """A result of an op, or an argument of a block.
+
+    Names are reused in sibling regions; ``id`` is unique in the module and dense from 0.
+    """
+
+    __slots__ = ("id", "name", "owner", "position", "type")
+
+    def __init__(
+        self, number: int, name: str, kind: Type, owner: "Op | Block | None", position: int
+    ) -> None:
+        self.id = number
+        self.name = name
+        self.type = kind
+        self.owner = owner
+        self.position = position
+
+    def __repr__(self) -> str:
+        return f"Value({self.id}, {self.name}: {self.type})"
+
+
+class Block:
+    """A list of ops that run in order; label is None for an entry block printed without one."""
+
+    __slots__ = ("arguments", "label", "ops", "region")
+
+    def __init__(self, region: "Region", label: str | None) -> None:
+        self.region = region
+        self.label = label
+        self.arguments: tuple[Value, ...] = ()
+        self.ops: tuple[Op, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Block({self.label}, {len(self.ops)} ops)"
+
+
+class Region:
+    """The blocks of one region of an op; the first is the entry."""
+
+    __slots__ = ("blocks", "owner")
+
+    def __init__(self, owner: "Op") -> None:
+        self.owner = owner
+        self.blocks: tuple[Block, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Region({len(self.blocks)} blocks of {self.owner.name})"
+
+
+class Op:
+    """One operation.
+
+    ``index`` is its position in the module's text order, from 0 (the module itself): the
+    ``op_index`` of the trace. ``attributes`` holds properties and attributes together.
+    """
+
+    __slots__ = (
+        "attributes",
+        "block",
+        "index",
+        "location",
+        "name",
+        "operands",
+        "regions",
+        "results",
+        "successors",
+    )
+
+    def __init__(self, index: int, name: str, block: Block | None, location: Location) -> None:
+        self.index = index
+        self.name = name
+        self.block = block
+        self.location = location
+        self.operands: tuple[Value, ...] = ()
+        self.results: tuple[Value, ...] = ()
+        self.attributes: Mapping[str, Attribute] = {}
+        self.regions: tuple[Region, ...] = ()
+        self.successors: tuple[Block, ...] = ()
+
+    @property
+    def operand_types(self) -> tuple[Type, ...]:
+        """Types of the operands, in order."""
+        return tuple(v.type for v in self.operands)
+
+    @property
+    def result_types(self) -> tuple[Type, ...]:
+        """Types of the results, in order."""
+        return tuple(v.type for v in self.results)
+
+    @property
+    def parent(self) -> "Op | None":
+        """The op whose region this op is in; None for the module."""
+        return None if self.block is None else self.block.region.owner
+
+    def walk(self) -> Iterator["Op"]:
+        """Yield the op itself and all ops inside it, in text order."""
+        yield self
+        for region in self.regions:
+            for block in region.blocks:
+                for op in block.ops:
+                    yield from op.walk()
+
+    def __repr__(self) -> str:
+        return f"Op({self.index}, {self.name})"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A view of a function op."""
+
+    op: Op
+
+    @property
+    def name(self) -> str:
+        """The symbol's name."""
+        name = self.op.attributes.get("sym_name")
+        return name.value if isinstance(name, StringAttribute) else ""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether it can be launched; functions without visibility are public in MLIR."""
+        visibility = self.op.attributes.get("sym_visibility")
+        return not isinstance(visibility, StringAttribute) or visibility.value == "public"
+
+    @property
+    def body(self) -> Region:
+        """Its blocks; none for a declaration."""
+        return self.op.regions[0]
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        """Its arguments; empty for a declaration."""
+        return self.body.blocks[0].arguments if self.body.blocks else ()
+
+    def argument_attributes(self, index: int) -> Mapping[str, Attribute]:
+        """Attributes of one argument, such as `tt.divisibility`."""
+        every = self.op.attributes.get("arg_attrs")
+        if not isinstance(every, ArrayAttribute) or index >= len(every.items):
+            return {}
+        entry = every.items[index]
+        return entry.entries if isinstance(entry, DictionaryAttribute) else {}
+
+
+@dataclass(frozen=True)
+class Module:
+    """A parsed module. ``ops`` holds all its ops in text order, so ``ops[i].index == i``."""
+
+    op: Op
+    ops: tuple[Op, ...]
+    value_count: int
+
+    @cached_property
+    def functions(self) -> Mapping[str, Function]:
+        """All functions (`tt.func`, `func.func`, `llvm.func`) by name."""
+        views = [Function(op) for op in self.ops if op.name in _FUNCTIONS]
+        return {view.name: view for view in views}
+
+    @cached_property
+    def main(self) -> Function:
+        """The function that a launch runs: the first public one that has a body.
+
+        Raises:
+            NoKernel: there is none.
+
+        """
+        for function in self.functions.values():
+            if function.is_public and function.body.blocks:
+                return function
+        raise NoKernel("The IR has no public tt.func with a body, so there is nothing to run.")
+
+
+_FUNCTIONS = frozenset({"tt.func", "func.func", "llvm.func"})
+
+
+def source_stack(op: Op) -> tuple[Frame, ...]:
+    """List the op's places in source, innermost first, with the calls that it was inlined through.
+
+    An op of unknown location gives (). The outermost frame carries the name of the function that
+    the op is in; inlined callees' names are not in the IR.
+    """
+    frames = location_frames(op.location)
+    if not frames:
+        return ()
+    function = _enclosing_function(op)
+    if function is None:
+        return frames
+    return (*frames[:-1], replace(frames[-1], function=Function(function).name))
+
+
+def _enclosing_function(op: Op) -> Op | None:
+    inner: Op | None = op
+    while inner is not None and inner.name not in _FUNCTIONS:
+        inner = inner.parent
+    return inner

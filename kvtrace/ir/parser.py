@@ -1,0 +1,358 @@
+"""Parser of MLIR's generic form: `%0 = "dialect.op"(%a) <{…}> ({…}) {…} : (type) -> type loc(…)`.
+
+Grammar: https://mlir.llvm.org/docs/LangRef/#operations. The generic form is the same for every
+dialect, so nothing here depends on Triton's version.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from kvtrace.ir.attribute_reader import AttributeReader
+from kvtrace.ir.attributes import Attribute
+from kvtrace.ir.errors import IRSyntaxError
+from kvtrace.ir.locations import UNKNOWN, Location
+from kvtrace.ir.model import Block, Module, Op, Region, Value
+from kvtrace.ir.types import FunctionType, OpaqueType, Type
+
+_NAME: Final = r"%[\w$.\-]+"
+_LABEL: Final = r"\^[\w$.\-]+"
+
+
+def _listed(item: str) -> str:
+    return rf"{item}(?:\s*,\s*{item})*+"
+
+
+_OP = re.compile(
+    rf"(?:(?P<results>{_listed(_NAME + '(?::[0-9]{1,6})?')})\s*=\s*)?"
+    r'"(?P<name>[\w$.\-]+)"\s*'
+    rf"\(\s*(?P<operands>(?:{_listed(_NAME + '(?:#[0-9]{1,6})?')})?)\s*\)"
+    rf"(?:\s*\[\s*(?P<successors>(?:{_listed(_LABEL)})?)\s*\])?",
+    re.ASCII,
+)
+_BLOCK_LABEL = re.compile(_LABEL, re.ASCII)
+_BLOCK_ARGUMENT = re.compile(_NAME, re.ASCII)
+_ALIAS = re.compile(r"^[#!][A-Za-z_][\w$]*+(?:\.[\w$]++)*+[ ]=", re.ASCII | re.MULTILINE)
+# Texts that repeat from op to op. A text is remembered only if the strict reader, started at its
+# beginning, ended exactly at its end, so a remembered text means the same wherever it stands.
+_PROPERTIES = re.compile(r"\s*<\{.*?\}>", re.ASCII)
+_SIGNATURE = re.compile(r"\s*:\s*\([^\n]*?(?= loc\()")
+_LOCATION = re.compile(r"\s*loc\([^()\n]*\)")
+
+#: The type of a value that was used but not defined yet, until its use tells the type.
+_UNTYPED: Final = OpaqueType("")
+_NO_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
+
+
+def parse(text: str) -> Module:
+    """Parse one module in generic form.
+
+    Raises:
+        IRSyntaxError: with the line and column of what could not be read.
+
+    """
+    parser = _Parser(text)
+    try:
+        return parser.module()
+    except RecursionError:
+        raise IRSyntaxError("nested too deeply", text, parser.position) from None
+
+
+class _Scope:
+    """The names of one region.
+
+    Attributes:
+        defined: values' names, to forget when the region ends.
+        forward: values used before their definition, with the offset of their first use.
+        blocks: blocks by label, with the offset of their first mention.
+        placed: the labels whose blocks have been read.
+
+    """
+
+    __slots__ = ("blocks", "defined", "forward", "placed")
+
+    def __init__(self) -> None:
+        self.defined: list[str] = []
+        self.forward: dict[str, tuple[Value, int]] = {}
+        self.blocks: dict[str, tuple[Block, int]] = {}
+        self.placed: set[str] = set()
+
+
+class _Parser(AttributeReader):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._ops: list[Op] = []
+        self._value_count = 0
+        self._values: dict[str, Value] = {}
+        self._scopes: list[_Scope] = [_Scope()]
+        self._known_properties: dict[str, Mapping[str, Attribute]] = {}
+        self._known_signatures: dict[str, FunctionType] = {}
+        self._known_locations: dict[str, Location] = {}
+
+    def module(self) -> Module:
+        """Read the whole text: aliases before and after one operation."""
+        alias_ends = self._read_aliases()
+        self.position = 0
+        top: Op | None = None
+        while True:
+            self.skip_space()
+            if self.position >= len(self.text):
+                break
+            if self.position in alias_ends:
+                self.position = alias_ends[self.position]
+                continue
+            if top is not None:
+                self.fail("expected the end of the text")
+            top = self._op(None)
+        if top is None:
+            self.fail("expected a module")
+        self._close_scope()
+        return Module(top, tuple(self._ops), self._value_count)
+
+    def _read_aliases(self) -> dict[int, int]:
+        """Read all aliases first, since they are printed after their use; start -> end of each.
+
+        An alias may use another that stands later, so those that fail are tried again.
+        """
+        ends: dict[int, int] = {}
+        waiting = [found.start() for found in _ALIAS.finditer(self.text)]
+        while waiting:
+            failed: list[int] = []
+            error: IRSyntaxError | None = None
+            for start in waiting:
+                try:
+                    ends[start] = self._alias(start)
+                except IRSyntaxError as problem:
+                    failed.append(start)
+                    error = error or problem
+            if error and len(failed) == len(waiting):
+                raise error
+            waiting = failed
+        return ends
+
+    def _alias(self, start: int) -> int:
+        equals = self.text.index("=", start)
+        name = self.text[start:equals].rstrip()
+        self.position = equals + 1
+        if name[0] == "!":
+            self.type_aliases[name] = self.type()
+        else:
+            self.attribute_aliases[name] = self.attribute()
+        return self.position
+
+    def _op(self, block: Block | None) -> Op:
+        header = self.match(_OP)
+        if not header:
+            self.fail("expected an operation in generic form")
+        results, name, operands, successors = header.groups()
+        op = Op(len(self._ops), name, block, UNKNOWN)
+        self._ops.append(op)
+        uses = [self._use(use.strip(), header) for use in operands.split(",")] if operands else []
+        op.operands = tuple(uses)
+        if successors:
+            op.successors = self._successors(successors, block, header.start("successors"))
+        attributes = self._properties()
+        if self.sees("({"):
+            self._regions(op)
+        if self.text.startswith("{", self.position):
+            attributes = {**attributes, **self.dictionary("{", "}")}
+        op.attributes = attributes
+        signature = self._signature()
+        self._check_operands(op, signature, header)
+        if results or signature.results:
+            self._define_results(op, results or "", signature.results, header.start())
+        op.location = self._trailing_location()
+        return op
+
+    def _use(self, name: str, header: re.Match[str]) -> Value:
+        if name.endswith("#0"):
+            name = name[:-2]
+        value = self._values.get(name)
+        if value is not None:
+            return value
+        scope = self._scopes[-1]
+        if name not in scope.forward:
+            scope.forward[name] = (self._value(name, _UNTYPED, None, 0), header.start())
+        return scope.forward[name][0]
+
+    def _value(self, name: str, kind: Type, owner: Op | Block | None, position: int) -> Value:
+        value = Value(self._value_count, name, kind, owner, position)
+        self._value_count += 1
+        return value
+
+    def _define(self, name: str, kind: Type, owner: Op | Block, position: int, at: int) -> Value:
+        if name in self._values:
+            self.fail(f"{name} is defined twice", at)
+        scope = self._scopes[-1]
+        waiting = scope.forward.pop(name, None)
+        if waiting is None:
+            value = self._value(name, kind, owner, position)
+        else:
+            value = waiting[0]
+            if value.type is not _UNTYPED and value.type != kind:
+                self.fail(f"{name} is of type {kind} but was used as {value.type}", at)
+            value.type, value.owner, value.position = kind, owner, position
+        self._values[name] = value
+        scope.defined.append(name)
+        return value
+
+    def _define_results(self, op: Op, names: str, kinds: tuple[Type, ...], at: int) -> None:
+        expanded: list[str] = []
+        for name in filter(None, map(str.strip, names.split(","))):
+            base, colon, count = name.partition(":")
+            expanded.append(base)
+            if colon:
+                expanded += [f"{base}#{i}" for i in range(1, int(count))]
+        if len(expanded) != len(kinds):
+            self.fail(f"{len(expanded)} names for {len(kinds)} results of {op.name}", at)
+        op.results = tuple(
+            self._define(name, kind, op, position, at)
+            for position, (name, kind) in enumerate(zip(expanded, kinds, strict=True))
+        )
+
+    def _check_operands(self, op: Op, signature: FunctionType, header: re.Match[str]) -> None:
+        at = header.start()
+        if len(op.operands) != len(signature.inputs):
+            self.fail(
+                f"{op.name} has {len(op.operands)} operands but types for {len(signature.inputs)}",
+                at,
+            )
+        for value, kind in zip(op.operands, signature.inputs, strict=True):
+            if value.type is kind or value.type == kind:
+                continue
+            if value.type is not _UNTYPED:
+                self.fail(f"{value.name} is of type {value.type} but is used as {kind}", at)
+            value.type = kind
+
+    def _successors(self, labels: str, block: Block | None, at: int) -> tuple[Block, ...]:
+        if block is None:
+            self.fail("an operation outside a region has no successors", at)
+        return tuple(self._labelled(block.region, label.strip(), at) for label in labels.split(","))
+
+    def _labelled(self, region: Region, label: str, at: int) -> Block:
+        """Return the region's block of that label, made on its first mention."""
+        blocks = self._scopes[-1].blocks
+        if label not in blocks:
+            blocks[label] = (Block(region, label), at)
+        return blocks[label][0]
+
+    def _regions(self, op: Op) -> None:
+        self.expect("(")
+        regions: list[Region] = []
+        while True:
+            regions.append(self._region(op))
+            if not self.accept(","):
+                break
+        self.expect(")")
+        self.skip_space()
+        op.regions = tuple(regions)
+
+    def _region(self, owner: Op) -> Region:
+        self.expect("{")
+        region = Region(owner)
+        self._scopes.append(_Scope())
+        blocks: list[Block] = []
+        while not self.accept("}"):
+            blocks.append(self._block(region, is_entry=not blocks))
+        region.blocks = tuple(blocks)
+        self._close_scope()
+        return region
+
+    def _block(self, region: Region, *, is_entry: bool) -> Block:
+        label = self.match(_BLOCK_LABEL)
+        if label:
+            block = self._labelled(region, label.group(), label.start())
+            placed = self._scopes[-1].placed
+            if label.group() in placed:
+                self.fail(f"block {label.group()} is defined twice", label.start())
+            placed.add(label.group())
+            block.arguments = self._block_arguments(block)
+        elif is_entry:
+            block = Block(region, None)
+        else:
+            self.fail("expected a block or the end of the region")
+        ops: list[Op] = []
+        while True:
+            self.skip_space()
+            if self.position >= len(self.text):
+                self.fail("region is never closed")
+            if self.text[self.position] in "^}":
+                block.ops = tuple(ops)
+                return block
+            ops.append(self._op(block))
+
+    def _block_arguments(self, block: Block) -> tuple[Value, ...]:
+        arguments: list[Value] = []
+        if self.accept("(") and not self.accept(")"):
+            while True:
+                name = self.match(_BLOCK_ARGUMENT)
+                if not name:
+                    self.fail("expected the name of a block argument")
+                self.expect(":")
+                kind = self.type()
+                arguments.append(
+                    self._define(name.group(), kind, block, len(arguments), name.start())
+                )
+                self._trailing_location()
+                if not self.accept(","):
+                    break
+            self.expect(")")
+        self.expect(":")
+        return tuple(arguments)
+
+    def _close_scope(self) -> None:
+        """Forget a region's names; what it used without a definition may come further out."""
+        scope = self._scopes.pop()
+        for label, (_, at) in scope.blocks.items():
+            if label not in scope.placed:
+                self.fail(f"block {label} is never defined", at)
+        for name in scope.defined:
+            del self._values[name]
+        if not scope.forward:
+            return
+        if not self._scopes:
+            name, (_, at) = next(iter(scope.forward.items()))
+            self.fail(f"{name} is used but never defined", at)
+        outer = self._scopes[-1].forward
+        for name, (value, at) in scope.forward.items():
+            if name in outer:
+                self.fail(f"{name} is used in two regions before its definition", at)
+            outer[name] = (value, at)
+
+    def _properties(self) -> Mapping[str, Attribute]:
+        candidate = _PROPERTIES.match(self.text, self.position)
+        if candidate is None:
+            return self.dictionary("<{", "}>") if self.sees("<{") else _NO_ATTRIBUTES
+        known = self._known_properties.get(candidate.group())
+        if known is not None:
+            self.position = candidate.end()
+            return known
+        entries = self.dictionary("<{", "}>")
+        if self.position == candidate.end():
+            self._known_properties[candidate.group()] = entries
+        return entries
+
+    def _signature(self) -> FunctionType:
+        candidate = _SIGNATURE.match(self.text, self.position)
+        known = self._known_signatures.get(candidate.group()) if candidate else None
+        if known is not None and candidate:
+            self.position = candidate.end()
+            return known
+        self.expect(":")
+        signature = self.function_type()
+        if candidate and self.position == candidate.end():
+            self._known_signatures[candidate.group()] = signature
+        return signature
+
+    def _trailing_location(self) -> Location:
+        candidate = _LOCATION.match(self.text, self.position)
+        known = self._known_locations.get(candidate.group()) if candidate else None
+        if known is not None and candidate:
+            self.position = candidate.end()
+            return known
+        if not self.sees("loc("):
+            return UNKNOWN
+        location = self.location()
+        if candidate and self.position == candidate.end():
+            self._known_locations[candidate.group()] = location
+        return location

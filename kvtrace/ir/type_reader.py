@@ -1,0 +1,132 @@
+"""Reads types: MLIR's builtin ones and Triton's."""
+
+import re
+
+from kvtrace.ir.floats import FORMATS
+from kvtrace.ir.scanner import Scanner
+from kvtrace.ir.types import (
+    DYNAMIC,
+    FloatType,
+    FunctionType,
+    IndexType,
+    IntegerType,
+    OpaqueType,
+    PointerType,
+    TensorDescriptorType,
+    TensorType,
+    Type,
+)
+
+_INTEGER = re.compile(r"([su]?)i([1-9][0-9]{0,7}+)\b")
+_DIMENSIONS = re.compile(r"(?:(?:[0-9]{1,18}+|\?)x)*+")
+_NAME = re.compile(r"!?[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
+# Builtin types that we keep as text, with what stands in their angle brackets.
+_OPAQUE_BUILTINS = frozenset({"vector", "memref", "complex", "tuple", "none"})
+
+
+class TypeReader(Scanner):
+    """Reads one type at the position."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.type_aliases: dict[str, Type] = {}
+
+    def type(self) -> Type:
+        """Read any type."""
+        integer = self.match(_INTEGER)
+        if integer:
+            return IntegerType(int(integer.group(2)), integer.group(1))
+        if self.sees("("):
+            return self.function_type()
+        start = self.position
+        found = self.match(_NAME)
+        if not found:
+            self.fail("expected a type")
+        name = found.group()
+        if name == "tensor":
+            return self._tensor()
+        if name in FORMATS:
+            return FloatType(name)
+        if name == "index":
+            return IndexType()
+        if name == "!tt.ptr":
+            return self._pointer()
+        if name == "!tt.tensordesc":
+            return self._descriptor()
+        if name[0] == "!" and name in self.type_aliases:
+            return self.type_aliases[name]
+        if name[0] != "!" and name not in _OPAQUE_BUILTINS:
+            self.fail("expected a type", start)
+        if self.text.startswith("<", self.position):
+            self.balanced()
+        return OpaqueType(self.text[start : self.position])
+
+    def function_type(self) -> FunctionType:
+        """Read `(inputs) -> result` or `(inputs) -> (results)`."""
+        inputs = self._type_list()
+        self.expect("->")
+        results = self._type_list() if self.sees("(") else (self.type(),)
+        return FunctionType(inputs, results)
+
+    def _type_list(self) -> tuple[Type, ...]:
+        self.expect("(")
+        if self.accept(")"):
+            return ()
+        found = [self.type()]
+        while self.accept(","):
+            found.append(self.type())
+        self.expect(")")
+        return tuple(found)
+
+    def _tensor(self) -> TensorType | OpaqueType:
+        start = self.position - len("tensor")
+        self.expect("<")
+        if self.sees("*"):  # unranked; nothing of ours makes it
+            self.position = start + len("tensor")
+            self.balanced()
+            return OpaqueType(self.text[start : self.position])
+        return self._tensor_body()
+
+    def _tensor_body(self) -> TensorType:
+        """Read `64x64xf16, #encoding>`, the opening bracket being read."""
+        found = self.match(_DIMENSIONS)
+        assert found
+        sizes = found.group().split("x")[:-1]
+        shape = tuple(DYNAMIC if size == "?" else int(size) for size in sizes)
+        element = self.type()
+        encoding = self._rest_of_brackets() if self.accept(",") else None
+        self.expect(">")
+        return TensorType(shape, element, encoding)
+
+    def _pointer(self) -> PointerType:
+        self.expect("<")
+        pointee = self.type()
+        space = self.integer("an address space") if self.accept(",") else 1
+        self.expect(">")
+        return PointerType(pointee, space)
+
+    def _descriptor(self) -> TensorDescriptorType:
+        self.expect("<")
+        if not self.sees("tensor<"):
+            return TensorDescriptorType(self._tensor_body())
+        self.position += len("tensor<")
+        block = self._tensor_body()
+        if self.accept(","):
+            self._rest_of_brackets()
+        self.expect(">")
+        return TensorDescriptorType(block)
+
+    def _rest_of_brackets(self) -> str:
+        """Read raw text up to the `>` that closes the bracket we are in, which stays."""
+        self.skip_space()
+        start = self.position
+        while not self.sees(">"):
+            if self.position >= len(self.text):
+                self.fail("bracket is never closed", start)
+            if self.text[self.position] in "<([{":
+                self.balanced()
+            elif self.text[self.position] == '"':
+                self.string()
+            else:
+                self.position += 1
+        return self.text[start : self.position].rstrip()
