@@ -49,3 +49,15 @@ class BadSetting(KvtraceError):
     """A setting or an option has a value that is not possible."""
 
     slug = "bad-setting"
+
+
+class OlderFormat(KvtraceError):
+    """A file was written with an older major version that this reader has no migration for."""
+
+    slug = "older-format"
+
+
+class TraceWriteError(KvtraceError):
+    """The trace cannot be written on, as on a full disk; what is on disk stays readable."""
+
+    slug = "trace-write"

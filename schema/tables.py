@@ -340,9 +340,7 @@ TABLES: Final[dict[str, Table]] = {
                 _C("iteration", I64, "the witness's iteration of the innermost loop"),
                 _C("lane", pa.list_(I64), "the witness's index in the block"),
                 _C("arg", NAME, "argument that is accessed"),
-                _C(
-                    "address_offset", I64, "witness's byte offset from the data pointer", "bytes"
-                ),
+                _C("address_offset", I64, "witness's byte offset from the data pointer", "bytes"),
                 _C(
                     "past_end_bytes",
                     I64,

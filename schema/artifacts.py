@@ -1,0 +1,98 @@
+"""Where each artifact lies, found out run by run when one is asked for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from kvtrace.schema.columns import filled
+from kvtrace.schema.content import artifact_content
+from kvtrace.schema.errors import DamagedFile
+from kvtrace.schema.layout import part_numbers, pass_parts, run_folder, segments
+from kvtrace.schema.parts import damaged, open_part, part_facts
+from kvtrace.schema.reading import captured_rows, quietly
+from kvtrace.schema.tables import TABLES
+
+_TABLE = TABLES["artifacts"]
+
+
+class _Place(NamedTuple):
+    path: Path
+    group: int
+    row: int
+
+
+class ArtifactIndex:
+    """Finds artifacts by hash. Sealed ones are read from their row group only."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._places: dict[str, dict[str, _Place]] = {}
+        self._journalled: dict[str, dict[str, bytes]] = {}
+
+    def content(self, sha256: str, run_ids: Sequence[str]) -> bytes | None:
+        """The plain content, looked for in the newest run first; DamagedFile if it is not whole."""
+        for run_id in reversed(run_ids):
+            place = self._indexed(run_id).get(sha256)
+            if place is not None:
+                return _read(place, sha256)
+            if (found := self._unsealed(run_id).get(sha256)) is not None:
+                return found
+        return None
+
+    def forget(self, run_id: str) -> None:
+        """Look at a run's files again: a pass has replaced some."""
+        self._places.pop(run_id, None)
+        self._journalled.pop(run_id, None)
+
+    def _indexed(self, run_id: str) -> dict[str, _Place]:
+        if run_id not in self._places:
+            folder = run_folder(self._out, "artifacts", run_id)
+            places: dict[str, _Place] = {}
+            for path in (*part_numbers(folder).values(), *pass_parts(folder)):
+                places.update(_places(path))
+            self._places[run_id] = places
+        return self._places[run_id]
+
+    def _unsealed(self, run_id: str) -> dict[str, bytes]:
+        if run_id not in self._journalled:
+            self._journalled[run_id] = self._journal_contents(run_id)
+        return self._journalled[run_id]
+
+    def _journal_contents(self, run_id: str) -> dict[str, bytes]:
+        if "artifacts" not in segments(self._out, run_id):
+            return {}
+        names = ["sha256", "size_bytes", "bytes"]
+        rows = captured_rows(self._out, _TABLE, run_id, names, quietly)
+        source = f"the journal of run {run_id}"
+        return {
+            row["sha256"]: artifact_content(row["sha256"], row["size_bytes"], row["bytes"], source)
+            for row in rows.to_pylist()
+        }
+
+
+def _places(path: Path) -> dict[str, _Place]:
+    with open_part(path) as file:
+        part_facts(file, path, _TABLE.name)
+        places = {}
+        for group in range(file.num_row_groups):
+            try:
+                hashes = file.read_row_group(group, columns=["sha256"]).column(0).to_pylist()
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise damaged(path, error) from error
+            places.update({sha256: _Place(path, group, row) for row, sha256 in enumerate(hashes)})
+    return places
+
+
+def _read(place: _Place, sha256: str) -> bytes:
+    names = ["size_bytes", "bytes"]
+    with open_part(place.path) as file:
+        try:
+            rows = file.read_row_group(place.group, columns=names)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise damaged(place.path, error) from error
+    row = filled(_TABLE, rows, names, str(place.path)).slice(place.row, 1).to_pylist()[0]
+    if row["bytes"] is None or row["size_bytes"] is None:
+        raise DamagedFile(f"artifact {sha256[:12]} in {place.path} has no content")
+    return artifact_content(sha256, row["size_bytes"], row["bytes"], str(place.path))

@@ -1,0 +1,202 @@
+"""Values into the exact columns of a table: for writing (strict) and for reading (tolerant)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from kvtrace.schema.errors import DamagedFile, SchemaMismatch
+from kvtrace.schema.tables import TABLES, Table
+
+#: What a column may be given as: an Arrow array, a NumPy array, or a sequence of Python values.
+ColumnValues = Any
+
+
+def table_named(name: str) -> Table:
+    """The table of that name; SchemaMismatch if the format has none."""
+    table = TABLES.get(name)
+    if table is None:
+        raise SchemaMismatch(
+            f"the trace format has no table {name!r}; its tables are {', '.join(TABLES)}"
+        )
+    return table
+
+
+def batch_of_columns(table: Table, columns: Mapping[str, ColumnValues]) -> pa.RecordBatch:
+    """One batch with the table's schema; columns that are not given are null.
+
+    Raises:
+        SchemaMismatch: an unknown column, columns of different lengths, values that do not fit the
+            column's type, or a null in a key column.
+    """
+    _refuse_unknown(table, columns)
+    if not columns:
+        raise SchemaMismatch(f"no columns were given for the table {table.name}")
+    arrays = {name: _array(table, name, values) for name, values in columns.items()}
+    lengths = {len(array) for array in arrays.values()}
+    if len(lengths) > 1:
+        found = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
+        raise SchemaMismatch(f"columns of {table.name} differ in length: {found}")
+    count = lengths.pop()
+    schema = table.schema
+    whole = [
+        arrays[field.name] if field.name in arrays else pa.nulls(count, field.type)
+        for field in schema
+    ]
+    for name in table.keys:
+        nulls = arrays[name].null_count if name in arrays else count
+        if nulls:
+            raise SchemaMismatch(f"{table.name}.{name} is a key, and {nulls} rows do not set it")
+    return pa.RecordBatch.from_arrays(whole, schema=schema)
+
+
+def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
+    """One batch from rows; unknown keys are an error at any depth (Arrow would drop them).
+
+    Raises:
+        SchemaMismatch: as `batch_of_columns`.
+    """
+    listed = list(rows)
+    for row in listed:
+        _refuse_unknown(table, row)
+    return batch_of_columns(
+        table, {column.name: [row.get(column.name) for row in listed] for column in table.columns}
+    )
+
+
+def conformed(table: Table, rows: pa.Table) -> pa.Table:
+    """Rows with the table's exact schema, as `batch_of_columns` but for a whole `pa.Table`."""
+    _refuse_unknown(table, rows.column_names)
+    columns = []
+    for column in table.columns:
+        if column.name not in rows.column_names:
+            columns.append(pa.chunked_array([pa.nulls(rows.num_rows, column.type)]))
+            continue
+        given = rows.column(column.name)
+        try:
+            columns.append(given if given.type == column.type else _cast(given, column.type))
+        except pa.ArrowException as error:
+            raise SchemaMismatch(
+                f"{table.name}.{column.name} is {column.type}, and {given.type} does not fit: "
+                f"{error}"
+            ) from error
+    for name in table.keys:
+        if columns[table.schema.get_field_index(name)].null_count:
+            raise SchemaMismatch(f"{table.name}.{name} is a key, and some rows do not set it")
+    return pa.table(columns, schema=table.schema)
+
+
+def filled(table: Table, rows: pa.Table, names: Sequence[str], source: str) -> pa.Table:
+    """The columns `names` of rows read from a file, null where the file lacks them.
+
+    Raises:
+        DamagedFile: a column has another type than the format says.
+    """
+    schema = table.schema
+    columns = []
+    for name in names:
+        field = schema.field(name)
+        if name not in rows.column_names:
+            columns.append(pa.chunked_array([pa.nulls(rows.num_rows, field.type)]))
+            continue
+        found = rows.column(name)
+        try:
+            columns.append(found if found.type == field.type else _cast(found, field.type))
+        except pa.ArrowException as error:
+            raise DamagedFile(
+                f"column {name} of {source} is {found.type}, and the format says {field.type}; "
+                "restore the file, or move it out of the trace"
+            ) from error
+    # Nullable: a file of an older minor version may lack what has become a column since.
+    fields = [pa.field(name, schema.field(name).type) for name in names]
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def checked_names(table: Table, names: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns asked for (None: all); SchemaMismatch names one that the table lacks."""
+    if names is None:
+        return tuple(column.name for column in table.columns)
+    _refuse_unknown(table, names)
+    return tuple(dict.fromkeys(names))
+
+
+def _refuse_unknown(table: Table, names: Iterable[str]) -> None:
+    known = {column.name for column in table.columns}
+    unknown = sorted(set(names) - known)
+    if unknown:
+        raise SchemaMismatch(
+            f"the table {table.name} has no column {', '.join(map(repr, unknown))}; "
+            f"its columns are {', '.join(column.name for column in table.columns)}"
+        )
+
+
+def _array(table: Table, name: str, values: ColumnValues) -> pa.Array:
+    wanted = table.schema.field(name).type
+    where = f"{table.name}.{name}"
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return _arrow_array(values, wanted, where)
+    if isinstance(values, str | bytes | Mapping):
+        raise SchemaMismatch(f"{where} needs one value per row, not a single {type(values)}")
+    prepare = _preparation(wanted, where)
+    if prepare is not None:
+        values = [prepare(value) for value in values]
+    try:
+        try:
+            array = pa.array(values, type=wanted)
+        except UnicodeEncodeError:
+            array = pa.array([_without_surrogates(value) for value in values], type=wanted)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaMismatch(f"values do not fit {where} ({wanted}): {error}") from error
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _arrow_array(values: pa.Array, wanted: pa.DataType, where: str) -> pa.Array:
+    if values.type == wanted:
+        return values
+    try:
+        return _cast(values, wanted)
+    except pa.ArrowException as error:
+        raise SchemaMismatch(f"{where} is {wanted}, and {values.type} does not fit") from error
+
+
+def _cast(values: Any, wanted: pa.DataType) -> Any:
+    if pa.types.is_dictionary(wanted) and pa.types.is_dictionary(values.type):
+        values = values.cast(wanted.value_type)
+    return values.cast(wanted)
+
+
+def _preparation(wanted: pa.DataType, where: str) -> Callable[[Any], Any] | None:
+    """What Python values of a nested type need first: checked keys, maps as lists of pairs."""
+    if pa.types.is_map(wanted):
+        return lambda value: list(value.items()) if isinstance(value, Mapping) else value
+    if pa.types.is_list(wanted):
+        inner = _preparation(wanted.value_type, where)
+        if inner is None:
+            return None
+        return lambda value: None if value is None else [inner(item) for item in value]
+    if pa.types.is_struct(wanted):
+        known = {field.name for field in wanted}
+        return lambda value: _checked_struct(value, known, where)
+    return None
+
+
+def _checked_struct(value: Any, known: set[str], where: str) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    unknown = sorted(value.keys() - known)
+    if unknown:
+        raise SchemaMismatch(f"{where} has no field {', '.join(map(repr, unknown))}")
+    return value
+
+
+def _without_surrogates(value: Any) -> Any:
+    """A file name that is not UTF-8 reaches Python with surrogates, which Arrow cannot store."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {key: _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(item) for item in value]
+    return value

@@ -1,0 +1,91 @@
+"""What is named by its content: artifacts (SHA-256) and call stacks (a 63-bit hash)."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import zstandard
+
+from kvtrace.schema.errors import DamagedFile
+
+
+class FrameLike(Protocol):
+    """One frame of a call stack, as capture and `kvtrace.ir` have them."""
+
+    @property
+    def file(self) -> str | None:
+        """Path of the source file."""
+
+    @property
+    def line(self) -> int | None:
+        """Line, counted from 1."""
+
+    @property
+    def column(self) -> int | None:
+        """Column, counted from 1."""
+
+    @property
+    def function(self) -> str | None:
+        """Name of the function."""
+
+
+#: A frame as an object, as a row of `stacks.frames`, or as (file, line, column, function).
+AnyFrame = FrameLike | Mapping[str, Any] | tuple[str | None, int | None, int | None, str | None]
+
+_FIELDS = ("file", "line", "column", "function")
+
+
+def frame_row(frame: AnyFrame) -> dict[str, Any]:
+    """A frame as an entry of the column `stacks.frames`."""
+    if isinstance(frame, Mapping):
+        return {field: frame.get(field) for field in _FIELDS}
+    if isinstance(frame, tuple) and not hasattr(frame, "file"):
+        return dict(zip(_FIELDS, frame, strict=True))
+    return {field: getattr(frame, field) for field in _FIELDS}
+
+
+def stack_id(frames: Sequence[AnyFrame]) -> int:
+    """The 63-bit id of a call stack, innermost frame first: equal frames, equal id, in any run.
+
+    It is the first 8 bytes of BLAKE2b over each frame's file, line, column and function, ended by
+    a NUL byte each (nothing stands for null), read big-endian, without the top bit.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for frame in frames:
+        for value in frame_row(frame).values():
+            text = "" if value is None else str(value)
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return int.from_bytes(digest.digest(), "big") & (2**63 - 1)
+
+
+def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:
+    """A row of `stacks`, innermost frame first."""
+    return {"stack_id": stack_id(frames), "frames": [frame_row(frame) for frame in frames]}
+
+
+def artifact_row(kind: str, content: bytes) -> dict[str, Any]:
+    """A row of `artifacts` for plain content; its `sha256` is what other tables refer to."""
+    return {
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "kind": kind,
+        "size_bytes": len(content),
+        "bytes": zstandard.ZstdCompressor(level=3).compress(content),
+    }
+
+
+def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: str) -> bytes:
+    """The plain content of a row of `artifacts`, checked against its hash.
+
+    Raises:
+        DamagedFile: it cannot be decompressed, or is not what its hash says.
+    """
+    advice = "restore the file from a copy; kvtrace validate lists all that is damaged"
+    try:
+        content = zstandard.ZstdDecompressor().decompress(compressed, max_output_size=size_bytes)
+    except zstandard.ZstdError as error:
+        raise DamagedFile(
+            f"artifact {sha256[:12]} in {source} cannot be decompressed; {advice}"
+        ) from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise DamagedFile(f"artifact {sha256[:12]} in {source} is not what its hash says; {advice}")
+    return content

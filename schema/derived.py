@@ -1,0 +1,97 @@
+"""Parts that a pass derives for a run: replaced as a whole, captured ones never touched."""
+
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace import __version__
+from kvtrace.schema.columns import conformed, table_named
+from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
+from kvtrace.schema.layout import TEMPORARY_SUFFIX, part_path, pass_parts, run_folder, sync_folder
+from kvtrace.schema.parts import sorted_rows, write_part
+from kvtrace.schema.reading import captured_rows, quietly
+from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.versions import derived_facts
+
+#: Captured tables that a pass may add to, and their keys: content has the same id everywhere.
+_SHARED: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+
+
+def replace_parts(
+    out: Path,
+    run_id: str,
+    pass_name: str,
+    tables: Mapping[str, pa.Table],
+    settings: Mapping[str, Any],
+) -> None:
+    """Write a pass's tables for a run in place of those it wrote before.
+
+    Raises:
+        SchemaMismatch: a bad name of a pass, a table that passes do not write, wrong columns.
+        TraceWriteError: the disk is full, or the like; what was there before stays.
+    """
+    if re.fullmatch(r"[a-z][a-z0-9_-]*", pass_name) is None:
+        raise SchemaMismatch(f"{pass_name!r} is no name for a pass; use a-z, 0-9, _ and -")
+    rows = {name: _rows(out, run_id, name, given) for name, given in tables.items()}
+    fresh: dict[Path, Path] = {}
+    try:
+        for name, table_rows in rows.items():
+            path = part_path(out, name, run_id, 0, pass_name)
+            fresh[path] = _write_beside(
+                path, table_named(name), table_rows, run_id, pass_name, settings
+            )
+        _put_in_place(out, run_id, pass_name, fresh)
+    except OSError as error:
+        raise TraceWriteError(
+            f"what the pass {pass_name} found cannot be written to {out} "
+            f"({error.strerror or error}); nothing that was captured is touched"
+        ) from error
+    finally:
+        for temporary in fresh.values():
+            temporary.unlink(missing_ok=True)
+
+
+def _rows(out: Path, run_id: str, name: str, given: pa.Table) -> pa.Table:
+    table = table_named(name)
+    if table.origin != "derived" and name not in _SHARED:
+        raise SchemaMismatch(f"{name} is captured, and no pass may add to it")
+    rows = sorted_rows(conformed(table, given), table)
+    key = _SHARED.get(name)
+    if key is None or rows.num_rows == 0:
+        return rows
+    known = captured_rows(out, table, run_id, [key], quietly).column(key)
+    known = known.combine_chunks()
+    return rows.filter(pc.invert(pc.is_in(rows.column(key), value_set=known)))
+
+
+def _write_beside(
+    path: Path,
+    table: Table,
+    rows: pa.Table,
+    run_id: str,
+    pass_name: str,
+    settings: Mapping[str, Any],
+) -> Path:
+    unique = f"{os.getpid()}-{secrets.token_hex(3)}"
+    temporary = path.with_name(f".{path.name}.{unique}.new{TEMPORARY_SUFFIX}")
+    facts = derived_facts(table.name, run_id, pass_name, settings, __version__)
+    write_part(temporary, table, facts, rows.to_batches())
+    return temporary
+
+
+def _put_in_place(out: Path, run_id: str, pass_name: str, fresh: Mapping[Path, Path]) -> None:
+    for path, temporary in fresh.items():
+        temporary.replace(path)
+    for name in TABLES:
+        folder = run_folder(out, name, run_id)
+        for path in pass_parts(folder, pass_name):
+            if path not in fresh:
+                path.unlink()
+        if folder.is_dir():
+            sync_folder(folder)

@@ -1,0 +1,130 @@
+"""Where the files of a trace lie, and how they get there whole: temporary name, fsync, rename."""
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+JOURNAL: Final = ".journal"
+SEGMENT_SUFFIX: Final = ".arrows"
+TEMPORARY_SUFFIX: Final = ".tmp"
+
+_RUN_FOLDER = re.compile(r"run=(?P<run>[^/\\]+)")
+_PART = re.compile(r"part-(?:(?P<pass>[a-z][a-z0-9_-]*)-)?(?P<number>\d{5,})\.parquet")
+_SEGMENT = re.compile(r"(?P<table>[a-z_]+)-(?P<number>\d{5,})\.arrows")
+
+
+def run_folder(out: Path, table: str, run_id: str) -> Path:
+    """The folder with the parts of one table and run."""
+    return out / table / f"run={run_id}"
+
+
+def part_path(
+    out: Path, table: str, run_id: str, number: int, pass_name: str | None = None
+) -> Path:
+    """The file of one part; those of a pass carry its name."""
+    owner = f"{pass_name}-" if pass_name else ""
+    return run_folder(out, table, run_id) / f"part-{owner}{number:05d}.parquet"
+
+
+def part_numbers(folder: Path) -> dict[int, Path]:
+    """The captured parts in a run's folder by number, in order."""
+    found = {}
+    for path in _entries(folder):
+        match = _PART.fullmatch(path.name)
+        if match and match["pass"] is None:
+            found[int(match["number"])] = path
+    return dict(sorted(found.items()))
+
+
+def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
+    """The derived parts in a run's folder, of one pass or of all, in order."""
+    found = []
+    for path in _entries(folder):
+        match = _PART.fullmatch(path.name)
+        if match and match["pass"] and pass_name in (None, match["pass"]):
+            found.append(path)
+    return tuple(sorted(found))
+
+
+def journal_folder(out: Path, run_id: str) -> Path:
+    """The folder with the journal of one run."""
+    return out / JOURNAL / f"run={run_id}"
+
+
+def segment_path(out: Path, run_id: str, table: str, number: int) -> Path:
+    """The file of one journal segment; it is sealed into the part of the same number."""
+    return journal_folder(out, run_id) / f"{table}-{number:05d}{SEGMENT_SUFFIX}"
+
+
+def segments(out: Path, run_id: str) -> dict[str, dict[int, Path]]:
+    """The journal segments of a run: table, then number, in order."""
+    found: dict[str, dict[int, Path]] = {}
+    for path in sorted(_entries(journal_folder(out, run_id))):
+        match = _SEGMENT.fullmatch(path.name)
+        if match:
+            found.setdefault(match["table"], {})[int(match["number"])] = path
+    return found
+
+
+def run_ids(folder: Path) -> tuple[str, ...]:
+    """The runs that have a folder here (`out/runs`, `out/.journal` …), oldest first."""
+    matches = (_RUN_FOLDER.fullmatch(path.name) for path in _entries(folder))
+    return tuple(sorted(match["run"] for match in matches if match))
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` make a file that appears under its name only when it is whole and on disk.
+
+    Raises:
+        OSError: nothing is left under either name.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(
+        f".{path.name}.{os.getpid()}-{secrets.token_hex(3)}{TEMPORARY_SUFFIX}"
+    )
+    try:
+        write(temporary)
+        sync_file(temporary)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Have a file's content reach the disk."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(path: Path) -> None:
+    """Have a folder's names reach the disk, where the system can do that (not on Windows)."""
+    if os.name == "nt":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_journal(out: Path, run_id: str) -> None:
+    """Remove a sealed run's journal. `out/.journal` stays: another run may be about to start."""
+    shutil.rmtree(journal_folder(out, run_id))
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []

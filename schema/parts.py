@@ -1,0 +1,231 @@
+"""Parquet parts: how they are written (encodings, row groups, order) and read."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kvtrace.schema.columns import filled
+from kvtrace.schema.errors import DamagedFile
+from kvtrace.schema.journal import SegmentReader
+from kvtrace.schema.layout import write_whole
+from kvtrace.schema.tables import Table
+from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, migrate, read_facts, version_numbers
+
+#: Row groups end at whichever comes first; a reader that wants one artifact reads one group.
+ROW_GROUP_ROWS: Final = 131_072
+ROW_GROUP_BYTES: Final = 8 << 20
+
+#: Integers that grow from row to row. Differences between neighbours are what is stored.
+_GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
+#: Content that is compressed already.
+_COMPRESSED: Final = frozenset({"bytes"})
+
+
+def write_part(
+    path: Path, table: Table, facts: FileFacts, batches: Iterable[pa.RecordBatch]
+) -> None:
+    """Write rows that are in the table's order as one Parquet part, whole or not at all.
+
+    Raises:
+        OSError: the disk is full, or the like; no file is left.
+    """
+    schema = table.schema.with_metadata(facts.metadata())
+
+    def write(temporary: Path) -> None:
+        with pq.ParquetWriter(temporary, schema, **_options(table)) as writer:
+            for chunk in _chunks(batches, schema):
+                writer.write_table(chunk, row_group_size=_rows_per_group(chunk))
+
+    write_whole(path, write)
+
+
+def seal_segment(segment: Path, path: Path, table: Table, facts: FileFacts) -> int:
+    """Write a journal segment's whole batches as a part, and give the torn bytes at its end.
+
+    Batches that are in order already are streamed; others are sorted in memory, which the size of
+    a segment bounds. A segment with no row makes no part.
+
+    Raises:
+        OSError: as `write_part`.
+    """
+    with SegmentReader(segment) as reader:
+        rows, ordered = _survey(reader, table.sort)
+        if rows == 0:
+            return reader.torn_bytes
+        if ordered:
+            write_part(path, table, facts, reader)
+            return reader.torn_bytes
+        write_part(
+            path, table, facts, sorted_rows(pa.Table.from_batches(reader), table).to_batches()
+        )
+        return reader.torn_bytes
+
+
+def sorted_rows(rows: pa.Table, table: Table) -> pa.Table:
+    """Rows in the table's order."""
+    if not table.sort or rows.num_rows < 2:
+        return rows
+    whole = rows.unify_dictionaries().combine_chunks()
+    return whole.sort_by([(name, "ascending") for name in table.sort])
+
+
+def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
+    """The named columns of a part, null where the file is older than the column.
+
+    Raises:
+        DamagedFile: it is truncated, or is not what its place says.
+        NewerFormat, OlderFormat: as `read_facts`.
+        FileNotFoundError: it was replaced meanwhile.
+    """
+    with open_part(path) as file:
+        facts = part_facts(file, path, table.name)
+        old = facts.major < version_numbers(FORMAT_VERSION)[0]
+        present = file.schema_arrow.names
+        wanted = present if old else [name for name in names if name in present]
+        try:
+            rows = file.read(columns=wanted)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise damaged(path, error) from error
+    if not wanted:
+        rows = _rows_without_columns(file.metadata.num_rows)
+    if old:
+        rows = migrate(table.name, rows, facts.major)
+    return filled(table, rows, names, str(path))
+
+
+def open_part(path: Path) -> Any:
+    """An open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone."""
+    try:
+        return pq.ParquetFile(path)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise damaged(path, error) from error
+
+
+def part_facts(file: Any, path: Path, table: str) -> FileFacts:
+    """What an open part says of itself; DamagedFile if it lies in another table's folder."""
+    facts = read_facts(file.schema_arrow.metadata, str(path))
+    if facts.table != table:
+        raise DamagedFile(
+            f"{path} holds rows of {facts.table or 'no known table'}, not of {table}; "
+            "move it to where it belongs"
+        )
+    return facts
+
+
+def damaged(path: Path, error: Exception) -> DamagedFile:
+    """The error for a part that cannot be read."""
+    reason = str(error).split("\n", 1)[0].strip().rstrip(".")
+    return DamagedFile(
+        f"{path} is damaged ({reason}); restore it from a copy, or move it out of the trace "
+        "(kvtrace validate lists every damaged file)"
+    )
+
+
+def _rows_without_columns(count: int) -> pa.Table:
+    return pa.table({"": pa.nulls(count)})
+
+
+def _options(table: Table) -> dict[str, Any]:
+    growing, rest, uncompressed = {}, [], set()
+    for column in table.columns:
+        if pa.types.is_timestamp(column.type) or column.name in _GROWING:
+            growing[column.name] = "DELTA_BINARY_PACKED"
+            continue
+        if column.name in _COMPRESSED and pa.types.is_binary(column.type):
+            uncompressed.add(column.name)
+            continue
+        rest.extend(_leaves(column.name, column.type))
+    every = [*growing, *rest, *uncompressed]
+    return {
+        "compression": {name: "none" if name in uncompressed else "zstd" for name in every},
+        "compression_level": {name: 3 for name in every if name not in uncompressed},
+        "use_dictionary": rest,
+        "column_encoding": growing,
+        "write_statistics": [name for name in every if name not in uncompressed],
+        "write_page_index": True,
+    }
+
+
+def _leaves(path: str, kind: pa.DataType) -> list[str]:
+    """The paths of a column's leaves as Parquet names them."""
+    if pa.types.is_map(kind):
+        key = _leaves(f"{path}.key_value.key", kind.key_type)
+        return key + _leaves(f"{path}.key_value.value", kind.item_type)
+    if pa.types.is_list(kind):
+        return _leaves(f"{path}.list.element", kind.value_type)
+    if pa.types.is_struct(kind):
+        return [leaf for field in kind for leaf in _leaves(f"{path}.{field.name}", field.type)]
+    return [path]
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Small batches joined until they fill a row group."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows < ROW_GROUP_ROWS and size < ROW_GROUP_BYTES:
+            continue
+        yield _joined(held, schema)
+        held, rows, size = [], 0, 0
+    if held:
+        yield _joined(held, schema)
+
+
+def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    plain = pa.Table.from_batches([batch.replace_schema_metadata(None) for batch in batches])
+    return plain.unify_dictionaries().combine_chunks().replace_schema_metadata(schema.metadata)
+
+
+def _rows_per_group(rows: pa.Table) -> int:
+    per_row = max(1, rows.nbytes // max(1, rows.num_rows))
+    return int(max(1, min(ROW_GROUP_ROWS, ROW_GROUP_BYTES // per_row)))
+
+
+def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int, bool]:
+    """How many rows there are, and whether they are in order already."""
+    rows, ordered = 0, True
+    last: list[npt.NDArray[Any]] | None = None
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        rows += batch.num_rows
+        if not ordered or not sort:
+            continue
+        if any(batch.column(name).null_count for name in sort):
+            ordered = False
+            continue
+        keys = [_plain(batch.column(name)) for name in sort]
+        joined = (
+            keys
+            if last is None
+            else [np.concatenate(pair) for pair in zip(last, keys, strict=True)]
+        )
+        ordered = _in_order(joined)
+        last = [key[-1:] for key in keys]
+    return rows, ordered
+
+
+def _plain(column: pa.Array) -> npt.NDArray[Any]:
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _in_order(keys: Sequence[npt.NDArray[Any]]) -> bool:
+    """Whether rows are in lexicographic order, first key first."""
+    fine = np.ones(len(keys[0]) - 1, dtype=bool)
+    for key in reversed(keys):
+        before, after = key[:-1], key[1:]
+        fine = (before < after) | ((before == after) & fine)
+    return bool(fine.all())

@@ -1,0 +1,129 @@
+"""The rows of one run, wherever they are: parts, journal segments, and those of the passes."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.schema.columns import filled
+from kvtrace.schema.errors import DamagedFile
+from kvtrace.schema.journal import SegmentReader
+from kvtrace.schema.layout import part_numbers, pass_parts, run_folder, segments
+from kvtrace.schema.parts import read_part, sorted_rows
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.tables import TABLES, Table
+
+#: How often to look again when a live run seals a segment between listing and reading it.
+_TRIES: Final = 20
+
+Note = Callable[[str], None]
+
+
+def quietly(_note: str) -> None:
+    """Where the rows themselves are read elsewhere, and what is to be said is said there."""
+
+
+def run_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: Note) -> pa.Table:
+    """The named columns of one run's rows: captured parts, journal, derived parts.
+
+    Raises:
+        DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
+    """
+    captured = captured_rows(out, table, run_id, names, note)
+    derived = [
+        read_part(path, table, names) for path in pass_parts(run_folder(out, table.name, run_id))
+    ]
+    return pa.concat_tables([captured, *derived])
+
+
+def captured_rows(
+    out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
+) -> pa.Table:
+    """The named columns of what the run itself recorded; errors as `run_rows`."""
+    for _ in range(_TRIES):
+        try:
+            return _captured_rows(out, table, run_id, names, note)
+        except FileNotFoundError:
+            continue  # a segment was sealed after we had listed it; its part is there now
+    raise DamagedFile(
+        f"the files of {table.name} of run {run_id} in {out} change faster than they can be read; "
+        "try again when the run has ended"
+    )
+
+
+def sealed_runs_row(out: Path, run_id: str) -> dict[str, Any] | None:
+    """The row of `runs` of a sealed run; None if it is not sealed."""
+    table = TABLES["runs"]
+    for path in part_numbers(run_folder(out, "runs", run_id)).values():
+        rows = plain_rows(read_part(path, table, [column.name for column in table.columns]))
+        if len(rows) != 1:
+            raise DamagedFile(
+                f"{path} has {len(rows)} rows, and a run has one; restore it from a copy"
+            )
+        return rows[0]
+    return None
+
+
+def journal_runs_row(out: Path, run_id: str, note: Note) -> dict[str, Any] | None:
+    """The newest provisional row of `runs` in a journal; None if none is whole."""
+    table = TABLES["runs"]
+    names = [column.name for column in table.columns]
+    newest = None
+    for path in segments(out, run_id).get("runs", {}).values():
+        try:
+            rows = plain_rows(_segment_rows(path, table, names, note))
+        except FileNotFoundError:
+            continue  # the run was sealed meanwhile
+        newest = rows[-1] if rows else newest
+    return newest
+
+
+def _captured_rows(
+    out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
+) -> pa.Table:
+    # Segments are listed before parts: whatever is sealed in between is then seen twice, not never.
+    waiting = segments(out, run_id).get(table.name, {})
+    parts = part_numbers(run_folder(out, table.name, run_id))
+    pieces = [_nothing(table, names)]
+    pieces += [read_part(path, table, names) for path in parts.values()]
+    if table.name == "runs":
+        return pa.concat_tables(pieces if parts else [_provisional(out, run_id, names, note)])
+    pieces += [
+        _segment_rows(path, table, names, note)
+        for number, path in waiting.items()
+        if number not in parts
+    ]
+    return pa.concat_tables(pieces)
+
+
+def _provisional(out: Path, run_id: str, names: Sequence[str], note: Note) -> pa.Table:
+    table = TABLES["runs"]
+    pieces = [
+        _segment_rows(path, table, names, note)
+        for path in segments(out, run_id).get("runs", {}).values()
+    ]
+    rows = pa.concat_tables([_nothing(table, names), *pieces])
+    return rows.slice(max(0, rows.num_rows - 1))
+
+
+def _segment_rows(path: Path, table: Table, names: Sequence[str], note: Note) -> pa.Table:
+    with SegmentReader(path) as reader:
+        batches = [batch.select([n for n in names if n in batch.schema.names]) for batch in reader]
+        if reader.torn_bytes:
+            note(
+                f"the last {reader.torn_bytes} bytes of {path} are no whole batch and were left "
+                "out: a write was cut off, or is under way"
+            )
+    if not batches:
+        return _nothing(table, names)
+    plain = pa.Table.from_batches([batch.replace_schema_metadata(None) for batch in batches])
+    rows = filled(table, plain, names, str(path))
+    if set(table.sort) <= set(names) and table.name != "runs":
+        return sorted_rows(rows, table)
+    return rows
+
+
+def _nothing(table: Table, names: Sequence[str]) -> pa.Table:
+    fields = [pa.field(name, table.schema.field(name).type) for name in names]
+    return pa.schema(fields).empty_table()

@@ -1,0 +1,61 @@
+"""A run: one recorded process, as a row of the table `runs`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Every column of `runs`, and whether the run is sealed. Times are int64 ns since 1970, UTC."""
+
+    run_id: str
+    group_id: str | None = None
+    started: int | None = None
+    ended: int | None = None
+    command: str | None = None
+    directory: str | None = None
+    host: str | None = None
+    pid: int | None = None
+    parent_run_id: str | None = None
+    rank: int | None = None
+    world_size: int | None = None
+    git_root: str | None = None
+    git_commit: str | None = None
+    git_branch: str | None = None
+    git_dirty: bool | None = None
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    devices: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
+    mode: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
+    schema_version: str | None = None
+    ending: str | None = None
+    self_overhead_ns: int | None = None
+    dropped_rows: int | None = None
+    sealed: bool = False
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any], sealed: bool) -> Self:
+        """A run from a row as `plain_rows` gives it."""
+        values = dict(row)
+        values["versions"] = dict(row.get("versions") or ())
+        values["settings"] = dict(row.get("settings") or ())
+        values["devices"] = tuple(row.get("devices") or ())
+        return cls(**values, sealed=sealed)
+
+    @property
+    def group(self) -> str:
+        """The group it belongs to; a run outside any is a group of its own."""
+        return self.group_id or self.run_id
+
+
+def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
+    """Rows as dictionaries, times as integers: Python's own times would lose the nanoseconds."""
+    for index, column in enumerate(rows.schema):
+        if pa.types.is_timestamp(column.type):
+            plain = rows.column(index).cast(pa.int64())
+            rows = rows.set_column(index, column.name, plain)
+    listed: list[dict[str, Any]] = rows.to_pylist()
+    return listed

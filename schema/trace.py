@@ -1,0 +1,264 @@
+"""The reader: a directory of runs as tables, whether the runs are sealed, killed or still going."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.schema.artifacts import ArtifactIndex
+from kvtrace.schema.columns import checked_names, table_named
+from kvtrace.schema.content import stack_id
+from kvtrace.schema.derived import replace_parts
+from kvtrace.schema.errors import EmptyTrace, TraceNotFound, UnknownRun
+from kvtrace.schema.layout import JOURNAL, run_ids
+from kvtrace.schema.reading import journal_runs_row, run_rows, sealed_runs_row
+from kvtrace.schema.runs import Run
+from kvtrace.schema.tables import NAME
+
+__all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "stack_id"]
+
+#: A row of these means the same wherever it lies, so each id is given once per run.
+_BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+
+
+class Trace:
+    """A trace directory. Nothing is read before it is asked for; `open_trace` makes one.
+
+    `notes` collects what reading found that is worth saying but no error: a torn journal, say.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._artifacts = ArtifactIndex(path)
+
+    @cached_property
+    def run_ids(self) -> tuple[str, ...]:
+        """The ids of all runs, oldest first."""
+        return tuple(sorted({*run_ids(self.path / "runs"), *run_ids(self.path / JOURNAL)}))
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs, oldest first: sealed ones, and those that only have a journal.
+
+        Raises:
+            DamagedFile, NewerFormat, OlderFormat: a run's row cannot be read.
+        """
+        sealed = set(run_ids(self.path / "runs"))
+        return tuple(self._run(run_id, run_id in sealed) for run_id in self.run_ids)
+
+    def select(self, spec: str | None = None) -> tuple[Run, ...]:
+        """The runs that are meant, oldest first.
+
+        None: the newest group (all ranks of the newest job). "@COMMIT": the newest group of that
+        commit. Otherwise a run id, a group id, or the beginning of one.
+
+        Raises:
+            UnknownRun: there is none like that.
+        """
+        if spec is None:
+            return self._group(self.runs[-1].group)
+        if spec.startswith("@"):
+            return self._of_commit(spec[1:])
+        exact = tuple(run for run in self.runs if run.run_id == spec)
+        begun = tuple(run for run in self.runs if spec and run.run_id.startswith(spec))
+        grouped = tuple(run for run in self.runs if spec and run.group.startswith(spec))
+        found = exact or begun or grouped
+        if not found:
+            raise UnknownRun(
+                f"{self.path} has no run {spec!r}; {_counted(len(self.runs), 'run')}, the newest "
+                f"is {self.runs[-1].run_id} (kvtrace info lists them)"
+            )
+        return found
+
+    def table(
+        self,
+        name: str,
+        runs: Iterable[Run | str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """The rows of a table over `runs` (None: every run), with a last column "run".
+
+        Columns are nullable, strings that repeat are dictionary-encoded with one dictionary per
+        column. Rows are in the table's order within each part. Stacks and artifacts that several
+        parts of a run hold are given once.
+
+        Raises:
+            SchemaMismatch: no such table or column.
+            DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
+        """
+        table = table_named(name)
+        names = checked_names(table, columns)
+        key = _BY_CONTENT.get(name)
+        read = names if key is None or key in names else (*names, key)
+        pieces = []
+        for run_id in self._ids(runs):
+            rows = run_rows(self.path, table, run_id, read, self._note)
+            rows = rows if key is None else _first_of_each(rows, key)
+            pieces.append(_with_run(rows.select(list(names)), run_id))
+        if not pieces:
+            fields = [pa.field(each, table.schema.field(each).type) for each in names]
+            return pa.schema([*fields, pa.field("run", NAME)]).empty_table()
+        return pa.concat_tables(pieces).unify_dictionaries()
+
+    def artifact(self, sha256: str | None) -> bytes | None:
+        """The plain content with that hash from any run, or None if the trace does not have it.
+
+        Raises:
+            DamagedFile: it is there, but cannot be read or is not what its hash says.
+        """
+        if not sha256:
+            return None
+        return self._artifacts.content(sha256, self.run_ids)
+
+    def add_derived(
+        self,
+        run_id: str,
+        pass_name: str,
+        tables: Mapping[str, pa.Table],
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Replace what a pass derived for a run by `tables`, which may be empty ones.
+
+        Tables: derived ones, and `stacks` and `artifacts` for what those refer to. All new files
+        are on disk before the first takes its place; parts that the pass no longer writes go.
+        Nothing captured is touched. A column "run" is not taken: `run_id` says it.
+
+        Raises:
+            SchemaMismatch: a table that passes do not write, or columns that do not fit.
+            UnknownRun: the trace has no such run.
+            TraceWriteError: the disk is full, or the like; what was there before stays.
+        """
+        if run_id not in self.run_ids:
+            raise UnknownRun(f"{self.path} has no run {run_id!r} to add tables to")
+        replace_parts(self.path, run_id, pass_name, tables, dict(settings or {}))
+        self._artifacts.forget(run_id)
+
+    def _run(self, run_id: str, sealed: bool) -> Run:
+        row = sealed_runs_row(self.path, run_id) if sealed else None
+        if row is not None:
+            return Run.of_row(row, sealed=True)
+        row = journal_runs_row(self.path, run_id, self._note)
+        if row is None and (row := sealed_runs_row(self.path, run_id)) is not None:
+            return Run.of_row(row, sealed=True)  # sealed while we were looking
+        if row is None:
+            self._note(f"run {run_id} says nothing of itself: its first write was cut off")
+            row = {"run_id": run_id}
+        return Run.of_row(row, sealed=False)
+
+    def _group(self, group: str) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if run.group == group)
+
+    def _of_commit(self, commit: str) -> tuple[Run, ...]:
+        found = [run for run in self.runs if commit and (run.git_commit or "").startswith(commit)]
+        if not found:
+            commits = list(dict.fromkeys(run.git_commit for run in self.runs if run.git_commit))
+            known = ", ".join(each[:12] for each in commits[-5:]) or "none"
+            raise UnknownRun(
+                f"{self.path} has no run of commit {commit!r}; its newest commits: {known}"
+            )
+        return tuple(run for run in found if run.group == found[-1].group)
+
+    def _ids(self, runs: Iterable[Run | str] | None) -> tuple[str, ...]:
+        if runs is None:
+            return self.run_ids
+        wanted = [run.run_id if isinstance(run, Run) else run for run in runs]
+        unknown = [run_id for run_id in wanted if run_id not in self.run_ids]
+        if unknown:
+            raise UnknownRun(f"{self.path} has no run {unknown[0]!r}")
+        return tuple(dict.fromkeys(wanted))
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some runs of a trace."""
+
+    trace: Trace
+    runs: tuple[Run, ...]
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of a table over the selected runs; see `Trace.table`."""
+        return self.trace.table(name, self.runs, columns)
+
+
+def open_trace(path: str | os.PathLike[str]) -> Trace:
+    """The trace in a directory.
+
+    Raises:
+        TraceNotFound: there is no such directory, or it is none.
+        EmptyTrace: no run was recorded into it.
+    """
+    folder = Path(path)
+    if not folder.exists():
+        raise TraceNotFound(
+            f"there is no directory {folder}; record one with KVTRACE={folder} python program.py"
+        )
+    if not folder.is_dir():
+        raise TraceNotFound(
+            f"{folder} is a file, and a trace is a directory; name the directory that "
+            "KVTRACE pointed to"
+        )
+    trace = Trace(folder)
+    if not trace.run_ids:
+        raise EmptyTrace(
+            f"{folder} holds no recorded run; record one with KVTRACE={folder} python program.py"
+        )
+    return trace
+
+
+def resolve(text: str, base: str | os.PathLike[str] | None = None) -> Selection:
+    """The runs that "out/", "out/@COMMIT", "out/RUN_ID", "@COMMIT" or "RUN_ID" mean.
+
+    The last two are looked up in `base`. A directory alone means its newest group.
+
+    Raises:
+        TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
+    """
+    if Path(text).is_dir():
+        trace = open_trace(text)
+        return Selection(trace, trace.select())
+    match = re.fullmatch(r"(?P<folder>.*?)[/\\]?(?P<spec>@[^/\\]+|[^/\\@]+)", text)
+    if match is None or not (match["folder"] or base is not None):
+        raise TraceNotFound(
+            f"{text!r} is no directory; name a trace as out/, out/@COMMIT or out/RUN_ID"
+        )
+    folder = match["folder"] or os.fspath(base or "")
+    if not Path(folder).is_dir() or not (match["spec"].startswith("@") or _is_trace(folder)):
+        raise TraceNotFound(
+            f"there is no directory {text}; name a trace as out/, out/@COMMIT or out/RUN_ID"
+        )
+    trace = open_trace(folder)
+    return Selection(trace, trace.select(match["spec"]))
+
+
+def _is_trace(folder: str) -> bool:
+    return (Path(folder) / "runs").is_dir() or (Path(folder) / JOURNAL).is_dir()
+
+
+def _with_run(rows: pa.Table, run_id: str) -> pa.Table:
+    codes = pa.array([0], pa.int32()).take(pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
+    column = pa.DictionaryArray.from_arrays(codes, pa.array([run_id], pa.string()))
+    return rows.append_column(pa.field("run", NAME), column)
+
+
+def _first_of_each(rows: pa.Table, key: str) -> pa.Table:
+    seen: set[Any] = set()
+    keep = []
+    for index, value in enumerate(rows.column(key).to_pylist()):
+        if value not in seen:
+            seen.add(value)
+            keep.append(index)
+    return rows if len(keep) == rows.num_rows else rows.take(pa.array(keep, pa.int64()))
+
+
+def _counted(count: int, word: str) -> str:
+    return f"it has {count} {word}{'' if count == 1 else 's'}"

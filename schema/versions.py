@@ -1,0 +1,151 @@
+"""The format's version, what it promises, and the metadata that every file carries.
+
+The compatibility rule: a new minor version only adds nullable columns or tables; a type never
+changes. So a reader fills the columns that a file lacks with nulls and ignores those it does not
+know. A newer major version is refused in one sentence; an older one is migrated while reading.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.schema.errors import DamagedFile, NewerFormat, OlderFormat
+
+FORMAT_VERSION: Final = "1.0"
+
+#: Turns a table of one major version into the next: ``migration(table name, rows) -> rows``.
+Migration = Callable[[str, pa.Table], pa.Table]
+
+#: Keyed by the major version that is migrated from. Empty while there is one major version.
+MIGRATIONS: Final[dict[int, Migration]] = {}
+
+_VERSION_KEY = b"kvtrace.format_version"
+_TABLE_KEY = b"kvtrace.table"
+_RUN_KEY = b"kvtrace.run_id"
+_PASS_KEY = b"kvtrace.pass"
+_SETTINGS_KEY = b"kvtrace.settings"
+_WRITER_KEY = b"kvtrace.version"
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a file says of itself in its metadata.
+
+    `pass_name`, `settings` (JSON) and `writer_version` are set for derived parts only.
+    """
+
+    format_version: str
+    table: str
+    run_id: str
+    pass_name: str | None = None
+    settings: str | None = None
+    writer_version: str | None = None
+
+    @property
+    def major(self) -> int:
+        """The major version."""
+        return version_numbers(self.format_version)[0]
+
+    def metadata(self) -> dict[bytes, bytes]:
+        """The key/value metadata that stands for these facts in Parquet and Arrow files."""
+        optional = {
+            _PASS_KEY: self.pass_name,
+            _SETTINGS_KEY: self.settings,
+            _WRITER_KEY: self.writer_version,
+        }
+        return {
+            _VERSION_KEY: self.format_version.encode(),
+            _TABLE_KEY: self.table.encode(),
+            _RUN_KEY: self.run_id.encode(),
+            **{key: value.encode() for key, value in optional.items() if value is not None},
+        }
+
+
+def captured_facts(table: str, run_id: str) -> FileFacts:
+    """The facts of a captured part that is written now."""
+    return FileFacts(FORMAT_VERSION, table, run_id)
+
+
+def derived_facts(
+    table: str, run_id: str, pass_name: str, settings: Mapping[str, Any], writer_version: str
+) -> FileFacts:
+    """The facts of a part that a pass writes now; `settings` must be possible in JSON."""
+    text = json.dumps(dict(settings), sort_keys=True)
+    return FileFacts(FORMAT_VERSION, table, run_id, pass_name, text, writer_version)
+
+
+def version_numbers(version: str) -> tuple[int, int]:
+    """Major and minor of "MAJOR.MINOR"; ValueError for anything else."""
+    match = re.fullmatch(r"(\d{1,6})\.(\d{1,6})", version)
+    if match is None:
+        raise ValueError(f"{version!r} is not MAJOR.MINOR")
+    return int(match[1]), int(match[2])
+
+
+def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts:
+    """What a file's metadata says.
+
+    Raises:
+        DamagedFile: it is not a file of kvtrace.
+        NewerFormat: its major version is newer than this reader's.
+        OlderFormat: its major version is older and there is no migration from it.
+    """
+    found = {key: value.decode("utf-8", "replace") for key, value in (metadata or {}).items()}
+    version = found.get(_VERSION_KEY)
+    if version is None:
+        raise DamagedFile(
+            f"{source} does not say which version of kvtrace's format it has, so kvtrace did not "
+            "write it; move it out of the trace"
+        )
+    try:
+        major, _ = version_numbers(version)
+    except ValueError as error:
+        raise DamagedFile(
+            f"{source} says that its format version is {version!r}, which is none; restore the "
+            "file, or move it out of the trace"
+        ) from error
+    check_major(major, version, source)
+    return FileFacts(
+        version,
+        found.get(_TABLE_KEY, ""),
+        found.get(_RUN_KEY, ""),
+        found.get(_PASS_KEY),
+        found.get(_SETTINGS_KEY),
+        found.get(_WRITER_KEY),
+    )
+
+
+def check_major(
+    major: int, version: str, source: str, migrations: Mapping[int, Migration] = MIGRATIONS
+) -> None:
+    """Refuse a major version that this reader cannot read: NewerFormat or OlderFormat."""
+    own = version_numbers(FORMAT_VERSION)[0]
+    if major > own:
+        raise NewerFormat(
+            f"{source} has format version {version}, and this kvtrace reads up to {own}.x; "
+            "read it with a newer kvtrace"
+        )
+    missing = [step for step in range(major, own) if step not in migrations]
+    if missing:
+        raise OlderFormat(
+            f"{source} has format version {version}, which this kvtrace (format {FORMAT_VERSION}) "
+            "no longer reads; read it with an older kvtrace"
+        )
+
+
+def migrate(
+    table: str,
+    rows: pa.Table,
+    major: int,
+    target: int | None = None,
+    migrations: Mapping[int, Migration] = MIGRATIONS,
+) -> pa.Table:
+    """Rows of an older major version as rows of `target` (default: the current major version)."""
+    last = version_numbers(FORMAT_VERSION)[0] if target is None else target
+    for step in range(major, last):
+        rows = migrations[step](table, rows)
+    return rows

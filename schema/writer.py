@@ -1,0 +1,274 @@
+"""The writer: rows go to a journal at once, and into Parquet parts when a run ends.
+
+Segment N of a table's journal becomes part N of the table. The part appears under its name only
+when it is whole and on disk, and only then the segment goes; so a reader finds each row exactly
+once, at any moment, whatever is killed when.
+"""
+
+import os
+import platform
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.schema.columns import ColumnValues, batch_of_columns, batch_of_rows, table_named
+from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
+from kvtrace.schema.journal import SegmentWriter
+from kvtrace.schema.layout import (
+    journal_folder,
+    part_path,
+    remove_journal,
+    segment_path,
+)
+from kvtrace.schema.parts import seal_segment, write_part
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
+
+#: A segment is sealed while the run goes on when it has this many rows, or bytes.
+SEGMENT_ROWS: Final = 1 << 20
+SEGMENT_BYTES: Final = 128 << 20
+
+
+def new_run_id() -> str:
+    """An id that no other process gets and that sorts by time: UTC to the ms, 32 random bits."""
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03d}-{secrets.token_hex(4)}"
+
+
+class RunWriter:
+    """Writes one run of a trace. To be called from one thread at a time.
+
+    Any number of writers may work in one directory at once. After a fork the child needs a writer
+    of its own; the inherited one refuses to write.
+
+        writer = RunWriter(Path("out"), new_run_id())
+        writer.append_rows("runs", [{"command": "python train.py", "mode": "launch"}])
+        writer.append("launches", {"seq": [0], "call_id": [0]})
+        writer.flush()
+        writer.seal({"ended": time.time_ns(), "ending": "exit"})
+    """
+
+    def __init__(
+        self,
+        out: str | os.PathLike[str],
+        run_id: str,
+        segment_rows: int = SEGMENT_ROWS,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
+        """Create the run's journal with a provisional row of `runs`.
+
+        Raises:
+            TraceWriteError: the directory cannot be written to, or has this run already.
+        """
+        self.out = Path(out)
+        self.run_id = run_id
+        self._refused_rows = 0
+        self._segment_rows = segment_rows
+        self._segment_bytes = segment_bytes
+        self._process = os.getpid()
+        self._open: dict[str, SegmentWriter] = {}
+        self._next: dict[str, int] = {}
+        self._failure: str | None = None
+        self._sealed = False
+        self._run: dict[str, Any] = {
+            "run_id": run_id,
+            "started": time.time_ns(),
+            "host": platform.node(),
+            "pid": self._process,
+            "schema_version": FORMAT_VERSION,
+        }
+        try:
+            journal_folder(self.out, run_id).mkdir(parents=True)
+        except OSError as error:
+            raise self._fail(error) from error
+        self.append_rows("runs", [])
+        self.flush()
+
+    @property
+    def dropped_rows(self) -> int:
+        """Rows that could not be kept since a write failed."""
+        if self._failure is None:
+            return 0
+        return self._refused_rows + sum(open_.pending_rows for open_ in self._open.values())
+
+    def append(self, table: str, columns: Mapping[str, ColumnValues]) -> None:
+        """Add rows as columns: NumPy arrays, sequences or Arrow arrays of one length.
+
+        Times are int64 nanoseconds or Arrow timestamps. Columns that are not named are null.
+
+        Raises:
+            SchemaMismatch: an unknown table or column, or values that do not fit; nothing is added.
+            TraceWriteError: the rows could not be kept.
+        """
+        if table == "runs":
+            raise SchemaMismatch("a row of runs goes through append_rows or seal")
+        self._append(table, batch_of_columns(table_named(table), columns))
+
+    def append_rows(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows as mappings; a key that the table lacks is an error. Errors as `append`.
+
+        A row of `runs` updates the provisional one: what it does not name stays.
+        """
+        if table != "runs":
+            batch = batch_of_rows(table_named(table), rows)
+            if batch.num_rows:
+                self._append(table, batch)
+            return
+        for row in rows:
+            self._merge_run(row)
+        self._append("runs", batch_of_rows(TABLES["runs"], [self._run]))
+
+    def flush(self) -> None:
+        """Hand all rows to the operating system: they survive the end of this process.
+
+        Raises:
+            TraceWriteError: some rows could not be kept, as on a full disk.
+        """
+        self._check_usable()
+        try:
+            for segment in self._open.values():
+                segment.flush()
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def seal(self, runs_row: Mapping[str, Any]) -> None:
+        """Turn the journal into Parquet parts, `runs` last, and remove it. The writer is done then.
+
+        `runs_row` updates the provisional row. After an earlier failure this still seals what was
+        kept, since the disk may have room again.
+
+        Raises:
+            TraceWriteError: what could not be sealed stays in the journal, where readers find it.
+        """
+        self._check_process()
+        if self._sealed:
+            return
+        self._merge_run(runs_row)
+        try:
+            for segment in self._open.values():
+                segment.flush()
+            self._seal_all()
+        except OSError as error:
+            self._leave_journal()
+            raise self._fail(error) from error
+        self._sealed = True
+
+    def close(self) -> None:
+        """Let go of the files without sealing, as a forked child does with its parent's writer."""
+        for segment in self._open.values():
+            segment.close()
+        self._open.clear()
+        self._failure = self._failure or "the writer was closed"
+
+    def _append(self, table: str, batch: pa.RecordBatch) -> None:
+        try:
+            self._check_usable()
+        except TraceWriteError:
+            self._refused_rows += batch.num_rows
+            raise
+        try:
+            segment = self._segment(table)
+            segment.append(batch)
+            if self._is_full(segment):
+                self._seal_segment(table)
+        except OSError as error:
+            if table not in self._open:
+                self._refused_rows += batch.num_rows
+            raise self._fail(error) from error
+
+    def _is_full(self, segment: SegmentWriter) -> bool:
+        rows = segment.rows + segment.pending_rows
+        return rows >= self._segment_rows or segment.size_bytes >= self._segment_bytes
+
+    def _segment(self, table: str) -> SegmentWriter:
+        segment = self._open.get(table)
+        if segment is None:
+            number = self._next.get(table, 0)
+            path = segment_path(self.out, self.run_id, table, number)
+            segment = SegmentWriter(path, TABLES[table], captured_facts(table, self.run_id))
+            self._open[table] = segment
+            self._next[table] = number + 1
+        return segment
+
+    def _seal_segment(self, table: str) -> None:
+        if table == "runs":
+            return  # its one row is written when the run ends
+        segment = self._open[table]
+        segment.flush()
+        number = self._next[table] - 1
+        seal_segment(
+            segment.path,
+            part_path(self.out, table, self.run_id, number),
+            TABLES[table],
+            captured_facts(table, self.run_id),
+        )
+        segment.close()
+        segment.path.unlink()
+        del self._open[table]
+
+    def _seal_all(self) -> None:
+        # The smallest first: each sealed segment makes room for the next where the disk is full.
+        for table in sorted(self._open, key=lambda name: self._open[name].size_bytes):
+            self._seal_segment(table)
+        if self._run.get("dropped_rows") is None:
+            self._run["dropped_rows"] = self.dropped_rows
+        write_part(
+            part_path(self.out, "runs", self.run_id, 0),
+            TABLES["runs"],
+            captured_facts("runs", self.run_id),
+            [batch_of_rows(TABLES["runs"], [self._run])],
+        )
+        runs = self._open.pop("runs", None)
+        if runs is not None:
+            runs.close()
+        remove_journal(self.out, self.run_id)
+
+    def _leave_journal(self) -> None:
+        """Put the final row of `runs` into the journal, where it mostly finds room still."""
+        runs = self._open.get("runs")
+        if runs is None:
+            return
+        try:
+            runs.append(batch_of_rows(TABLES["runs"], [self._run]))
+            runs.flush()
+        except OSError as error:
+            self._fail(error)
+
+    def _merge_run(self, row: Mapping[str, Any]) -> None:
+        given = row.get("run_id", self.run_id)
+        if given != self.run_id:
+            raise SchemaMismatch(
+                f"the row of runs is of {given}, and the writer's is {self.run_id}"
+            )
+        merged = {**self._run, **{key: value for key, value in row.items() if value is not None}}
+        batch_of_rows(TABLES["runs"], [merged])
+        self._run = merged
+
+    def _check_usable(self) -> None:
+        self._check_process()
+        if self._sealed:
+            raise TraceWriteError(f"run {self.run_id} is sealed, and takes no more rows")
+        if self._failure is not None:
+            raise TraceWriteError(self._failure)
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise TraceWriteError(
+                f"run {self.run_id} belongs to process {self._process}; "
+                "a forked process needs a run of its own"
+            )
+
+    def _fail(self, error: OSError) -> TraceWriteError:
+        """Stop taking rows; the files end with a whole batch. `seal` tries the pending rows again."""
+        if self._failure is None:
+            reason = error.strerror or str(error)
+            self._failure = (
+                f"the trace in {self.out} cannot be written on ({reason}); "
+                "what was recorded before stays readable"
+            )
+        return TraceWriteError(self._failure)
