@@ -1,1 +1,5 @@
-"""TODO."""
+"""Passes: tables in, tables out. Each evaluates the distinct calls of a run and adds derived tables.
+
+May import `kvtrace.schema`, `kvtrace.ir` and `kvtrace.evaluate`; never capture, backends or
+converters.
+"""

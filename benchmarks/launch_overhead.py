@@ -1,0 +1,206 @@
+"""What a recorded launch costs on a GPU: kvtrace's two hot paths, Proton and torch.profiler over bare.
+
+    python benchmarks/launch_overhead.py [--rounds 7] [--launches 20000] [--json FILE]
+
+Method: each recorder runs in a process of its own, which alternates rounds with the recorder off
+(bare) and on. A round launches a tiny kernel N times from Python and divides the wall time of the
+loop, without waiting for the device, by N; the device is idle at the start of each round. The
+figure is the median over the rounds, and the cost is the difference of the medians of on and off
+in the same process. Two kernels: 3 tensor arguments, and 10 tensor and 3 scalar arguments.
+kvtrace's rounds record everything of launch mode: times, grid, shapes, strides, dtypes, storage
+extents, alignment, aliasing and scalars, with the journal thread writing to disk.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+RECORDERS = ("kvtrace native", "kvtrace twin", "wrapper alone", "torch.profiler", "proton")
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def kernels() -> dict[str, Callable[[], object]]:
+    """The two launches that are timed."""
+    import torch
+
+    from launch_kernels import add3, add10
+
+    x = [torch.rand(64, 64, device="cuda") for _ in range(10)]
+    return {
+        "3 tensors": lambda: add3[(4,)](x[0], x[1], x[2], 4096, BLOCK=1024),
+        "10 tensors": lambda: add10[(4,)](*x, 4096, 1, 2, BLOCK=1024),
+    }
+
+
+def round_us(launch: Callable[[], object], launches: int) -> float:
+    """Microseconds a launch of one round."""
+    import torch
+
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(launches):
+        launch()
+    end = time.perf_counter()
+    torch.cuda.synchronize()
+    return (end - begin) / launches * 1e6
+
+
+class Kvtrace:
+    """kvtrace in launch mode, started and stopped around each round."""
+
+    def __init__(self, folder: Path, native: bool) -> None:
+        import kvtrace
+
+        os.environ["KVTRACE_HOT_PATH"] = "native" if native else "python"
+        self.kvtrace, self.folder = kvtrace, folder
+
+    def on(self) -> None:
+        self.kvtrace.start(self.folder)
+
+    def off(self) -> None:
+        self.kvtrace.stop()
+
+
+class Wrapper:
+    """A Python function around `JITFunction.run` that does nothing: the floor for any wrapper."""
+
+    def __init__(self) -> None:
+        from triton.runtime.jit import JITFunction
+
+        self.owner, self.run = JITFunction, JITFunction.run
+        plain = JITFunction.run
+
+        def run(self, *args, grid, warmup, **kwargs):  # type: ignore[no-untyped-def]
+            return plain(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+        self.wrapped = run
+
+    def on(self) -> None:
+        self.owner.run = self.wrapped
+
+    def off(self) -> None:
+        self.owner.run = self.run
+
+
+class TorchProfiler:
+    """torch.profiler with CPU and CUDA activities, a new profile each round, never exported."""
+
+    def on(self) -> None:
+        from torch.profiler import ProfilerActivity, profile
+
+        self.profile = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+        self.profile.__enter__()
+
+    def off(self) -> None:
+        self.profile.__exit__(None, None, None)
+
+
+class Proton:
+    """Proton with its default back end, activated and deactivated around each round."""
+
+    def __init__(self, folder: Path) -> None:
+        import triton.profiler as proton
+
+        self.proton = proton
+        self.session = proton.start(str(folder / "proton"), hook="triton")
+        proton.deactivate(self.session)
+
+    def on(self) -> None:
+        self.proton.activate(self.session)
+
+    def off(self) -> None:
+        self.proton.deactivate(self.session)
+
+
+def recorder(name: str, folder: Path) -> Kvtrace | Wrapper | TorchProfiler | Proton:
+    if name.startswith("kvtrace"):
+        return Kvtrace(folder, native=name.endswith("native"))
+    if name == "wrapper alone":
+        return Wrapper()
+    return Proton(folder) if name == "proton" else TorchProfiler()
+
+
+def measure(name: str, rounds: int, launches: int) -> dict[str, dict[str, float]]:
+    """Medians of interleaved rounds of one recorder, in this process."""
+    result = {}
+    with tempfile.TemporaryDirectory() as folder:
+        subject = recorder(name, Path(folder))
+        for kernel, launch in kernels().items():
+            times: dict[str, list[float]] = {"bare": [], "on": []}
+            round_us(launch, launches // 4)
+            for _ in range(rounds):
+                times["bare"].append(round_us(launch, launches))
+                subject.on()
+                round_us(launch, launches // 10)
+                times["on"].append(round_us(launch, launches))
+                subject.off()
+            bare, on = statistics.median(times["bare"]), statistics.median(times["on"])
+            spread = max(times["bare"]) - min(times["bare"])
+            result[kernel] = {"bare": bare, "on": on, "over": on - bare, "bare_spread": spread}
+    return result
+
+
+def machine() -> str:
+    import torch
+    import triton
+
+    return (
+        f"{torch.cuda.get_device_name()}, {platform.processor() or platform.machine()}, "
+        f"{os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}, "
+        f"triton {triton.__version__}"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="cost of a recorded launch over bare, on a GPU")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--launches", type=int, default=20_000)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--recorder", choices=RECORDERS, help="only this one, in this process")
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    import torch
+
+    if not torch.cuda.is_available():
+        print("launch_overhead.py needs a CUDA device: it times real launches")
+        return 2
+    if options.recorder:
+        print(json.dumps(measure(options.recorder, options.rounds, options.launches)))
+        return 0
+    results: dict[str, dict[str, dict[str, float]]] = {}
+    for name in RECORDERS:
+        fewer = max(2000, options.launches // 10) if name in RECORDERS[3:] else options.launches
+        command = [sys.executable, __file__, "--recorder", name]
+        command += ["--rounds", str(options.rounds), "--launches", str(fewer)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"{name}: failed: {done.stderr.strip()[-600:]}")
+            continue
+        results[name] = json.loads(done.stdout.strip().splitlines()[-1])
+    print(machine())
+    print(f"{options.rounds} interleaved rounds of {options.launches} launches; µs a launch")
+    for kernel in ("3 tensors", "10 tensors"):
+        ours = results.get("kvtrace native", {}).get(kernel, {}).get("over")
+        print(f"\n{kernel:24s}{'bare':>9s}{'on':>9s}{'over':>9s}{'× kvtrace':>11s}{'bare spread':>13s}")
+        for name, by_kernel in results.items():
+            row = by_kernel[kernel]
+            ratio = f"{row['over'] / ours:.1f}" if ours else "-"
+            print(
+                f"{name:24s}{row['bare']:9.2f}{row['on']:9.2f}{row['over']:+9.2f}{ratio:>11s}"
+                f"{row['bare_spread']:13.2f}"
+            )
+    if options.json:
+        options.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=1))
+    return 0 if len(results) == len(RECORDERS) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

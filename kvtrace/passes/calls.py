@@ -1,0 +1,115 @@
+"""The distinct calls of a run, made ready for the evaluator from the tables alone."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.ir import Module, parse
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.trace import Run, Trace
+
+
+class CannotReplay(KvtraceError):
+    """A call's record does not hold what evaluating it needs."""
+
+    slug = "cannot-replay"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One row of `calls` with its kernel's name and IR; arguments carry no data."""
+
+    call_id: int
+    kernel: str
+    grid: tuple[int, int, int]
+    module: Module
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadyCall:
+    """A call that cannot be evaluated, and why, in one sentence."""
+
+    call_id: int
+    kernel: str
+    reason: str
+
+
+def calls_of(trace: Trace, run: Run) -> Iterator[Call | UnreadyCall]:
+    """Give each distinct call of `run`, in order of its id; parsed IR is shared between calls."""
+    kernels = {row["kernel_id"]: row for row in trace.table("kernels", (run,)).to_pylist()}
+    modules: dict[int, Module] = {}
+    for row in trace.table("calls", (run,)).to_pylist():
+        kernel = kernels[row["kernel_id"]]
+        try:
+            yield _call(trace, row, kernel, modules)
+        except KvtraceError as error:
+            yield UnreadyCall(row["call_id"], kernel["name"] or "?", str(error))
+
+
+def _call(
+    trace: Trace, row: dict[str, Any], kernel: dict[str, Any], modules: dict[int, Module]
+) -> Call:
+    kernel_id = row["kernel_id"]
+    if kernel_id not in modules:
+        modules[kernel_id] = _module(trace, kernel)
+    return Call(
+        call_id=row["call_id"],
+        kernel=kernel["name"],
+        grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
+        module=modules[kernel_id],
+        arguments=_arguments(row["args"] or [], kernel["signature"] or []),
+    )
+
+
+def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
+    digest = next(
+        (s["artifact"] for s in kernel["stages"] or [] if s["stage"] == "ttir_generic"), None
+    )
+    content = trace.artifact(digest) if digest else None
+    if content is None:
+        raise CannotReplay(f"kernel {kernel['name']} was recorded without its generic TTIR")
+    return parse(content.decode())
+
+
+def _arguments(
+    args: list[dict[str, Any]], signature: list[dict[str, Any]]
+) -> tuple[Argument, ...]:
+    """The IR function's arguments: the parameters of the signature that are not constexpr."""
+    if len(args) != len(signature):
+        raise CannotReplay(f"{len(args)} arguments were recorded for {len(signature)} parameters")
+    storages: dict[int, Storage] = {}
+    return tuple(
+        _argument(position, arg, storages)
+        for position, (arg, parameter) in enumerate(zip(args, signature, strict=True))
+        if parameter["type"] != "constexpr"
+    )
+
+
+def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) -> Argument:
+    if arg["kind"] == "tensor":
+        group = position if arg["alias_group"] is None else arg["alias_group"]
+        storage = storages.setdefault(group, Storage(arg["storage_bytes"], None))
+        return TensorArgument(
+            name=arg["name"],
+            storage=storage,
+            offset_bytes=arg["offset_bytes"],
+            dtype=arg["dtype"],
+            shape=tuple(arg["shape"]),
+            strides=tuple(arg["strides"]),
+        )
+    if arg["kind"] == "scalar":
+        return ScalarArgument(arg["name"], _literal(arg["scalar"]))
+    raise CannotReplay(f"argument {arg['name']} is a {arg['kind']}, which is not replayed yet")
+
+
+def _literal(text: str) -> int | float | bool:
+    named = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+    if text in named:
+        return named[text]
+    value = ast.literal_eval(text)
+    if not isinstance(value, int | float):
+        raise CannotReplay(f"a scalar argument has the value {text}, which is no number")
+    return value
