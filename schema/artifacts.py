@@ -29,7 +29,7 @@ class ArtifactIndex:
     def __init__(self, out: Path) -> None:
         self._out = out
         self._places: dict[str, dict[str, _Place]] = {}
-        self._journalled: dict[str, dict[str, bytes]] = {}
+        self._journalled: dict[str, dict[str, tuple[int, bytes]]] = {}
 
     def content(self, sha256: str, run_ids: Sequence[str]) -> bytes | None:
         """The plain content, looked for in the newest run first; DamagedFile if it is not whole."""
@@ -37,8 +37,9 @@ class ArtifactIndex:
             place = self._indexed(run_id).get(sha256)
             if place is not None:
                 return _read(place, sha256)
-            if (found := self._unsealed(run_id).get(sha256)) is not None:
-                return found
+            waiting = self._unsealed(run_id).get(sha256)
+            if waiting is not None:
+                return artifact_content(sha256, *waiting, f"the journal of run {run_id}")
         return None
 
     def forget(self, run_id: str) -> None:
@@ -55,21 +56,17 @@ class ArtifactIndex:
             self._places[run_id] = places
         return self._places[run_id]
 
-    def _unsealed(self, run_id: str) -> dict[str, bytes]:
+    def _unsealed(self, run_id: str) -> dict[str, tuple[int, bytes]]:
         if run_id not in self._journalled:
             self._journalled[run_id] = self._journal_contents(run_id)
         return self._journalled[run_id]
 
-    def _journal_contents(self, run_id: str) -> dict[str, bytes]:
+    def _journal_contents(self, run_id: str) -> dict[str, tuple[int, bytes]]:
         if "artifacts" not in segments(self._out, run_id):
             return {}
         names = ["sha256", "size_bytes", "bytes"]
         rows = captured_rows(self._out, _TABLE, run_id, names, quietly)
-        source = f"the journal of run {run_id}"
-        return {
-            row["sha256"]: artifact_content(row["sha256"], row["size_bytes"], row["bytes"], source)
-            for row in rows.to_pylist()
-        }
+        return {row["sha256"]: (row["size_bytes"], row["bytes"]) for row in rows.to_pylist()}
 
 
 def _places(path: Path) -> dict[str, _Place]:

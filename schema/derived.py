@@ -1,8 +1,6 @@
 """Parts that a pass derives for a run: replaced as a whole, captured ones never touched."""
 
-import os
 import re
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,10 +11,10 @@ import pyarrow.compute as pc
 from kvtrace import __version__
 from kvtrace.schema.columns import conformed, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
-from kvtrace.schema.layout import TEMPORARY_SUFFIX, part_path, pass_parts, run_folder, sync_folder
-from kvtrace.schema.parts import sorted_rows, write_part
+from kvtrace.schema.layout import discard, part_path, pass_parts, run_folder, sync_folder
+from kvtrace.schema.parts import sorted_rows, write_part_aside
 from kvtrace.schema.reading import captured_rows, quietly
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
 
 #: Captured tables that a pass may add to, and their keys: content has the same id everywhere.
@@ -43,9 +41,8 @@ def replace_parts(
     try:
         for name, table_rows in rows.items():
             path = part_path(out, name, run_id, 0, pass_name)
-            fresh[path] = _write_beside(
-                path, table_named(name), table_rows, run_id, pass_name, settings
-            )
+            facts = derived_facts(name, run_id, pass_name, settings, __version__)
+            fresh[path] = write_part_aside(path, TABLES[name], facts, table_rows.to_batches())
         _put_in_place(out, run_id, pass_name, fresh)
     except OSError as error:
         raise TraceWriteError(
@@ -54,7 +51,7 @@ def replace_parts(
         ) from error
     finally:
         for temporary in fresh.values():
-            temporary.unlink(missing_ok=True)
+            discard(temporary)
 
 
 def _rows(out: Path, run_id: str, name: str, given: pa.Table) -> pa.Table:
@@ -68,21 +65,6 @@ def _rows(out: Path, run_id: str, name: str, given: pa.Table) -> pa.Table:
     known = captured_rows(out, table, run_id, [key], quietly).column(key)
     known = known.combine_chunks()
     return rows.filter(pc.invert(pc.is_in(rows.column(key), value_set=known)))
-
-
-def _write_beside(
-    path: Path,
-    table: Table,
-    rows: pa.Table,
-    run_id: str,
-    pass_name: str,
-    settings: Mapping[str, Any],
-) -> Path:
-    unique = f"{os.getpid()}-{secrets.token_hex(3)}"
-    temporary = path.with_name(f".{path.name}.{unique}.new{TEMPORARY_SUFFIX}")
-    facts = derived_facts(table.name, run_id, pass_name, settings, __version__)
-    write_part(temporary, table, facts, rows.to_batches())
-    return temporary
 
 
 def _put_in_place(out: Path, run_id: str, pass_name: str, fresh: Mapping[Path, Path]) -> None:

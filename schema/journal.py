@@ -15,9 +15,6 @@ import pyarrow as pa
 from kvtrace.schema.tables import Table
 from kvtrace.schema.versions import FileFacts, read_facts
 
-#: Pending bytes beyond which an append writes on its own, so that memory stays bounded.
-_PENDING_LIMIT: Final = 4 << 20
-
 
 class _Pending:
     """The file object that Arrow writes into: bytes wait here for the next flush.
@@ -61,11 +58,14 @@ class SegmentWriter:
         )
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Add a batch; it is safe after the next `flush`. OSError as there."""
+        """Add a batch; it survives the process after the next `flush`."""
         self._stream.write_batch(batch)
         self.pending_rows += batch.num_rows
-        if len(self._pending.data) >= _PENDING_LIMIT:
-            self.flush()
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes that wait for a flush."""
+        return len(self._pending.data)
 
     def flush(self) -> None:
         """Hand what is pending to the operating system.

@@ -15,6 +15,7 @@ TEMPORARY_SUFFIX: Final = ".tmp"
 
 _RUN_FOLDER = re.compile(r"run=(?P<run>[^/\\]+)")
 _PART = re.compile(r"part-(?:(?P<pass>[a-z][a-z0-9_-]*)-)?(?P<number>\d{5,})\.parquet")
+_TEMPORARY = re.compile(r"\.part-.*-(?P<process>\d+)\.tmp")
 _SEGMENT = re.compile(r"(?P<table>[a-z_]+)-(?P<number>\d{5,})\.arrows")
 
 
@@ -82,20 +83,52 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
     Raises:
         OSError: nothing is left under either name.
+
+    """
+    temporary = write_aside(path, write)
+    try:
+        temporary.replace(path)
+    except BaseException:
+        discard(temporary)
+        raise
+    sync_folder(path.parent)
+
+
+def write_aside(path: Path, write: Callable[[Path], None]) -> Path:
+    """Let `write` make a file beside `path`, under a temporary name that readers skip.
+
+    The name ends with the process's id, so that what a killed process left can be told.
+
+    Raises:
+        OSError: nothing is left.
+
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(
-        f".{path.name}.{os.getpid()}-{secrets.token_hex(3)}{TEMPORARY_SUFFIX}"
-    )
+    unique = f"{secrets.token_hex(4)}-{os.getpid()}"
+    temporary = path.with_name(f".{path.name}.{unique}{TEMPORARY_SUFFIX}")
     try:
         write(temporary)
         sync_file(temporary)
-        temporary.replace(path)
     except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        discard(temporary)
         raise
-    sync_folder(path.parent)
+    return temporary
+
+
+def discard(temporary: Path) -> None:
+    """Remove a temporary file, if that is possible; it is no reason for a second error."""
+    with contextlib.suppress(OSError):
+        temporary.unlink()
+
+
+def left_behind(folder: Path) -> tuple[tuple[Path, int], ...]:
+    """Temporary files in a run's folder, and the processes that wrote them."""
+    found = []
+    for path in sorted(_entries(folder)):
+        match = _TEMPORARY.fullmatch(path.name)
+        if match:
+            found.append((path, int(match["process"])))
+    return tuple(found)
 
 
 def sync_file(path: Path) -> None:

@@ -1,6 +1,6 @@
 """Parquet parts: how they are written (encodings, row groups, order) and read."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.journal import SegmentReader
-from kvtrace.schema.layout import write_whole
+from kvtrace.schema.layout import write_aside, write_whole
 from kvtrace.schema.tables import Table
 from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, migrate, read_facts, version_numbers
 
@@ -20,28 +20,38 @@ from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, migrate, read_fac
 ROW_GROUP_ROWS: Final = 131_072
 ROW_GROUP_BYTES: Final = 8 << 20
 
+Batches = Iterable[pa.RecordBatch]
+
 #: Integers that grow from row to row. Differences between neighbours are what is stored.
 _GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
 #: Content that is compressed already.
 _COMPRESSED: Final = frozenset({"bytes"})
 
 
-def write_part(
-    path: Path, table: Table, facts: FileFacts, batches: Iterable[pa.RecordBatch]
-) -> None:
+def write_part(path: Path, table: Table, facts: FileFacts, batches: Batches) -> None:
     """Write rows that are in the table's order as one Parquet part, whole or not at all.
 
     Raises:
         OSError: the disk is full, or the like; no file is left.
+
     """
+    write_whole(path, _part_writing(table, facts, batches))
+
+
+def write_part_aside(path: Path, table: Table, facts: FileFacts, batches: Batches) -> Path:
+    """Write a part that is to be at `path` under a temporary name; OSError as `write_part`."""
+    return write_aside(path, _part_writing(table, facts, batches))
+
+
+def _part_writing(table: Table, facts: FileFacts, batches: Batches) -> Callable[[Path], None]:
     schema = table.schema.with_metadata(facts.metadata())
 
-    def write(temporary: Path) -> None:
-        with pq.ParquetWriter(temporary, schema, **_options(table)) as writer:
-            for chunk in _chunks(batches, schema):
-                writer.write_table(chunk, row_group_size=_rows_per_group(chunk))
+    def write(path: Path) -> None:
+        with pq.ParquetWriter(path, schema, **_options(table)) as writer:
+            for group in _row_groups(batches, schema):
+                writer.write_table(group, row_group_size=group.num_rows)
 
-    write_whole(path, write)
+    return write
 
 
 def seal_segment(segment: Path, path: Path, table: Table, facts: FileFacts) -> int:
@@ -165,20 +175,30 @@ def _leaves(path: str, kind: pa.DataType) -> list[str]:
     return [path]
 
 
-def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Small batches joined until they fill a row group."""
+def _row_groups(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Batches of any size joined and cut into row groups."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows < ROW_GROUP_ROWS and size < ROW_GROUP_BYTES:
-            continue
+        for piece in _pieces(batch):
+            if held and (
+                rows + piece.num_rows > ROW_GROUP_ROWS or size + piece.nbytes > ROW_GROUP_BYTES
+            ):
+                yield _joined(held, schema)
+                held, rows, size = [], 0, 0
+            held.append(piece)
+            rows += piece.num_rows
+            size += piece.nbytes
+    if rows:
         yield _joined(held, schema)
-        held, rows, size = [], 0, 0
-    if held:
-        yield _joined(held, schema)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Slices of a batch that are small enough to fill row groups well."""
+    per_row = max(1, batch.nbytes // max(1, batch.num_rows))
+    step = max(1, min(ROW_GROUP_ROWS // 8, ROW_GROUP_BYTES // 8 // per_row))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
 
 
 def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
@@ -186,12 +206,7 @@ def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     return plain.unify_dictionaries().combine_chunks().replace_schema_metadata(schema.metadata)
 
 
-def _rows_per_group(rows: pa.Table) -> int:
-    per_row = max(1, rows.nbytes // max(1, rows.num_rows))
-    return int(max(1, min(ROW_GROUP_ROWS, ROW_GROUP_BYTES // per_row)))
-
-
-def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int, bool]:
+def _survey(batches: Batches, sort: Sequence[str]) -> tuple[int, bool]:
     """How many rows there are, and whether they are in order already."""
     rows, ordered = 0, True
     last: list[npt.NDArray[Any]] | None = None

@@ -33,6 +33,12 @@ from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
 SEGMENT_ROWS: Final = 1 << 20
 SEGMENT_BYTES: Final = 128 << 20
 
+#: Pending bytes beyond which an append flushes on its own, so that memory stays bounded.
+_PENDING_BYTES: Final = 4 << 20
+
+#: What other tables refer to is flushed first, so that no row that survives refers to a lost one.
+_FLUSHED_FIRST: Final = ("runs", "artifacts", "stacks", "kernels", "calls")
+
 
 def new_run_id() -> str:
     """An id that no other process gets and that sorts by time: UTC to the ms, 32 random bits."""
@@ -131,8 +137,7 @@ class RunWriter:
         """
         self._check_usable()
         try:
-            for segment in self._open.values():
-                segment.flush()
+            self._flush_all()
         except OSError as error:
             raise self._fail(error) from error
 
@@ -150,8 +155,7 @@ class RunWriter:
             return
         self._merge_run(runs_row)
         try:
-            for segment in self._open.values():
-                segment.flush()
+            self._flush_all()
             self._seal_all()
         except OSError as error:
             self._leave_journal()
@@ -174,12 +178,21 @@ class RunWriter:
         try:
             segment = self._segment(table)
             segment.append(batch)
-            if self._is_full(segment):
+            full = self._is_full(segment)
+            if full or segment.pending_bytes >= _PENDING_BYTES:
+                self._flush_all()
+            if full:
                 self._seal_segment(table)
         except OSError as error:
             if table not in self._open:
                 self._refused_rows += batch.num_rows
             raise self._fail(error) from error
+
+    def _flush_all(self) -> None:
+        rest = [table for table in self._open if table not in _FLUSHED_FIRST]
+        for table in (*_FLUSHED_FIRST, *rest):
+            if table in self._open:
+                self._open[table].flush()
 
     def _is_full(self, segment: SegmentWriter) -> bool:
         rows = segment.rows + segment.pending_rows
@@ -199,7 +212,6 @@ class RunWriter:
         if table == "runs":
             return  # its one row is written when the run ends
         segment = self._open[table]
-        segment.flush()
         number = self._next[table] - 1
         seal_segment(
             segment.path,
@@ -264,7 +276,7 @@ class RunWriter:
             )
 
     def _fail(self, error: OSError) -> TraceWriteError:
-        """Stop taking rows; the files end with a whole batch. `seal` tries the pending rows again."""
+        """Stop taking rows; files end with a whole batch. `seal` tries what is pending again."""
         if self._failure is None:
             reason = error.strerror or str(error)
             self._failure = (

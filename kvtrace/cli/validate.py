@@ -1,0 +1,30 @@
+"""`kvtrace validate`: check every file of a trace."""
+
+import json
+from dataclasses import asdict
+
+from kvtrace.cli.options import JsonOption, TracePath
+
+
+def command(trace: TracePath, as_json: JsonOption = False) -> int:
+    """Check every file of a trace: readable, of the right form, complete, and referring to what is.
+
+    Exits with 1 if anything is wrong.
+
+    Example:
+        kvtrace validate out/
+
+    """
+    from kvtrace.schema.validation import validate
+
+    problems = validate(trace)
+    if as_json:
+        print(json.dumps([asdict(problem) for problem in problems], indent=2))
+    elif problems:
+        for problem in problems:
+            told = problem.text.startswith(problem.where)
+            print(problem.text if told else f"{problem.where}: {problem.text}")
+        print(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} in {trace}")
+    else:
+        print(f"{trace} is fine")
+    return 1 if problems else 0

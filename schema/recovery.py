@@ -1,0 +1,226 @@
+"""Sealing what killed processes left: their journals become Parquet parts, their leavings go."""
+
+import os
+import platform
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kvtrace.schema.columns import batch_of_rows
+from kvtrace.schema.errors import KvtraceError, TraceWriteError
+from kvtrace.schema.layout import (
+    JOURNAL,
+    discard,
+    journal_folder,
+    left_behind,
+    part_numbers,
+    part_path,
+    remove_journal,
+    run_folder,
+    run_ids,
+    segments,
+)
+from kvtrace.schema.parts import seal_segment, write_part
+from kvtrace.schema.reading import journal_runs_row, quietly
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
+
+#: A journal with no row of `runs` yet may be of a process that has just begun.
+_NEWBORN_SECONDS: Final = 60.0
+#: How much later than its recording a process may seem to have begun; clocks of ticks are coarse.
+_TICK_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What `recover` did: runs it sealed, and runs it left alone with the reason."""
+
+    sealed: tuple[str, ...] = ()
+    left: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
+    """Seal the journals of dead processes; the rest of the trace stays as it is.
+
+    A run keeps what its journal says of its end; where that is nothing, `ended` stays null and
+    `ending` is "killed". Journals of processes that live, or that ran on another host and so may
+    live, are left alone, the latter unless `force` is given. Calling it again changes nothing.
+
+    Raises:
+        TraceNotFound, EmptyTrace: as `open_trace`.
+        TraceWriteError: the disk is full, or the like; the journal is still there.
+
+    """
+    folder = open_trace(out).path
+    sealed: list[str] = []
+    left: dict[str, str] = {}
+    notes: list[str] = []
+    for run_id in run_ids(folder / JOURNAL):
+        try:
+            row = journal_runs_row(folder, run_id, quietly)
+            reason = None if _is_sealed(folder, run_id) else may_live(folder, run_id, row, force)
+            if reason is not None:
+                left[run_id] = reason
+                continue
+            _seal(folder, run_id, row, notes)
+            sealed.append(run_id)
+        except FileNotFoundError:
+            left[run_id] = "its process, or another kvtrace recover, is sealing it right now"
+        except OSError as error:
+            raise TraceWriteError(
+                f"run {run_id} in {folder} cannot be sealed ({error.strerror or error}); make "
+                "room and run kvtrace recover again, the journal is still there"
+            ) from error
+        except KvtraceError as error:
+            left[run_id] = str(error)
+    _remove_leavings(folder)
+    return Recovery(tuple(sealed), left, tuple(notes))
+
+
+def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = False) -> str | None:
+    """Why a journalled run may still be recording, or None if its process is dead."""
+    if row is None or row.get("pid") is None:
+        age = time.time() - journal_folder(out, run_id).stat().st_mtime
+        return "its process has just begun" if age < _NEWBORN_SECONDS and not force else None
+    if row["host"] not in (None, platform.node()):
+        if force:
+            return None
+        return f"it is recorded on {row['host']}; recover it there, or with --force if it is dead"
+    if not _is_alive(row["pid"], row["started"]):
+        return None
+    return f"its process {row['pid']} is still running"
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process of that id runs on this machine."""
+    if os.name == "nt":
+        return _is_running_on_windows(pid)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not _is_zombie(pid)
+
+
+def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) -> None:
+    if _is_sealed(out, run_id):  # killed between sealing and removing the journal
+        remove_journal(out, run_id)
+        return
+    torn = _seal_segments(out, run_id)
+    if torn:
+        notes.append(f"run {run_id}: {torn}")
+        _add_message(out, run_id, torn)
+    found = {name: value for name, value in (row or {}).items() if value is not None}
+    final = {"run_id": run_id, "schema_version": FORMAT_VERSION, "ending": "killed", **found}
+    write_part(
+        part_path(out, "runs", run_id, 0),
+        TABLES["runs"],
+        captured_facts("runs", run_id),
+        [batch_of_rows(TABLES["runs"], [final])],
+    )
+    remove_journal(out, run_id)
+
+
+def _seal_segments(out: Path, run_id: str) -> str:
+    """Seal every table but `runs`; what is to be said of torn ends, or nothing."""
+    torn = []
+    for name, numbered in segments(out, run_id).items():
+        if name == "runs" or name not in TABLES:
+            continue
+        sealed = part_numbers(run_folder(out, name, run_id))
+        for number, segment in numbered.items():
+            if number in sealed:  # killed between sealing the segment and removing it
+                segment.unlink()
+                continue
+            facts = captured_facts(name, run_id)
+            path = part_path(out, name, run_id, number)
+            lost = seal_segment(segment, path, TABLES[name], facts)
+            segment.unlink()
+            if lost:
+                torn.append(f"{lost} bytes of {name}")
+    if not torn:
+        return ""
+    return f"the last write was cut off, and {', '.join(torn)} were lost"
+
+
+def _add_message(out: Path, run_id: str, text: str) -> None:
+    row = {"time": time.time_ns(), "level": "warning", "code": "torn-journal", "text": text}
+    numbers = part_numbers(run_folder(out, "messages", run_id))
+    write_part(
+        part_path(out, "messages", run_id, max(numbers, default=-1) + 1),
+        TABLES["messages"],
+        captured_facts("messages", run_id),
+        [batch_of_rows(TABLES["messages"], [{**row, "count": 1}])],
+    )
+
+
+def _is_sealed(out: Path, run_id: str) -> bool:
+    return bool(part_numbers(run_folder(out, "runs", run_id)))
+
+
+def _remove_leavings(out: Path) -> None:
+    for name in TABLES:
+        for run_id in run_ids(out / name):
+            for path, process in left_behind(run_folder(out, name, run_id)):
+                if not is_running(process):
+                    discard(path)
+
+
+def _is_alive(pid: int, started: int | None) -> bool:
+    if not is_running(pid):
+        return False
+    began = _process_start(pid)
+    if began is None or started is None:
+        return True
+    # A process that began after the recording got the id of the dead one.
+    return began <= started / 1e9 + _TICK_SECONDS
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether the process has ended and only waits for its parent to notice (Linux: proc(5))."""
+    fields = _stat_fields(pid)
+    return fields is not None and fields[0] == "Z"
+
+
+def _process_start(pid: int) -> float | None:
+    """When a process began, in seconds since 1970; None where the system does not say.
+
+    From field 22 of /proc/PID/stat, in clock ticks since boot, and btime of /proc/stat: proc(5).
+    """
+    fields = _stat_fields(pid)
+    if fields is None:
+        return None
+    for line in Path("/proc/stat").read_text().splitlines():
+        if line.startswith("btime "):
+            return int(line.split()[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def _stat_fields(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat from the third (state) on; None where there is no such file."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def _is_running_on_windows(pid: int) -> bool:
+    """Ask the kernel: os.kill would end the process there."""
+    import ctypes
+
+    query_limited_information = 0x1000
+    still_active = 259
+    kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined, unused-ignore]
+    handle = kernel.OpenProcess(query_limited_information, False, pid)
+    if not handle:
+        return False
+    code = ctypes.c_ulong()
+    kernel.GetExitCodeProcess(handle, ctypes.byref(code))
+    kernel.CloseHandle(handle)
+    return code.value == still_active

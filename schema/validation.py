@@ -1,0 +1,223 @@
+"""Checking a trace: each file by itself, and what the tables say of each other."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.schema.content import artifact_content
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import (
+    JOURNAL,
+    left_behind,
+    part_numbers,
+    pass_parts,
+    run_folder,
+    run_ids,
+)
+from kvtrace.schema.parts import damaged, open_part, part_facts
+from kvtrace.schema.reading import journal_runs_row, quietly
+from kvtrace.schema.recovery import is_running, may_live
+from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.trace import Trace, open_trace
+from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong: where, and what."""
+
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A column whose values must be found in another table of the same run."""
+
+    table: str
+    column: str
+    target: str
+    key: str
+    values: Callable[[pa.ChunkedArray], pa.Array | pa.ChunkedArray]
+
+
+def _itself(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column
+
+
+def _field_of_entries(name: str) -> Callable[[pa.ChunkedArray], pa.Array]:
+    return lambda column: pc.struct_field(pc.list_flatten(column.combine_chunks()), name)
+
+
+_REFERENCES: Final = (
+    _Reference("calls", "kernel_id", "kernels", "kernel_id", _itself),
+    *(
+        _Reference(table, "call_id", "calls", "call_id", _itself)
+        for table in ("launches", "gpu_kernels", "ops", "accesses", "loops", "findings")
+    ),
+    _Reference("gpu_kernels", "launch_seq", "launches", "seq", _itself),
+    *(
+        _Reference(table.name, "stack_id", "stacks", "stack_id", _itself)
+        for table in TABLES.values()
+        if table.name != "stacks" and "stack_id" in table.schema.names
+    ),
+    _Reference("kernels", "source_artifact", "artifacts", "sha256", _itself),
+    _Reference("kernels", "files", "artifacts", "sha256", _field_of_entries("artifact")),
+    _Reference("kernels", "stages", "artifacts", "sha256", _field_of_entries("artifact")),
+    _Reference("calls", "args", "artifacts", "sha256", _field_of_entries("value_artifact")),
+)
+
+#: Ids that name one row of their run each.
+_UNIQUE: Final = {"kernels": "kernel_id", "calls": "call_id", "launches": "seq", "marks": "mark_id"}
+
+
+def validate(out: str | os.PathLike[str]) -> list[Problem]:
+    """Read every file of a trace and say what is wrong: nothing, if all is well.
+
+    Checked are: that each file can be read to its end; its metadata; its columns and their types;
+    that keys are set, and unique where they name a row; that what a row refers to is there; that
+    artifacts are what their hashes say; that killed runs were recovered.
+
+    Raises:
+        TraceNotFound, EmptyTrace: as `open_trace`.
+
+    """
+    trace = open_trace(out)
+    problems: list[Problem] = []
+    for table in TABLES.values():
+        for run_id in run_ids(trace.path / table.name):
+            problems += _folder_problems(trace, table, run_id)
+    for run_id in run_ids(trace.path / JOURNAL):
+        problems += _journal_problems(trace, run_id)
+    for run_id in trace.run_ids:
+        problems += _relation_problems(trace, run_id)
+    return problems
+
+
+def _folder_problems(trace: Trace, table: Table, run_id: str) -> Iterator[Problem]:
+    folder = run_folder(trace.path, table.name, run_id)
+    if run_id not in trace.run_ids:
+        yield Problem(str(folder), "no run of this id is in the trace")
+    for path in (*part_numbers(folder).values(), *pass_parts(folder)):
+        try:
+            yield from _part_problems(path, table, run_id)
+        except KvtraceError as error:
+            yield Problem(str(path), str(error))
+        except OSError as error:
+            yield Problem(str(path), f"it cannot be read: {error.strerror or error}")
+    for path, process in left_behind(folder):
+        if not is_running(process):
+            yield Problem(str(path), "a killed process left it; kvtrace recover removes it")
+
+
+def _part_problems(path: Path, table: Table, run_id: str) -> Iterator[Problem]:
+    with open_part(path) as file:
+        facts = part_facts(file, path, table.name)
+        if facts.run_id != run_id:
+            yield Problem(str(path), f"it says that it is of run {facts.run_id}")
+        derived = path in pass_parts(path.parent)
+        if derived and not (facts.pass_name and path.name.startswith(f"part-{facts.pass_name}-")):
+            yield Problem(str(path), f"it says that the pass {facts.pass_name} wrote it")
+        yield from _column_problems(path, table, file.schema_arrow, facts.format_version)
+        if facts.major != version_numbers(FORMAT_VERSION)[0]:
+            return  # its rows are checked as the tables that they are migrated to
+        for group in range(file.num_row_groups):
+            try:
+                rows = file.read_row_group(group)
+                rows.validate(full=True)
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise damaged(path, error) from error
+            yield from _row_problems(path, table, rows)
+
+
+def _column_problems(path: Path, table: Table, found: pa.Schema, version: str) -> Iterator[Problem]:
+    major, minor = version_numbers(version)
+    own_major, own_minor = version_numbers(FORMAT_VERSION)
+    if major != own_major:
+        return
+    for column in table.columns:
+        if column.name in found.names:
+            kind = found.field(column.name).type
+            if kind != column.type:
+                yield Problem(str(path), f"column {column.name} is {kind}, not {column.type}")
+        elif version_numbers(column.since)[1] <= minor:
+            yield Problem(str(path), f"column {column.name} is missing")
+    known = {column.name for column in table.columns}
+    for name in found.names:
+        if name not in known and minor <= own_minor:
+            yield Problem(str(path), f"the format has no column {name}")
+
+
+def _row_problems(path: Path, table: Table, rows: pa.Table) -> Iterator[Problem]:
+    for name in table.keys:
+        if name in rows.column_names and rows.column(name).null_count:
+            yield Problem(str(path), f"the key {name} is not set in every row")
+    if table.name != "artifacts":
+        return
+    for row in rows.select(["sha256", "size_bytes", "bytes"]).to_pylist():
+        try:
+            content = row["bytes"] or b""
+            artifact_content(row["sha256"], row["size_bytes"] or 0, content, str(path))
+        except KvtraceError as error:
+            yield Problem(str(path), str(error))
+
+
+def _journal_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
+    folder = str(trace.path / JOURNAL / f"run={run_id}")
+    try:
+        row = journal_runs_row(trace.path, run_id, quietly)
+        if may_live(trace.path, run_id, row) is None:
+            yield Problem(folder, "its process is dead; kvtrace recover seals what it recorded")
+    except KvtraceError as error:
+        yield Problem(folder, str(error))
+    except FileNotFoundError:
+        return  # sealed while we were looking
+
+
+def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
+    rows = _RunColumns(trace, run_id)
+    for table, key in _UNIQUE.items():
+        column = rows.column(table, key)
+        if column is None:
+            continue
+        repeated = len(column) - pc.count_distinct(column).as_py()
+        if repeated:
+            yield Problem(f"{table} of run {run_id}", f"{repeated} rows repeat a {key}")
+    for reference in _REFERENCES:
+        column = rows.column(reference.table, reference.column)
+        known = rows.column(reference.target, reference.key)
+        if column is None or known is None or len(column) == 0:
+            continue
+        wanted = pc.unique(reference.values(column)).drop_null()
+        lost = wanted.filter(pc.invert(pc.is_in(wanted, value_set=known.combine_chunks())))
+        if len(lost):
+            yield Problem(
+                f"{reference.table} of run {run_id}",
+                f"{reference.column} refers to {len(lost)} rows that {reference.target} does not "
+                f"have, as {lost[0].as_py()}",
+            )
+
+
+class _RunColumns:
+    """Columns of one run, read once each; None where a file is damaged, which is told elsewhere."""
+
+    def __init__(self, trace: Trace, run_id: str) -> None:
+        self._trace = trace
+        self._run_id = run_id
+        self._read: dict[tuple[str, str], Any] = {}
+
+    def column(self, table: str, name: str) -> pa.ChunkedArray | None:
+        if (table, name) not in self._read:
+            self._read[table, name] = self._column(table, name)
+        return self._read[table, name]
+
+    def _column(self, table: str, name: str) -> pa.ChunkedArray | None:
+        try:
+            return self._trace.table(table, [self._run_id], [name]).column(name)
+        except KvtraceError:
+            return None
