@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, so that they read the same everywhere."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,3 +42,8 @@ def select(trace: Path, run: str | None = None) -> "Selection":
         return resolve(str(trace))
     opened = open_trace(trace)
     return Selection(opened, opened.select(run))
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines to standard output at once."""
+    print("\n".join(lines))

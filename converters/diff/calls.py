@@ -1,0 +1,77 @@
+"""How the distinct calls of a variant differ: grids, shapes, strides, scalars."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.converters.diff.model import CallChange
+from kvtrace.converters.diff.snapshot import Call, Snapshot, Variant, call_facts, call_rows
+from kvtrace.converters.specialization import Change, changes
+
+#: Distinct calls that are read in full to say what changed; the counts are always of all.
+_MOST_READ: Final = 500
+#: A fact that changes in more ways than this is told as one change of that many values.
+_MOST_VALUES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CallsDifference:
+    """What changed in calls that correspond, and calls without a counterpart."""
+
+    changes: tuple[CallChange, ...]
+    added: int
+    removed: int
+
+
+def compare_calls(
+    before: Snapshot, a: Variant, after: Snapshot, b: Variant
+) -> CallsDifference | None:
+    """Compare the distinct calls of a variant; None where both sides have the same ones.
+
+    Calls that only tuning launched are left aside. Of the calls that differ, the n-th of one side
+    corresponds to the n-th of the other, in the order in which they were first made.
+    """
+    here, there = _launched(a), _launched(b)
+    gone = [call for alike, call in here.items() if alike not in there]
+    new = [call for alike, call in there.items() if alike not in here]
+    if not gone and not new:
+        return None
+    read = min(len(gone), len(new), _MOST_READ)
+    found: Counter[Change] = Counter()
+    for first, second in zip(
+        call_rows(before, gone[:read]), call_rows(after, new[:read]), strict=True
+    ):
+        found.update(changes(call_facts(first), call_facts(second)))
+    return CallsDifference(
+        changes=tuple(_condensed(found)),
+        added=max(0, len(new) - len(gone)),
+        removed=max(0, len(gone) - len(new)),
+    )
+
+
+def _launched(variant: Variant) -> dict[str, Call]:
+    return {alike: call for alike, call in variant.calls.items() if call.launches}
+
+
+def _condensed(found: Counter[Change]) -> list[CallChange]:
+    """One entry per change, but one for all changes of a fact that takes many values."""
+    by_fact: dict[str, list[Change]] = {}
+    for change in found:
+        by_fact.setdefault(change.what, []).append(change)
+    condensed = []
+    for what, all_changes in by_fact.items():
+        if len(all_changes) <= _MOST_VALUES:
+            condensed += [CallChange(change, found[change]) for change in all_changes]
+            continue
+        condensed.append(CallChange(_summary(what, all_changes), _total(found, all_changes)))
+    return condensed
+
+
+def _summary(what: str, all_changes: Sequence[Change]) -> Change:
+    sides = ({c.before for c in all_changes}, {c.after for c in all_changes})
+    return Change(what, *(f"{len(side):,} values" for side in sides))
+
+
+def _total(found: Counter[Change], all_changes: Sequence[Change]) -> int:
+    return sum(found[change] for change in all_changes)

@@ -1,0 +1,281 @@
+"""Difference of two compiler texts (TTIR, TTGIR, LLVM IR, PTX), names and places left aside.
+
+A line that moved in the source changes every location behind it, and one op more renumbers every
+value behind it. So locations are dropped, lines are aligned with all value names blanked, and then
+the names of aligned lines must correspond one to one: `%7` here may be `%9` there, but not `%9` in
+one line and `%4` in the next. What remains is a difference of meaning.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Final
+
+from kvtrace.converters.diff.model import CodeDifference
+
+#: The stages that are compared, in the compiler's order; the first that differs explains the rest.
+STAGES: Final = ("ttir", "ttgir", "llir", "ptx")
+
+_MLIR_LOCATION: Final = re.compile(r"\s*\bloc\(")
+_LLVM_DEBUG: Final = re.compile(r",? ?!(?:dbg|tbaa|srcloc) ![0-9]+")
+_PTX_NOISE: Final = re.compile(r"^\s*(?:\.loc\b|\.file\b|//|\$L__(?:tmp|func|info|pubN|pubT)\w*:)")
+_SYMBOL: Final = {
+    "mlir": re.compile(r"[%^][A-Za-z0-9_$.\-]+"),
+    "llvm": re.compile(r"%[A-Za-z0-9_$.\-]+|#[0-9]+|![0-9]+"),
+    "ptx": re.compile(r"%[a-z]+[0-9]+|\$L__BB\w+"),
+}
+_PTX_CLASS: Final = re.compile(r"%[a-z]+[0-9]+$|\$L__")
+_DEFINITION: Final = re.compile(r"([%^#][\w$.\-]+)(?=(?::[0-9]+)? = |: )")
+_ALIAS: Final = re.compile(r"^(#\w+) = ")
+_NUMBER: Final = re.compile(r"[0-9]+(?=x)|(?<=x)[0-9]+|(?<![\w%^#.])[0-9]+(?!\w)")
+#: Above this many line pairs the matcher may drop very frequent lines to stay quick.
+_EXACT_PAIRS: Final = 4_000_000
+_CONTEXT: Final = 3
+_MOST_SUBSTITUTIONS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """One side: lines without locations, the same with names blanked, the names in order.
+
+    `defined` are the names of each line that stand for a new value there.
+    """
+
+    lines: tuple[str, ...]
+    keys: tuple[str, ...]
+    symbols: tuple[tuple[str, ...], ...]
+    defined: tuple[frozenset[str], ...]
+    pattern: re.Pattern[str]
+
+
+def compare_code(stage: str, before: str, after: str) -> CodeDifference | None:
+    """Return the difference of two texts of a stage, or None where they mean the same."""
+    language = {"llir": "llvm", "ptx": "ptx"}.get(stage, "mlir")
+    a, b = _read(language, before), _read(language, after)
+    pairs, foreign = _corresponding(a, b, _align(a.keys, b.keys))
+    if len(pairs) == len(a.lines) == len(b.lines):
+        return None
+    substitutions, changed = _number_substitutions(a, b)
+    return CodeDifference(
+        stage=stage,
+        lines=tuple(_unified(a, b, pairs, foreign)),
+        removed=len(a.lines) - len(pairs),
+        added=len(b.lines) - len(pairs),
+        substitutions=substitutions,
+        substituted_lines=changed,
+    )
+
+
+def _read(language: str, text: str) -> _Code:
+    lines = _strip(language, text)
+    aliases = (
+        [m.group(1) for line in lines if (m := _ALIAS.match(line))] if language == "mlir" else []
+    )
+    pattern = _SYMBOL[language]
+    if aliases:
+        names = "|".join(re.escape(alias) for alias in sorted(aliases, key=len, reverse=True))
+        pattern = re.compile(rf"{pattern.pattern}|(?:{names})\b")
+    return _Code(
+        lines=tuple(lines),
+        keys=tuple(pattern.sub(lambda found: _kind(found.group()), line) for line in lines),
+        symbols=tuple(tuple(pattern.findall(line)) for line in lines),
+        defined=tuple(_definitions(language, line, pattern) for line in lines),
+        pattern=pattern,
+    )
+
+
+def _kind(symbol: str) -> str:
+    """Return what a blanked name leaves: its mark, and in PTX its class (`%rd`, `%f`)."""
+    return symbol.rstrip("0123456789_") if _PTX_CLASS.match(symbol) else symbol[0]
+
+
+def _definitions(language: str, line: str, pattern: re.Pattern[str]) -> frozenset[str]:
+    """Names that the line defines: results, block and function arguments, loop variables.
+
+    PTX registers are variables, which one line declares for all.
+    """
+    if language == "ptx":
+        return frozenset()
+    found = set(_DEFINITION.findall(line))
+    head, equals, _ = line.lstrip().partition(" = ")
+    if equals and head.startswith("%"):
+        found.update(pattern.findall(head))
+    return frozenset(found)
+
+
+def _strip(language: str, text: str) -> list[str]:
+    """Lines without locations, debug data, comments and blank lines."""
+    if language == "mlir":
+        kept = (
+            _without_location(line) for line in text.splitlines() if not line.startswith("#loc")
+        )
+        return [line.rstrip() for line in kept if line.strip()]
+    if language == "llvm":
+        kept = (_LLVM_DEBUG.sub("", line) for line in text.splitlines())
+        skipped = ("!", ";", "source_filename")
+        return [line.rstrip() for line in kept if line.strip() and not line.startswith(skipped)]
+    code = text.partition("\t.section\t.debug")[0]
+    return [
+        line.partition("//")[0].rstrip()
+        for line in code.splitlines()
+        if line.strip() and not _PTX_NOISE.match(line)
+    ]
+
+
+def _without_location(line: str) -> str:
+    """Return the line without ` loc(…)`, whose parentheses nest and whose strings may hold some."""
+    while found := _MLIR_LOCATION.search(line):
+        line = line[: found.start()] + line[_closing(line, found.end()) :]
+    return line
+
+
+def _closing(line: str, position: int) -> int:
+    """Position behind the parenthesis that closes the one before `position`."""
+    depth = 1
+    quoted = False
+    while position < len(line) and depth:
+        character = line[position]
+        if character == "\\" and quoted:
+            position += 1
+        elif character == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += (character == "(") - (character == ")")
+        position += 1
+    return position
+
+
+def _align(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of equal lines in order; common beginnings and ends are found first."""
+    start = 0
+    while start < min(len(a), len(b)) and a[start] == b[start]:
+        start += 1
+    tail = 0
+    while tail < min(len(a), len(b)) - start and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    middle_a, middle_b = a[start : len(a) - tail], b[start : len(b) - tail]
+    small = len(middle_a) * len(middle_b) <= _EXACT_PAIRS
+    matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=not small)
+    pairs = [(i, i) for i in range(start)]
+    for block in matcher.get_matching_blocks():
+        pairs += [(start + block.a + i, start + block.b + i) for i in range(block.size)]
+    return pairs + [(len(a) - tail + i, len(b) - tail + i) for i in range(tail)]
+
+
+@dataclass(slots=True)
+class _Names:
+    """Which name of one side stands for which of the other, one to one.
+
+    A name is bound where an aligned line first has it. A use of a value that is defined in a
+    changed line binds too, so that one changed op does not drag its users along. A definition binds
+    anew: sibling regions use the same names for other values.
+    """
+
+    forward: dict[str, str] = field(default_factory=dict)
+    backward: dict[str, str] = field(default_factory=dict)
+
+    def bind(self, ours: Sequence[str], theirs: Sequence[str], defined: frozenset[str]) -> bool:
+        """Bind the names of two aligned lines; False, and nothing bound, if they contradict."""
+        matches = list(zip(ours, theirs, strict=True))
+        uses = [(x, y) for x, y in matches if x not in defined]
+        if any(self.forward.get(x, y) != y or self.backward.get(y, x) != x for x, y in uses):
+            return False
+        for x, y in matches:
+            if self.forward.get(x) == y:
+                continue
+            self.backward.pop(self.forward.get(x, ""), None)
+            self.forward.pop(self.backward.get(y, ""), None)
+            self.forward[x], self.backward[y] = y, x
+        return True
+
+
+def _corresponding(
+    a: _Code, b: _Code, aligned: Sequence[tuple[int, int]]
+) -> tuple[list[tuple[int, int]], dict[int, str]]:
+    """Keep the aligned pairs whose names agree; also return b's other lines with a's names."""
+    names = _Names()
+    kept = []
+    foreign: dict[int, str] = {}
+    following = 0
+    for i, j in aligned:
+        if not names.bind(a.symbols[i], b.symbols[j], a.defined[i]):
+            continue
+        kept.append((i, j))
+        foreign.update((line, _renamed(b, line, names)) for line in range(following, j))
+        following = j + 1
+    rest = range(following, len(b.lines))
+    foreign.update((line, _renamed(b, line, names)) for line in rest)
+    return kept, foreign
+
+
+def _renamed(b: _Code, line: int, names: _Names) -> str:
+    """Return a line of b with a's names; a name that a uses for something else gets a prime."""
+    own = set(b.symbols[line])
+    known = {name: names.backward.get(name) for name in own}
+    return b.pattern.sub(
+        lambda found: (
+            known[found.group()]
+            or (found.group() + ("'" if found.group() in names.forward else ""))
+        ),
+        b.lines[line],
+    )
+
+
+def _number_substitutions(a: _Code, b: _Code) -> tuple[tuple[tuple[str, str], ...], int]:
+    """Return the few numbers that alone turn one text into the other, and in how many lines.
+
+    Empty where the texts differ otherwise, as by an op. A block size of 64 instead of 128 changes
+    the type of nearly every line, which is one fact, not a hundred.
+    """
+    straight = [(line, line) for line in range(len(a.keys))]
+    if len(a.keys) != len(b.keys) or not _same_numbers_aside(a, b):
+        return (), 0
+    names_agree, _ = _corresponding(a, b, straight)
+    if len(names_agree) < len(straight):
+        return (), 0
+    found: dict[tuple[str, str], None] = {}
+    lines = 0
+    for left, right in zip(a.keys, b.keys, strict=True):
+        if left == right:
+            continue
+        numbers = zip(_NUMBER.findall(left), _NUMBER.findall(right), strict=True)
+        found.update(dict.fromkeys(pair for pair in numbers if pair[0] != pair[1]))
+        lines += 1
+    if len(found) > _MOST_SUBSTITUTIONS:
+        return (), 0
+    return tuple(found), lines
+
+
+def _unified(
+    a: _Code, b: _Code, pairs: Sequence[tuple[int, int]], foreign: dict[int, str]
+) -> list[str]:
+    """Lines of a unified difference with three lines of context, b's names written as a's."""
+    script: list[tuple[str, str]] = []
+    i = j = 0
+    for next_i, next_j in (*pairs, (len(a.lines), len(b.lines))):
+        script += [("-", line) for line in a.lines[i:next_i]]
+        script += [("+", foreign[line]) for line in range(j, next_j)]
+        if next_i < len(a.lines):
+            script.append((" ", a.lines[next_i]))
+        i, j = next_i + 1, next_j + 1
+    return _with_context(script)
+
+
+def _same_numbers_aside(a: _Code, b: _Code) -> bool:
+    pairs = zip(a.keys, b.keys, strict=True)
+    return all(x == y or _NUMBER.sub("0", x) == _NUMBER.sub("0", y) for x, y in pairs)
+
+
+def _with_context(script: list[tuple[str, str]]) -> list[str]:
+    changed = [position for position, (mark, _) in enumerate(script) if mark != " "]
+    near = {p for c in changed for p in range(c - _CONTEXT, c + _CONTEXT + 1)}
+    lines: list[str] = []
+    previous = -1
+    for position in sorted(p for p in near if 0 <= p < len(script)):
+        if position != previous + 1:
+            lines.append("@@")
+        mark, line = script[position]
+        lines.append(mark + line)
+        previous = position
+    return lines

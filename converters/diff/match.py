@@ -1,0 +1,83 @@
+"""Which kernel, and which compiled variant of it, stands for which on the other side."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+from kvtrace.converters.diff.snapshot import KernelKey, Variant
+from kvtrace.converters.specialization import changes
+
+_T = TypeVar("_T")
+
+#: Another type makes two variants more unlike than another constant or option does.
+_WEIGHTS: Final = {"type": 4, "constexpr": 2, "target": 4}
+#: Above this many possible pairs, leftover variants are paired in the order of compilation.
+_MOST_PAIRS: Final = 40_000
+
+
+def match_kernels(
+    before: Mapping[KernelKey, _T], after: Mapping[KernelKey, _T]
+) -> tuple[list[tuple[KernelKey, KernelKey]], list[KernelKey], list[KernelKey]]:
+    """Pair kernels by module and name, then by name alone where that is the only one left.
+
+    Returns the pairs in the order of `before`, then what only one side has.
+    """
+    pairs = {key: key for key in before if key in after}
+    removed = [key for key in before if key not in pairs]
+    added = [key for key in after if key not in pairs]
+    for key in list(removed):
+        here = [k for k in removed if k[1] == key[1]]
+        there = [k for k in added if k[1] == key[1]]
+        if len(here) == len(there) == 1:
+            pairs[key] = there[0]
+            removed.remove(key)
+            added.remove(there[0])
+    return [(key, pairs[key]) for key in before if key in pairs], removed, added
+
+
+def match_variants(
+    before: Sequence[Variant], after: Sequence[Variant]
+) -> tuple[list[tuple[Variant, Variant]], list[Variant], list[Variant]]:
+    """Pair variants with the same facts, then the most alike of the rest, each at most once."""
+    left = list(before)
+    right = list(after)
+    pairs = []
+    for variant in before:
+        twin = next((v for v in right if v.facts == variant.facts), None)
+        if twin is not None:
+            pairs.append((variant, twin))
+            left.remove(variant)
+            right.remove(twin)
+    rest = _most_alike(left, right)
+    pairs += rest
+    paired = {id(variant) for pair in rest for variant in pair}
+    return (
+        pairs,
+        [v for v in left if id(v) not in paired],
+        [v for v in right if id(v) not in paired],
+    )
+
+
+def nearest(variant: Variant, others: Sequence[Variant]) -> Variant | None:
+    """Return the variant most like this one, the first of several."""
+    return min(others, key=lambda other: distance(variant, other), default=None)
+
+
+def distance(a: Variant, b: Variant) -> int:
+    """Return how unlike two variants are; 0 for the same facts."""
+    found = changes(a.facts, b.facts)
+    return sum(_WEIGHTS.get(change.what.partition(" ")[0], 1) for change in found)
+
+
+def _most_alike(left: Sequence[Variant], right: Sequence[Variant]) -> list[tuple[Variant, Variant]]:
+    if len(left) * len(right) > _MOST_PAIRS:
+        return list(zip(left, right, strict=False))
+    ranked = sorted((distance(a, b), i, j) for i, a in enumerate(left) for j, b in enumerate(right))
+    taken: list[tuple[int, int]] = []
+    used_left: set[int] = set()
+    used_right: set[int] = set()
+    for _, i, j in ranked:
+        if i not in used_left and j not in used_right:
+            taken.append((i, j))
+            used_left.add(i)
+            used_right.add(j)
+    return [(left[i], right[j]) for i, j in sorted(taken)]

@@ -1,0 +1,149 @@
+"""The difference of two selections of runs, as plain data that every renderer prints."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kvtrace.converters.findings import Finding
+from kvtrace.converters.specialization import Change
+
+Status = Literal["added", "removed", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Measured and derived sums over launches; None where a side does not know.
+
+    Launches of autotuners and warm-ups are counted apart: how many there are hangs on timing.
+    """
+
+    launches: int = 0
+    tuning_launches: int = 0
+    host_ns: int | None = None
+    host_median_ns: float | None = None
+    device_ns: int | None = None
+    device_median_ns: float | None = None
+    compile_ns: int | None = None
+    bytes: int | None = None
+    flops: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDifference:
+    """Unified difference of a kernel's own source text."""
+
+    lines: tuple[str, ...]
+    removed: int
+    added: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeDifference:
+    """The first compiler stage whose text differs, locations and value names left aside.
+
+    `substitutions` are the numbers that alone turn one text into the other, if there are few, and
+    `substituted_lines` the lines that they touch.
+    """
+
+    stage: str
+    lines: tuple[str, ...]
+    removed: int
+    added: int
+    substitutions: tuple[tuple[str, str], ...]
+    substituted_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallChange:
+    """A fact of calls that differs, and in how many distinct calls it does so alike."""
+
+    change: Change
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class VariantDifference:
+    """A compiled variant that is new, gone or changed.
+
+    Of a new or gone one, `changes` says how it differs from the variant nearest to it on the other
+    side, if the kernel has one there.
+    """
+
+    status: Status
+    label: str
+    changes: tuple[Change, ...] = ()
+    code: CodeDifference | None = None
+    resources: tuple[Change, ...] = ()
+    calls: tuple[CallChange, ...] = ()
+    calls_added: int = 0
+    calls_removed: int = 0
+    work: tuple[Change, ...] = ()
+    times: tuple[Change, ...] = ()
+    before: Totals | None = None
+    after: Totals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDifference:
+    """A kernel that is new, gone or changed."""
+
+    status: Status
+    name: str
+    module: str | None
+    file: str | None
+    line: int | None
+    changes: tuple[Change, ...] = ()
+    source: SourceDifference | None = None
+    variants: tuple[VariantDifference, ...] = ()
+    before: Totals | None = None
+    after: Totals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingDifference:
+    """A finding that only one side has."""
+
+    status: Literal["new", "gone"]
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """A kernel's times on both sides, which are shown but are no difference by themselves."""
+
+    name: str
+    before: Totals
+    after: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side is: where it was read and what it holds."""
+
+    label: str
+    runs: tuple[str, ...]
+    commit: str | None
+    kernels: int
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All that differs between two sides.
+
+    `context` (versions, machine, settings) and `notes` inform and are no difference; `times` are
+    the measured times of every kernel that both sides launched.
+    """
+
+    before: Side
+    after: Side
+    kernels: tuple[KernelDifference, ...] = ()
+    same_kernels: int = 0
+    findings: tuple[FindingDifference, ...] = ()
+    context: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
+    times: tuple[KernelTime, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether the sides are the same but for times, ids, addresses and context."""
+        return not self.kernels and not self.findings

@@ -1,0 +1,314 @@
+"""A `Difference` as text for terminals, as Markdown for a review comment, and as JSON."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from kvtrace.converters.diff.model import (
+    CallChange,
+    CodeDifference,
+    Difference,
+    FindingDifference,
+    KernelDifference,
+    Side,
+    SourceDifference,
+    Totals,
+    VariantDifference,
+)
+from kvtrace.converters.specialization import Change
+from kvtrace.converters.text import columns, duration, plural, printable, shorten
+
+#: Lines of one source or code difference that are printed unless all are asked for.
+_SHOWN_LINES: Final = 40
+#: Calls' changes that are printed for one variant unless all are asked for.
+_SHOWN_CALLS: Final = 8
+#: Lines that differ in numbers alone are printed up to this many, and only counted above.
+_SHOWN_SUBSTITUTED: Final = 3
+_SHOWN_TIMES: Final = 12
+_SIGN: Final = {"added": "+", "removed": "-", "changed": "~"}
+_WORD: Final = {
+    "source": "source",
+    "ttir": "TTIR",
+    "ttgir": "TTGIR",
+    "llir": "LLVM IR",
+    "ptx": "PTX",
+}
+
+
+def difference_object(difference: Difference) -> dict[str, Any]:
+    """Return the JSON form: the fields of `Difference`, and `empty`."""
+    return {"empty": difference.empty, **asdict(difference)}
+
+
+def difference_text(
+    difference: Difference, *, full: bool = False, times: bool = True, width: int = 80
+) -> list[str]:
+    """Return lines for a terminal; `full` leaves out nothing, `times` adds the table of times."""
+    d = difference
+    lines = [f"before  {_side(d.before)}", f"after   {_side(d.after)}", "", _headline(d)]
+    for kernel in d.kernels:
+        lines += ["", *_kernel_text(kernel, full, width)]
+    if d.findings:
+        lines += ["", "findings"]
+        lines += [f"  {line}" for found in d.findings for line in _finding_text(found)]
+    if d.context:
+        lines += ["", "context (no difference by itself)"]
+        lines += [f"  {_change(change, width - 2)}" for change in d.context]
+    if d.notes:
+        lines += ["", "notes", *(f"  {printable(note)}" for note in d.notes)]
+    if times and d.times:
+        lines += ["", *_times_text(d, full, width)]
+    return lines
+
+
+def difference_markdown(difference: Difference) -> list[str]:
+    """Return lines of Markdown; long differences fold away."""
+    d = difference
+    lines = [
+        "### kvtrace diff",
+        "",
+        f"`{_code(_side(d.before))}` → `{_code(_side(d.after))}`",
+        "",
+        f"**{_headline(d)}**",
+    ]
+    for kernel in d.kernels:
+        lines += ["", *_kernel_markdown(kernel)]
+    if d.findings:
+        lines += ["", "#### Findings", ""]
+        lines += [f"- {_code_span(' '.join(_finding_text(found)))}" for found in d.findings]
+    if d.context:
+        lines += ["", f"<sub>Context: {_escaped('; '.join(map(str, d.context)))}</sub>"]
+    if d.notes:
+        lines += ["", *(f"> {_escaped(note)}" for note in d.notes)]
+    return lines
+
+
+def _side(side: Side) -> str:
+    commit = f" @{side.commit[:12]}" if side.commit else ""
+    return (
+        f"{printable(side.label)}{printable(commit)}: {plural(len(side.runs), 'run')}, "
+        f"{plural(side.kernels, 'kernel')}, {plural(side.totals.launches, 'launch')}"
+    )
+
+
+def _headline(d: Difference) -> str:
+    if d.empty:
+        return f"no difference in {plural(d.same_kernels, 'kernel')}"
+    parts = [
+        f"{sum(k.status == status for k in d.kernels)} {status}"
+        for status in ("changed", "added", "removed")
+        if any(k.status == status for k in d.kernels)
+    ]
+    kernels = [f"kernels: {', '.join((*parts, f'{d.same_kernels} the same'))}"]
+    findings = [
+        f"{sum(f.status == status for f in d.findings)} {status}"
+        for status in ("new", "gone")
+        if any(f.status == status for f in d.findings)
+    ]
+    return "; ".join(kernels + ([f"findings: {', '.join(findings)}"] if findings else []))
+
+
+def _kernel_text(kernel: KernelDifference, full: bool, width: int) -> list[str]:
+    lines = [_kernel_heading(kernel)]
+    lines += [f"    {_change(change, width - 4)}" for change in kernel.changes]
+    for variant in kernel.variants:
+        lines += _variant_text(kernel, variant, full, width)
+    if kernel.source is not None:
+        lines += ["    source", *_patch(kernel.source.lines, full, width)]
+    return lines
+
+
+def _kernel_heading(kernel: KernelDifference) -> str:
+    place = f" ({printable(kernel.file)}:{kernel.line})" if kernel.file else ""
+    totals = kernel.after if kernel.status == "added" else kernel.before
+    launched = ""
+    if kernel.status != "changed" and totals is not None:
+        variants = plural(len(kernel.variants), "variant")
+        launched = f", {variants}, {plural(totals.launches, 'launch')}"
+    name = shorten(printable(kernel.name or "(no name)"), 60)
+    return f"{_SIGN[kernel.status]} {name}{place} {kernel.status}{launched}"
+
+
+def _variant_text(
+    kernel: KernelDifference, variant: VariantDifference, full: bool, width: int
+) -> list[str]:
+    if kernel.status != "changed":
+        return (
+            [f"    variant {shorten(printable(variant.label), width - 12)}"]
+            if variant.label
+            else []
+        )
+    lines = []
+    named = variant.status != "changed" or len(kernel.variants) > 1
+    if named:
+        label = shorten(printable(variant.label or "(no constants)"), width - 24)
+        lines.append(f"  {_SIGN[variant.status]} variant {label} {variant.status}")
+    if variant.status != "changed":
+        facts = [f"      {_change(change, width - 6)}" for change in variant.changes]
+        return lines + (["      nearest to one with:", *facts] if facts else [])
+    for change in (*variant.changes, *variant.resources, *variant.work, *variant.times):
+        lines.append(f"    {_change(change, width - 4)}")  # noqa: PERF401 - reads better
+    lines += _calls_text(variant, full, width)
+    if variant.code is not None:
+        lines += _code_text(variant.code, full, width)
+    return lines
+
+
+def _calls_text(variant: VariantDifference, full: bool, width: int) -> list[str]:
+    shown = variant.calls if full else variant.calls[:_SHOWN_CALLS]
+    lines = [f"    {_call_change(change, width - 4)}" for change in shown]
+    if len(shown) < len(variant.calls):
+        lines.append(f"    … {len(variant.calls) - len(shown)} more (--full shows them)")
+    for number, word in ((variant.calls_added, "new"), (variant.calls_removed, "gone")):
+        if number:
+            lines.append(f"    {plural(number, 'distinct call')} {word}")
+    return lines
+
+
+def _call_change(found: CallChange, width: int) -> str:
+    alike = f"  in {plural(found.calls, 'call')}" if found.calls > 1 else ""
+    return _change(found.change, width - len(alike)) + alike
+
+
+def _code_text(code: CodeDifference, full: bool, width: int) -> list[str]:
+    stage = _WORD.get(code.stage, code.stage)
+    if code.substitutions and code.substituted_lines > _SHOWN_SUBSTITUTED and not full:
+        numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
+        lines = plural(code.substituted_lines, "line")
+        return [f"    {stage} the same but for {numbers} in {lines} (--full shows them)"]
+    heading = f"    {stage} -{code.removed} +{code.added} lines (places and value names left aside)"
+    return [heading, *_patch(code.lines, full, width)]
+
+
+def _patch(lines: Sequence[str], full: bool, width: int) -> list[str]:
+    shown = lines if full else lines[:_SHOWN_LINES]
+    cut = [f"      {printable(line.expandtabs(4))}" for line in shown]
+    if not full:
+        cut = [line if len(line) <= width else line[: width - 1] + "…" for line in cut]
+    if len(shown) < len(lines):
+        cut.append(f"      … {len(lines) - len(shown)} more lines (--full shows them)")
+    return cut
+
+
+def _change(change: Change, width: int) -> str:
+    name = f"{printable(change.what):<20}  "
+    room = max(20, (width - len(name) - 3) // 2)
+    before, after = (
+        "(none)" if value is None else shorten(printable(value), room)
+        for value in (change.before, change.after)
+    )
+    return f"{name}{before} → {after}"
+
+
+def _finding_text(found: FindingDifference) -> list[str]:
+    f = found.finding
+    sign = "+" if found.status == "new" else "-"
+    arg = f" of {f.arg}" if f.arg else ""
+    kind = f.severity if f.verdict == "violation" else f.verdict
+    lines = [
+        f"{sign} {found.status}: {kind}: {f.rule}: "
+        f"{f.access or 'access'}{arg} in {f.kernel} ({f.file or '?'}:{f.line or '?'})"
+    ]
+    if f.source is not None:
+        lines.append(f"    {f.source.strip()}")
+    if f.message:
+        lines.append(f"    {f.message}")
+    return [printable(line) for line in lines]
+
+
+def _times_text(d: Difference, full: bool, width: int) -> list[str]:
+    shown = d.times if full else d.times[:_SHOWN_TIMES]
+    device = any(t.before.device_ns is not None and t.after.device_ns is not None for t in shown)
+    kind = "device" if device else "host"
+    rows = [_time_row(t.name, t.before, t.after, device) for t in shown]
+    title = f"measured {kind} time of launches (no difference by itself)"
+    header = ("kernel", "total before", "after", "median before", "after")
+    lines = [title, *(f"  {line}" for line in columns(header, rows, width - 2))]
+    left = len(d.times) - len(shown)
+    return [*lines, f"  … {left} more kernels (--full shows them)"] if left else lines
+
+
+def _time_row(name: str, before: Totals, after: Totals, device: bool) -> tuple[str, ...]:
+    if device:
+        return (
+            name, duration(before.device_ns), duration(after.device_ns),
+            duration(before.device_median_ns), duration(after.device_median_ns),
+        )  # fmt: skip
+    return (
+        name, duration(before.host_ns), duration(after.host_ns),
+        duration(before.host_median_ns), duration(after.host_median_ns),
+    )  # fmt: skip
+
+
+def _kernel_markdown(kernel: KernelDifference) -> list[str]:
+    lines = [f"#### {_code_span(_kernel_heading(kernel))}", ""]
+    lines += _change_rows(kernel.changes)
+    for variant in kernel.variants:
+        lines += _variant_markdown(variant)
+    if kernel.source is not None:
+        lines += _folded(_source_title(kernel.source), kernel.source.lines)
+    return lines
+
+
+def _source_title(source: SourceDifference) -> str:
+    return f"source: -{source.removed} +{source.added} lines"
+
+
+def _variant_markdown(variant: VariantDifference) -> list[str]:
+    if variant.status != "changed":
+        return [f"- {_code_span(variant.label or '(no constants)')} {variant.status}"]
+    calls = [c.change for c in variant.calls]
+    lines = _change_rows(
+        (*variant.changes, *variant.resources, *variant.work, *variant.times, *calls)
+    )
+    for number, word in ((variant.calls_added, "new"), (variant.calls_removed, "gone")):
+        if number:
+            lines.append(f"- {plural(number, 'distinct call')} {word}")
+    if variant.code is None:
+        return lines
+    code = variant.code
+    title = f"{_WORD.get(code.stage, code.stage)}: -{code.removed} +{code.added} lines"
+    if code.substitutions:
+        numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
+        title += f", the same but for {numbers}"
+    return lines + _folded(title, code.lines)
+
+
+def _change_rows(all_changes: Iterable[Change]) -> list[str]:
+    return [
+        f"- {_escaped(change.what)}: {_sided(change.before)} → {_sided(change.after)}"
+        for change in all_changes
+    ]
+
+
+def _sided(value: str | None) -> str:
+    return "(none)" if value is None else _code_span(value)
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    fence = "`" * max(3, 1 + max((_longest_ticks(line) for line in lines), default=0))
+    body = [printable(line.expandtabs(4)) for line in lines]
+    opening = ["", f"<details><summary>{_escaped(title)}</summary>", "", f"{fence}diff"]
+    return [*opening, *body, fence, "", "</details>", ""]
+
+
+def _longest_ticks(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest
+
+
+def _code(text: str) -> str:
+    return printable(text).replace("`", "'")
+
+
+def _code_span(text: str) -> str:
+    return f"`{_code(text)}`"
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown and HTML show as it is."""
+    plain = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{c}" if c in "\\`*_[]|#" else c for c in plain)

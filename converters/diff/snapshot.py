@@ -1,0 +1,320 @@
+"""One side of a difference, read from the tables: compiled variants with sums over their launches.
+
+Ids mean nothing outside their run, so ranks of one job (and repeated compilations of one thing)
+are merged here by what they are. Sums over launches run inside DuckDB, not in Python loops.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+import pyarrow as pa
+from kvtrace.converters.diff.model import Totals
+from kvtrace.converters.specialization import specialization, without_addresses
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Selection, Trace
+
+KernelKey = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Calls of a variant that are alike but for addresses and recorded values."""
+
+    run: str
+    call_id: int
+    launches: int
+    tuning_launches: int
+
+
+@dataclass(slots=True)
+class Variant:
+    """A compiled variant of a kernel, with sums over every run of its side."""
+
+    key: KernelKey
+    facts: dict[str, str]
+    row: Mapping[str, Any]
+    stages: dict[str, str]
+    resources: dict[str, int]
+    totals: Totals = field(default_factory=Totals)
+    calls: dict[str, Call] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The compile-time constants, which is what tells a kernel's variants apart for people."""
+        prefix = "constexpr "
+        constants = [
+            f"{k.removeprefix(prefix)}={v}" for k, v in self.facts.items() if k.startswith(prefix)
+        ]
+        return ", ".join(constants)
+
+    @property
+    def tuned(self) -> bool:
+        """Whether an autotuner tried it."""
+        return self.totals.tuning_launches > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All variants of a side, by kernel, and where they were read."""
+
+    label: str
+    trace: "Trace"
+    runs: tuple["Run", ...]
+    kernels: dict[KernelKey, list[Variant]]
+    has_ops: bool
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over all kernels."""
+        return sum_totals(v.totals for variants in self.kernels.values() for v in variants)
+
+
+def take_snapshot(selection: "Selection", label: str) -> Snapshot:
+    """Read one side.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    trace, runs = selection.trace, tuple(selection.runs)
+    variants, members = _variants(trace, runs)
+    ops = trace.table("ops", runs, ["call_id", "bytes", "flops"])
+    with duckdb.connect() as database:
+        _register(database, trace, runs, members, ops)
+        _fill_totals(database, variants)
+        _fill_calls(database, variants)
+    kernels: dict[KernelKey, list[Variant]] = {}
+    for variant in variants:
+        kernels.setdefault(variant.key, []).append(variant)
+    return Snapshot(label, trace, runs, kernels, ops.num_rows > 0)
+
+
+def sum_totals(totals: Iterable[Totals]) -> Totals:
+    """Sum of all that can be summed; a figure that one part lacks is unknown, medians always."""
+    parts = list(totals)
+    launched = [part for part in parts if part.launches]
+    return Totals(
+        launches=sum(part.launches for part in parts),
+        tuning_launches=sum(part.tuning_launches for part in parts),
+        host_ns=_sum(part.host_ns for part in launched),
+        device_ns=_sum(part.device_ns for part in launched),
+        compile_ns=sum(part.compile_ns or 0 for part in parts),
+        bytes=_sum(part.bytes for part in launched),
+        flops=_sum(part.flops for part in launched),
+        host_median_ns=launched[0].host_median_ns if len(launched) == 1 else None,
+        device_median_ns=launched[0].device_median_ns if len(launched) == 1 else None,
+    )
+
+
+def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
+    """Read the rows of `calls` for these, in their order."""
+    wanted = {(call.run, call.call_id): position for position, call in enumerate(calls)}
+    rows: list[dict[str, Any] | None] = [None] * len(calls)
+    for run in side.runs:
+        ids = [call_id for run_id, call_id in wanted if run_id == run.run_id]
+        if not ids:
+            continue
+        table = side.trace.table("calls", [run])
+        mask = pa.compute.is_in(table["call_id"], pa.array(ids, pa.int64()))
+        for row in table.filter(mask).to_pylist():
+            rows[wanted[row["run"], row["call_id"]]] = row
+    return [row for row in rows if row is not None]
+
+
+def _variants(
+    trace: "Trace", runs: Sequence["Run"]
+) -> tuple[list[Variant], list[tuple[str, int, int]]]:
+    """Variants merged over runs, and (run, kernel_id, position of the variant) of each row."""
+    columns = [
+        "kernel_id", "name", "module", "file", "line", "source_artifact", "signature", "target",
+        "warp_size", "num_warps", "num_ctas", "num_stages", "options", "shared_bytes", "registers",
+        "spills", "origin", "compile_ns", "stages",
+    ]  # fmt: skip
+    variants: list[Variant] = []
+    positions: dict[tuple[Any, ...], int] = {}
+    members = []
+    for row in trace.table("kernels", runs, columns).to_pylist():
+        variant = _variant(row)
+        identity = (variant.key, row["source_artifact"], tuple(variant.facts.items()))
+        position = positions.setdefault(identity, len(variants))
+        if position == len(variants):
+            variants.append(variant)
+        else:
+            known = variants[position].totals.compile_ns or 0
+            variants[position].totals = Totals(compile_ns=known + (row["compile_ns"] or 0))
+        members.append((row["run"], row["kernel_id"], position))
+    return variants, members
+
+
+def _variant(row: Mapping[str, Any]) -> Variant:
+    return Variant(
+        key=(row["module"] or "", row["name"] or ""),
+        facts=specialization(row),
+        row=row,
+        stages={s["stage"]: s["artifact"] for s in row["stages"] or () if s["artifact"]},
+        resources={
+            name: row[name]
+            for name in ("registers", "spills", "shared_bytes")
+            if row[name] is not None
+        },
+        totals=Totals(compile_ns=row["compile_ns"] or 0),
+    )
+
+
+def _register(
+    database: duckdb.DuckDBPyConnection,
+    trace: "Trace",
+    runs: Sequence["Run"],
+    members: Sequence[tuple[str, int, int]],
+    ops: pa.Table,
+) -> None:
+    columns: tuple[Sequence[Any], ...] = tuple(zip(*members, strict=True)) or ((), (), ())
+    member_table = pa.table(
+        {
+            "run": pa.array(columns[0], pa.string()),
+            "kernel_id": pa.array(columns[1], pa.int64()),
+            "variant": pa.array(columns[2], pa.int64()),
+        }
+    )
+    calls = trace.table(
+        "calls", runs, ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"]
+    )
+    launches = trace.table("launches", runs, ["seq", "call_id", "enter", "exit", "phase"])
+    executions = trace.table("gpu_kernels", runs, ["launch_seq", "call_id", "start", "end"])
+    for name, table in (
+        ("members", member_table),
+        ("all_calls", calls),
+        ("launches", launches),
+        ("gpu_kernels", executions),
+        ("ops", ops),
+    ):
+        database.register(name, table)
+    database.execute(_PREPARE)
+
+
+#: Launches of the phases autotune and warmup are counted apart: an autotuner repeats them as often
+#: as time allows. `place` numbers (run, call_id), so that a million launches join on one small integer.
+#: `alike` is all of a call that is the same in another process: no addresses, no recorded values.
+_PREPARE: Final = """
+    CREATE TABLE place AS
+    SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, c.run, c.call_id, m.variant,
+        c.grid_x || ',' || c.grid_y || ',' || c.grid_z || ' '
+        || coalesce(list_transform(
+            list_filter(c.args, lambda a: a.kind IS DISTINCT FROM 'constexpr'),
+            lambda a: {
+                'name': a.name, 'kind': a.kind, 'dtype': a.dtype,
+                'device': regexp_replace(a.device, ':[0-9]+$', ''), 'shape': a.shape,
+                'strides': a.strides, 'offset': a.offset_bytes, 'storage': a.storage_bytes,
+                'alias': a.alias_group,
+                'scalar': regexp_replace(a.scalar, '0x[0-9a-fA-F]{6,}', '0x…', 'g')
+            })::VARCHAR, '') AS alike
+    FROM all_calls c JOIN members m ON c.run = m.run AND c.kernel_id = m.kernel_id;
+
+    CREATE TABLE timed AS
+    SELECT p.place, epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
+        coalesce(l.phase, 'run') IN ('autotune', 'warmup') AS tuning
+    FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
+
+    CREATE TABLE executed AS
+    SELECT p.place, epoch_ns(g."end") - epoch_ns(g."start") AS device_ns
+    FROM gpu_kernels g
+    LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
+    JOIN place p ON g.run = p.run AND coalesce(g.call_id, l.call_id) = p.call_id
+    WHERE coalesce(l.phase, 'run') NOT IN ('autotune', 'warmup');
+
+    CREATE TABLE per_call AS
+    SELECT p.place, p.variant, p.run, p.call_id, p.alike,
+        coalesce(t.launches, 0) AS launches, coalesce(t.tuning, 0) AS tuning, o.bytes, o.flops
+    FROM place p
+    LEFT JOIN (
+        SELECT place, count(*) FILTER (NOT tuning) AS launches, count(*) FILTER (tuning) AS tuning
+        FROM timed GROUP BY place
+    ) t USING (place)
+    LEFT JOIN (
+        SELECT run, call_id, sum(bytes) AS bytes, coalesce(sum(flops), 0) AS flops
+        FROM ops GROUP BY run, call_id
+    ) o ON p.run = o.run AND p.call_id = o.call_id;
+"""
+
+_TOTALS: Final = """
+    WITH work AS (
+        SELECT variant, sum(launches) AS launches, sum(tuning) AS tuning,
+            CASE WHEN count(*) FILTER (launches > 0 AND bytes IS NULL) = 0
+                THEN sum(bytes * launches) END AS bytes,
+            CASE WHEN count(*) FILTER (launches > 0 AND flops IS NULL) = 0
+                THEN sum(flops * launches) END AS flops
+        FROM per_call GROUP BY variant
+    ), host AS (
+        SELECT variant, sum(host_ns) AS total, median(host_ns) AS middle
+        FROM timed JOIN place USING (place) WHERE NOT tuning GROUP BY variant
+    ), device AS (
+        SELECT variant, sum(device_ns) AS total, median(device_ns) AS middle
+        FROM executed JOIN place USING (place) GROUP BY variant
+    )
+    SELECT w.variant, w.launches, w.tuning, h.total, h.middle, d.total, d.middle, w.bytes, w.flops
+    FROM work w LEFT JOIN host h USING (variant) LEFT JOIN device d USING (variant)
+"""
+
+_CALLS: Final = """
+    SELECT variant, alike, arg_min(run, place), arg_min(call_id, place), sum(launches), sum(tuning)
+    FROM per_call GROUP BY variant, alike ORDER BY min(place)
+"""
+
+
+def _fill_totals(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
+    for row in database.execute(_TOTALS).fetchall():
+        position, launches, tuning, host, host_median, device, device_median, moved, flops = row
+        variant = variants[position]
+        variant.totals = Totals(
+            launches=int(launches),
+            tuning_launches=int(tuning),
+            host_ns=_whole(host),
+            host_median_ns=host_median,
+            device_ns=_whole(device),
+            device_median_ns=device_median,
+            compile_ns=variant.totals.compile_ns,
+            bytes=_whole(moved),
+            flops=_whole(flops),
+        )
+
+
+def _fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
+    for position, alike, run, call_id, launches, tuning in database.execute(_CALLS).fetchall():
+        variants[position].calls[alike] = Call(run, call_id, int(launches), int(tuning))
+
+
+def call_facts(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a call is, as facts that can be compared: grid, shapes, strides, scalars."""
+    facts = {"grid": f"({row['grid_x']}, {row['grid_y']}, {row['grid_z']})"}
+    for arg in row["args"] or ():
+        if arg["kind"] != "constexpr":
+            facts.update(_argument_facts(arg))
+    return facts
+
+
+def _argument_facts(arg: Mapping[str, Any]) -> dict[str, str]:
+    name = arg["name"]
+    if arg["scalar"] is not None:
+        return {name: without_addresses(arg["scalar"])}
+    facts = {
+        "dtype": arg["dtype"],
+        "device": (arg["device"] or "").partition(":")[0] or None,
+        "shape": arg["shape"],
+        "strides": arg["strides"],
+        "offset": arg["offset_bytes"],
+        "storage bytes": arg["storage_bytes"],
+        "alias group": arg["alias_group"],
+    }
+    return {f"{name} {what}": str(value) for what, value in facts.items() if value is not None}
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if None in known or not known else sum(v for v in known if v is not None)
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)

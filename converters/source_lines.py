@@ -1,0 +1,52 @@
+"""Lines of the program's source, from the trace alone: the files on disk may have changed since."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+
+class SourceLines:
+    """Looks source lines up in the artifacts of the runs' kernels; each file is read once."""
+
+    def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
+        self._trace = trace
+        self._artifacts: dict[str, str] = {}
+        self._functions: list[tuple[str, int, str]] = []
+        self._lines: dict[str, list[str]] = {}
+        kernels = trace.table("kernels", runs, ["file", "line", "source_artifact", "files"])
+        for row in kernels.to_pylist():
+            for file in row["files"] or ():
+                if file["artifact"] is not None:
+                    self._artifacts.setdefault(file["path"], file["artifact"])
+            if row["file"] and row["line"] and row["source_artifact"]:
+                self._functions.append((row["file"], row["line"], row["source_artifact"]))
+
+    def text(self, file: str | None, line: int | None) -> str | None:
+        """Return the line (counted from 1) without its newline; None if it was not recorded."""
+        if file is None or line is None or line < 1:
+            return None
+        if file in self._artifacts:
+            return _nth(self._content(self._artifacts[file]), line)
+        for path, definition, artifact in self._functions:
+            content = self._content(artifact) if path == file else []
+            found = _nth(content, line - definition + _decorators(content) + 1)
+            if found is not None:
+                return found
+        return None
+
+    def _content(self, artifact: str) -> list[str]:
+        if artifact not in self._lines:
+            content = self._trace.artifact(artifact) or b""
+            self._lines[artifact] = content.decode("utf-8", "replace").splitlines()
+        return self._lines[artifact]
+
+
+def _decorators(content: list[str]) -> int:
+    """How many lines stand above the `def`, which is what a kernel's line points at."""
+    return next((i for i, line in enumerate(content) if line.lstrip().startswith("def ")), 0)
+
+
+def _nth(lines: list[str], line: int) -> str | None:
+    return lines[line - 1] if 1 <= line <= len(lines) else None

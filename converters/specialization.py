@@ -1,0 +1,74 @@
+"""What makes one compiled variant of a kernel differ from another: its specialization, as facts.
+
+Used to say why a kernel was compiled again (`kvtrace info --recompiles`) and what changed between
+two traces (`kvtrace diff`).
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+_COMPILE_FIELDS: Final = ("target", "warp_size", "num_warps", "num_ctas", "num_stages")
+#: Options that name a place or an identity rather than a choice, and so differ without meaning.
+_IDENTITIES: Final = frozenset({"hash", "cache_key", "name", "cluster_dims_hash"})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One fact on both sides; None where a side does not have it."""
+
+    what: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        return f"{self.what} {_shown(self.before)} → {_shown(self.after)}"
+
+
+def specialization(kernel: Mapping[str, Any]) -> dict[str, str]:
+    """Return the facts of a row of `kernels`: types, constants, divisibility, compile options.
+
+    Keys read like `constexpr BLOCK`, `type of x`, `divisibility of n`, `num_warps` and
+    `option sanitize_overflow`, in the order of the signature.
+    """
+    facts: dict[str, str] = {}
+    for parameter in kernel["signature"] or ():
+        facts.update(_parameter_facts(parameter))
+    for field in _COMPILE_FIELDS:
+        if kernel[field] is not None:
+            facts[field] = str(kernel[field])
+    for key, value in sorted(kernel["options"] or ()):
+        if key not in _IDENTITIES and value is not None:
+            facts[f"option {key}"] = without_addresses(value)
+    return facts
+
+
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return the facts that differ, in the order of `before`, then those that only `after` has."""
+    keys: Iterable[str] = dict.fromkeys((*before, *after))
+    return tuple(
+        Change(key, before.get(key), after.get(key))
+        for key in keys
+        if before.get(key) != after.get(key)
+    )
+
+
+def without_addresses(text: str) -> str:
+    """Blank out memory addresses, as in the repr of a function that is passed as a constant."""
+    return _ADDRESS.sub("0x…", text)
+
+
+def _parameter_facts(parameter: Mapping[str, Any]) -> dict[str, str]:
+    name = parameter["name"]
+    if parameter["type"] == "constexpr" or parameter["constexpr"] is not None:
+        return {f"constexpr {name}": without_addresses(str(parameter["constexpr"]))}
+    facts = {f"type of {name}": str(parameter["type"])}
+    if parameter["divisibility"]:
+        facts[f"divisibility of {name}"] = str(parameter["divisibility"])
+    return facts
+
+
+def _shown(value: str | None) -> str:
+    return "(none)" if value is None else value
