@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import zstandard
-
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.writer import RunWriter
 
@@ -33,14 +32,14 @@ HOSTILE_NAMES = (
     "long " + "x" * 10_000,
 )
 
-SOURCE = '''@triton.jit
+SOURCE = """@triton.jit
 def {name}(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x_ptr + offsets, mask=offsets < n)
     tl.store(y_ptr + offsets, values * {factor}, mask=offsets < n)
-'''
+"""
 
-TTIR = '''#loc = loc("{file}":{line}:0)
+TTIR = """#loc = loc("{file}":{line}:0)
 module {{
   tt.func public @kernel(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) {{
     %pid = tt.get_program_id x : i32 loc(#loc1)
@@ -50,7 +49,7 @@ module {{
 }} loc(#loc)
 #loc1 = loc("{file}":{third}:14)
 #loc2 = loc("{file}":{fifth}:36)
-'''
+"""
 
 PHASES = ("warmup", "autotune", "run")
 
@@ -89,7 +88,7 @@ def build_synthetic_trace(
     *,
     runs: int = 2,
     launches: int = 200,
-    kernels: int = 4,
+    kernels: int = 12,
     hostile: bool = True,
     device: bool = True,
     commits: Sequence[str] = ("1" * 40,),
@@ -138,7 +137,9 @@ def _write_run(
     for kernel_id, name in enumerate(names):
         _add_kernel(kernel_rows, artifacts, kernel_id, name, start, factor)
         for variant in range(2):
-            _add_call(calls, kernel_id * 2 + variant, kernel_id, variant, stack["stack_id"], hostile)
+            _add_call(
+                calls, kernel_id * 2 + variant, kernel_id, variant, stack["stack_id"], hostile
+            )
     messages.add(
         time=start + SECOND // 10, level="warning", code="launcher-not-seen",
         text="One launch bypassed Python; it is not in the trace.", count=3,
@@ -191,7 +192,7 @@ def _add_kernel(
         "ttir": TTIR.format(
             file=file, line=line, third=line + 2, fifth=line + 4, factor=factor + kernel_id
         ),
-        "ptx": f"// kernel {kernel_id}\n.version 8.7\n.target sm_90a\nmul.f32 %f1, %f2, {factor};\n",
+        "ptx": f"// kernel {kernel_id}\n.target sm_90a\nmul.f32 %f1, %f2, {factor};\n",
     }
     row_of = {kind: artifact_row(text.encode(), kind) for kind, text in texts.items()}
     for row in row_of.values():
@@ -309,7 +310,9 @@ def _marks(start: int, hostile: bool) -> _Rows:
         ("loader", 10, 40_000, 4243),
     ]
     if hostile:
-        ranges += [(name, 1_000 + 10 * i, 1_005 + 10 * i, 4243) for i, name in enumerate(HOSTILE_NAMES)]
+        ranges += [
+            (name, 1_000 + 10 * i, 1_005 + 10 * i, 4243) for i, name in enumerate(HOSTILE_NAMES)
+        ]
     for mark_id, (name, begin, end, thread) in enumerate(ranges):
         marks.add(
             mark_id=mark_id, name=name, begin=start + begin * MICROSECOND,

@@ -1,0 +1,112 @@
+"""In which order slices begin and end on a track, and how many lanes a track needs.
+
+Viewers close the slice that was begun last. So slices on one track must nest or follow one another,
+and where several points share one time their order matters: first the ends of what began earlier,
+last begun first; then the begins, longest first; zero-length slices end after they begin. Slices
+that overlap without nesting go to different lanes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Times = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Begins and ends of slices in the order in which a viewer must see them."""
+
+    times: Times
+    rows: Rows
+    ends: npt.NDArray[np.bool_]
+
+
+def begin_order(begin: Times, end: Times) -> Rows:
+    """Return the rows by begin, the longest first where several begin together."""
+    if _is_sorted(begin, end):
+        return np.arange(begin.size)
+    order: Rows = np.lexsort((-end, begin))
+    return order
+
+
+def points_in_order(begin: Times, end: Times) -> Points:
+    """Return begins and ends in nesting order; the slices must be of one lane."""
+    order = begin_order(begin, end)
+    rows = np.repeat(order, 2)
+    ends = np.zeros(rows.size, np.bool_)
+    ends[1::2] = True
+    cluster = _clusters(begin[order], end[order])
+    if cluster.size and cluster[-1] + 1 < cluster.size:  # some cluster has more than one slice
+        _order_inside_clusters(rows, ends, np.repeat(cluster, 2), begin, end)
+    return Points(np.where(ends, end[rows], begin[rows]), rows, ends)
+
+
+def lanes(begin: Times, end: Times) -> npt.NDArray[np.int64]:
+    """Return a lane for each slice, 0 wherever possible, so that slices of one lane nest."""
+    lane = np.zeros(begin.size, np.int64)
+    order = begin_order(begin, end)
+    cluster = _clusters(begin[order], end[order])
+    if not cluster.size or cluster[-1] + 1 == cluster.size or _nests(begin, end):
+        return lane
+    crowded = order[np.bincount(cluster)[cluster] > 1]
+    lane[crowded] = _first_fit(begin[crowded].tolist(), end[crowded].tolist())
+    return lane
+
+
+def _is_sorted(begin: Times, end: Times) -> bool:
+    later = begin[1:] > begin[:-1]
+    return bool(np.all(later | ((begin[1:] == begin[:-1]) & (end[1:] <= end[:-1]))))
+
+
+def _clusters(begin: Times, end: Times) -> Rows:
+    """Give a number to each group of slices that touch no other; they are in begin order."""
+    if not begin.size:
+        return np.zeros(0, np.int64)
+    new = begin[1:] >= np.maximum.accumulate(end)[:-1]
+    return np.concatenate([[0], np.cumsum(new)]).astype(np.int64)
+
+
+def _order_inside_clusters(
+    rows: Rows, ends: npt.NDArray[np.bool_], cluster: Rows, begin: Times, end: Times
+) -> None:
+    """Bring the points of clusters with several slices into nesting order, in place."""
+    places = np.flatnonzero(np.bincount(cluster)[cluster] > 2)
+    row, is_end = rows[places], ends[places]
+    time = np.where(is_end, end[row], begin[row])
+    empty = begin[row] == end[row]
+    kind = np.where(is_end, np.where(empty, 2, 0), 1)
+    other = np.where(is_end, begin[row], end[row])
+    rank = np.arange(row.size)  # in begin order; an end has its own begin's rank plus one
+    nesting = np.where(is_end, -rank, rank)
+    order = np.lexsort((nesting, -other, kind, time, cluster[places]))
+    rows[places], ends[places] = row[order], is_end[order]
+
+
+def _nests(begin: Times, end: Times) -> bool:
+    """Tell whether closing what was begun last closes the right slice every time."""
+    points = points_in_order(begin, end)
+    steps = np.where(points.ends, -1, 1)
+    depth = np.cumsum(steps) + points.ends
+    by_depth = points.rows[np.argsort(depth, kind="stable")]
+    return bool(np.array_equal(by_depth[0::2], by_depth[1::2]))
+
+
+def _first_fit(begins: list[int], ends: list[int]) -> list[int]:
+    """Put each slice, in begin order, into the first lane where it follows or nests."""
+    open_ends: list[list[int]] = []
+    chosen = []
+    for begin, end in zip(begins, ends, strict=True):
+        for lane, stack in enumerate(open_ends):
+            while stack and stack[-1] <= begin:
+                stack.pop()
+            if not stack or stack[-1] >= end:
+                stack.append(end)
+                chosen.append(lane)
+                break
+        else:
+            open_ends.append([end])
+            chosen.append(len(open_ends) - 1)
+    return chosen

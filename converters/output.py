@@ -1,0 +1,46 @@
+"""Output files that appear whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkstemp
+from typing import BinaryIO
+
+from kvtrace.schema.errors import BadSetting
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file beside `path` for writing bytes; rename it to `path` when the block ends well.
+
+    Raises:
+        BadSetting: `path` cannot be written: no such folder, a folder itself, no permission, or
+            the disk is full.
+
+    """
+    if path.is_dir():
+        raise BadSetting(f"{path} is a folder; name a file to write.")
+    if not path.parent.is_dir():
+        raise BadSetting(f"the folder {path.parent} of the output does not exist; make it first.")
+    try:
+        descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+            _publish(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise BadSetting(f"cannot write {path}: {reason}; choose another place.") from problem
+
+
+def _publish(temporary: Path, path: Path) -> None:
+    """Give the finished file its name, with the permissions that a plain open() would give."""
+    mask = os.umask(0)
+    os.umask(mask)
+    temporary.chmod(0o666 & ~mask)
+    temporary.replace(path)
