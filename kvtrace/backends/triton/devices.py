@@ -1,0 +1,82 @@
+"""Facts about accelerators that a program may ask for where there is none.
+
+Sources. NVIDIA: shared memory of one block from "Technical Specifications per Compute Capability"
+in the CUDA C++ Programming Guide; multiprocessors, clocks and bus width of one product of each
+architecture from its data sheet (A100 SXM4, A10, L40S, H100 SXM5, B200, GeForce RTX 5090, T4,
+V100 SXM2). AMD: the CDNA white papers and data sheets of MI250X, MI300X and MI355X.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.schema.errors import BadSetting
+
+_KIB: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One product. Clocks in kHz, as the drivers give them; bus width in bits."""
+
+    name: str
+    shared_bytes: int
+    multiprocessors: int
+    core_khz: int
+    memory_khz: int
+    bus_bits: int
+    memory_bytes: int
+    warp_size: int = 32
+    registers: int = 65536
+    threads_per_multiprocessor: int = 2048
+
+    def properties(self, architecture: str) -> dict[str, int | str]:
+        """Build what Triton's drivers return from `get_device_properties`."""
+        return {
+            "max_shared_mem": self.shared_bytes,
+            "max_num_regs": self.registers,
+            "multiprocessor_count": self.multiprocessors,
+            "warpSize": self.warp_size,
+            "sm_clock_rate": self.core_khz,
+            "mem_clock_rate": self.memory_khz,
+            "mem_bus_width": self.bus_bits,
+            "arch": architecture,
+            "max_threads_per_sm": self.threads_per_multiprocessor,
+            "cooperativeLaunch": 1,
+        }
+
+
+_GIB: Final = 1024**3
+
+DEVICES: Final[dict[str, Device]] = {
+    "cuda:70": Device("V100", 96 * _KIB, 80, 1_530_000, 877_000, 4096, 32 * _GIB),
+    "cuda:75": Device("T4", 64 * _KIB, 40, 1_590_000, 5_001_000, 256, 16 * _GIB, 32, 65536, 1024),
+    "cuda:80": Device("A100", 163 * _KIB, 108, 1_410_000, 1_593_000, 5120, 80 * _GIB),
+    "cuda:86": Device("A10", 99 * _KIB, 72, 1_695_000, 6_251_000, 384, 24 * _GIB, 32, 65536, 1536),
+    "cuda:89": Device(
+        "L40S", 99 * _KIB, 142, 2_520_000, 9_001_000, 384, 48 * _GIB, 32, 65536, 1536
+    ),
+    "cuda:90": Device("H100", 227 * _KIB, 132, 1_980_000, 2_619_000, 5120, 80 * _GIB),
+    "cuda:100": Device("B200", 227 * _KIB, 148, 1_965_000, 3_996_000, 8192, 180 * _GIB),
+    "cuda:120": Device(
+        "RTX 5090", 99 * _KIB, 170, 2_407_000, 14_001_000, 512, 32 * _GIB, 32, 65536, 1536
+    ),
+    "hip:gfx90a": Device("MI250X", 64 * _KIB, 110, 1_700_000, 1_600_000, 4096, 64 * _GIB, 64),
+    "hip:gfx942": Device("MI300X", 64 * _KIB, 304, 2_100_000, 1_300_000, 8192, 192 * _GIB, 64),
+    "hip:gfx950": Device("MI355X", 160 * _KIB, 256, 2_400_000, 2_000_000, 8192, 288 * _GIB, 64),
+}
+
+
+def device_of(target: str) -> Device:
+    """Look up the device that a target, `backend:architecture`, stands for.
+
+    Raises:
+        BadSetting: we have no facts about it.
+
+    """
+    device = DEVICES.get(target)
+    if device is None:
+        raise BadSetting(
+            f"There are no facts about the target {target!r}; KVTRACE_TARGET can be one of "
+            f"{', '.join(DEVICES)}."
+        )
+    return device

@@ -1,0 +1,156 @@
+"""Launches a compiled kernel where there is no GPU: the evaluator runs its TTIR over the grid.
+
+Triton asks its driver for `launcher_cls(source, metadata)` once per compiled kernel and calls the
+result for every launch, in all versions that we know (3.5 to 3.9):
+`launcher(x, y, z, stream, function, packed_metadata, launch_metadata, enter_hook, exit_hook,
+*values)`, where the values are those of all the kernel's parameters.
+"""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from kvtrace.backends.triton.generic import generic_ttir
+from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
+from kvtrace.evaluate import evaluate
+from kvtrace.evaluate.arguments import Argument, TensorArgument
+from kvtrace.evaluate.observe import Observer, OutOfBounds
+from kvtrace.ir import Module, parse, source_stack
+from kvtrace.schema.errors import KvtraceError
+
+
+class Reporter(Protocol):
+    """Who is told of defects: the session."""
+
+    def message(self, level: str, code: str, text: str) -> None:
+        """Record one sentence; a warning is also printed, once."""
+
+
+class MissingIR(KvtraceError):
+    """The TTIR of a kernel that is to be executed cannot be found."""
+
+    slug = "missing-ir"
+
+
+class _Trial(threading.local):
+    """Whether the running thread launches only to see whether a kernel can be launched."""
+
+    active = False
+
+
+#: While `trial.active` is set, launches compile and check, and execute nothing.
+trial = _Trial()
+
+#: Called before each launch that executes.
+before_launch: list[Callable[[], None]] = []
+
+
+class _Reports:
+    """The session that launches report to; kernels outlive sessions."""
+
+    session: Reporter | None = None
+
+
+reports = _Reports()
+
+
+class EvaluatingLauncher:
+    """Executes the launches of one compiled kernel.
+
+    Args:
+        source: Triton's description of what was compiled; has `signature`.
+        metadata: the compiled kernel's metadata; has `name` and `hash`.
+
+    """
+
+    def __init__(self, source: Any, metadata: Any) -> None:
+        self._source_name = str(source.name)
+        self._kernel = str(metadata.name)
+        self._hash = str(metadata.hash)
+        self._signature = tuple(source.signature.items())
+        self._module: Module | None = None
+        self._warned: set[tuple[Reporter, str, int]] = set()
+
+    def __call__(
+        self,
+        grid_x: Any,
+        grid_y: Any,
+        grid_z: Any,
+        stream: Any,
+        function: Any,
+        packed_metadata: Any,
+        launch_metadata: Any,
+        enter_hook: Callable[[Any], Any] | None,
+        exit_hook: Callable[[Any], Any] | None,
+        *values: Any,
+    ) -> None:
+        """Execute one launch; its results are in the tensors when this returns."""
+        del stream, function, packed_metadata  # there is no device to give them to
+        if trial.active:
+            return
+        for call in before_launch:
+            call()
+        grid = (int(grid_x), int(grid_y), int(grid_z))
+        if enter_hook is not None:
+            enter_hook(launch_metadata)
+        if grid[0] * grid[1] * grid[2] > 0:
+            self._execute(grid, values)
+        if exit_hook is not None:
+            exit_hook(launch_metadata)
+
+    def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
+        if self._module is None:
+            self._module = parse(generic_ttir(self._ttir()))
+        arguments = evaluator_arguments(self._signature, values)
+        observer = _Defects(self, arguments)
+        evaluate(self._module, arguments, grid, observers=(observer,), kernel=self._kernel)
+
+    def _ttir(self) -> str:
+        """Read the kernel's TTIR from Triton's cache, where its compiler has just left it."""
+        from triton.runtime.cache import get_cache_manager
+
+        name = self._source_name[:150]  # as Triton cuts it
+        files = get_cache_manager(self._hash).get_group(f"{name}.json") or {}
+        path = files.get(f"{name}.ttir")
+        if path is None or not Path(path).is_file():
+            raise MissingIR(
+                f"Triton's cache does not hold the TTIR of kernel {self._kernel}, which is needed "
+                "to execute it without a GPU; unset TRITON_STORE_BINARY_ONLY or empty the cache."
+            )
+        return Path(path).read_text(encoding="utf-8")
+
+    def report(self, defect: OutOfBounds, arguments: list[Argument]) -> None:
+        """Say what left its tensor, once per source line and session."""
+        session = reports.session
+        if session is None:
+            return
+        frames = source_stack(defect.op)
+        file, line = (frames[0].file, frames[0].line) if frames else ("an unknown place", 0)
+        if (session, file, line) in self._warned:
+            return
+        self._warned.add((session, file, line))
+        argument = arguments[defect.argument]
+        sentence = _sentence(self._kernel, file, line, defect, argument)
+        session.message("warning", "out-of-bounds", sentence)
+
+
+class _Defects(Observer):
+    def __init__(self, launcher: EvaluatingLauncher, arguments: list[Argument]) -> None:
+        self._launcher = launcher
+        self._arguments = arguments
+
+    def out_of_bounds(self, defect: OutOfBounds) -> None:
+        if defect.certain and defect.rule == "out-of-bounds":
+            self._launcher.report(defect, self._arguments)
+
+
+def _sentence(kernel: str, file: str, line: int, defect: OutOfBounds, argument: Argument) -> str:
+    effect = "dropped" if defect.kind == "store" else "given zero"
+    bytes_out = defect.past_end_bytes
+    where = f"{bytes_out} bytes past the end" if bytes_out > 0 else f"{-bytes_out} bytes before"
+    shape = f" of shape {argument.shape}" if isinstance(argument, TensorArgument) else ""
+    return (
+        f"kernel {kernel}, {file}:{line}: a {defect.kind} goes {where} of {argument.name}{shape} "
+        f"in program {defect.program} ({defect.lanes} lanes are {effect}; the program goes on)"
+    )

@@ -1,0 +1,88 @@
+"""Arguments of a launch on a machine without a GPU, as the evaluator takes them.
+
+Tensors are not copied: the evaluator works on the memory that torch allocated.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.capture.arguments import flattened, short_dtype
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.errors import BadArguments
+
+
+def evaluator_arguments(
+    signature: Sequence[tuple[str, Any]], values: Sequence[Any]
+) -> list[Argument]:
+    """Turn the values of a kernel's parameters into arguments of its IR function.
+
+    Args:
+        signature: name and Triton's type of every parameter, in order; a tuple's type is a tuple.
+            Parameters of type constexpr are left out of the result, tuples flattened.
+        values: the values, one for each parameter.
+
+    Raises:
+        BadArguments: a value is of a kind that cannot be passed to the evaluator.
+
+    """
+    storages: dict[int, Storage] = {}
+    arguments: list[Argument] = []
+    for (parameter, form), passed in zip(signature, values, strict=True):
+        if form == "constexpr":
+            continue
+        if form.__class__ is str:
+            arguments.append(_argument(parameter, form, passed, storages))
+            continue
+        for name, kind, value in flattened(parameter, form, passed):
+            if kind != "constexpr":
+                arguments.append(_argument(name, kind, value, storages))
+    return arguments
+
+
+def _argument(name: str, kind: str, value: Any, storages: dict[int, Storage]) -> Argument:
+    if kind[0] == "*":
+        return _tensor(name, value, storages)
+    if isinstance(value, bool | int | float):
+        return ScalarArgument(name, value)
+    if hasattr(value, "__index__"):  # NumPy's integers and torch's symbolic ones
+        return ScalarArgument(name, int(value))
+    raise BadArguments(
+        f"argument {name} is a {type(value).__name__}, which cannot be passed to a kernel on a "
+        "machine without a GPU"
+    )
+
+
+def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgument:
+    # Triton's reinterpreted tensors wrap one, and have a dtype of their own.
+    viewed = value.base if type(value).__name__ == "TensorWrapper" else value
+    if not hasattr(viewed, "untyped_storage"):
+        raise BadArguments(
+            f"argument {name} is a {type(value).__name__}, not a tensor; a machine without a GPU "
+            "can follow pointers into tensors only"
+        )
+    if viewed.device.type != "cpu":
+        raise BadArguments(
+            f"argument {name} is on device {viewed.device}; without a GPU a kernel can work on "
+            "tensors on the CPU only"
+        )
+    memory = viewed.untyped_storage()
+    start = memory.data_ptr()
+    storage = storages.get(start)
+    if storage is None:
+        nbytes = memory.nbytes()
+        storage = storages[start] = Storage(nbytes, memory_view(start, nbytes))
+    offset = viewed.data_ptr() - start if storage.nbytes else 0
+    dtype = short_dtype(value.dtype)
+    return TensorArgument(name, storage, offset, dtype, tuple(viewed.shape), viewed.stride())
+
+
+def memory_view(address: int, nbytes: int) -> NDArray[np.uint8]:
+    """View memory as bytes without copying it; it must stay allocated while the view is used."""
+    if nbytes == 0:
+        return np.empty(0, np.uint8)
+    buffer: Any = (ctypes.c_uint8 * nbytes).from_address(address)
+    return np.ndarray((nbytes,), np.uint8, buffer)
