@@ -20,16 +20,18 @@ import numpy.typing as npt
 from kvtrace.converters.captions import Caption, Facts
 from kvtrace.converters.nesting import points_in_order
 from kvtrace.converters.output import whole_file
-from kvtrace.converters.protobuf import (
+from kvtrace.converters.pieces import (
     ByteTable,
     Constant,
-    Fixed64,
     Lookup,
     Piece,
     Some,
+    concatenate_rows,
+)
+from kvtrace.converters.protobuf import (
+    Fixed64,
     Varint,
     bytes_field,
-    concatenate_rows,
     integer_field,
     length_prefixed,
     varint,

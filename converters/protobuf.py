@@ -1,9 +1,4 @@
-"""Protocol Buffers wire format, for many messages of one shape at a time.
-
-A batch of messages is a list of pieces, each of which contributes some bytes to every row:
-constants, varints, 64-bit words, and entries of a table of ready-made bytes. `concatenate_rows`
-works out all lengths by column and scatters the pieces into one buffer, so the cost is a few
-NumPy operations per piece and none per message. Single messages (headers) have scalar functions.
+"""Protocol Buffers wire format: fields of single messages, and varints by column for many.
 
 Format: https://protobuf.dev/programming-guides/encoding/
 """
@@ -11,21 +6,27 @@ Format: https://protobuf.dev/programming-guides/encoding/
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from kvtrace.converters.pieces import (
+    WORD,
+    Bytes,
+    Constant,
+    Index,
+    Lengths,
+    Piece,
+    total_lengths,
+    windows,
+)
 
-Bytes = npt.NDArray[np.uint8]
-Lengths = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
-Index = npt.NDArray[np.int64]
 
 _SEVEN_BITS: Final = np.uint64(0x7F)
 _SHIFT: Final = np.uint64(7)
 _MASK_64: Final = (1 << 64) - 1
 _THRESHOLDS: Final = tuple(1 << (7 * n) for n in range(1, 10))
-_WORD: Final = np.dtype((np.void, 8))  # eight bytes without alignment
 
 
 def varint(value: int) -> bytes:
@@ -66,32 +67,6 @@ def varint_lengths(values: Words) -> Lengths:
             break
         lengths += values >= np.uint64(threshold)
     return lengths
-
-
-class Piece(Protocol):
-    """Bytes that one part of a message contributes to every row of a batch."""
-
-    def lengths(self) -> Lengths | int:
-        """Return the bytes it takes in each row, or one number for all rows."""
-
-    def place(self, buffer: Bytes, positions: Index) -> None:
-        """Write its bytes of each row at that row's position."""
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """The same bytes in every row: tags, and fields that do not vary."""
-
-    content: bytes
-
-    def lengths(self) -> int:
-        """Return the length, for all rows alike."""
-        return len(self.content)
-
-    def place(self, buffer: Bytes, positions: Index) -> None:
-        """Write the bytes at each position."""
-        word = np.dtype((np.void, len(self.content)))
-        _windows(buffer, word)[positions] = np.frombuffer(self.content, word)
 
 
 class Varint:
@@ -135,105 +110,9 @@ class Fixed64:
 
     def place(self, buffer: Bytes, positions: Index) -> None:
         """Write the words, lowest byte first."""
-        _windows(buffer)[positions] = self.values.astype("<u8").view(_WORD)
-
-
-class ByteTable:
-    """Ready-made byte strings that the rows of a batch refer to by index."""
-
-    def __init__(self, entries: Sequence[bytes]) -> None:
-        self.lengths: Lengths = np.array([len(entry) for entry in entries], np.int64)
-        self.starts: Index = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)[:-1]
-        self.content: Bytes = np.frombuffer(b"".join(entries), np.uint8)
-
-
-class Lookup:
-    """An entry of a table in each row."""
-
-    def __init__(self, table: ByteTable, index: npt.NDArray[np.integer]) -> None:
-        self._table = table
-        self._lengths: Lengths = table.lengths[index]
-        self._starts: Index = table.starts[index]
-
-    def lengths(self) -> Lengths:
-        """Return the length of each row's entry."""
-        return self._lengths
-
-    def place(self, buffer: Bytes, positions: Index) -> None:
-        """Copy the entries eight bytes at a time; short ones byte by byte."""
-        if not positions.size:
-            return
-        short = np.flatnonzero(self._lengths < _WORD.itemsize)
-        self._copy_bytes(buffer, positions, short)
-        if short.size == positions.size:
-            return
-        self._copy_words(buffer, positions, np.flatnonzero(self._lengths >= _WORD.itemsize))
-
-    def _copy_bytes(self, buffer: Bytes, positions: Index, rows: Index) -> None:
-        for offset in range(_WORD.itemsize):
-            rows = rows[self._lengths[rows] > offset]
-            buffer[positions[rows] + offset] = self._table.content[self._starts[rows] + offset]
-
-    def _copy_words(self, buffer: Bytes, positions: Index, rows: Index) -> None:
-        source, target = _windows(self._table.content), _windows(buffer)
-        starts, targets, lengths = self._starts[rows], positions[rows], self._lengths[rows]
-        # The last word ends where the entry ends, so that nothing behind it is touched.
-        last = lengths - _WORD.itemsize
-        target[targets + last] = source[starts + last]
-        for offset in range(0, int(last.max()), _WORD.itemsize):
-            if offset >= int(last.min()):
-                keep = np.flatnonzero(last > offset)
-                starts, targets, last = starts[keep], targets[keep], last[keep]
-            target[targets + offset] = source[starts + offset]
-
-
-class Some:
-    """Pieces that only some rows have: `rows` are their indices, `pieces` have one row for each."""
-
-    def __init__(self, rows: Index, pieces: Sequence[Piece], count: int) -> None:
-        self._rows = rows
-        self._pieces = pieces
-        self._lengths = np.zeros(count, np.int64)
-        self._lengths[rows] = total_lengths(pieces, rows.size)
-
-    def lengths(self) -> Lengths:
-        """Return the pieces' lengths together in the rows that have them, else 0."""
-        return self._lengths
-
-    def place(self, buffer: Bytes, positions: Index) -> None:
-        """Write the pieces one behind the other in the rows that have them."""
-        _place_all(self._pieces, buffer, positions[self._rows])
-
-
-def total_lengths(pieces: Sequence[Piece], count: int) -> Lengths:
-    """Return the bytes that the pieces take together in each of `count` rows."""
-    total = np.zeros(count, np.int64)
-    for piece in pieces:
-        total += piece.lengths()
-    return total
+        windows(buffer)[positions] = self.values.astype("<u8").view(WORD)
 
 
 def length_prefixed(tag: bytes, pieces: Sequence[Piece], count: int) -> list[Piece]:
     """Make the pieces the content of a field of type message: tag, length, content."""
     return [Constant(tag), Varint(total_lengths(pieces, count)), *pieces]
-
-
-def concatenate_rows(pieces: Sequence[Piece], count: int) -> Bytes:
-    """Return the bytes of `count` rows, one behind the other."""
-    lengths = total_lengths(pieces, count)
-    ends = np.cumsum(lengths)
-    buffer = np.empty(int(ends[-1]) if count else 0, np.uint8)
-    _place_all(pieces, buffer, ends - lengths)
-    return buffer
-
-
-def _place_all(pieces: Sequence[Piece], buffer: Bytes, positions: Index) -> None:
-    for piece in pieces:
-        piece.place(buffer, positions)
-        positions = positions + piece.lengths()
-
-
-def _windows(buffer: Bytes, word: "np.dtype[np.void]" = _WORD) -> npt.NDArray[np.void]:
-    """View every run of bytes as long as a word as one unaligned word; word i begins at byte i."""
-    count = max(buffer.size - word.itemsize + 1, 0)
-    return np.ndarray((count,), word, buffer, strides=(1,))

@@ -1,0 +1,255 @@
+"""Chrome trace files: the JSON that chrome://tracing, Perfetto and many other viewers read.
+
+Times are µs with three decimals, counted from the earliest event, since as µs since 1970 they would
+not fit a JSON number's 53 bits; `baseTimeNanoseconds` says when that was, as in PyTorch's files.
+The format knows processes and threads only: every other track is a thread with a number of its own.
+
+Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+from kvtrace.converters.captions import Caption, Facts
+from kvtrace.converters.nesting import begin_order
+from kvtrace.converters.output import whole_file
+from kvtrace.converters.pieces import (
+    ByteTable,
+    Constant,
+    Decimal,
+    Lookup,
+    Piece,
+    Some,
+    concatenate_rows,
+)
+from kvtrace.converters.registry import Conversion, reject_unknown_settings
+from kvtrace.converters.timeline import (
+    LAUNCH,
+    Counter,
+    Instants,
+    Slices,
+    Tally,
+    Timeline,
+    Track,
+    timelines,
+)
+from kvtrace.schema.trace import Selection
+
+Integers = npt.NDArray[np.int64]
+Buffer = bytes | memoryview
+
+_CHUNK: Final = 1 << 16
+#: Thread numbers that no system gives out (Linux ends at 2^22), for tracks that are no threads.
+_FIRST_FREE_TID: Final = 1 << 22
+_LARGEST_TID: Final = (1 << 31) - 1
+_FRACTIONS: Final = ByteTable([f".{nanoseconds:03}".encode() for nanoseconds in range(1_000)])
+_TIMES: Final = (
+    ("launches", "enter"),
+    ("gpu_kernels", "start"),
+    ("marks", "begin"),
+    ("kernels", "compile_begin"),
+    ("messages", "time"),
+)
+
+
+class ChromeConverter:
+    """Writes a trace for chrome://tracing and other readers of its JSON."""
+
+    summary = "Timeline as Chrome trace JSON"
+    default_output = "trace.json"
+
+    def convert(
+        self, selection: Selection, output: Path, settings: Mapping[str, str]
+    ) -> Conversion:
+        """Write the timeline of the selected runs; there are no settings."""
+        reject_unknown_settings("chrome", settings, ())
+        tally = Tally()
+        with whole_file(output) as file:
+            for chunk in encode_timelines(timelines(selection), earliest(selection), tally):
+                file.write(chunk)
+        return Conversion((output,), tally.sentences())
+
+
+CONVERTER: Final = ChromeConverter()
+
+
+def earliest(selection: Selection) -> int:
+    """Return the earliest time that the timeline of the selected runs holds, or 0 if none."""
+    found = [pc.min(selection.table(table, [column])[column]) for table, column in _TIMES]
+    return min((time.value for time in found if time.is_valid), default=0)
+
+
+def encode_timelines(
+    drawn: Iterable[Timeline], base: int, tally: Tally | None = None
+) -> Iterator[Buffer]:
+    """Encode timelines as one JSON object, a chunk at a time; times count from `base` (ns)."""
+    head = {"displayTimeUnit": "ns", "baseTimeNanoseconds": base}
+    yield (_json(head)[:-1] + ',"traceEvents":[\n').encode()
+    separator = b""
+    for number, timeline in enumerate(drawn):
+        for chunk in _encode_timeline(timeline, base, number):
+            # Every event ends with a comma and a new line; only the very last must not.
+            yield separator
+            yield chunk[:-2]
+            separator = b",\n"
+        if tally is not None:
+            tally.add(timeline)
+    yield b"\n]}\n"
+
+
+def _encode_timeline(timeline: Timeline, base: int, number: int) -> Iterator[Buffer]:
+    tids = thread_numbers(timeline.tracks)
+    yield b"".join(_metadata(track, tids) for track in timeline.tracks)
+    for part in timeline.parts:
+        place = f'"pid":{part.track.pid},"tid":{tids.get(part.track, 0)}'
+        if isinstance(part, Slices):
+            yield from encode_slices(part, place, base, number)
+        elif isinstance(part, Instants):
+            yield encode_instants(part, place, base)
+        else:
+            yield encode_counter(part, place, base)
+
+
+def thread_numbers(tracks: Sequence[Track]) -> dict[Track, int]:
+    """Return a thread number for each track of a process: threads keep their own."""
+    numbers: dict[Track, int] = {}
+    free = _FIRST_FREE_TID
+    for track in tracks:
+        if track.kind in ("process", "counter"):
+            continue
+        if track.kind == "thread" and track.tid is not None and 0 < track.tid <= _LARGEST_TID:
+            numbers[track] = track.tid
+            continue
+        while free in numbers.values():
+            free += 1
+        numbers[track] = free
+        free += 1
+    return numbers
+
+
+def encode_slices(slices: Slices, place: str, base: int, run: int) -> Iterator[Buffer]:
+    """Encode slices as complete events, in begin order; flows are `bind_id`s of run and launch."""
+    order = begin_order(slices.begin, slices.end)
+    table, entry = _caption_table(slices.captions, slices.caption, slices.category)
+    head = f'{{"ph":"X",{place},"ts":'.encode()
+    for start in range(0, order.size, _CHUNK):
+        rows = order[start : start + _CHUNK]
+        event: list[Piece] = [
+            Constant(head),
+            *_microseconds(slices.begin[rows] - base),
+            Constant(b',"dur":'),
+            *_microseconds(slices.duration[rows]),
+        ]
+        if slices.flow is not None and slices.launch is not None:
+            linked = np.flatnonzero(slices.flow[rows])
+            event.append(
+                _flow(linked, slices.launch[rows[linked]], slices.category, run, rows.size)
+            )
+        event.append(Constant(b',"args":{'))
+        if slices.launch is not None:
+            event.append(_launch(slices.launch[rows]))
+        event.append(Lookup(table, entry[rows]))
+        yield concatenate_rows(event, rows.size).data
+
+
+def encode_instants(instants: Instants, place: str, base: int) -> Buffer:
+    """Encode instants as instant events of their track."""
+    table, entry = _caption_table(instants.captions, instants.caption, instants.category)
+    event: list[Piece] = [
+        Constant(f'{{"ph":"i","s":"t",{place},"ts":'.encode()),
+        *_microseconds(instants.time - base),
+        Constant(b',"args":{'),
+        Lookup(table, entry),
+    ]
+    return concatenate_rows(event, instants.time.size).data
+
+
+def encode_counter(counter: Counter, place: str, base: int) -> Buffer:
+    """Encode a counter's values as counter events."""
+    name = _json(counter.track.name)
+    event: list[Piece] = [
+        Constant(f'{{"ph":"C",{place},"name":{name},"ts":'.encode()),
+        *_microseconds(counter.time - base),
+        Constant(b',"args":{"value":'),
+        Decimal(counter.value),
+        Constant(b"}},\n"),
+    ]
+    return concatenate_rows(event, counter.time.size).data
+
+
+def _microseconds(nanoseconds: Integers) -> list[Piece]:
+    whole = nanoseconds // 1_000
+    return [Decimal(whole), Lookup(_FRACTIONS, nanoseconds - whole * 1_000)]
+
+
+def _flow(rows: Integers, launch: Integers, category: str, run: int, count: int) -> Piece:
+    direction = "flow_in" if category == "gpu" else "flow_out"
+    link: list[Piece] = [
+        Constant(f',"{direction}":true,"bind_id":"{run}:'.encode()),
+        Decimal(launch),
+        Constant(b'"'),
+    ]
+    return Some(rows, link, count)
+
+
+def _launch(launch: Integers) -> Piece:
+    known = np.flatnonzero(launch >= 0)
+    number: list[Piece] = [
+        Constant(f'"{LAUNCH}":'.encode()),
+        Decimal(launch[known]),
+        Constant(b","),
+    ]
+    return Some(known, number, launch.size)
+
+
+def _caption_table(
+    captions: Sequence[Caption], caption: Integers, category: str
+) -> tuple[ByteTable, Integers]:
+    """Encode the captions that are used, each as the end of an event; and each row's entry."""
+    used = np.zeros(len(captions), np.bool_)
+    used[caption] = True
+    entries = [_ending(captions[index], category) for index in np.flatnonzero(used)]
+    entry: Integers = np.cumsum(used, dtype=np.int64)[caption] - 1
+    return ByteTable(entries), entry
+
+
+def _ending(caption: Caption, category: str) -> bytes:
+    """Encode all that follows the opening brace of an event's arguments."""
+    arguments = _json(_as_object((*caption.facts, ("category", category))))
+    return f'{arguments[1:]},"cat":"{category}","name":{_json(caption.name)}}},\n'.encode()
+
+
+def _as_object(facts: Facts) -> dict[str, Any]:
+    return {key: _as_object(value) if isinstance(value, tuple) else value for key, value in facts}
+
+
+def _metadata(track: Track, tids: Mapping[Track, int]) -> bytes:
+    if track.kind == "counter":
+        return b""
+    if track.kind == "process":
+        where: dict[str, Any] = {"ph": "M", "pid": track.pid, "tid": 0}
+        name, order = "process_name", "process_sort_index"
+        title = track.name
+    else:
+        where = {"ph": "M", "pid": track.pid, "tid": tids[track]}
+        name, order = "thread_name", "thread_sort_index"
+        parent = track.parent
+        inner = parent is not None and parent.kind != "process"
+        title = f"{parent.name} · {track.name}" if parent is not None and inner else track.name
+    sort = track.rank if track.kind == "process" else list(tids).index(track)
+    events = (
+        {**where, "name": name, "args": {"name": title}},
+        {**where, "name": order, "args": {"sort_index": sort}},
+    )
+    return "".join(_json(event) + ",\n" for event in events).encode()
+
+
+def _json(value: object) -> str:
+    """Write JSON without spaces; NUL as its symbol, since readers in C++ end a string there."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("\\u0000", "␀")
