@@ -1,12 +1,41 @@
 """kvtrace records every kernel launch of a program; everything else is made later from the files.
 
-Kept tiny on purpose: the autostart line imports this package in every Python process.
+Kept tiny on purpose: the autostart line imports this package in every Python process that runs
+with `KVTRACE` set. The public functions are imported when they are first used.
+
+    import kvtrace
+
+    with kvtrace.capture("out/"):
+        train()
 """
 
-from pathlib import Path
+import os.path
+
+TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
+if TYPE_CHECKING:
+    from kvtrace.capture.api import capture as capture
+    from kvtrace.capture.api import mark as mark
+    from kvtrace.capture.api import start as start
+    from kvtrace.capture.api import stop as stop
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "capture", "mark", "start", "stop"]
 
-_checkout = Path(__file__).parent.parent
-if (_checkout / "converters" / "__init__.py").is_file() and (_checkout / "pyproject.toml").is_file():
-    __path__.append(str(_checkout))  # in a checkout, schema/ and converters/ sit beside kvtrace/
+# In a checkout, schema/ and converters/ sit beside kvtrace/. (os.path: pathlib alone would cost
+# every process that is started with KVTRACE set some milliseconds.)
+_checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+if all(
+    os.path.isfile(os.path.join(_checkout, name))  # noqa: PTH113, PTH118
+    for name in ("converters/__init__.py", "pyproject.toml")
+):
+    __path__.append(_checkout)
+
+
+def __getattr__(name: str) -> object:
+    if name not in ("capture", "mark", "start", "stop"):
+        raise AttributeError(f"module 'kvtrace' has no attribute {name!r}")
+    from kvtrace.capture import api
+
+    value: object = getattr(api, name)
+    globals()[name] = value
+    return value

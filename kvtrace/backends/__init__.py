@@ -1,1 +1,120 @@
-"""TODO."""
+"""Backends: each adapts one source of launches to capture.
+
+A backend lives in a module or folder of its own here, or in another package that names it under
+the entry point group `kvtrace.backends`. May import capture, ir and evaluate.
+
+The built-in backends are found without reading entry points, which takes some 20 ms: that happens
+when one of their libraries is imported, or at `kvtrace.start`.
+"""
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+
+GROUP: Final = "kvtrace.backends"
+
+#: Library whose import a built-in backend waits for → where the backend is.
+BUILT_IN: Final = {
+    "triton": "kvtrace.backends.triton:BACKEND",
+    "torch._inductor.runtime.triton_heuristics": "kvtrace.backends.inductor:BACKEND",
+}
+
+
+class Backend(Protocol):
+    """Hooks one library for a session. What it hooks must never raise into the program."""
+
+    @property
+    def name(self) -> str:
+        """Short name, as `triton`."""
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Modules whose import makes the backend useful; any of them installs it."""
+
+    def install(self, session: "Session") -> None:
+        """Hook the library, which has just been imported, for a session."""
+
+    def uninstall(self) -> None:
+        """Take the hooks back out, or make them do nothing where others lie on top of them."""
+
+
+_installed: list[Backend] = []
+_found: dict[str, Backend] | None = None
+
+
+def libraries() -> tuple[str, ...]:
+    """Every library that a backend waits for."""
+    extra = (name for backend in _extra().values() for name in backend.libraries)
+    return tuple(dict.fromkeys((*BUILT_IN, *extra)))
+
+
+def install_for(library: str, session: "Session") -> None:
+    """Install the backends that wait for `library`; one that fails is a message, not an error."""
+    place = BUILT_IN.get(library)
+    if place is not None:
+        _install(place, session)
+    for name, backend in _extra().items():
+        if library in backend.libraries:
+            _install_backend(name, backend, session)
+
+
+def uninstall_all() -> None:
+    """Take out every installed backend."""
+    while _installed:
+        _installed.pop().uninstall()
+
+
+def _install(place: str, session: "Session") -> None:
+    try:
+        backend = _load(place)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("kvtrace."):
+            return  # this build of kvtrace has no such backend
+        session.message("warning", "backend-failed", f"the backend {place} needs {error.name}")
+        return
+    except Exception as error:  # noqa: BLE001 - the program goes on without it
+        session.message("warning", "backend-failed", f"the backend {place} fails: {error}")
+        return
+    _install_backend(place, backend, session)
+
+
+def _install_backend(name: str, backend: Backend, session: "Session") -> None:
+    if backend in _installed:
+        return
+    try:
+        backend.install(session)
+    except Exception as error:  # noqa: BLE001 - the program goes on without it
+        session.message(
+            "warning", "backend-failed", f"the backend {name} cannot record: {error}"
+        )
+        return
+    _installed.append(backend)
+
+
+def _extra() -> dict[str, Backend]:
+    """Backends of other packages, by the name of their entry point; found once."""
+    global _found
+    if _found is not None:
+        return _found
+    _found = {}
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        if point.value in BUILT_IN.values():
+            continue
+        try:
+            _found[point.name] = point.load()
+        except Exception as error:  # noqa: BLE001 - another package's fault must not stop ours
+            print(f"kvtrace: the backend {point.name} cannot be loaded: {error}", file=sys.stderr)
+    from kvtrace import _boot
+
+    _boot.add_libraries([name for backend in _found.values() for name in backend.libraries])
+    return _found
+
+
+def _load(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,1 +1,64 @@
-"""TODO."""
+"""The Triton backend: launches, kernels, generic TTIR, and launches on a machine without a GPU.
+
+`launches.py` hooks Triton, `kernels.py` reads what it compiled, `versions.py` holds what differs
+between its versions, `generic.py` prints TTIR for machines, `device_free.py` is the driver that
+runs launches in the evaluator, `interpreter.py` records interpreted ones.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kvtrace.backends.triton.launches import LaunchHooks
+    from kvtrace.capture.session import Session
+
+__all__ = ["BACKEND", "TritonBackend"]
+
+
+class TritonBackend:
+    """Hooks Triton 3.5 and newer."""
+
+    name: Final = "triton"
+    libraries: Final = ("triton",)
+
+    def __init__(self) -> None:
+        self._hooks: LaunchHooks | None = None
+
+    def install(self, session: "Session") -> None:
+        """Hook the Triton that has just been imported."""
+        from kvtrace.backends.triton.versions import OLDEST, version_of
+        from kvtrace.capture.stacks import hide_frames_of
+
+        triton = sys.modules["triton"]
+        if version_of(triton) < OLDEST:
+            version = getattr(triton, "__version__", "of unknown version")
+            session.message(
+                "warning",
+                "triton-too-old",
+                f"Triton {version} cannot be recorded, only 3.5 and newer can; "
+                "the program goes on without recording its launches",
+            )
+            return
+        from kvtrace.backends.triton.launches import LaunchHooks
+
+        if triton.__file__ is not None:
+            hide_frames_of(str(Path(triton.__file__).parent))
+        from kvtrace.backends.triton import device_free
+
+        device_free.install(session)
+        self._hooks = LaunchHooks(session)
+        self._hooks.install()
+
+    def uninstall(self) -> None:
+        """Take the hooks out again."""
+        if self._hooks is None:
+            return
+        from kvtrace.backends.triton import device_free
+
+        device_free.uninstall()
+        self._hooks.uninstall()
+        self._hooks = None
+
+
+BACKEND: Final = TritonBackend()

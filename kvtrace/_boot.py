@@ -1,0 +1,113 @@
+"""What the autostart line imports in every Python process that is started with `KVTRACE` set.
+
+It must cost next to nothing and can never raise: it puts one finder in front of `sys.meta_path`
+and does no more until a library that launches kernels is imported.
+"""
+
+import atexit
+import os
+import sys
+
+TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+_OFF = frozenset({"0", "off", "no", "false"})
+
+#: Absolute path that `KVTRACE` names; None when the variable did not start kvtrace.
+out: str | None = None
+
+
+def _boot() -> None:
+    global out  # noqa: PLW0603 - set once, while the process starts
+    value = os.environ.get("KVTRACE", "")
+    if not value or value.lower() in _OFF:
+        return
+    # The directory at process start counts, for this process and for those it starts elsewhere.
+    out = os.environ["KVTRACE"] = os.path.abspath(value)  # noqa: PTH100
+    if "KVTRACE_GROUP" not in os.environ:
+        os.environ["KVTRACE_GROUP"] = f"{os.getpid():x}-{os.urandom(6).hex()}"
+    # Registered first, so that it runs last: launches of other exit functions are kept.
+    atexit.register(_seal)
+    watch()
+
+
+def _seal() -> None:
+    api = sys.modules.get("kvtrace.capture.api")
+    if api is not None:
+        api.process_ends()
+
+
+def watch() -> None:
+    """Tell `kvtrace.capture.api` when a library that launches kernels is imported."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def _imported(name: str) -> None:
+    try:
+        from kvtrace.capture import api
+
+        api.library_imported(name)
+    except Exception as error:  # noqa: BLE001 - nothing of ours may reach the user's program
+        print(f"kvtrace: cannot record {name}: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+class _Finder:
+    """Finds nothing itself; notes the import of the libraries that backends wait for."""
+
+    #: Names that backends wait for; more are added when backends are found by entry points.
+    libraries: "set[str]" = {"triton", "torch._inductor.runtime.triton_heuristics"}
+
+    def find_spec(
+        self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
+        if name not in self.libraries:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if isinstance(finder, _Finder) or find is None:
+                continue
+            spec: ModuleSpec | None = find(name, path, target)
+            if spec is None:
+                continue
+            if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                spec.loader = _Loader(spec.loader)
+            return spec
+        return None
+
+
+class _Loader:
+    """Executes the module with its own loader, then says that it is there."""
+
+    def __init__(self, loader: "Loader") -> None:
+        self.loader = loader
+
+    def create_module(self, spec: "ModuleSpec") -> "ModuleType | None":
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: "ModuleType") -> None:
+        # Back in place before the module runs, so that nobody sees a loader that is not its own.
+        module.__loader__ = self.loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        execute: Callable[[ModuleType], None] = self.loader.exec_module
+        execute(module)
+        _imported(module.__name__)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.loader, name)
+
+
+def add_libraries(names: "Sequence[str]") -> None:
+    """Wait for more libraries; those that are imported already are for the caller to handle."""
+    _Finder.libraries.update(names)
+
+
+try:
+    _boot()
+except Exception as error:  # noqa: BLE001 - a Python process must start, whatever is wrong here
+    print(f"kvtrace: does not record: {type(error).__name__}: {error}", file=sys.stderr)

@@ -1,0 +1,264 @@
+"""Triton's compiled kernels as kernel records: signature, stages, resources, how it was compiled."""
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import get_native_id
+from typing import Any, Final
+
+from kvtrace.backends.triton.versions import definition
+from kvtrace.capture.arguments import flattened, literal
+from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
+
+#: The compiler's stages in its order; others come after them.
+STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
+
+#: Metadata that has a column of its own, or is no compile option.
+_NO_OPTIONS: Final = frozenset(
+    "hash target name shared num_warps num_ctas num_stages warp_size".split()
+)
+#: Compilations whose kernel has not been seen yet are remembered up to this many.
+_COMPILATIONS: Final = 10_000
+#: Source files larger than this are left out.
+_FILE_LIMIT: Final = 4 << 20
+
+_LOCATION: Final = re.compile(r'loc\((?:"[^"]*"\()?"((?:[^"\\]|\\.)+)":\d+:\d+\)?\)')
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How one variant was compiled, as Triton's compilation listener is told; times in ns."""
+
+    cache_hit: bool
+    begin: int
+    duration: int
+    initialization: int
+    stages: tuple[tuple[str, int], ...]
+    storing: int
+    thread: int
+
+
+class CompilationListener:
+    """Notes every compilation by the compiler's hash, and calls the listener that was set before."""
+
+    def __init__(self, before: Callable[..., Any] | None, problem: Callable[[Exception], None]):
+        """`before` is the user's own listener, `problem` is told of failures of ours."""
+        self.before = before
+        self._problem = problem
+        self._compilations: OrderedDict[str, Compilation] = OrderedDict()
+
+    def __call__(self, **facts: Any) -> None:
+        """Take note; called by Triton at the end of each compilation."""
+        try:
+            self._note(facts)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._problem(error)
+        if self.before is not None:
+            self.before(**facts)
+
+    def take(self, cache_key: str) -> Compilation | None:
+        """The compilation with that hash, once."""
+        return self._compilations.pop(cache_key, None)
+
+    def _note(self, facts: Mapping[str, Any]) -> None:
+        times = facts["times"]
+        duration = int(times.total) * 1000
+        self._compilations[str(facts["metadata"]["hash"])] = Compilation(
+            cache_hit=bool(facts["cache_hit"]),
+            begin=time.time_ns() - duration,
+            duration=duration,
+            initialization=int(times.ir_initialization) * 1000,
+            stages=tuple((str(name), int(taken) * 1000) for name, taken in times.lowering_stages),
+            storing=int(times.store_results) * 1000,
+            thread=get_native_id(),
+        )
+        while len(self._compilations) > _COMPILATIONS:
+            self._compilations.popitem(last=False)
+
+
+def function_of(kernel: Any) -> Any:
+    """The jitted function that a kernel was compiled from; None if it came from an IR file."""
+    return getattr(kernel.src, "fn", None)
+
+
+def kernel_name(kernel: Any) -> str:
+    """The kernel function's name."""
+    function = function_of(kernel)
+    return str(kernel.name if function is None else function.__name__)
+
+
+def parameters_of(kernel: Any) -> tuple[Parameter, ...]:
+    """The flattened signature; a parameter whose type is not constexpr is the IR function's."""
+    source = kernel.src
+    constants: Mapping[Any, Any] = getattr(source, "constants", {})
+    attributes: Mapping[Any, Any] = getattr(source, "attrs", {})
+    return tuple(
+        Parameter(
+            name=name,
+            type=kind,
+            constexpr=literal(_at(constants, path)) if kind == "constexpr" else None,
+            divisibility=_divisibility(attributes.get(path)),
+        )
+        for path, name, kind in _paths(source.signature)
+    )
+
+
+def values_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The values of a launch's arguments, in the order and the flattening of the signature."""
+    function = function_of(kernel)
+    signature = kernel.src.signature
+    if function is None:
+        return list(args[: len(signature)])
+    given = dict(zip((parameter.name for parameter in function.params), args, strict=False))
+    for parameter in function.params:
+        if parameter.name in kwargs:
+            given[parameter.name] = kwargs[parameter.name]
+        elif parameter.name not in given and parameter.has_default:
+            given[parameter.name] = parameter.default
+    return [
+        value
+        for name, kind in signature.items()
+        for _, _, value in flattened(str(name), kind, given.get(name))
+    ]
+
+
+def kernel_record(
+    kernel: Any, compilation: Compilation | None, origin: str, keep_source: bool
+) -> KernelRecord:
+    """Everything there is to record of a compiled kernel.
+
+    It reads texts of megabytes and prints the IR again: for the background thread.
+    """
+    metadata = kernel.metadata
+    target = metadata.target
+    function = function_of(kernel)
+    file, line = (None, None) if function is None else definition(function)
+    registers, spills = _resources(kernel)
+    ttir = kernel.asm.get("ttir")
+    return KernelRecord(
+        name=kernel_name(kernel),
+        origin=origin,
+        module=None if function is None else str(function.fn.__module__),
+        file=file,
+        line=line,
+        source=str(function.src) if keep_source and function is not None else None,
+        files=_files(ttir, keep_source) if isinstance(ttir, str) else (),
+        signature=parameters_of(kernel),
+        target=f"{target.backend}:{target.arch}",
+        warp_size=int(target.warp_size),
+        num_warps=metadata.num_warps,
+        num_ctas=metadata.num_ctas,
+        num_stages=getattr(metadata, "num_stages", None),
+        options=dict(_options(metadata)),
+        shared_bytes=metadata.shared,
+        registers=registers,
+        spills=spills,
+        cache_hit=compilation and compilation.cache_hit,
+        cache_key=str(kernel.hash),
+        compile_begin=compilation and compilation.begin,
+        compile_ns=compilation and compilation.duration,
+        thread=compilation and compilation.thread,
+        stages=tuple(_stages(kernel.asm, compilation)),
+    )
+
+
+def _stages(asm: Mapping[str, Any], compilation: Compilation | None) -> Iterator[Stage]:
+    durations = {} if compilation is None else dict(compilation.stages)
+    if compilation is not None and not compilation.cache_hit:
+        yield Stage("ir_initialization", None, compilation.initialization)
+    order = [*STAGES, *(name for name in durations if name not in STAGES)]
+    for name in order:
+        content = asm.get(name)
+        if content is None and name not in durations:
+            continue
+        whole = content.encode() if isinstance(content, str) else content
+        yield Stage(name, whole, durations.get(name))
+        if name == "ttir" and isinstance(content, str):
+            yield _generic(content)
+    if compilation is not None and not compilation.cache_hit:
+        yield Stage("store_results", None, compilation.storing)
+
+
+def _generic(ttir: str) -> Stage:
+    from kvtrace.backends.triton.generic import generic_ttir
+
+    return Stage("ttir_generic", generic_ttir(ttir).encode())
+
+
+def _resources(kernel: Any) -> tuple[int | None, int | None]:
+    """Registers and spills: from the loaded kernel, or else from its binary."""
+    registers = getattr(kernel, "n_regs", None)
+    if isinstance(registers, int):
+        return registers, getattr(kernel, "n_spills", None)
+    cubin = kernel.asm.get("cubin")
+    if not isinstance(cubin, bytes) or not cubin:
+        return None, None
+    from kvtrace.backends.triton.cubin import UnreadableBinary, cubin_resources
+
+    try:
+        found = cubin_resources(cubin, str(kernel.name))
+    except UnreadableBinary:
+        return None, None  # a stand-in for a binary, or a format that is newer than we know
+    return found.registers, found.spills
+
+
+def _options(metadata: Any) -> Iterator[tuple[str, str]]:
+    for name, value in metadata._asdict().items():
+        if name not in _NO_OPTIONS and value is not None:
+            yield str(name), capped(str(value))
+
+
+def _files(ttir: str, keep: bool) -> tuple[tuple[str, bytes | None], ...]:
+    """The source files that the locations point into, each with its content if that is kept."""
+    paths = dict.fromkeys(
+        found.replace('\\"', '"').replace("\\\\", "\\") for found in _LOCATION.findall(ttir)
+    )
+    return tuple((path, _content(path) if keep else None) for path in paths)
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        file = Path(path)
+        if file.stat().st_size > _FILE_LIMIT:
+            return None
+        return file.read_bytes()
+    except OSError:
+        return None  # made in memory, or gone: its path still names it
+
+
+def _paths(signature: Mapping[Any, Any]) -> Iterator[tuple[tuple[int, ...], str, str]]:
+    """Path, name and type of each entry of the flattened signature."""
+    for index, (name, kind) in enumerate(signature.items()):
+        for path, (label, leaf, _) in zip(
+            _leaf_paths(kind, (index,)), flattened(str(name), kind, None), strict=True
+        ):
+            yield path, label, leaf
+
+
+def _leaf_paths(kind: Any, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    if not isinstance(kind, tuple | list):
+        yield path
+        return
+    for index, inner in enumerate(kind):
+        yield from _leaf_paths(inner, (*path, index))
+
+
+def _at(constants: Mapping[Any, Any], path: tuple[int, ...]) -> Any:
+    """The constant at a path: given by itself, or inside a constant tuple."""
+    for length in range(len(path), 0, -1):
+        if path[:length] in constants:
+            value = constants[path[:length]]
+            for index in path[length:]:
+                value = value[index]
+            return value
+    return None
+
+
+def _divisibility(attributes: Any) -> int | None:
+    for attribute in attributes or ():
+        if attribute[0] == "tt.divisibility":
+            return int(attribute[1])
+    return None

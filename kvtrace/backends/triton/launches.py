@@ -1,0 +1,210 @@
+"""Triton's launches: the hooks around `JITFunction.run`, and what they tell the session.
+
+`JITFunction.run` is where every launch by `kernel[grid](…)` passes, autotuned or not. A launch of
+a compiled kernel (`compiled[grid](…)`) passes `CompiledKernel.__getitem__` instead.
+"""
+
+import time
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any, Final
+
+from kvtrace.backends.triton.kernels import (
+    CompilationListener,
+    function_of,
+    kernel_name,
+    kernel_record,
+    parameters_of,
+    values_of,
+)
+from kvtrace.backends.triton.versions import whole_kernel
+from kvtrace.capture.arguments import KeepsValue, argument_records
+from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
+from kvtrace.capture.records import AUTOTUNE
+from kvtrace.capture.session import Session
+
+_DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM}
+
+
+class LaunchAdapter:
+    """Turns what the hot path has not seen before into kernels and calls of the session."""
+
+    def __init__(self, session: Session, listener: CompilationListener) -> None:
+        """Make the adapter of one session."""
+        self._session = session
+        self._listener = listener
+        self._run: str | None = None
+        self._calls: dict[bytes, int] = {}
+        self._parameters: dict[int, Any] = {}
+
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+        """Record a compiled variant; see `hot.Adapter`."""
+        kernel = whole_kernel(kernel)
+        if not self._session.settings.records_kernel(kernel_name(kernel)):
+            return (-1, NO_DEVICE, -1)
+        kernel_id = self._add_kernel(kernel)
+        kind, index = _device_of(kernel)
+        return (kernel_id, kind, index)
+
+    def compiled(self, owner: Any, kernel: Any) -> None:
+        """Record a variant that was compiled ahead of its launches, if it is ever launched too."""
+        # Its record is made by its first launch: a program that only compiles has no launches.
+
+    def new_call(
+        self,
+        owner: Any,
+        kernel: Any,
+        kernel_id: int,
+        grid: tuple[int, int, int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> int:
+        """Record a distinct call; see `hot.Adapter`.
+
+        The hot path tells calls apart by how their arguments were passed, too: by position, by
+        name, or left to their defaults. What is equal once bound is one call here.
+        """
+        kernel = whole_kernel(kernel)
+        values = values_of(kernel, args, kwargs)
+        records = argument_records(self._signature(kernel, kernel_id), values, self._keeps())
+        digest = blake2b(repr((kernel_id, grid, records)).encode(errors="replace"), digest_size=16)
+        if self._run != self._session.run_id or len(self._calls) > self._session.settings.max_calls:
+            self._calls.clear()
+            self._parameters.clear()
+            self._run = self._session.run_id
+        known = self._calls.get(digest.digest())
+        if known is None:
+            known = self._session.add_call(kernel_id, grid, records)
+            self._calls[digest.digest()] = known
+        return known
+
+    def _signature(self, kernel: Any, kernel_id: int) -> Any:
+        found = self._parameters.get(kernel_id)
+        if found is None:
+            found = self._parameters[kernel_id] = parameters_of(kernel)
+        return found
+
+    def _add_kernel(self, kernel: Any) -> int:
+        session = self._session
+        function = function_of(kernel)
+        phase = session.recorder.swap_phase(AUTOTUNE)
+        session.recorder.swap_phase(phase)
+        origin = "autotune" if phase == AUTOTUNE else "jit"
+        if function is not None and getattr(function, "is_gluon", bool)():
+            origin = "gluon"
+        compilation = self._listener.take(str(kernel.hash))
+        keep_source = session.settings.source
+        return session.add_kernel(lambda: kernel_record(kernel, compilation, origin, keep_source))
+
+    def _keeps(self) -> KeepsValue | None:
+        tensors = self._session.settings.tensors
+        if tensors == "none":
+            return None
+        if tensors == "all":
+            return lambda _dtype: True
+        return lambda dtype: dtype[0] in "iu"
+
+
+class LaunchHooks:
+    """The hooks of one session in Triton's classes; each can be taken out again."""
+
+    def __init__(self, session: Session) -> None:
+        """Prepare the hooks; `install` puts them in."""
+        self._session = session
+        self._undo: list[Callable[[], None]] = []
+        self._adapter: LaunchAdapter | None = None
+
+    def install(self) -> None:
+        """Hook Triton. The hot path itself is made, and put in place, by the first launch."""
+        from triton import knobs
+        from triton.compiler.compiler import CompiledKernel
+        from triton.runtime.autotuner import Autotuner
+        from triton.runtime.jit import JITFunction
+
+        listener = CompilationListener(knobs.compilation.listener, self._session.problem)
+        self._replace(knobs.compilation, "listener", listener)
+        self._adapter = LaunchAdapter(self._session, listener)
+        self._replace(JITFunction, "run", self._first_launch(JITFunction, JITFunction.run))
+        self._replace(Autotuner, "_bench", self._in_autotune(Autotuner._bench))
+        self._replace(CompiledKernel, "__getitem__", self._direct(CompiledKernel.__getitem__))
+
+    def uninstall(self) -> None:
+        """Put back what was there, where nothing else lies on top of it."""
+        while self._undo:
+            self._undo.pop()()
+
+    def _replace(self, owner: Any, name: str, ours: Any) -> None:
+        before = getattr(owner, name)
+        setattr(owner, name, ours)
+
+        def undo() -> None:
+            if getattr(owner, name) is ours:
+                setattr(owner, name, before)
+
+        self._undo.append(undo)
+
+    def _first_launch(self, owner: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+        """Stand in for `run` until it is first called; then the hot path takes its place."""
+        session, adapter, hooks = self._session, self._adapter, self
+        assert adapter is not None
+
+        def first(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            try:
+                hot = session.recorder.wrap(run, adapter)
+                if owner.run is first:
+                    hooks._replace(owner, "run", hot)
+            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                session.problem(error)
+                return run(self, *args, **kwargs)
+            return hot(self, *args, **kwargs)
+
+        first.__wrapped__ = run  # type: ignore[attr-defined]
+        return first
+
+    def _in_autotune(self, bench: Callable[..., Any]) -> Callable[..., Any]:
+        session = self._session
+
+        def _bench(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            with session.in_phase("autotune"):
+                return bench(self, *args, **kwargs)
+
+        _bench.__wrapped__ = bench  # type: ignore[attr-defined]
+        return _bench
+
+    def _direct(self, getitem: Callable[..., Any]) -> Callable[..., Any]:
+        session, adapter = self._session, self._adapter
+        assert adapter is not None
+
+        def __getitem__(self: Any, grid: Any) -> Any:  # noqa: N807 - stands in for the method
+            launch = getitem(self, grid)
+            recorder = session.recorder
+            if not recorder.active:
+                return launch
+
+            def recorded(*args: Any, **kwargs: Any) -> Any:
+                enter = time.time_ns()
+                result = launch(*args, **kwargs)
+                leave = time.time_ns()
+                try:
+                    recorder.record(adapter, self, self, grid, args, {}, enter, leave)
+                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                    session.problem(error)
+                return result
+
+            return recorded
+
+        __getitem__.__wrapped__ = getitem  # type: ignore[attr-defined]
+        return __getitem__
+
+
+def _device_of(kernel: Any) -> tuple[int, int]:
+    """DLPack's kind and the index of the device that a kernel has just been launched on.
+
+    Triton keeps compiled kernels for each device apart, so this holds for all its launches.
+    """
+    from triton.runtime import driver
+
+    if driver.active.get_active_torch_device().type == "cpu":
+        return (NO_DEVICE, -1)  # launches run in the evaluator
+    kind = _DEVICE_KINDS.get(kernel.metadata.target.backend, NO_DEVICE)
+    return (kind, int(driver.active.get_current_device()))

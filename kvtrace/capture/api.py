@@ -1,0 +1,169 @@
+"""`kvtrace.start`, `stop`, `capture` and `mark`, and what the autostart line sets going."""
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kvtrace import _boot
+from kvtrace.capture.session import Session
+from kvtrace.settings import settings_from_arguments, settings_from_environment
+
+_lock = threading.RLock()
+_current: Session | None = None
+_registered = False
+_ended = False
+
+
+def start(out: str | os.PathLike[str], **settings: Any) -> Session:
+    """Start recording into the directory `out`; while a recording goes on, return that one.
+
+    Settings are those of `kvtrace.settings.Settings`; what is not named is taken from the
+    environment (`KVTRACE_MODE` and so on).
+
+        session = kvtrace.start("out/", tensors="int")
+
+    Raises:
+        BadSetting: there is no such setting, or its value is not possible.
+    """
+    global _current, _registered
+    base, problems = settings_from_environment(os.environ)
+    chosen = settings_from_arguments(base, **settings)
+    with _lock:
+        if _current is not None and _current.recording:
+            return _current
+        session = Session(os.path.abspath(os.fspath(out)), chosen)  # noqa: PTH100
+        _current = session
+        if not _registered:
+            _registered = True
+            atexit.register(process_ends)
+    for problem in problems:
+        session.message("warning", "bad-setting", problem)
+    _boot.watch()
+    _install_for_imported(session)
+    return session
+
+
+def stop() -> None:
+    """End the recording and seal its files; does nothing where none goes on."""
+    _end("stopped")
+
+
+@contextmanager
+def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
+    """Record what runs inside; a recording that went on before goes on afterwards.
+
+        with kvtrace.capture("out/"):
+            train()
+
+    Raises:
+        BadSetting: there is no such setting, or its value is not possible.
+    """
+    before = _current
+    session = start(out, **settings)
+    if session is before:
+        yield session
+        return
+    try:
+        yield session
+    except BaseException:
+        _end("exception")
+        raise
+    _end("stopped")
+
+
+class mark:  # noqa: N801 - used like a function, and as a context
+    """Record an instant, or in a `with` statement a range. Does next to nothing when not recording.
+
+        kvtrace.mark("epoch", number=3)
+        with kvtrace.mark("step", loss=0.7):
+            step()
+    """
+
+    __slots__ = ("_attributes", "_begin", "_instant", "_name", "_session")
+
+    def __init__(self, name: str, /, **attributes: Any) -> None:
+        """Record the instant; a `with` statement takes it back and makes a range of it."""
+        self._session = current() or _session_of_environment()
+        if self._session is None:
+            return
+        self._name = name
+        self._attributes = attributes
+        self._begin = time.time_ns()
+        self._instant = self._session.add_mark(name, self._begin, None, attributes)
+
+    def __enter__(self) -> "mark":
+        if self._session is not None:
+            self._instant.clear()
+            self._begin = time.time_ns()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._session is not None:
+            self._session.add_mark(self._name, self._begin, time.time_ns(), self._attributes)
+
+
+def current() -> Session | None:
+    """The recording that goes on, if one does."""
+    session = _current
+    return session if session is not None and session.recording else None
+
+
+def library_imported(name: str) -> None:
+    """Install the backends of a library that has just been imported (called by the finder)."""
+    session = current() or _session_of_environment()
+    if session is not None:
+        from kvtrace.backends import install_for
+
+        install_for(name, session)
+
+
+def process_ends() -> None:
+    """Seal what was recorded; how the process ended is read from what the interpreter noted."""
+    global _ended
+    _ended = True
+    kind = getattr(sys, "last_type", None)
+    if kind is None:
+        _end("exit")
+    elif issubclass(kind, KeyboardInterrupt):
+        _end("signal")
+    else:
+        _end("exception")
+
+
+def _end(ending: str) -> None:
+    global _current
+    with _lock:
+        session, _current = _current, None
+    if session is None:
+        return
+    from kvtrace.backends import uninstall_all
+
+    uninstall_all()
+    session.stop(ending)
+
+
+def _session_of_environment() -> Session | None:
+    """The session that `KVTRACE` asks for; made when a library or a mark first needs it."""
+    global _current
+    if _boot.out is None:
+        return None
+    with _lock:
+        if _current is None and not _ended:
+            settings, problems = settings_from_environment(os.environ)
+            _current = Session(_boot.out, settings)
+            for problem in problems:
+                _current.message("warning", "bad-setting", problem)
+        return _current
+
+
+def _install_for_imported(session: Session) -> None:
+    from kvtrace.backends import install_for, libraries
+
+    for name in libraries():
+        if name in sys.modules:
+            install_for(name, session)

@@ -1,0 +1,283 @@
+"""Arguments of launches: the exact identity of uncommon ones, and the metadata of all.
+
+Tensors are read through what torch's tensors offer (`data_ptr`, `shape`, `stride`, `dtype`,
+`untyped_storage`), so that anything that a launcher accepts as one is recorded as one.
+"""
+
+import math
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from struct import Struct
+from typing import Any, Final
+
+from kvtrace.capture.records import ArgumentRecord, Parameter, capped
+
+#: torch's names of element types, and Triton's short forms of them.
+SHORT_NAMES: Final = {
+    "bool": "i1",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "float8_e5m2": "fp8e5",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e4m3fnuz": "fp8e4b8",
+    "float8_e5m2fnuz": "fp8e5b16",
+}
+
+#: Objects of no known kind that are told apart by a number while they live.
+_ODD_OBJECTS: Final = 1000
+
+_double = Struct("=d")
+
+#: Whether a tensor's contents are to be kept: given its dtype's short name.
+KeepsValue = Callable[[str], bool]
+
+
+class Identities:
+    """Gives uncommon arguments an exact identity: equal bytes, equal argument, at any time.
+
+    An object of unknown kind gets a number for as long as it lives. One that cannot be watched is
+    told apart by its type alone, which is said once.
+    """
+
+    def __init__(self, unclear: Callable[[str], None]) -> None:
+        """`unclear` is told, in one sentence, of arguments that could not be told apart."""
+        self._unclear = unclear
+        self._lock = threading.RLock()
+        self._odd: dict[int, tuple[int, Any]] = {}
+        self._next = 0
+
+    def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...]]:
+        """Return the identity, and the data pointers whose equality pattern completes it."""
+        pointers: list[int] = []
+        return self._bytes(value, pointers), tuple(pointers)
+
+    def _bytes(self, value: Any, pointers: list[int]) -> bytes:
+        kind = type(value)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        return name.encode("utf-8", "surrogatepass") + b"(" + self._inner(value, pointers) + b")"
+
+    def _inner(self, value: Any, pointers: list[int]) -> bytes:
+        if value is None or isinstance(value, bool | int):
+            return repr(None if value is None else value.__index__()).encode()
+        if isinstance(value, float):
+            return _double.pack(value)
+        if isinstance(value, str | bytes):
+            return repr(value).encode("utf-8", "surrogatepass")
+        if isinstance(value, tuple | list):
+            return b",".join(self._bytes(item, pointers) for item in value)
+        if is_tensor(value):
+            return self._tensor(value, pointers)
+        if is_descriptor(value):
+            parts = [value.base, *descriptor_shape(value)]
+            return b",".join(self._bytes(item, pointers) for item in parts)
+        return self._other(value, pointers)
+
+    def _tensor(self, value: Any, pointers: list[int]) -> bytes:
+        pointer = value.data_ptr()
+        pointers.append(pointer)
+        shape, strides = shape_of(value), strides_of(value)
+        device = getattr(value, "device", None)
+        return f"{value.dtype}|{shape}|{strides}|{device}|{pointer & 15}".encode()
+
+    def _other(self, value: Any, pointers: list[int]) -> bytes:
+        kind = type(value)
+        if kind.__name__ == "dtype":  # torch's, Triton's and NumPy's are named by their text
+            return str(value).encode()
+        if kind.__name__ == "constexpr" and hasattr(value, "value"):
+            return self._bytes(value.value, pointers)
+        if hasattr(value, "cache_key") and hasattr(value, "fn"):  # a jitted function
+            return f"{value.fn.__module__}.{value.fn.__qualname__}:{value.cache_key}".encode()
+        if hasattr(value, "dtype") and hasattr(value, "tobytes") and hasattr(value, "shape"):
+            return f"{value.dtype}{value.shape}".encode() + value.tobytes()  # NumPy's scalars
+        return self._numbered(value)
+
+    def _numbered(self, value: Any) -> bytes:
+        address = id(value)
+        with self._lock:
+            known = self._odd.get(address)
+            if known is not None:
+                return b"#%d" % known[0]
+            try:
+                reference = weakref.ref(value, lambda _: self._odd.pop(address, None))
+            except TypeError:
+                reference = None
+            if reference is None or len(self._odd) >= _ODD_OBJECTS:
+                kind = type(value)
+                self._unclear(
+                    f"arguments of type {kind.__module__}.{kind.__qualname__} cannot be told apart"
+                )
+                return b"?"
+            self._next += 1
+            self._odd[address] = (self._next, reference)
+            return b"#%d" % self._next
+
+
+def argument_records(
+    parameters: Sequence[Parameter], values: Sequence[Any], keeps: KeepsValue | None = None
+) -> tuple[ArgumentRecord, ...]:
+    """The metadata of a call's arguments, one record for each entry of the flattened signature.
+
+    `values` are flattened likewise (see `flattened`). With `keeps`, the contents of the storages
+    of tensors whose dtype it accepts are copied now.
+    """
+    storages: dict[Any, int] = {}
+    records = []
+    for position, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
+        record = _record(parameter, value)
+        group = _storage_key(value)
+        if group is not None:
+            record = replace(record, alias_group=storages.setdefault(group, position))
+        if keeps is not None and record.kind == "tensor" and keeps(record.dtype or ""):
+            record = replace(record, value=storage_contents(value))
+        records.append(record)
+    return tuple(records)
+
+
+def flattened(name: str, kind: Any, value: Any) -> Iterator[tuple[str, str, Any]]:
+    """Name, type and value of a parameter; a tuple gives one of each of its elements, in order.
+
+    `kind` is Triton's type of the parameter: text, or a tuple of types for a tuple.
+    """
+    if not isinstance(kind, tuple | list):
+        yield name, str(kind), value
+        return
+    for index, inner in enumerate(kind):
+        item = value[index] if isinstance(value, tuple | list) and index < len(value) else None
+        yield from flattened(f"{name}.{index}", inner, item)
+
+
+def literal(value: Any) -> str:
+    """A Python literal of a scalar, as `calls.args.scalar` and `kernels.signature` hold it."""
+    if type(value).__name__ == "constexpr" and hasattr(value, "value"):
+        value = value.value
+    if isinstance(value, bool) or value is None:
+        return repr(value)
+    if isinstance(value, int):
+        return repr(int(value))
+    if isinstance(value, float):
+        return repr(float(value)) if math.isfinite(value) else str(float(value))
+    if isinstance(value, str):
+        return capped(repr(value))
+    if isinstance(value, tuple | list):
+        return capped("(" + "".join(f"{literal(item)}, " for item in value).rstrip() + ")")
+    if hasattr(value, "cache_key") and hasattr(value, "fn"):
+        return f"{value.fn.__module__}.{value.fn.__qualname__}"
+    if hasattr(value, "item") and hasattr(value, "dtype") and not is_tensor(value):
+        return literal(value.item())
+    if type(value).__name__ == "dtype":
+        return str(value)
+    kind = type(value)
+    return f"<{kind.__module__}.{kind.__qualname__}>"  # its own text may hold an address
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether launchers would take the value as a pointer with metadata."""
+    return hasattr(value, "data_ptr") and hasattr(value, "dtype")
+
+
+def is_descriptor(value: Any) -> bool:
+    """Whether the value is a tensor descriptor, made on the host."""
+    return hasattr(value, "base") and hasattr(value, "block_shape") and hasattr(value, "strides")
+
+
+def descriptor_shape(value: Any) -> list[Any]:
+    """What tells two descriptors of one tensor apart."""
+    return [
+        tuple(value.shape),
+        tuple(value.strides),
+        tuple(value.block_shape),
+        str(getattr(value, "padding", "")),
+        str(getattr(value, "layout", "")),
+    ]
+
+
+def short_dtype(dtype: Any) -> str:
+    """Triton's short form of an element type of torch's or Triton's."""
+    name = str(dtype).removeprefix("torch.")
+    return SHORT_NAMES.get(name, name)
+
+
+def shape_of(value: Any) -> tuple[int, ...] | None:
+    """The shape of a tensor, if it has one."""
+    shape = getattr(value, "shape", None)
+    return None if shape is None else tuple(int(size) for size in shape)
+
+
+def strides_of(value: Any) -> tuple[int, ...] | None:
+    """The strides of a tensor in elements, if it has some."""
+    strides = getattr(value, "stride", None)
+    if strides is None:
+        return None
+    return tuple(int(step) for step in (strides() if callable(strides) else strides))
+
+
+def storage_contents(value: Any) -> bytes | None:
+    """A copy of the bytes of a tensor's whole storage, brought to the host; None without torch."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(value, "untyped_storage"):
+        return None
+    storage = value.untyped_storage()
+    whole = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
+    return bytes(whole.cpu().numpy().tobytes())
+
+
+def _record(parameter: Parameter, value: Any) -> ArgumentRecord:
+    name = parameter.name
+    if parameter.type == "constexpr":
+        text = literal(value) if parameter.constexpr is None else parameter.constexpr
+        return ArgumentRecord(name, "constexpr", scalar=text)
+    if is_descriptor(value):
+        inner = _tensor_record(name, value.base)
+        text = capped(
+            f"shape={tuple(value.shape)} strides={tuple(value.strides)} "
+            f"block_shape={tuple(value.block_shape)}"
+        )
+        return replace(inner, kind="descriptor", scalar=text)
+    if is_tensor(value):
+        return _tensor_record(name, value)
+    if isinstance(value, bool | int | float):
+        return ArgumentRecord(name, "scalar", dtype=parameter.type, scalar=literal(value))
+    return ArgumentRecord(name, "other", dtype=parameter.type, scalar=literal(value))
+
+
+def _tensor_record(name: str, value: Any) -> ArgumentRecord:
+    dtype = value.dtype
+    pointer = value.data_ptr()
+    base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
+    storage, offset = None, None
+    if hasattr(base, "untyped_storage"):
+        held = base.untyped_storage()
+        storage, offset = held.nbytes(), pointer - held.data_ptr() if pointer else 0
+    return ArgumentRecord(
+        name,
+        "tensor",
+        dtype=short_dtype(dtype),
+        device=str(getattr(value, "device", "")) or None,
+        shape=shape_of(value),
+        strides=strides_of(value),
+        offset_bytes=offset,
+        storage_bytes=storage,
+        alignment=pointer % 16,
+    )
+
+
+def _storage_key(value: Any) -> int | None:
+    base = getattr(value, "base", value)
+    if not is_tensor(value) and not is_descriptor(value):
+        return None
+    if hasattr(base, "untyped_storage"):
+        return int(base.untyped_storage().data_ptr()) or id(base.untyped_storage())
+    return int(base.data_ptr()) if hasattr(base, "data_ptr") else None

@@ -1,0 +1,178 @@
+"""What a run is: command, place, versions, devices, ranks, and the commit that was checked out.
+
+Read by the background thread, and only from what the program has loaded already: nothing here
+imports torch, starts a GPU or waits for the program.
+"""
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+#: Seconds that `git` may take for one answer, and that the end of a run waits for all of them.
+GIT_TIMEOUT: Final = 10.0
+GIT_PATIENCE: Final = 3.0
+
+
+def process_facts() -> dict[str, Any]:
+    """Columns of `runs` that are known at once: command, folder, process, rank and group."""
+    environment = os.environ
+    return {
+        "command": _command(),
+        "directory": _directory(),
+        "pid": os.getpid(),
+        "rank": _number(environment, "RANK"),
+        "world_size": _number(environment, "WORLD_SIZE"),
+        "group_id": group_id(environment),
+    }
+
+
+def group_id(environment: Mapping[str, str]) -> str | None:
+    """The id that the ranks of one job share; None where the run stands alone.
+
+    `KVTRACE_GROUP` is handed from a process to those it starts, and so covers one host. Ranks on
+    several hosts share the rendezvous instead.
+    """
+    ranks = _number(environment, "WORLD_SIZE") or 1
+    local = _number(environment, "LOCAL_WORLD_SIZE") or ranks
+    if ranks > local:
+        job = environment.get("TORCHELASTIC_RUN_ID", "none")
+        if job != "none":
+            return f"job-{job}"
+        address, port = environment.get("MASTER_ADDR"), environment.get("MASTER_PORT")
+        if address and port:
+            return f"job-{address}-{port}"
+    return environment.get("KVTRACE_GROUP")
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python, kvtrace and of what the program has imported."""
+    from kvtrace import __version__
+
+    found = {
+        "python": platform.python_version(),
+        "kvtrace": __version__,
+        "platform": platform.platform(),
+    }
+    for name in ("triton", "torch", "numpy", "jax"):
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if isinstance(version, str):
+            found[name] = version
+    torch = sys.modules.get("torch")
+    for name in ("cuda", "hip"):
+        version = getattr(getattr(torch, "version", None), name, None)
+        if isinstance(version, str):
+            found[name] = version
+    driver = _driver_version()
+    if driver is not None:
+        found["driver"] = driver
+    return found
+
+
+def devices() -> list[dict[str, Any]]:
+    """The accelerators that torch has started; asking for more would start them."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is None or not cuda.is_initialized():
+        return []
+    found = []
+    for index in range(cuda.device_count()):
+        properties = cuda.get_device_properties(index)
+        found.append(
+            {
+                "index": index,
+                "name": properties.name,
+                "capability": f"{properties.major}.{properties.minor}",
+                "memory_bytes": properties.total_memory,
+            }
+        )
+    return found
+
+
+class GitFacts:
+    """Asks git for the program's checkout, in a thread of its own, with a limit on the time."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+        self._thread = threading.Thread(target=self._ask, name="kvtrace-git", daemon=True)
+        self._thread.start()
+
+    def facts(self, wait: bool = False) -> dict[str, Any]:
+        """Columns of `runs` that are known by now; with `wait`, after some patience."""
+        if wait:
+            self._thread.join(GIT_PATIENCE)
+        return dict(self._found)
+
+    def _ask(self) -> None:
+        for folder in _program_folders():
+            root = _git(folder, "rev-parse", "--show-toplevel")
+            if not root:
+                continue
+            self._found["git_root"] = root
+            self._found["git_commit"] = _git(root, "rev-parse", "--verify", "HEAD") or None
+            branch = _git(root, "symbolic-ref", "--quiet", "--short", "HEAD")
+            self._found["git_branch"] = branch or None
+            changes = _git(root, "status", "--porcelain", "--untracked-files=no")
+            self._found["git_dirty"] = None if changes is None else bool(changes)
+            return
+
+
+def _program_folders() -> list[str]:
+    """Where the program may have been checked out: its script's folder, the working directory."""
+    folders = []
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if isinstance(script, str):
+        folders.append(str(Path(script).resolve().parent))
+    directory = _directory()
+    if directory is not None and directory not in folders:
+        folders.append(directory)
+    return folders
+
+
+def _git(folder: str, *arguments: str) -> str | None:
+    environment = {key: value for key, value in os.environ.items() if key != "KVTRACE"}
+    environment["GIT_OPTIONAL_LOCKS"] = "0"
+    try:
+        answer = subprocess.run(
+            ["git", "-C", folder, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=GIT_TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None  # no git, or it hangs: the run is recorded without its commit
+    if answer.returncode != 0:
+        return None
+    return answer.stdout.decode("utf-8", "replace").strip()
+
+
+def _command() -> str:
+    arguments = list(getattr(sys, "orig_argv", sys.argv))
+    return shlex.join(arguments)
+
+
+def _directory() -> str | None:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return None  # the working directory was removed
+
+
+def _number(environment: Mapping[str, str], name: str) -> int | None:
+    text = environment.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def _driver_version() -> str | None:
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    words = text.split()
+    return next((word for word in words if word[:1].isdigit() and "." in word), None)

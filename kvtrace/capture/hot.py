@@ -1,0 +1,300 @@
+"""The launch hot path in Python: the same as `_hot.c`, for where that is not built or cannot work.
+
+A recorder wraps a launching function. Each launch costs two clock reads, a look-up from the exact
+metadata of its arguments to a call id, and an append of seven integers. What is new (a kernel, a
+call) goes to an adapter, which is a backend's.
+
+The identity of a call is a tuple that holds values and their types, never an `id` of something
+that may die: kernels are numbered, and a number is forgotten when its kernel dies.
+"""
+
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Final, Protocol
+
+from kvtrace.capture.records import GRAPH_CAPTURE, RUN
+
+#: One launch as bytes: enter, exit, call id, stream, thread, device, phase. Device -1 is none.
+ROW: Final = Struct("=qqqqqii")
+
+#: Launches that wait for the background thread at most; what comes beyond is counted as dropped.
+ROWS_LIMIT: Final = 1 << 22
+
+#: DLPack's numbers for kinds of devices.
+NO_DEVICE, CUDA, ROCM = 0, 2, 10
+
+_double = Struct("=d")
+
+
+class Adapter(Protocol):
+    """A backend's side of the hot path: what to do with what has not been seen before."""
+
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+        """Record a compiled variant.
+
+        Returns its kernel id (-1: not to be recorded), and the DLPack kind and index of the device
+        that it runs on.
+        """
+
+    def new_call(
+        self,
+        owner: Any,
+        kernel: Any,
+        kernel_id: int,
+        grid: tuple[int, int, int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> int:
+        """Record a distinct call; return its id (-1: not to be recorded)."""
+
+    def compiled(self, owner: Any, kernel: Any) -> None:
+        """A variant was compiled without being launched."""
+
+
+class Describe(Protocol):
+    """Gives the exact identity of an argument of no common type, and the pointers in it."""
+
+    def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...]]:
+        """Return the identity, and data pointers, whose equality pattern is part of the call's."""
+
+
+Problem = Callable[[Exception], None]
+
+
+class _Thread(threading.local):
+    """Facts of the running thread that are too dear to ask for at each launch."""
+
+    def __init__(self) -> None:
+        self.id = threading.get_native_id()
+        self.phase = RUN
+
+
+class _Grid:
+    """Stands for a callable grid, which Triton evaluates once; keeps what it gave."""
+
+    __slots__ = ("function", "given")
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+        self.given: Any = None
+
+    def __call__(self, meta: Any) -> Any:
+        self.given = self.function(meta)
+        return self.given
+
+
+class Recorder:
+    """Maps launches to calls and keeps their times until the background thread takes them.
+
+    Threads may launch at once: each step that touches shared state is one atomic operation of a
+    built-in type, or is harmless when it is done twice.
+    """
+
+    name: Final = "python"
+
+    def __init__(
+        self,
+        describe: Describe,
+        problem: Problem,
+        *,
+        tensor_types: tuple[type, ...] = (),
+        max_calls: int = 100_000,
+        stream_of: Callable[[int, int], int] | None = None,
+        is_capturing: Callable[[int], bool] | None = None,
+    ) -> None:
+        """Make a recorder that records at once.
+
+        `tensor_types` are the exact types that are read as torch tensors; `stream_of` gives the
+        current stream of a device (kind, index); `is_capturing` says whether a stream is being
+        captured into a graph.
+        """
+        self.active = True
+        self.dropped = 0
+        self.overflows = 0
+        self._describe = describe
+        self._problem = problem
+        self._tensor_types = frozenset(tensor_types)
+        self._max_calls = max_calls
+        self._stream_of = stream_of
+        self._is_capturing = is_capturing
+        self._thread = _Thread()
+        self._rows: list[int] = []
+        self._calls: dict[tuple[Any, ...], int] = {}
+        #: id of a kernel object → (kernel id, device kind, device index, reference that unlists it)
+        self._kernels: dict[int, tuple[int, int, int, Any]] = {}
+
+    # -- wrapping ---------------------------------------------------------------------------
+
+    def wrap(self, function: Callable[..., Any], adapter: Adapter) -> Callable[..., Any]:
+        """Wrap a method `run(self, *args, grid, warmup, **kwargs)` that returns the kernel."""
+        recorder = self
+        clock = time.time_ns
+
+        def run(self: Any, /, *args: Any, grid: Any, warmup: Any, **kwargs: Any) -> Any:
+            if not recorder.active:
+                return function(self, *args, grid=grid, warmup=warmup, **kwargs)
+            if callable(grid):
+                probe = grid = _Grid(grid)
+                enter = clock()
+                kernel = function(self, *args, grid=grid, warmup=warmup, **kwargs)
+                leave = clock()
+                grid = probe.given
+            else:
+                enter = clock()
+                kernel = function(self, *args, grid=grid, warmup=warmup, **kwargs)
+                leave = clock()
+            try:
+                if warmup:
+                    adapter.compiled(self, kernel)
+                elif kernel is not None:
+                    recorder.record(adapter, self, kernel, grid, args, kwargs, enter, leave)
+            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                recorder._problem(error)
+            return kernel
+
+        run.__wrapped__ = function  # type: ignore[attr-defined]
+        run.__name__ = getattr(function, "__name__", "run")
+        run.__qualname__ = getattr(function, "__qualname__", "run")
+        run.__doc__ = function.__doc__
+        return run
+
+    # -- recording --------------------------------------------------------------------------
+
+    def record(
+        self,
+        adapter: Adapter,
+        owner: Any,
+        kernel: Any,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        enter: int,
+        leave: int,
+    ) -> None:
+        """Record one launch that has happened; the kernel, or the call, may be new."""
+        known = self._kernels.get(id(kernel))
+        if known is None:
+            known = self._list_kernel(adapter, owner, kernel)
+        kernel_id, device_kind, device, _ = known
+        if kernel_id < 0:
+            return
+        key = self._key(kernel_id, grid, args, kwargs)
+        call_id = self._calls.get(key)
+        if call_id is None:
+            whole = (key[1], key[2], key[3])
+            call_id = adapter.new_call(owner, kernel, kernel_id, whole, args, kwargs)
+            if len(self._calls) >= self._max_calls:
+                self.overflows += 1
+                self._calls.clear()
+            self._calls[key] = call_id
+        if call_id < 0:
+            return
+        if device_kind == NO_DEVICE:
+            self.append(call_id, enter, leave)
+            return
+        stream = 0 if self._stream_of is None else self._stream_of(device_kind, device)
+        self.append(call_id, enter, leave, device, stream)
+
+    def append(
+        self, call_id: int, enter: int, leave: int, device: int = -1, stream: int = 0
+    ) -> None:
+        """Append a launch of a known call; its phase and thread are the running thread's."""
+        if len(self._rows) >= ROWS_LIMIT * 7:
+            self.dropped += 1
+            return
+        thread = self._thread
+        phase = thread.phase
+        if stream and self._is_capturing is not None and self._is_capturing(stream):
+            phase = GRAPH_CAPTURE
+        self._rows += (enter, leave, call_id, stream, thread.id, device, phase)
+
+    def swap_phase(self, phase: int) -> int:
+        """Set the phase of the running thread's launches; return the one before."""
+        thread = self._thread
+        before = thread.phase
+        thread.phase = phase
+        return before
+
+    # -- for the background thread ----------------------------------------------------------
+
+    def drain(self) -> bytes:
+        """Take the launches that wait, as rows of `ROW`."""
+        count = len(self._rows)
+        values = self._rows[:count]
+        del self._rows[:count]
+        pack = ROW.pack
+        return b"".join(pack(*values[at : at + 7]) for at in range(0, count, 7))
+
+    @property
+    def known_calls(self) -> int:
+        """How many distinct calls are remembered."""
+        return len(self._calls)
+
+    def forget(self) -> None:
+        """Forget kernels, calls and launches: another run begins, perhaps in a forked process."""
+        self._rows.clear()
+        self._calls.clear()
+        self._kernels.clear()
+        self._thread = _Thread()
+        self.dropped = 0
+        self.overflows = 0
+
+    # -- identity ---------------------------------------------------------------------------
+
+    def _list_kernel(
+        self, adapter: Adapter, owner: Any, kernel: Any
+    ) -> tuple[int, int, int, Any]:
+        kernel_id, device_kind, device = adapter.new_kernel(owner, kernel)
+        address, kernels = id(kernel), self._kernels
+        reference: Any
+        try:
+            reference = weakref.ref(kernel, lambda _: kernels.pop(address, None))
+        except TypeError:
+            reference = kernel  # kept alive, or its address could become another's
+        known = (kernel_id, device_kind, device, reference)
+        kernels[address] = known
+        return known
+
+    def _key(
+        self, kernel_id: int, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        key: list[Any] = [kernel_id, *whole_grid(grid)]
+        pointers: list[int] = []
+        for value in args:
+            self._add_identity(key, pointers, value)
+        for name, value in kwargs.items():
+            key.append(name)
+            self._add_identity(key, pointers, value)
+        return tuple(key)
+
+    def _add_identity(self, key: list[Any], pointers: list[int], value: Any) -> None:
+        kind = type(value)
+        if kind in self._tensor_types:
+            pointer = value.data_ptr()
+            if pointer not in pointers:
+                pointers.append(pointer)
+            alias = pointers.index(pointer)
+            key += (value.shape, value.stride(), value.dtype, value.device, pointer & 15, alias)
+        elif kind is int or kind is bool or kind is str or value is None:
+            key += (kind, value)
+        elif kind is float:
+            key += (kind, _double.pack(value))
+        else:
+            identity, found = self._describe(value)
+            key.append(identity)
+            for pointer in found:
+                if pointer not in pointers:
+                    pointers.append(pointer)
+                key.append(pointers.index(pointer))
+
+
+def whole_grid(grid: Any) -> tuple[int, int, int]:
+    """The grid as Triton reads it: one to three whole numbers, 1 where it names fewer."""
+    x = grid[0]
+    count = len(grid)
+    y = grid[1] if count > 1 else 1
+    z = grid[2] if count > 2 else 1
+    return (x.__index__(), y.__index__(), z.__index__())

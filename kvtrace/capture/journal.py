@@ -1,0 +1,206 @@
+"""The background thread of a recording: takes what waits, at least every second, to the journal.
+
+One lock covers everything that touches the writer. A fork waits for it, so that the child never
+inherits a half-written batch; the child gets a journal of its own.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
+from kvtrace.capture.hot import Recorder
+
+if TYPE_CHECKING:
+    from kvtrace.schema.writer import RunWriter
+
+#: Seconds between flushes. A killed process loses at most this much, and what a flush takes.
+INTERVAL: Final = 0.5
+
+#: Seconds that the end of a run waits for a flush that is under way.
+PATIENCE: Final = 30.0
+
+#: Something that waits: makes rows of tables, `(table, row)`, when the thread comes to it.
+Waiting = Callable[["Journal"], None]
+
+
+class Journal:
+    """Owns the writer of one run, and the thread that feeds it.
+
+    `submit` takes callables, which the thread calls with this journal: what is dear (compressing
+    artifacts, printing IR) happens there and not in the program's way.
+    """
+
+    def __init__(
+        self,
+        out: str,
+        run_id: str,
+        recorder: Recorder,
+        facts: Mapping[str, Any],
+        failed: Callable[[Exception], None],
+        problem: Callable[[Exception], None],
+    ) -> None:
+        """`failed` is told when nothing can be written any more, `problem` of a lost row."""
+        self.lock = threading.RLock()
+        self.run_id = run_id
+        self._out = out
+        self._recorder = recorder
+        self._facts = dict(facts)
+        self._failed = failed
+        self._problem = problem
+        self._waiting: deque[Waiting] = deque()
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._written: set[Any] = set()
+        self._writer: RunWriter | None = None
+        self._git: GitFacts | None = None
+        self._next_seq = 0
+        self._busy_ns = 0
+        self._context: dict[str, Any] = {}
+        self._ended = threading.Event()
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="kvtrace", daemon=True)
+
+    # -- from any thread --------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the thread; the files appear soon after."""
+        self._thread.start()
+
+    def submit(self, waiting: Waiting) -> None:
+        """Leave something to the thread."""
+        self._waiting.append(waiting)
+
+    def flush(self) -> None:
+        """Bring everything that waits to the operating system, now, in the calling thread."""
+        with self.lock:
+            self._cycle()
+
+    def close(self, ending: str) -> None:
+        """Bring everything to the files and seal them, in the calling thread."""
+        self._ended.set()
+        self._wake.set()
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join(PATIENCE)
+        with self.lock:
+            self._cycle()
+            self._seal(ending)
+
+    @property
+    def failed(self) -> bool:
+        """Whether writing has ended for good."""
+        return self._ended.is_set()
+
+    # -- for what is submitted --------------------------------------------------------------
+
+    def add(self, table: str, row: Mapping[str, Any]) -> None:
+        """Add a row of a table."""
+        self._rows.setdefault(table, []).append(dict(row))
+
+    def add_artifact(self, kind: str, content: bytes) -> str:
+        """Add content once; return its SHA-256."""
+        from kvtrace.schema.content import artifact_row
+
+        row = artifact_row(kind, content)
+        digest = str(row["sha256"])
+        if digest not in self._written:
+            self._written.add(digest)
+            self.add("artifacts", row)
+        return digest
+
+    def add_stack(self, frames: Any) -> int:
+        """Add a call stack once; return its id."""
+        from kvtrace.schema.content import stack_row
+
+        row = stack_row(frames)
+        identity = int(row["stack_id"])
+        if identity not in self._written:
+            self._written.add(identity)
+            self.add("stacks", row)
+        return identity
+
+    # -- the thread -------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while not self._ended.is_set():
+            with self.lock:
+                if self._ended.is_set():
+                    return
+                self._cycle()
+            self._wake.wait(INTERVAL)
+
+    def _cycle(self) -> None:
+        """Write what waits. Its CPU time counts as kvtrace's own."""
+        begin = time.thread_time_ns()
+        try:
+            self._open()
+            self._take_waiting()
+            self._write_launches()
+            self._write_rows()
+            if self._writer is not None:
+                self._writer.flush()
+        except Exception as error:  # noqa: BLE001 - said once; the program goes on unrecorded
+            self._ended.set()
+            self._failed(error)
+        finally:
+            self._busy_ns += time.thread_time_ns() - begin
+
+    def _open(self) -> None:
+        if self._writer is not None:
+            return
+        from kvtrace.schema.writer import RunWriter
+
+        self._writer = RunWriter(self._out, self.run_id)
+        self._git = GitFacts()
+        self._writer.append_rows("runs", [self._facts | process_facts()])
+
+    def _take_waiting(self) -> None:
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            try:
+                waiting(self)
+            except Exception as error:  # noqa: BLE001 - one lost row; the others are kept
+                self._problem(error)
+
+    def _write_launches(self) -> None:
+        import numpy as np
+
+        from kvtrace.capture.launch_rows import columns_of
+
+        content = self._recorder.drain()
+        if not content or self._writer is None:
+            return
+        columns = columns_of(content)
+        count = len(columns["call_id"])
+        columns["seq"] = np.arange(self._next_seq, self._next_seq + count)
+        self._next_seq += count
+        self._writer.append("launches", columns)
+
+    def _write_rows(self) -> None:
+        assert self._writer is not None
+        rows, self._rows = self._rows, {}
+        for table, listed in rows.items():
+            self._writer.append_rows(table, listed)
+        context = self._current_context()
+        if context != self._context:
+            self._context = context
+            self._writer.append_rows("runs", [context])
+
+    def _current_context(self, wait: bool = False) -> dict[str, Any]:
+        git = {} if self._git is None else self._git.facts(wait)
+        return {"versions": library_versions(), "devices": devices(), **git}
+
+    def _seal(self, ending: str) -> None:
+        if self._writer is None:
+            return
+        row = self._current_context(wait=True) | {
+            "ended": time.time_ns(),
+            "ending": ending,
+            "self_overhead_ns": self._busy_ns + self._facts.get("self_overhead_ns", 0),
+        }
+        dropped = self._recorder.dropped + self._writer.dropped_rows
+        try:
+            self._writer.seal(row | {"dropped_rows": dropped})
+        except Exception as error:  # noqa: BLE001 - the journal stays, and readers find it
+            self._failed(error)

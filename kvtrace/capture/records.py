@@ -1,0 +1,99 @@
+"""What backends hand to a session: plain frozen data, turned into rows by the background thread."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+#: Launch phases, by the number that the hot path keeps.
+PHASES: Final = ("run", "autotune", "warmup", "graph_capture")
+RUN, AUTOTUNE, WARMUP, GRAPH_CAPTURE = range(4)
+
+#: Longest text that is kept of a name, an attribute or a scalar, in characters.
+TEXT_LIMIT: Final = 1000
+
+
+def capped(text: str, limit: int = TEXT_LIMIT) -> str:
+    """Return the text, cut to `limit` characters with a mark that says how much went."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… ({len(text) - limit} more characters)"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of a Python call stack; line and column count from 1."""
+
+    file: str
+    line: int | None
+    column: int | None
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One entry of a kernel's flattened signature; `type` is Triton's, `constexpr` a literal."""
+
+    name: str
+    type: str
+    constexpr: str | None = None
+    divisibility: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a compilation: its product (None where it leaves none) and how long it took."""
+
+    stage: str
+    content: bytes | None = None
+    duration_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """A compiled variant of a kernel: the row of `kernels` with the content of its artifacts.
+
+    `source` is the function's text; `files` are the paths that its locations name, each with its
+    content, if that is kept.
+    """
+
+    name: str
+    origin: str
+    module: str | None = None
+    file: str | None = None
+    line: int | None = None
+    source: str | None = None
+    files: tuple[tuple[str, bytes | None], ...] = ()
+    signature: tuple[Parameter, ...] = ()
+    target: str | None = None
+    warp_size: int | None = None
+    num_warps: int | None = None
+    num_ctas: int | None = None
+    num_stages: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    shared_bytes: int | None = None
+    registers: int | None = None
+    spills: int | None = None
+    cache_hit: bool | None = None
+    cache_key: str | None = None
+    compile_begin: int | None = None
+    compile_ns: int | None = None
+    thread: int | None = None
+    stages: tuple[Stage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentRecord:
+    """One entry of `calls.args`; `value` is the contents of its storage, if they are kept."""
+
+    name: str
+    kind: str
+    dtype: str | None = None
+    device: str | None = None
+    shape: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+    offset_bytes: int | None = None
+    storage_bytes: int | None = None
+    alias_group: int | None = None
+    alignment: int | None = None
+    scalar: str | None = None
+    value: bytes | None = None

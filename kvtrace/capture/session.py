@@ -1,0 +1,391 @@
+"""One recording in one process: what backends call, and what keeps the program safe from us.
+
+Nothing is written, and no thread runs, before the first launch or mark. A forked child inherits
+the session and begins a run of its own with its own first launch.
+"""
+
+import itertools
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from kvtrace.capture.arguments import Identities
+from kvtrace.capture.hot import Recorder
+from kvtrace.capture.journal import Journal
+from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
+from kvtrace.capture.stacks import current_stack
+from kvtrace.settings import Settings
+
+#: Distinct messages that are kept of a run.
+_MESSAGES: Final = 1000
+
+#: Seconds that a fork waits for a flush that is under way.
+_FORK_PATIENCE: Final = 10.0
+
+#: A kernel's record, or what makes it; the latter runs in the background thread.
+KernelSource = KernelRecord | Callable[[], KernelRecord]
+
+
+class Session:
+    """A recording into `out`. Its methods may be called from any thread, and never raise.
+
+    A backend that has launches of its own kind calls, for each: `add_kernel` once per variant,
+    `add_call` once per distinct call, `add_launch` every time; or wraps its launching function
+    with `recorder`, which does this as fast as it can be done.
+    """
+
+    def __init__(self, out: str, settings: Settings) -> None:
+        """Make a session that is ready to record into the directory `out`."""
+        self.out = out
+        self.settings = settings
+        self._lock = threading.RLock()
+        self._recorder: Recorder | None = None
+        self._journal: Journal | None = None
+        self._parent: str | None = None
+        self._ended = False
+        self._fork_locked: Journal | None = None
+        self._clear()
+        _sessions.add(self)
+
+    def _clear(self) -> None:
+        self._kernel_ids = itertools.count()
+        self._call_ids = itertools.count()
+        self._mark_ids = itertools.count()
+        self._messages: dict[tuple[str, str], int] = {}
+        self._early: list[Callable[[Journal], None]] = []
+
+    # -- state ------------------------------------------------------------------------------
+
+    @property
+    def recording(self) -> bool:
+        """Whether launches are being recorded, or would be."""
+        return not self._ended
+
+    @property
+    def run_id(self) -> str | None:
+        """The run's id; None before the first launch."""
+        return None if self._journal is None else self._journal.run_id
+
+    @property
+    def recorder(self) -> Recorder:
+        """The launch hot path, native where it can be; made when it is first asked for."""
+        if self._recorder is None:
+            with self._lock:
+                if self._recorder is None:
+                    self._recorder = self._make_recorder()
+        return self._recorder
+
+    def _make_recorder(self) -> Recorder:
+        from kvtrace.capture.hot_choice import make_recorder
+
+        identities = Identities(lambda text: self.message("info", "argument-identity", text))
+        recorder, reason = make_recorder(identities, self.problem, self.settings.max_calls)
+        recorder.active = not self._ended
+        self._hot_path = reason
+        return recorder
+
+    def stop(self, ending: str = "stopped") -> None:
+        """End the recording and seal its files. The second call does nothing."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+            if self._recorder is not None:
+                self._recorder.active = False
+            journal = self._journal
+        if journal is None or journal.failed:
+            return
+        self._count_messages(journal)
+        journal.close(ending)
+
+    def flush(self) -> None:
+        """Bring what was recorded to the operating system, so that it outlives the process."""
+        journal = self._journal
+        if journal is not None and not self._ended:
+            journal.flush()
+
+    # -- recording --------------------------------------------------------------------------
+
+    def add_kernel(self, record: KernelSource) -> int:
+        """Record a compiled variant; return its id."""
+        kernel_id = next(self._kernel_ids)
+
+        def write(journal: Journal) -> None:
+            made = record() if callable(record) else record
+            journal.add("kernels", _kernel_row(journal, kernel_id, made))
+
+        self._submit(write)
+        return kernel_id
+
+    def add_call(
+        self,
+        kernel_id: int,
+        grid: tuple[int, int, int],
+        args: Sequence[ArgumentRecord],
+        stack: Sequence[Frame] | None = None,
+    ) -> int:
+        """Record a distinct call; return its id. Without `stack`, the caller's is taken."""
+        call_id = next(self._call_ids)
+        frames = current_stack() if stack is None else tuple(stack)
+        records = tuple(args)
+
+        def write(journal: Journal) -> None:
+            x, y, z = grid
+            listed = [_argument_row(journal, record) for record in records]
+            stack_id = journal.add_stack(frames) if frames else None
+            row = {"call_id": call_id, "kernel_id": kernel_id, "args": listed}
+            row |= {"grid_x": x, "grid_y": y, "grid_z": z, "stack_id": stack_id}
+            journal.add("calls", row)
+
+        self._submit(write)
+        return call_id
+
+    def add_launch(
+        self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0
+    ) -> None:
+        """Record one launch of a known call; times are `time.time_ns`."""
+        self.recorder.append(call_id, enter, leave, -1 if device is None else device, stream)
+
+    def add_mark(
+        self, name: str, begin: int, end: int | None, attributes: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Record a user's range, or an instant where `end` is None.
+
+        Returns a list with the row; clearing it soon takes the mark back.
+        """
+        row = {
+            "mark_id": next(self._mark_ids),
+            "name": _text(name),
+            "begin": begin,
+            "end": end,
+            "thread": threading.get_native_id(),
+            "attributes": {_text(key): _text(value) for key, value in attributes.items()},
+        }
+        held = [row]
+
+        def write(journal: Journal) -> None:
+            for kept in held[:]:
+                journal.add("marks", kept)
+
+        self._submit(write)
+        return held
+
+    def in_phase(self, phase: str) -> "_Phase":
+        """Make a context in which the thread's launches have another phase."""
+        return _Phase(self.recorder, PHASES.index(phase))
+
+    def message(self, level: str, code: str, text: str) -> None:
+        """Say something of the run: a row of `messages`, counted when it is repeated.
+
+        A message of level "warning" is also printed on standard error, once.
+        """
+        key = (code, text)
+        count = self._messages.get(key, 0)
+        if count == 0 and len(self._messages) >= _MESSAGES:
+            return
+        self._messages[key] = count + 1
+        if count:
+            return
+        if level == "warning":
+            _warn(text)
+        row = {"time": time.time_ns(), "level": level, "code": code, "text": capped(text)}
+
+        def write(journal: Journal) -> None:
+            journal.add("messages", row | {"count": 1})
+
+        if self._journal is None:
+            self._early.append(write)  # a message alone makes no files
+        else:
+            self._submit(write)
+
+    def problem(self, error: Exception) -> None:
+        """Count a failure of kvtrace's own; the program never sees it."""
+        place = _place_of(error)
+        text = f"a launch could not be recorded whole: {type(error).__name__}: {error}{place}"
+        self.message("warning", "capture-failure", text)
+
+    # -- opening, failing -------------------------------------------------------------------
+
+    def _submit(self, write: Callable[[Journal], None]) -> None:
+        if self._ended:
+            return
+        journal = self._journal
+        if journal is None:
+            journal = self._open()
+        if not journal.failed:
+            journal.submit(write)
+
+    def _open(self) -> Journal:
+        with self._lock:
+            if self._journal is not None:
+                return self._journal
+            from kvtrace.capture.run_id import new_run_id
+
+            facts = {
+                "started": time.time_ns(),
+                "mode": self.settings.mode,
+                "settings": self.settings.as_facts(),
+                "parent_run_id": self._parent,
+            }
+            recorder = self.recorder
+            journal = Journal(
+                self.out, new_run_id(), recorder, facts, self._writing_failed, self.problem
+            )
+            self.message("info", "hot-path", self._hot_path)
+            for write in self._early:
+                journal.submit(write)
+            self._early = []
+            self._journal = journal
+            journal.start()
+        return journal
+
+    def _writing_failed(self, error: Exception) -> None:
+        """Nothing can be written any more: say so once, and get out of the program's way."""
+        self._ended = True
+        if self._recorder is not None:
+            self._recorder.active = False
+        _warn(f"recording has ended: {error}")
+
+    def _count_messages(self, journal: Journal) -> None:
+        """Add what was repeated since it was first said."""
+        now = time.time_ns()
+        if self._recorder is not None and self._recorder.overflows:
+            text = (
+                f"more than {self.settings.max_calls} distinct calls: the table in memory was "
+                "emptied, and calls that came back have several ids"
+            )
+            row = {"level": "info", "code": "calls-forgotten", "text": text}
+            row |= {"time": now, "count": self._recorder.overflows}
+            journal.submit(lambda j, row=row: j.add("messages", row))  # type: ignore[misc]
+        for (code, text), count in self._messages.items():
+            if count > 1:
+                row = {"level": "info", "code": code, "text": capped(text)}
+                row |= {"time": now, "count": count - 1}
+                journal.submit(lambda j, row=row: j.add("messages", row))  # type: ignore[misc]
+
+    # -- forks ------------------------------------------------------------------------------
+
+    def _before_fork(self) -> None:
+        journal = self._journal
+        if journal is not None and journal.lock.acquire(timeout=_FORK_PATIENCE):
+            self._fork_locked = journal
+
+    def _after_fork_in_parent(self) -> None:
+        journal, self._fork_locked = self._fork_locked, None
+        if journal is not None:
+            journal.lock.release()
+
+    def _after_fork_in_child(self) -> None:
+        self._lock = threading.RLock()
+        self._fork_locked = None
+        if self._journal is not None:
+            # Kept for ever: closing its files here could write into the parent's.
+            _inherited.append(self._journal)
+            self._parent = self._journal.run_id
+            self._journal = None
+        self._clear()
+        if self._recorder is not None:
+            self._recorder.forget()
+
+
+class _Phase:
+    """A context in which the thread's launches have another phase."""
+
+    __slots__ = ("_before", "_phase", "_recorder")
+
+    def __init__(self, recorder: Recorder, phase: int) -> None:
+        self._recorder = recorder
+        self._phase = phase
+        self._before = 0
+
+    def __enter__(self) -> None:
+        self._before = self._recorder.swap_phase(self._phase)
+
+    def __exit__(self, *exception: object) -> None:
+        self._recorder.swap_phase(self._before)
+
+
+_sessions: "weakref.WeakSet[Session]" = weakref.WeakSet()
+_inherited: list[Journal] = []
+
+
+def _before_fork() -> None:
+    for session in list(_sessions):
+        session._before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for session in list(_sessions):
+        session._after_fork_in_parent()
+
+
+def _after_fork_in_child() -> None:
+    for session in list(_sessions):
+        session._after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
+
+
+def _warn(text: str) -> None:
+    try:
+        print(f"kvtrace: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        return  # standard error is closed: there is nobody to tell
+
+
+def _text(value: Any) -> str:
+    """A user's value as text, whatever it is."""
+    try:
+        text = value if type(value) is str else str(value)
+    except Exception as error:  # noqa: BLE001 - a user's own __str__
+        text = f"<{type(value).__name__} whose text failed: {type(error).__name__}>"
+    return capped(text)
+
+
+def _place_of(error: Exception) -> str:
+    """Where in kvtrace an error came from, for whoever reads the message."""
+    trace = error.__traceback__
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    return f" ({os.path.basename(code.co_filename)}:{trace.tb_lineno})"  # noqa: PTH119
+
+
+def _argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
+    row = asdict(record)
+    value = row.pop("value")
+    row["value_artifact"] = None if value is None else journal.add_artifact("tensor", value)
+    return row
+
+
+def _kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[str, Any]:
+    row = asdict(record)
+    source = row.pop("source")
+    row["kernel_id"] = kernel_id
+    row["source_artifact"] = source and journal.add_artifact("source", source.encode())
+    row["files"] = [
+        {"path": path, "artifact": content and journal.add_artifact("file", content)}
+        for path, content in record.files
+    ]
+    row["stages"] = [
+        {
+            "stage": stage.stage,
+            "artifact": stage.content and journal.add_artifact(stage.stage, stage.content),
+            "duration_ns": stage.duration_ns,
+        }
+        for stage in record.stages
+    ]
+    return row

@@ -1,0 +1,129 @@
+"""Settings of a recording: one typed object, from the environment or from keyword arguments.
+
+The environment's names are the fields' names in capitals after `KVTRACE_`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from fnmatch import fnmatchcase
+from typing import Any, Final, Literal, get_args
+
+from kvtrace.schema.errors import BadSetting
+
+Mode = Literal["launch", "timeline", "ops"]
+Tensors = Literal["none", "int", "all"]
+
+_TRUE: Final = frozenset({"1", "true", "yes", "on"})
+_FALSE: Final = frozenset({"0", "false", "no", "off"})
+_TARGET: Final = re.compile(r"[a-z]\w*:\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a recording does and keeps.
+
+    Attributes:
+        mode: launch (launches and kernels), timeline (and when they ran on the device) or ops
+            (and what each op did, where the program runs in the evaluator).
+        tensors: whose contents are kept at the first launch of a call: none, int (index tensors)
+            or all. Nothing is kept unless asked for.
+        kernels: glob of kernel names to record; several are separated by commas.
+        source: whether source text is kept.
+        target: `backend:architecture` to compile for on a machine without a GPU.
+        max_calls: distinct calls that are remembered in memory; beyond it they are forgotten and
+            recorded again when they come back.
+    """
+
+    mode: Mode = "launch"
+    tensors: Tensors = "none"
+    kernels: str = "*"
+    source: bool = True
+    target: str = "cuda:90"
+    max_calls: int = 100_000
+
+    def records_kernel(self, name: str) -> bool:
+        """Whether launches of the kernel of that name are recorded."""
+        return any(fnmatchcase(name, glob.strip()) for glob in self.kernels.split(","))
+
+    def as_facts(self) -> dict[str, str]:
+        """Every setting but the mode, as the column `runs.settings` holds them."""
+        return {key: str(value) for key, value in asdict(self).items() if key != "mode"}
+
+
+DEFAULT: Final = Settings()
+
+
+def settings_from_arguments(base: Settings = DEFAULT, **arguments: Any) -> Settings:
+    """Replace fields of `base`.
+
+    Raises:
+        BadSetting: there is no such setting, or its value is not possible.
+    """
+    known = {field.name for field in fields(Settings)}
+    for name, value in arguments.items():
+        if name not in known:
+            raise BadSetting(
+                f"there is no setting {name!r}; the settings are {', '.join(sorted(known))}"
+            )
+        base = replace(base, **{name: _checked(name, value)})
+    return base
+
+
+def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings, tuple[str, ...]]:
+    """Read `KVTRACE_MODE` and so on; a value that is not possible leaves the default.
+
+    Returns the settings, and one sentence for each value that was ignored.
+    """
+    settings, problems = DEFAULT, []
+    for field in fields(Settings):
+        value = environment.get(f"KVTRACE_{field.name.upper()}")
+        if not value:
+            continue
+        try:
+            settings = settings_from_arguments(settings, **{field.name: value})
+        except BadSetting as error:
+            default = getattr(DEFAULT, field.name)
+            problems.append(f"KVTRACE_{field.name.upper()}: {error}; going on with {default!r}")
+    return settings, tuple(problems)
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name == "mode":
+        return _one_of(name, value, get_args(Mode))
+    if name == "tensors":
+        return _one_of(name, value, get_args(Tensors))
+    if name == "source":
+        return _switch(name, value)
+    if name == "max_calls":
+        return _positive(name, value)
+    if not isinstance(value, str) or not value.strip():
+        raise BadSetting(f"the setting {name} must be text, not {value!r}")
+    if name == "target" and not _TARGET.fullmatch(value):
+        raise BadSetting(
+            f"the target {value!r} is not of the form backend:architecture, as cuda:90"
+        )
+    return value
+
+
+def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise BadSetting(f"the setting {name} is one of {', '.join(choices)}, not {value!r}")
+    return str(value)
+
+
+def _switch(name: str, value: Any) -> bool:
+    text = str(value).lower()
+    if text in _TRUE | _FALSE:
+        return text in _TRUE
+    raise BadSetting(f"the setting {name} is 1 or 0, not {value!r}")
+
+
+def _positive(name: str, value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = 0
+    if number < 1:
+        raise BadSetting(f"the setting {name} is a whole number above 0, not {value!r}")
+    return number
