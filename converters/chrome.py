@@ -47,6 +47,8 @@ _CHUNK: Final = 1 << 16
 #: Thread numbers that no system gives out (Linux ends at 2^22), for tracks that are no threads.
 _FIRST_FREE_TID: Final = 1 << 22
 _LARGEST_TID: Final = (1 << 31) - 1
+#: Flow numbers are the run's position above these bits, the launch below; less than 2^53 in all.
+_LAUNCH_BITS: Final = 40
 _FRACTIONS: Final = ByteTable([f".{nanoseconds:03}".encode() for nanoseconds in range(1_000)])
 _TIMES: Final = (
     ("launches", "enter"),
@@ -133,9 +135,10 @@ def thread_numbers(tracks: Sequence[Track]) -> dict[Track, int]:
 
 
 def encode_slices(slices: Slices, place: str, base: int, run: int) -> Iterator[Buffer]:
-    """Encode slices as complete events, in begin order; flows are `bind_id`s of run and launch."""
+    """Encode slices as complete events, in begin order; flows are `bind_id`s."""
     order = begin_order(slices.begin, slices.end)
-    table, entry = _caption_table(slices.captions, slices.caption, slices.category)
+    comma = "," if slices.launch is not None else ""
+    table, entry = _caption_table(slices.captions, slices.caption, slices.category, comma)
     head = f'{{"ph":"X",{place},"ts":'.encode()
     for start in range(0, order.size, _CHUNK):
         rows = order[start : start + _CHUNK]
@@ -147,12 +150,11 @@ def encode_slices(slices: Slices, place: str, base: int, run: int) -> Iterator[B
         ]
         if slices.flow is not None and slices.launch is not None:
             linked = np.flatnonzero(slices.flow[rows])
-            event.append(
-                _flow(linked, slices.launch[rows[linked]], slices.category, run, rows.size)
-            )
+            flow = slices.launch[rows[linked]] + (run << _LAUNCH_BITS)
+            event.append(_flow(linked, flow, slices.category, rows.size))
         event.append(Constant(b',"args":{'))
         if slices.launch is not None:
-            event.append(_launch(slices.launch[rows]))
+            event += _launch(slices.launch[rows])
         event.append(Lookup(table, entry[rows]))
         yield concatenate_rows(event, rows.size).data
 
@@ -187,41 +189,37 @@ def _microseconds(nanoseconds: Integers) -> list[Piece]:
     return [Decimal(whole), Lookup(_FRACTIONS, nanoseconds - whole * 1_000)]
 
 
-def _flow(rows: Integers, launch: Integers, category: str, run: int, count: int) -> Piece:
+def _flow(rows: Integers, flow: Integers, category: str, count: int) -> Piece:
     direction = "flow_in" if category == "gpu" else "flow_out"
-    link: list[Piece] = [
-        Constant(f',"{direction}":true,"bind_id":"{run}:'.encode()),
-        Decimal(launch),
-        Constant(b'"'),
-    ]
-    return Some(rows, link, count)
+    start = Constant(f',"{direction}":true,"bind_id":"'.encode())
+    return Some(rows, [start, Decimal(flow), Constant(b'"')], count)
 
 
-def _launch(launch: Integers) -> Piece:
-    known = np.flatnonzero(launch >= 0)
-    number: list[Piece] = [
+def _launch(launch: Integers) -> list[Piece]:
+    known, unknown = np.flatnonzero(launch >= 0), np.flatnonzero(launch < 0)
+    return [
         Constant(f'"{LAUNCH}":'.encode()),
-        Decimal(launch[known]),
-        Constant(b","),
+        Some(known, [Decimal(launch[known])], launch.size),
+        Some(unknown, [Constant(b"null")], launch.size),
     ]
-    return Some(known, number, launch.size)
 
 
 def _caption_table(
-    captions: Sequence[Caption], caption: Integers, category: str
+    captions: Sequence[Caption], caption: Integers, category: str, comma: str = ""
 ) -> tuple[ByteTable, Integers]:
     """Encode the captions that are used, each as the end of an event; and each row's entry."""
     used = np.zeros(len(captions), np.bool_)
     used[caption] = True
-    entries = [_ending(captions[index], category) for index in np.flatnonzero(used)]
+    entries = [_ending(captions[index], category, comma) for index in np.flatnonzero(used)]
     entry: Integers = np.cumsum(used, dtype=np.int64)[caption] - 1
     return ByteTable(entries), entry
 
 
-def _ending(caption: Caption, category: str) -> bytes:
-    """Encode all that follows the opening brace of an event's arguments."""
-    arguments = _json(_as_object((*caption.facts, ("category", category))))
-    return f'{arguments[1:]},"cat":"{category}","name":{_json(caption.name)}}},\n'.encode()
+def _ending(caption: Caption, category: str, comma: str) -> bytes:
+    """Encode the facts and all that follows; `comma` is what separates them from those before."""
+    facts = _json(_as_object(caption.facts))[1:]
+    start = comma + facts if caption.facts else facts
+    return f'{start},"cat":"{category}","name":{_json(caption.name)}}},\n'.encode()
 
 
 def _as_object(facts: Facts) -> dict[str, Any]:
