@@ -197,6 +197,8 @@ def _without_surrogates(value: Any) -> Any:
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, Mapping):
         return {key: _without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, tuple):
+        return tuple(_without_surrogates(item) for item in value)
+    if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     return value

@@ -196,7 +196,7 @@ def _table_section(table: Table) -> str:
     for column in table.columns:
         name = f"**`{column.name}`**" if column.key else f"`{column.name}`"
         since = "" if column.since == table.since else f" (since {column.since})"
-        cells = (name, type_text(column.type), column.unit, column.meaning + since)
+        cells = (name, f"`{type_text(column.type)}`", column.unit, column.meaning + since)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

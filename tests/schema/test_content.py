@@ -1,0 +1,65 @@
+"""Ids that are made of content."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kvtrace.schema.content import artifact_content, artifact_row, stack_id, stack_row
+from kvtrace.schema.errors import DamagedFile
+
+
+@dataclass(frozen=True)
+class Frame:
+    file: str
+    line: int
+    column: int
+    function: str
+
+
+FRAMES = [("a.py", 3, 1, "f"), ("b.py", 9, None, "<module>")]
+
+
+def test_a_stack_has_one_id_whatever_its_frames_are_made_of():
+    rows = stack_row(FRAMES)["frames"]
+
+    assert stack_id(FRAMES) == stack_id(rows)
+    assert stack_id([Frame("a.py", 3, 1, "f")]) == stack_id([("a.py", 3, 1, "f")])
+
+
+def test_a_stack_has_the_same_id_in_every_process_and_for_ever():
+    code = f"from kvtrace.schema.trace import stack_id; print(stack_id({FRAMES!r}))"
+
+    other = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    assert int(other.stdout) == stack_id(FRAMES) == 1040530435824206359
+
+
+@given(st.lists(st.tuples(st.text(), st.integers() | st.none(), st.none(), st.text())))
+def test_ids_of_stacks_fit_in_63_bits_and_tell_stacks_apart(frames):
+    assert 0 <= stack_id(frames) < 2**63
+    assert stack_id(frames) != stack_id([*frames, ("", None, None, "")])
+
+
+@given(st.binary(max_size=2000))
+def test_an_artifact_gives_its_content_back(content):
+    row = artifact_row("ptx", content)
+
+    assert artifact_content(row["sha256"], row["size_bytes"], row["bytes"], "here") == content
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-3], lambda b: b"no zstd", lambda b: b""])
+def test_a_damaged_artifact_is_refused(damage):
+    row = artifact_row("ptx", b"ret;" * 100)
+
+    with pytest.raises(DamagedFile, match=row["sha256"][:12]):
+        artifact_content(row["sha256"], row["size_bytes"], damage(row["bytes"]), "here")
+
+
+def test_an_artifact_with_other_content_is_refused():
+    row, other = artifact_row("ptx", b"one"), artifact_row("ptx", b"two")
+
+    with pytest.raises(DamagedFile, match="not what its hash says"):
+        artifact_content(row["sha256"], row["size_bytes"], other["bytes"], "here")

@@ -1,0 +1,81 @@
+"""Every released version stays readable, and the tables do not change behind the version's back."""
+
+import json
+from pathlib import Path
+
+import pytest
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
+
+from tests.schema.make_golden import (
+    GOLDEN,
+    JOURNALLED,
+    SEALED,
+    columns_of_tables,
+    write_golden,
+)
+from tests.schema.rows import CONTENTS, HASHES, plain
+
+VERSIONS = sorted(path for path in GOLDEN.iterdir() if path.is_dir())
+EACH_VERSION = pytest.mark.parametrize("golden", VERSIONS, ids=lambda path: path.name)
+
+
+def load(path: Path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_current_version_has_a_golden_trace_of_exactly_these_tables():
+    recorded = load(GOLDEN / f"v{FORMAT_VERSION}" / "columns.json")
+
+    assert columns_of_tables() == recorded, (
+        "schema/tables.py changed: raise FORMAT_VERSION in schema/versions.py (a minor version may "
+        "only add nullable columns and tables), then run python tests/schema/make_golden.py"
+    )
+
+
+@EACH_VERSION
+def test_a_later_minor_version_only_added_nullable_columns_and_tables(golden):
+    major, minor = version_numbers(golden.name[1:])
+    if major != version_numbers(FORMAT_VERSION)[0]:
+        pytest.skip("another major version may differ in everything")
+    now = columns_of_tables()
+    for name, old in load(golden / "columns.json").items():
+        columns = now[name]["columns"]
+        assert {key: columns.get(key) for key in old["columns"]} == old["columns"]
+        for added in columns.keys() - old["columns"].keys():
+            assert not columns[added]["key"]
+            assert version_numbers(columns[added]["since"]) > (major, minor)
+
+
+@EACH_VERSION
+@pytest.mark.parametrize("run_id", [SEALED, JOURNALLED])
+def test_every_row_of_a_golden_trace_is_read_as_it_was_written(golden, run_id):
+    trace = open_trace(golden / "trace")
+    for name, expected in load(golden / "rows.json")[run_id].items():
+        rows = plain(trace.table(name, [run_id]))
+        rows = json.loads(json.dumps(rows, default=bytes.hex))
+        known = [{key: row[key] for key in expected[0]} for row in rows]
+        assert known == expected, name
+
+
+@EACH_VERSION
+def test_a_golden_trace_is_valid_and_gives_its_artifacts(golden):
+    trace = open_trace(golden / "trace")
+
+    problems = validate(golden / "trace")
+
+    assert [problem.text for problem in problems] == []
+    assert [run.sealed for run in trace.runs] == [True, False]
+    assert [trace.artifact(sha256) for sha256 in HASHES] == list(CONTENTS)
+
+
+def test_the_script_makes_the_same_rows_again(tmp_path):
+    write_golden(tmp_path)
+
+    again = open_trace(tmp_path / "trace")
+    golden = open_trace(GOLDEN / f"v{FORMAT_VERSION}" / "trace")
+    for name, table in TABLES.items():
+        columns = [column.name for column in table.columns if column.name != "bytes"]
+        assert again.table(name, columns=columns).equals(golden.table(name, columns=columns)), name
