@@ -1,0 +1,59 @@
+"""`kvtrace convert`: a trace as a file for another tool."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvtrace.cli.options import OutputOption, RunOption, TracePath, select
+from kvtrace.schema.errors import BadSetting
+
+
+def command(
+    converter: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="perfetto, chrome, csv, or a plugin's name")
+    ],
+    trace: TracePath,
+    output: OutputOption = None,
+    run: RunOption = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the format; repeatable"),
+    ] = None,
+) -> None:
+    """Write the timeline of a trace for ui.perfetto.dev or chrome://tracing, or tables as CSV.
+
+    Example:
+        kvtrace convert perfetto out/ -o train.perfetto-trace
+
+        kvtrace convert csv out/ --set table=launches -o launches.csv
+
+    """
+    from kvtrace.converters.registry import load_converter
+
+    chosen = load_converter(converter)
+    settings = parse_settings(setting or [])
+    selection = select(trace, run)
+    target = output or Path(chosen.default_output)
+    conversion = chosen.convert(selection, target, settings)
+    typer.echo(f"wrote {target} ({conversion.size_bytes / 1e6:,.1f} MB)")
+    for note in (*conversion.notes, *selection.trace.notes):
+        typer.echo(f"  {note}")
+
+
+def parse_settings(pairs: list[str]) -> dict[str, str]:
+    """Return the settings that NAME=VALUE texts give.
+
+    Raises:
+        BadSetting: a text has no equals sign, or a name is given twice.
+
+    """
+    settings: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise BadSetting(f"--set takes NAME=VALUE, and {pair!r} is not that.")
+        if name in settings:
+            raise BadSetting(f"--set gives {name} twice; give it once.")
+        settings[name] = value
+    return settings
