@@ -1,1 +1,13 @@
-"""TODO."""
+"""The HTML report: one self-contained page that makes no request.
+
+`report_data` turns a trace's tables into plain data (tests look at that), `write_report` into a
+page within a size budget. The page's own code is `page.html`, `page.css` and the `*.js` files
+beside this one: plain JavaScript, joined into one script in the order of `page.SCRIPTS`.
+
+May import `kvtrace.schema`; the command `kvtrace report` imports it.
+"""
+
+from kvtrace.converters.report.data import Report, report_data
+from kvtrace.converters.report.page import Written, write_report
+
+__all__ = ["Report", "Written", "report_data", "write_report"]

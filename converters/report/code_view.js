@@ -1,0 +1,323 @@
+"use strict";
+// Source beside a compiler stage, with the lines of both linked in both directions.
+
+const STAGE_NAMES = { ttir: "TTIR", ttgir: "TTGIR", llir: "LLVM IR", ptx: "PTX", amdgcn: "GCN", ttir_generic: "TTIR, generic form" };
+const CHUNK_LINES = 100;
+const FOLD_CONTEXT = 3;
+
+function codeView(report, variantIndex, findings) {
+  const variant = report.variants[variantIndex];
+  const stages = shownStages(variant);
+  const sources = variant.files.filter((file) => file.text !== null);
+  if (!sources.length && !stages.length) return note("Neither source nor compiled code was recorded (KVTRACE_SOURCE=0 leaves both out), or they did not fit into this page.");
+  const status = el("p", { class: "muted small", id: "link-status", "aria-live": "polite" }, "Point at a line to see where it comes from or goes to; click to hold it.");
+  const left = codePane("Source", "source-pane");
+  const right = codePane("Compiled code", "stage-pane");
+  const linker = new Linker(left, right, status);
+  const tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Compiler stages" });
+  const locations = el("input", { type: "checkbox" });
+  locations.addEventListener("change", () => right.lines.classList.toggle("with-locations", locations.checked));
+
+  async function showStage(stage) {
+    for (const tab of tabs.children) tab.setAttribute("aria-selected", String(tab.dataset.stage === stage.stage));
+    const { text, links } = await readText(stage.text);
+    renderStage(right, stage.stage, text);
+    linker.setStage(stage.stage, links);
+  }
+
+  async function start() {
+    const loaded = await Promise.all(sources.map(async (file) => ({ ...file, ...(await readText(file.text)) })));
+    const first = stages[0] ? await readText(stages[0].text) : null;
+    renderSources(left, loaded, linkedLines(first?.links), report.kernels[variant.kernel], findings, report);
+    linker.setSources(loaded);
+    if (stages[0]) await showStage(stages[0]);
+    else right.lines.append(note("No stage of this variant is on this page."));
+    if (!loaded.length) left.lines.append(note("The source was not recorded, or it did not fit into this page."));
+  }
+
+  for (const stage of stages) {
+    tabs.append(el("button", { type: "button", role: "tab", "aria-selected": "false", data: { stage: stage.stage }, on: { click: () => showStage(stage) } }, STAGE_NAMES[stage.stage] ?? stage.stage));
+  }
+  start();
+  return el("div", { class: "code-view" },
+    el("div", { class: "code-head" }, el("h3", {}, "Source")),
+    el("div", { class: "code-head" }, tabs, el("label", { class: "small" }, locations, " locations")),
+    left.node, right.node, status);
+}
+
+/** Stages with text on this page, the readable ones first; the generic TTIR only for want of the pretty one. */
+function shownStages(variant) {
+  const withText = variant.stages.filter((stage) => stage.text !== null && stage.stage !== "source");
+  const pretty = withText.some((stage) => stage.stage === "ttir");
+  return withText.filter((stage) => stage.stage !== "ttir_generic" || !pretty);
+}
+
+function codePane(label, id) {
+  const lines = el("div", { class: "code-lines" });
+  const node = el("div", { class: "code-pane", id, tabindex: "0", role: "group", "aria-label": `${label}; up and down arrows go from linked line to linked line, Enter holds one` }, lines);
+  return { node, lines, byKey: new Map() };
+}
+
+function lineNode(key, number, content, classes = "") {
+  return el("div", { class: `line ${classes}`, data: { key } }, el("span", { class: "line-number" }, String(number)), el("code", {}, content));
+}
+
+function renderStage(pane, stage, text) {
+  pane.lines.replaceChildren();
+  pane.byKey.clear();
+  const lines = text.split("\n");
+  if (lines[lines.length - 1] === "") lines.pop();
+  for (let from = 0; from < lines.length; from += CHUNK_LINES) {
+    const chunk = el("div", { class: "chunk" });
+    chunk.style.setProperty("--lines", Math.min(CHUNK_LINES, lines.length - from));
+    lines.slice(from, from + CHUNK_LINES).forEach((content, offset) => {
+      const number = from + offset;
+      const node = lineNode(String(number), number + 1, highlighted(stage, content), /^#\w+ = loc\(/.test(content) ? "location" : "");
+      pane.byKey.set(String(number), node);
+      chunk.append(node);
+    });
+    pane.lines.append(chunk);
+  }
+  pane.node.scrollTop = 0;
+}
+
+function sourceKey(path, line) {
+  return `${path}\n${line}`;
+}
+
+/** Keys of all source lines that a stage's lines come from. */
+function linkedLines(links) {
+  const keys = new Set();
+  for (const stack of links?.stacks ?? []) {
+    for (const [file, line] of stack) keys.add(sourceKey(links.files[file], line));
+  }
+  return keys;
+}
+
+function renderSources(pane, files, linked, kernel, findings, report) {
+  const marks = findingLines(findings, report);
+  for (const file of files) {
+    const lines = file.text.split("\n");
+    if (lines[lines.length - 1] === "") lines.pop();
+    pane.lines.append(el("div", { class: "file-name", title: file.path }, baseName(file.path)));
+    const shown = shownLines(file, lines, linked, kernel);
+    let from = 0;
+    while (from < lines.length) {
+      let to = from;
+      while (to < lines.length && shown[to] === shown[from]) to += 1;
+      appendLines(pane, file, lines, from, to, shown[from], marks, linked);
+      from = to;
+    }
+  }
+}
+
+function appendLines(pane, file, lines, from, to, shown, marks, linked) {
+  const nodes = [];
+  for (let index = from; index < to; index += 1) {
+    const number = index + file.first_line;
+    const key = sourceKey(file.path, number);
+    const classes = [marks.get(key), linked.has(key) ? "linked" : null].filter(Boolean).join(" ");
+    const node = lineNode(key, number, highlighted("source", lines[index]), classes);
+    pane.byKey.set(key, node);
+    nodes.push(node);
+  }
+  if (shown || to - from < 4) {
+    pane.lines.append(...nodes);
+    return;
+  }
+  const fold = el("button", { type: "button", class: "fold" }, `⋯ ${plural(to - from, "line")} without compiled code`);
+  const open = () => fold.replaceWith(...nodes);
+  fold.addEventListener("click", open);
+  pane.lines.append(fold);
+}
+
+/** Which lines of a file to show: the kernel's own, and those with compiled code, with context. */
+function shownLines(file, lines, linked, kernel) {
+  const shown = new Array(lines.length).fill(false);
+  const show = (from, to) => { for (let i = Math.max(from, 0); i < Math.min(to, lines.length); i += 1) shown[i] = true; };
+  lines.forEach((_, index) => {
+    if (linked.has(sourceKey(file.path, index + file.first_line))) show(index - FOLD_CONTEXT, index + FOLD_CONTEXT + 1);
+  });
+  if (file.path === kernel.file && kernel.line) {
+    const first = kernel.line - file.first_line;
+    show(first - FOLD_CONTEXT, functionEnd(lines, first));
+  }
+  if (!shown.includes(true)) show(0, lines.length <= 200 ? lines.length : 0);
+  return shown;
+}
+
+/** The line after a Python function that begins at `first`, by its indentation. */
+function functionEnd(lines, first) {
+  if (first < 0 || first >= lines.length) return 0;
+  const indent = lines[first].search(/\S|$/);
+  let [index, depth] = [first, 0];
+  do {
+    for (const character of lines[index].replace(/#.*/, "")) depth += "([{".includes(character) - ")]}".includes(character);
+    index += 1;
+  } while (depth > 0 && index < lines.length);
+  while (index < lines.length && (!lines[index].trim() || lines[index].search(/\S/) > indent)) index += 1;
+  return index;
+}
+
+function findingLines(findings, report) {
+  const marks = new Map();
+  for (const finding of findings) {
+    if (finding.stack === null) continue;
+    const kind = finding.verdict === "violation" ? "has-violation" : "has-unknown";
+    for (const [file, line] of report.stacks[finding.stack]) {
+      const key = sourceKey(file, line);
+      if (marks.get(key) !== "has-violation") marks.set(key, kind);
+    }
+  }
+  return marks;
+}
+
+/** Keeps the two panes' highlighted lines in step. */
+class Linker {
+  constructor(left, right, status) {
+    this.left = left;
+    this.right = right;
+    this.status = status;
+    this.held = null;
+    this.toStage = new Map();
+    this.toSource = new Map();
+    this.follow(left);
+    this.follow(right);
+  }
+
+  setSources(files) {
+    this.names = new Map(files.map((file) => [file.path, baseName(file.path)]));
+  }
+
+  setStage(stage, links) {
+    this.stage = STAGE_NAMES[stage] ?? stage;
+    this.toStage.clear();
+    this.toSource.clear();
+    (links?.lines ?? []).forEach((stack, line) => {
+      if (stack < 0) return;
+      const keys = links.stacks[stack].map(([file, at]) => sourceKey(links.files[file], at));
+      this.toSource.set(String(line), keys);
+      this.right.byKey.get(String(line))?.classList.add("linked");
+      keys.forEach((key, depth) => {
+        if (!this.toStage.has(key)) this.toStage.set(key, []);
+        this.toStage.get(key).push([String(line), depth]);
+      });
+    });
+    const held = this.held;
+    this.held = null;
+    if (held?.pane === this.left) this.hold(held.pane, held.key);
+    else this.clear();
+  }
+
+  follow(pane) {
+    const keyOf = (event) => event.target.closest?.(".line")?.dataset.key ?? null;
+    pane.node.addEventListener("pointermove", (event) => { if (!this.held) this.point(pane, keyOf(event)); });
+    pane.node.addEventListener("pointerleave", () => { if (!this.held) this.clear(); });
+    pane.node.addEventListener("click", (event) => this.hold(pane, keyOf(event)));
+    pane.node.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (event.key === "Escape") { this.held = null; this.clear(); }
+      if (step && event.target === pane.node) { event.preventDefault(); this.step(pane, step); }
+    });
+  }
+
+  /** Go to the next linked line of a pane. */
+  step(pane, direction) {
+    const keys = [...pane.byKey.keys()].filter((key) => this.partners(pane, key).length && pane.byKey.get(key).isConnected);
+    if (!keys.length) return;
+    const at = this.held?.pane === pane ? keys.indexOf(this.held.key) : -1;
+    const next = keys[Math.min(Math.max(at + direction, 0), keys.length - 1)];
+    this.held = null;
+    this.hold(pane, next);
+    scrollInside(pane.node, pane.byKey.get(next));
+  }
+
+  /** [key in the other pane, how far out in the stack] of a line; 0 is the line itself. */
+  partners(pane, key) {
+    if (pane === this.left) return this.toStage.get(key) ?? [];
+    return (this.toSource.get(key) ?? []).map((partner, depth) => [partner, depth]);
+  }
+
+  hold(pane, key) {
+    const same = this.held && this.held.pane === pane && this.held.key === key;
+    this.held = null;
+    if (same || key === null || !this.partners(pane, key).length) { this.clear(); return; }
+    this.point(pane, key);
+    this.held = { pane, key };
+    const other = pane === this.left ? this.right : this.left;
+    const [first] = this.partners(pane, key).filter(([, depth]) => depth === 0).concat(this.partners(pane, key));
+    this.reveal(other, first[0]);
+  }
+
+  reveal(pane, key) {
+    const node = pane.byKey.get(key);
+    if (!node) return;
+    scrollInside(pane.node, node);
+  }
+
+  clear() {
+    for (const pane of [this.left, this.right]) {
+      for (const node of pane.lines.querySelectorAll(".here, .there, .outer")) node.classList.remove("here", "there", "outer");
+    }
+  }
+
+  point(pane, key) {
+    this.clear();
+    const partners = key === null ? [] : this.partners(pane, key);
+    if (!partners.length) return;
+    const other = pane === this.left ? this.right : this.left;
+    pane.byKey.get(key)?.classList.add("here");
+    for (const [partner, depth] of partners) other.byKey.get(partner)?.classList.add(depth === 0 ? "there" : "outer");
+    this.status.textContent = this.describe(pane, key, partners);
+  }
+
+  describe(pane, key, partners) {
+    if (pane === this.left) {
+      const [path, line] = key.split("\n");
+      const numbers = partners.map(([partner]) => Number(partner) + 1);
+      return `${baseName(path)}:${line} ↔ ${plural(numbers.length, `${this.stage} line`)}: ${ranges(numbers)}`;
+    }
+    const frames = partners.map(([partner]) => { const [path, line] = partner.split("\n"); return `${baseName(path)}:${line}`; });
+    return `${this.stage} line ${Number(key) + 1} ↔ ${frames.join(", inlined at ")}`;
+  }
+}
+
+function ranges(numbers) {
+  const parts = [];
+  for (const number of numbers) {
+    const last = parts[parts.length - 1];
+    if (last && last[1] === number - 1) last[1] = number;
+    else parts.push([number, number]);
+  }
+  const text = parts.slice(0, 12).map(([from, to]) => (from === to ? String(from) : `${from}–${to}`)).join(", ");
+  return parts.length > 12 ? `${text} …` : text;
+}
+
+function scrollInside(box, node) {
+  const [outer, inner] = [box.getBoundingClientRect(), node.getBoundingClientRect()];
+  if (inner.top >= outer.top + 24 && inner.bottom <= outer.bottom - 24) return;
+  box.scrollTop += inner.top - outer.top - outer.height / 3;
+}
+
+const PYTHON_TOKENS = /(?<comment>#.*)|(?<string>[rbfu]*(?:"""|'''|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?))|(?<decorator>^\s*@[\w.]+)|(?<keyword>\b(?:and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|None|True|False)\b)|(?<number>\b\d[\w.]*)/g;
+const MLIR_TOKENS = /(?<location> ?loc\((?:#\w+|"[^"]*"(?::\d+)*(?:\([^)]*\))?|unknown|callsite\([^()]*\))\))|(?<comment>\/\/.*)|(?<string>"(?:[^"\\]|\\.)*")|(?<name>[%^]\w+(?:#\d+)?)|(?<type>!?\b(?:tensor|tt\.ptr|ttg\.\w+|memref|vector)(?=<)|\b(?:[fiu]|bf|tf|si|ui)\d+\b|\bindex\b)|(?<keyword>\b(?:tt|ttg|ttng|arith|math|scf|cf|gpu|nvvm|llvm|func|ub)\.[\w.]+)|(?<number>\b\d[\w.+]*)/g;
+const ASSEMBLY_TOKENS = /(?<comment>\/\/.*|;.*)|(?<string>"(?:[^"\\]|\\.)*")|(?<location>^\s*\.loc\b.*)|(?<name>[%$!@][\w.]+)|(?<decorator>\.[a-z][\w.]*)|(?<keyword>^\s*(?:tail call|call|define|declare|ret|br|store|load|getelementptr|bitcast|phi|select|icmp|fcmp|[a-z_]+)(?=[. \t]))|(?<number>\b(?:0[xfd])?\d[\w.]*)/g;
+const TOKENS = { source: PYTHON_TOKENS, ttir: MLIR_TOKENS, ttgir: MLIR_TOKENS, ttir_generic: MLIR_TOKENS, llir: ASSEMBLY_TOKENS, ptx: ASSEMBLY_TOKENS, amdgcn: ASSEMBLY_TOKENS };
+const LONGEST_COLOURED_LINE = 2000;
+
+/** A line as text and coloured spans. */
+function highlighted(language, line) {
+  const tokens = TOKENS[language];
+  if (!tokens || line.length > LONGEST_COLOURED_LINE) return [line];
+  const parts = [];
+  let last = 0;
+  for (const match of line.matchAll(tokens)) {
+    if (!match[0]) continue;
+    const kind = Object.keys(match.groups).find((name) => match.groups[name] !== undefined);
+    if (match.index > last) parts.push(line.slice(last, match.index));
+    parts.push(el("span", { class: `token-${kind}` }, match[0]));
+    last = match.index + match[0].length;
+  }
+  parts.push(line.slice(last));
+  return parts;
+}

@@ -1,0 +1,374 @@
+"""Which source lines each line of a compiler stage comes from, read from the stage's own text.
+
+MLIR prints a location after every op (`loc(#loc5)`, resolved by alias lines such as
+`#loc5 = loc("file.py":9:16)`), PTX and AMD assembly carry `.loc` and `.file` directives, LLVM IR
+`!dbg` metadata. The scanners look only at those: they do not parse the ops, so a new op or a new
+spelling of an old one cannot break them, and a line that they cannot read is simply not linked.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final
+
+__all__ = ["LineLinks", "line_links", "link_assembly", "link_llvm", "link_mlir"]
+
+Frame = tuple[str, int]
+"""File and line, both as the compiler wrote them."""
+
+Stack = tuple[Frame, ...]
+"""Frames of one location, innermost first: an inlined callee before its caller."""
+
+#: A location can be nested (callsite of callsite …); deeper than this it is cut, not followed.
+MAX_FRAMES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LineLinks:
+    """For every line of a text (from 0) the source lines behind it.
+
+    `lines[i]` is an index into `stacks`, or -1 for a line without a location; a stack is a tuple
+    of (index into `files`, line from 1), innermost first.
+    """
+
+    files: tuple[str, ...]
+    stacks: tuple[tuple[tuple[int, int], ...], ...]
+    lines: tuple[int, ...]
+
+
+def line_links(stage: str, text: str) -> LineLinks | None:
+    """Return the links of one compiler stage's text, or None for a stage that has none."""
+    scanner = _SCANNERS.get(stage)
+    return scanner(text) if scanner else None
+
+
+def link_mlir(text: str) -> LineLinks:
+    """Link MLIR in its pretty or generic form.
+
+    An op with regions has its location behind its last closing brace: its first line (and an
+    `else` line between its regions) gets that location too.
+    """
+    lines = text.split("\n")
+    aliases = _Aliases(lines)
+    table = _Interning(len(lines))
+    open_lines: list[list[int]] = []
+    for number, line in enumerate(lines):
+        if line.startswith("#"):
+            continue
+        closed = _match_braces(line, number, open_lines)
+        location = _trailing_location(line)
+        if location is None:
+            continue
+        stack = aliases.stack(location)
+        for target in (number, *closed):
+            table.put(target, stack)
+    return table.links()
+
+
+def link_assembly(text: str) -> LineLinks:
+    """Link PTX or AMD GCN assembly: a `.loc` holds for every instruction up to the next one."""
+    lines = text.split("\n")
+    files = _assembly_files(lines)
+    by_name = _unique_names(files.values())
+    table = _Interning(len(lines))
+    seen: dict[tuple[int, int, int], Stack] = {}
+    current: Stack = ()
+    for number, line in enumerate(lines):
+        found = _ASSEMBLY_LOCATION.match(line)
+        if found:
+            current = _assembly_stack(found, files, by_name, seen)
+            table.put(number, current)
+        elif _ENDS_FUNCTION.match(line):
+            current = ()
+        elif current and _INSTRUCTION.match(line):
+            table.put(number, current)
+    return table.links()
+
+
+def link_llvm(text: str) -> LineLinks:
+    """Link LLVM IR through its `!dbg` attachments."""
+    lines = text.split("\n")
+    metadata = dict(
+        found.groups() for line in lines if (found := _METADATA.match(line)) is not None
+    )
+    table = _Interning(len(lines))
+    for number, line in enumerate(lines):
+        found = _DEBUG_ATTACHMENT.search(line)
+        if found and not line.startswith("!"):
+            table.put(number, tuple(_llvm_frames(found.group(1), metadata)))
+    return table.links()
+
+
+_SCANNERS: Final[dict[str, Callable[[str], LineLinks]]] = {
+    "ttir": link_mlir,
+    "ttir_generic": link_mlir,
+    "ttgir": link_mlir,
+    "llir": link_llvm,
+    "ptx": link_assembly,
+    "amdgcn": link_assembly,
+}
+
+
+@dataclass(slots=True)
+class _Interning:
+    """Collects the stack of each line, storing files and stacks once."""
+
+    count: int
+    lines: list[int] = field(init=False)
+    files: dict[str, int] = field(default_factory=dict)
+    stacks: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.lines = [-1] * self.count
+
+    def put(self, number: int, stack: Stack) -> None:
+        if not stack:
+            return
+        key = tuple(
+            (self.files.setdefault(file, len(self.files)), line) for file, line in stack
+        )
+        self.lines[number] = self.stacks.setdefault(key, len(self.stacks))
+
+    def links(self) -> LineLinks:
+        return LineLinks(tuple(self.files), tuple(self.stacks), tuple(self.lines))
+
+
+# --- MLIR ---------------------------------------------------------------------------------------
+
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_ALIAS_ONLY: Final = re.compile(r"loc\((#\w+)\)\s*$")
+_ALIAS_DEFINITION: Final = re.compile(r"(#\w+) = (loc\(.*\))\s*$")
+_TOKEN: Final = re.compile(r'\s*("(?:[^"\\]|\\.)*"|#\w+|\w+|[()\[\],:<>]|.)')
+_ESCAPE: Final = re.compile(r'\\([0-9A-Fa-f]{2}|["\\nt])')
+
+
+def _match_braces(line: str, number: int, open_lines: list[list[int]]) -> list[int]:
+    """Follow the braces of one line; return the earlier lines whose last brace it closes."""
+    closed: list[int] = []
+    for brace in re.findall(r"[{}]", _STRING.sub("", line)):
+        if brace == "{":
+            open_lines.append([*closed, number])
+            closed = []
+        elif open_lines:
+            closed = open_lines.pop()
+    return [earlier for earlier in closed if earlier != number]
+
+
+def _trailing_location(line: str) -> str | None:
+    """Return the `…` of the `loc(…)` that ends the line, or None."""
+    short = _ALIAS_ONLY.search(line)
+    if short:
+        return short.group(1)
+    stripped = line.rstrip()
+    if not stripped.endswith(")"):
+        return None
+    blanked = _STRING.sub(lambda found: "_" * len(found.group()), stripped)
+    depth = 0
+    for position in range(len(blanked) - 1, -1, -1):
+        depth += (blanked[position] == ")") - (blanked[position] == "(")
+        if depth == 0:
+            opens = blanked[:position]
+            return stripped[position + 1 : -1] if re.search(r"\bloc$", opens) else None
+    return None
+
+
+class _Aliases:
+    """The `#name = loc(…)` lines of a module, resolved when asked for."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._texts: dict[str, str] = {}
+        self._stacks: dict[str, Stack] = {}
+        for line in lines:
+            found = _ALIAS_DEFINITION.match(line)
+            if found:
+                self._texts[found.group(1)] = found.group(2)[4:-1]
+
+    def stack(self, location: str) -> Stack:
+        """Return the stack of a location's text; what cannot be read gives no frames."""
+        known = self._stacks.get(location)
+        if known is None:
+            self._stacks[location] = ()  # a location that mentions itself ends here
+            known = self._location(_tokens(location), 0)[:MAX_FRAMES]
+            self._stacks[location] = known
+        return known
+
+    def _location(self, tokens: list[str], depth: int) -> Stack:
+        """Consume one location from the front of the reversed token list."""
+        if not tokens or depth > MAX_FRAMES:
+            return ()
+        token = tokens.pop()
+        if token.startswith("#"):
+            return self.stack(self._texts[token]) if token in self._texts else ()
+        if token.startswith('"'):
+            return self._file_or_name(_unquote(token), tokens, depth)
+        if token == "loc":
+            return self._parenthesised(tokens, depth)
+        if token == "callsite":
+            return self._callsite(tokens, depth)
+        if token == "fused":
+            return self._fused(tokens, depth)
+        return ()
+
+    def _parenthesised(self, tokens: list[str], depth: int) -> Stack:
+        if not _take(tokens, "("):
+            return ()
+        inner = self._location(tokens, depth + 1)
+        _take(tokens, ")")
+        return inner
+
+    def _file_or_name(self, text: str, tokens: list[str], depth: int) -> Stack:
+        if _take(tokens, "("):
+            inner = self._location(tokens, depth + 1)
+            _take(tokens, ")")
+            return inner
+        if not _take(tokens, ":") or not tokens or not tokens[-1].isdecimal():
+            return ()
+        line = int(tokens.pop())
+        while tokens and (tokens[-1] in (":", "to") or tokens[-1].isdecimal()):
+            tokens.pop()  # the column, and the end of a range
+        return ((text, line),)
+
+    def _callsite(self, tokens: list[str], depth: int) -> Stack:
+        if not _take(tokens, "("):
+            return ()
+        callee = self._location(tokens, depth + 1)
+        if not _take(tokens, "at"):
+            return callee
+        caller = self._location(tokens, depth + 1)
+        _take(tokens, ")")
+        return (*callee, *caller)
+
+    def _fused(self, tokens: list[str], depth: int) -> Stack:
+        while tokens and tokens[-1] != "[":
+            tokens.pop()  # the metadata in angle brackets
+        stack: Stack = ()
+        while tokens and tokens.pop() != "]":
+            stack = stack or self._location(tokens, depth + 1)
+        return stack
+
+
+def _tokens(text: str) -> list[str]:
+    """Return the tokens in reverse, so that popping the end reads from the front."""
+    return _TOKEN.findall(text)[::-1]
+
+
+def _take(tokens: list[str], expected: str) -> bool:
+    if tokens and tokens[-1] == expected:
+        tokens.pop()
+        return True
+    return False
+
+
+def _unquote(token: str) -> str:
+    """Undo MLIR's escapes: a backslash before a quote, a backslash, n or t, or two hex digits."""
+    plain = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
+
+    def character(found: re.Match[str]) -> str:
+        escape = found.group(1)
+        return plain[escape] if escape in plain else chr(int(escape, 16))
+
+    text = _ESCAPE.sub(character, token[1:-1])
+    if any("\x80" <= c <= "\xff" for c in text) and all(c <= "\xff" for c in text):
+        return text.encode("latin-1").decode("utf-8", "replace")  # bytes above 127 are UTF-8
+    return text
+
+
+# --- assembly -----------------------------------------------------------------------------------
+
+_ASSEMBLY_FILE: Final = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
+_ASSEMBLY_LOCATION: Final = re.compile(
+    r"\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?"
+    r"(?:.*?inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?(?:.*?(?://|;)\s*(.*))?"
+)
+_INLINED_COMMENT: Final = re.compile(r"@\[ (.+?):(\d+):\d+")
+_INSTRUCTION: Final = re.compile(r"\s*(?:@|\{|\}\s*$)?\s*[a-z@%]")
+_ENDS_FUNCTION: Final = re.compile(r"}|\s*\.(?:section|size|end_amdgpu)|.*-- End function")
+
+
+def _assembly_files(lines: list[str]) -> dict[int, str]:
+    files: dict[int, str] = {}
+    for line in lines:
+        found = _ASSEMBLY_FILE.match(line)
+        if found:
+            number, first, second = found.groups()
+            files[int(number)] = _join(first, second) if second else first
+    return files
+
+
+def _join(folder: str, name: str) -> str:
+    """Join two parts of a path as the compiler means them, whatever this machine's system is."""
+    return str(PurePosixPath(folder) / name)
+
+
+def _unique_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return base name → path for the base names that only one path has."""
+    by_name: dict[str, set[str]] = {}
+    for path in paths:
+        by_name.setdefault(PurePosixPath(path).name, set()).add(path)
+    return {name: found.pop() for name, found in by_name.items() if len(found) == 1}
+
+
+def _assembly_stack(
+    found: re.Match[str],
+    files: dict[int, str],
+    by_name: dict[str, str],
+    seen: dict[tuple[int, int, int], Stack],
+) -> Stack:
+    """Return one directive's frames: its own, then its callers'.
+
+    Callers stand in the comment that LLVM writes (all of them, by base name), or in `inlined_at`
+    (the next one only; that location's own directive came earlier and has the rest).
+    """
+    file, line, column, caller_file, caller_line, caller_column, comment = found.groups()
+    if int(file) not in files:
+        return ()
+    frame = (files[int(file)], int(line))
+    callers: Stack = tuple(
+        (by_name[name], int(at)) for name, at in _INLINED_COMMENT.findall(comment or "")
+        if name in by_name
+    )
+    if not callers and caller_file and int(caller_file) in files:
+        key = (int(caller_file), int(caller_line), int(caller_column))
+        callers = seen.get(key, ((files[key[0]], key[1]),))
+    stack = (frame, *callers)[:MAX_FRAMES]
+    seen[int(file), int(line), int(column or 0)] = stack
+    return stack
+
+
+# --- LLVM IR ------------------------------------------------------------------------------------
+
+_METADATA: Final = re.compile(r"(!\d+) = (?:distinct )?!(DI\w+\(.*\))\s*$")
+_DEBUG_ATTACHMENT: Final = re.compile(r"!dbg (!\d+)")
+_FIELD: Final = re.compile(r'(\w+): (!\d+|\d+|"(?:[^"\\]|\\.)*")')
+
+
+def _llvm_frames(reference: str, metadata: dict[str, str]) -> Iterator[Frame]:
+    for _ in range(MAX_FRAMES):
+        text = metadata.get(reference, "")
+        values = dict(_FIELD.findall(text))
+        line = int(values.get("line", "0"))
+        scope = values["file"] if "file" in values else _scope_file(values.get("scope"), metadata)
+        if not line or scope is None:
+            return
+        yield _file_path(metadata.get(scope, "")), line
+        if "inlinedAt" not in values:
+            return
+        reference = values["inlinedAt"]
+
+
+def _scope_file(reference: str | None, metadata: dict[str, str]) -> str | None:
+    for _ in range(MAX_FRAMES):
+        if reference is None:
+            return None
+        values = dict(_FIELD.findall(metadata.get(reference, "")))
+        if "file" in values:
+            return values["file"]
+        reference = values.get("scope")
+    return None
+
+
+def _file_path(text: str) -> str:
+    values = {key: value[1:-1] for key, value in _FIELD.findall(text) if value.startswith('"')}
+    name = values.get("filename", "")
+    return _join(values["directory"], name) if "directory" in values else name

@@ -1,0 +1,283 @@
+"""What the page shows, as plain data. Field names here are the names that the page's code reads.
+
+Ids of the trace are unique inside a run only; here everything is an index into a tuple of the
+report, so that the runs of one job can stand on one page. None means "not known": the page says
+so and never shows a zero for it. Times are whole nanoseconds, sizes bytes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvtrace.converters.report.slices import Slices
+
+__all__ = [
+    "Argument",
+    "Call",
+    "FindingCount",
+    "Finding",
+    "Kernel",
+    "Mark",
+    "Message",
+    "Report",
+    "Run",
+    "SourceFile",
+    "Stage",
+    "Totals",
+    "Track",
+    "Variant",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One captured process."""
+
+    run_id: str
+    label: str
+    command: str | None
+    directory: str | None
+    host: str | None
+    pid: int | None
+    rank: int | None
+    started: str | None
+    duration_ns: int | None
+    git_commit: str | None
+    git_branch: str | None
+    git_dirty: bool | None
+    versions: dict[str, str]
+    devices: tuple[str, ...]
+    mode: str | None
+    settings: dict[str, str]
+    ending: str | None
+    sealed: bool
+    schema_version: str | None
+    self_overhead_ns: int | None
+    dropped_rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Figures over all runs of the page. Derived ones are None until their pass has run."""
+
+    launches: int = 0
+    host_ns: int = 0
+    compile_ns: int = 0
+    kernels: int = 0
+    variants: int = 0
+    calls: int = 0
+    gpu_kernels: int | None = None
+    device_ns: int | None = None
+    bytes: int | None = None
+    flops: int | None = None
+    evaluated_calls: int | None = None
+    phases: dict[str, int] = field(default_factory=dict)
+    stages: dict[str, int] = field(default_factory=dict)
+    """Compile time of each stage over all variants, where it was timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel function: all its variants together."""
+
+    name: str
+    module: str | None
+    file: str | None
+    line: int | None
+    origin: str | None
+    variants: tuple[int, ...]
+    calls: int
+    launches: int
+    host_ns: int
+    device_ns: int | None
+    bytes: int | None
+    flops: int | None
+    compile_ns: int | None
+    registers: int | None
+    spills: int | None
+    shared_bytes: int | None
+    violations: int | None
+    unknowns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One compiler stage of a variant. `text` is an index into `Report.texts`."""
+
+    stage: str
+    text: int | None
+    size_bytes: int | None
+    duration_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A source file; `first_line` is the number of the text's first line in the file."""
+
+    path: str
+    text: int | None
+    first_line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One compiled variant of a kernel."""
+
+    kernel: int
+    run: int
+    kernel_id: int
+    target: str | None
+    warp_size: int | None
+    num_warps: int | None
+    num_ctas: int | None
+    num_stages: int | None
+    options: dict[str, str]
+    shared_bytes: int | None
+    registers: int | None
+    spills: int | None
+    cache_hit: bool | None
+    cache_key: str | None
+    compile_ns: int | None
+    signature: tuple[dict[str, Any], ...]
+    stages: tuple[Stage, ...]
+    files: tuple[SourceFile, ...]
+    launches: int
+    calls: int
+    host_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call."""
+
+    name: str | None
+    kind: str | None
+    dtype: str | None
+    device: str | None
+    shape: tuple[int, ...] | None
+    strides: tuple[int, ...] | None
+    offset_bytes: int | None
+    storage_bytes: int | None
+    alias_group: int | None
+    alignment: int | None
+    scalar: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A distinct call. `args` are indices into `Report.arguments`, `stack` into `stacks`."""
+
+    variant: int
+    run: int
+    call_id: int
+    grid: tuple[int | None, int | None, int | None]
+    args: tuple[int, ...]
+    stack: int | None
+    launches: int
+    host_ns: int
+    device_ns: int | None
+    bytes: int | None
+    flops: int | None
+    """Bytes and FLOPs of one launch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A violation or an unknown; the same one in several calls is one entry with their count."""
+
+    finding_id: str
+    rule: str | None
+    verdict: str | None
+    severity: str | None
+    access: str | None
+    kernel: int | None
+    variant: int | None
+    call: int | None
+    calls: int
+    stack: int | None
+    program: tuple[int | None, int | None, int | None]
+    iteration: int | None
+    lane: tuple[int, ...] | None
+    arg: str | None
+    address_offset: int | None
+    past_end_bytes: int | None
+    lanes: int | None
+    expression: str | None
+    method: str | None
+    reason: str | None
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCount:
+    """How many accesses (over distinct calls) got a verdict."""
+
+    rule: str | None
+    verdict: str | None
+    severity: str | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What kvtrace itself had to say of a run."""
+
+    run: int
+    level: str | None
+    code: str | None
+    text: str | None
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A user's range, or an instant (duration None), since the page's origin."""
+
+    run: int
+    name: str | None
+    begin: int
+    duration: int | None
+    thread: int | None
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One row of the timeline: a host thread, or a stream of a device."""
+
+    label: str
+    kind: str
+    run: int
+    thread: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that the page shows, before it is fitted into its budget."""
+
+    title: str
+    trace: str
+    kvtrace: str
+    origin: str | None
+    """Time of the first thing on the timeline, ISO 8601 in UTC."""
+    span_ns: int
+    runs: tuple[Run, ...]
+    totals: Totals
+    kernels: tuple[Kernel, ...]
+    variants: tuple[Variant, ...]
+    arguments: tuple[Argument, ...]
+    calls: tuple[Call, ...]
+    stacks: tuple[tuple[tuple[str | None, int | None, str | None], ...], ...]
+    """Frames innermost first: file, line, function."""
+    findings: tuple[Finding, ...]
+    finding_counts: tuple[FindingCount, ...] | None
+    """None where `kvtrace sanitize` has not run."""
+    messages: tuple[Message, ...]
+    marks: tuple[Mark, ...]
+    compiles: tuple[tuple[int, int, int, int], ...]
+    """Variant, begin since the origin, duration, track."""
+    tracks: tuple[Track, ...]
+    phases: tuple[str, ...]
+    texts: tuple[tuple[str, str], ...]
+    """Stage (or "source") and sha256 of each text; the content is read when the page is written."""
+    launches: Slices
+    device: Slices

@@ -1,0 +1,102 @@
+"""A real headless Chromium for tests: pages opened from files, with all they say and ask for.
+
+Where chromium is not installed the tests skip; with KVTRACE_REQUIRE_CHROMIUM set they fail.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def chromium_path() -> str:
+    """The browser's path; skips the test, or fails it, where there is none."""
+    for name in NAMES:
+        found = shutil.which(name)
+        if found:
+            return found
+    reason = f"no {' or '.join(NAMES)} on PATH"
+    if os.environ.get("KVTRACE_REQUIRE_CHROMIUM"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@dataclass
+class OpenPage:
+    """A page, what it wrote to the console, and the addresses that it asked for."""
+
+    page: Any
+    console: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def text(self, selector: str) -> str:
+        """All text of the first element that matches."""
+        return str(self.page.locator(selector).first.inner_text())
+
+    def go(self, address: str) -> None:
+        """Go to an address inside the page, as `#/kernels`."""
+        self.page.evaluate("address => { location.hash = address; }", address)
+        self.page.wait_for_timeout(50)
+
+
+class Browser:
+    """Opens files, each in a fresh context."""
+
+    def __init__(self, chromium: Any) -> None:
+        self._chromium = chromium
+
+    @contextmanager
+    def open(
+        self, path: Path, address: str = "", width: int = 1280, height: int = 900, scheme: str = "light"
+    ) -> Iterator[OpenPage]:
+        """Open a file and wait until it says that it is ready (`data-ready` on its root)."""
+        context = self._chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
+        page = context.new_page()
+        opened = OpenPage(page)
+        page.on("console", lambda message: opened.console.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda problem: opened.console.append(f"error: {problem}"))
+        page.on("request", lambda request: opened.requests.append(request.url))
+        try:
+            page.goto(path.as_uri() + address)
+            page.wait_for_selector("html[data-ready=true]", timeout=30_000)
+            yield opened
+        finally:
+            context.close()
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Start Chromium with a user data folder of its own."""
+    path = chromium_path()
+    playwright = pytest.importorskip("playwright.sync_api")
+    with (
+        tempfile.TemporaryDirectory(prefix="kvtrace-chromium-") as home,
+        playwright.sync_playwright() as driver,
+    ):
+        chromium = driver.chromium.launch(
+            executable_path=path, args=list(FLAGS), env={**os.environ, "HOME": home}
+        )
+        try:
+            yield Browser(chromium)
+        finally:
+            chromium.close()
