@@ -81,7 +81,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     """
     trace, runs = selection.trace, tuple(selection.runs)
     variants, members = _variants(trace, runs)
-    ops = trace.table("ops", runs, ["call_id", "bytes", "flops"])
+    ops = trace.table("ops", runs, ["call_id", "kind", "bytes", "flops"])
     with duckdb.connect() as database:
         _register(database, trace, runs, members, ops)
         _fill_totals(database, variants)
@@ -196,8 +196,8 @@ def _register(
 
 
 #: Launches of the phases autotune and warmup are counted apart: an autotuner repeats them as often
-#: as time allows. `place` numbers (run, call_id), so that a million launches join on one small integer.
-#: `alike` is all of a call that is the same in another process: no addresses, no recorded values.
+#: as time allows. `place` numbers (run, call_id), so that a million launches join on one small
+#: integer. `alike` is all of a call that is the same in another process: no addresses, no values.
 _PREPARE: Final = """
     CREATE TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, c.run, c.call_id, m.variant,
@@ -234,7 +234,9 @@ _PREPARE: Final = """
         FROM timed GROUP BY place
     ) t USING (place)
     LEFT JOIN (
-        SELECT run, call_id, sum(bytes) AS bytes, coalesce(sum(flops), 0) AS flops
+        SELECT run, call_id, coalesce(sum(flops), 0) AS flops,
+            CASE WHEN count(*) FILTER (kind IN ('load', 'store', 'atomic') AND bytes IS NULL) = 0
+                THEN coalesce(sum(bytes), 0) END AS bytes
         FROM ops GROUP BY run, call_id
     ) o ON p.run = o.run AND p.call_id = o.call_id;
 """

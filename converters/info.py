@@ -1,0 +1,419 @@
+"""What a trace holds, at a glance: runs, kernels, launches, what was lost, what kvtrace had to say.
+
+`read_overview` makes plain data from the tables; `overview_text` and `overview_object` print it.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from kvtrace.converters.specialization import Change, changes, specialization
+from kvtrace.converters.text import columns, count, duration, plural, printable, shorten
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+_SHOWN_KERNELS: Final = 15
+_LEVELS: Final = ("error", "warning", "info")
+_NANOSECONDS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What kvtrace itself had to say of a run, and how often."""
+
+    run: str
+    level: str
+    code: str
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunOverview:
+    """A run and the counts of its rows. Times are nanoseconds since 1970, UTC."""
+
+    run_id: str
+    sealed: bool
+    started: int | None
+    ended: int | None
+    last_launch: int | None
+    command: str | None
+    host: str | None
+    pid: int | None
+    rank: int | None
+    world_size: int | None
+    git_commit: str | None
+    git_branch: str | None
+    git_dirty: bool | None
+    mode: str | None
+    ending: str | None
+    versions: dict[str, str]
+    devices: tuple[str, ...]
+    kernels: int
+    calls: int
+    launches: int
+    phases: dict[str, int]
+    gpu_kernels: int
+    marks: int
+    self_overhead_ns: int | None
+    dropped_rows: int | None
+    derived: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOverview:
+    """A kernel (by module and name) over the chosen runs; host time is measured.
+
+    `variants` and `calls` are those of the run that has most of them: ranks compile the same.
+    """
+
+    name: str
+    module: str | None
+    file: str | None
+    line: int | None
+    origin: str | None
+    variants: int
+    calls: int
+    launches: int
+    host_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """A compiled variant, in order of compilation, and how it differs from the nearest earlier one.
+
+    `changes` is empty for a kernel's first variant, and for one that was compiled again alike.
+    """
+
+    kernel: str
+    run: str
+    kernel_id: int
+    compile_begin: int | None
+    compile_ns: int | None
+    cache_hit: bool | None
+    first: bool
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A trace at a glance: the chosen runs, how many more there are, kernels by launches."""
+
+    path: str
+    runs: tuple[RunOverview, ...]
+    other_runs: int
+    kernels: tuple[KernelOverview, ...]
+    messages: tuple[Message, ...]
+    notes: tuple[str, ...]
+    recompiles: tuple[Recompile, ...] = ()
+
+
+def read_overview(trace: "Trace", runs: Sequence["Run"], *, recompiles: bool = False) -> Overview:
+    """Read what the runs hold; `recompiles` adds every compiled variant and its reason.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    return Overview(
+        path=str(trace.path),
+        runs=tuple(_run(trace, run) for run in runs),
+        other_runs=len(trace.run_ids) - len(runs),
+        kernels=_kernels(trace, runs),
+        messages=_messages(trace, runs),
+        notes=tuple(trace.notes),
+        recompiles=_recompiles(trace, runs) if recompiles else (),
+    )
+
+
+def overview_object(overview: Overview) -> dict[str, Any]:
+    """Return the JSON form: the fields of `Overview`."""
+    return asdict(overview)
+
+
+def overview_text(overview: Overview, *, full: bool = False, width: int = 80) -> list[str]:
+    """Return lines for a terminal: warnings first, then runs, then kernels."""
+    lines = [printable(overview.path)]
+    lines += [f"note: {printable(note)}" for note in overview.notes]
+    lines += _messages_text(overview.messages, len(overview.runs))
+    for run in overview.runs:
+        lines += ["", *_run_text(run, width)]
+    if overview.other_runs:
+        more = plural(overview.other_runs, "more run")
+        lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
+    lines += ["", *_kernels_text(overview.kernels, full, width)]
+    if overview.recompiles:
+        lines += ["", *_recompiles_text(overview.recompiles, width)]
+    return lines
+
+
+def _run(trace: "Trace", run: "Run") -> RunOverview:
+    launches = trace.table("launches", [run], ["enter", "exit", "phase"])
+    last = pc.max(launches["exit"].cast(pa.int64())).as_py()
+    phases = Counter(
+        {
+            entry["values"] or "run": entry["counts"]
+            for entry in pc.value_counts(launches["phase"].cast(pa.string())).to_pylist()
+        }
+    )
+    return RunOverview(
+        run_id=run.run_id,
+        sealed=run.sealed,
+        started=run.started,
+        ended=run.ended,
+        last_launch=last,
+        command=run.command,
+        host=run.host,
+        pid=run.pid,
+        rank=run.rank,
+        world_size=run.world_size,
+        git_commit=run.git_commit,
+        git_branch=run.git_branch,
+        git_dirty=run.git_dirty,
+        mode=run.mode,
+        ending=run.ending,
+        versions=dict(run.versions),
+        devices=tuple(str(device.get("name")) for device in run.devices),
+        kernels=_rows(trace, run, "kernels", "kernel_id"),
+        calls=_rows(trace, run, "calls", "call_id"),
+        launches=launches.num_rows,
+        phases=dict(sorted(phases.items())),
+        gpu_kernels=_rows(trace, run, "gpu_kernels", "record"),
+        marks=_rows(trace, run, "marks", "mark_id"),
+        self_overhead_ns=run.self_overhead_ns,
+        dropped_rows=run.dropped_rows,
+        derived=tuple(
+            table
+            for table, key in (("ops", "call_id"), ("findings", "finding_id"))
+            if _rows(trace, run, table, key)
+        ),
+    )
+
+
+def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
+    return int(trace.table(table, [run], [column]).num_rows)
+
+
+def _kernels(trace: "Trace", runs: Sequence["Run"]) -> tuple[KernelOverview, ...]:
+    rows = trace.table(
+        "kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"]
+    ).to_pylist()
+    kernel_of = {(row["run"], row["kernel_id"]): (row["module"], row["name"]) for row in rows}
+    first = {(row["module"], row["name"]): row for row in reversed(rows)}
+    variants = Counter((run, kernel) for (run, _), kernel in kernel_of.items())
+    calls: Counter[tuple[str, tuple[str | None, str | None]]] = Counter()
+    launches: Counter[tuple[str | None, str | None]] = Counter()
+    host: dict[tuple[str | None, str | None], int] = {}
+    sums = _launch_sums(trace, runs)
+    for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist():
+        kernel = kernel_of.get((row["run"], row["kernel_id"]), (None, None))
+        number, total = sums.get((row["run"], row["call_id"]), (0, None))
+        calls[row["run"], kernel] += 1
+        launches[kernel] += number
+        if total is not None:
+            host[kernel] = host.get(kernel, 0) + total
+    found = [
+        KernelOverview(
+            name=row["name"] or "",
+            module=row["module"],
+            file=row["file"],
+            line=row["line"],
+            origin=row["origin"],
+            variants=max(variants[run.run_id, kernel] for run in runs),
+            calls=max(calls[run.run_id, kernel] for run in runs),
+            launches=launches[kernel],
+            host_ns=host.get(kernel),
+        )
+        for kernel, row in first.items()
+    ]
+    return tuple(sorted(found, key=lambda k: (-k.launches, k.name)))
+
+
+def _launch_sums(
+    trace: "Trace", runs: Sequence["Run"]
+) -> dict[tuple[str, int], tuple[int, int | None]]:
+    """Return launches and host time of each call, summed by Arrow."""
+    table = trace.table("launches", runs, ["call_id", "enter", "exit"])
+    taken = pc.subtract(table["exit"].cast(pa.int64()), table["enter"].cast(pa.int64()))
+    plain = pa.table({"run": table["run"].cast(pa.string()), "call": table["call_id"], "ns": taken})
+    grouped = plain.group_by(["run", "call"]).aggregate([([], "count_all"), ("ns", "sum")])
+    return {
+        (row["run"], row["call"]): (row["count_all"], row["ns_sum"]) for row in grouped.to_pylist()
+    }
+
+
+def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:
+    rows = trace.table("messages", runs, ["level", "code", "text", "count"]).to_pylist()
+    found = [
+        Message(
+            row["run"],
+            row["level"] or "info",
+            row["code"] or "",
+            row["text"] or "",
+            1 if row["count"] is None else row["count"],
+        )
+        for row in rows
+    ]
+    return tuple(sorted(found, key=lambda message: _level(message.level)))
+
+
+def _level(name: str) -> int:
+    return _LEVELS.index(name) if name in _LEVELS else len(_LEVELS)
+
+
+def _recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
+    table = trace.table("kernels", runs)
+    begun = table["compile_begin"].cast(pa.int64())
+    rows = table.set_column(table.schema.get_field_index("compile_begin"), "compile_begin", begun)
+    earlier: dict[tuple[str, str | None, str | None], list[dict[str, str]]] = {}
+    found = []
+    for row in rows.to_pylist():
+        known = earlier.setdefault((row["run"], row["module"], row["name"]), [])
+        facts = specialization(row)
+        found.append(
+            Recompile(
+                kernel=row["name"] or "",
+                run=row["run"],
+                kernel_id=row["kernel_id"],
+                compile_begin=row["compile_begin"],
+                compile_ns=row["compile_ns"],
+                cache_hit=row["cache_hit"],
+                first=not known,
+                changes=min((changes(one, facts) for one in known), key=len, default=()),
+            )
+        )
+        known.append(facts)
+    return tuple(found)
+
+
+def _messages_text(messages: Sequence[Message], runs: int) -> list[str]:
+    """One line for each distinct message; ranks that say the same are counted."""
+    told: dict[tuple[str, str], list[Message]] = {}
+    for message in messages:
+        told.setdefault((message.level, message.text), []).append(message)
+    lines = []
+    for (level, text), group in told.items():
+        total = sum(message.count for message in group)
+        times = f" ({total:,} times)" if total > 1 else ""
+        where = f" [{len({m.run for m in group})} of {runs} runs]" if runs > 1 else ""
+        lines.append(printable(f"{'note' if level == 'info' else level}: {text}{times}{where}"))
+    return lines
+
+
+def _run_text(run: RunOverview, width: int) -> list[str]:
+    heading = f"run {run.run_id}"
+    if run.rank is not None:
+        heading += f", rank {run.rank} of {run.world_size}"
+    launched = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'distinct call')}"
+    phases = [f"{number:,} {phase}" for phase, number in run.phases.items()]
+    if len(phases) > 1:
+        launched += f" ({', '.join(phases)})"
+    facts = {
+        "command": run.command,
+        "started": _started(run),
+        "commit": _commit(run),
+        "host": ", ".join((str(run.host), *run.devices)) if run.host else None,
+        "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
+        "launches": launched,
+        "kernels": plural(run.kernels, "compiled variant"),
+        "device": plural(run.gpu_kernels, "kernel execution") if run.gpu_kernels else None,
+        "derived": ", ".join(run.derived) or "nothing yet (kvtrace replay, kvtrace sanitize)",
+        "overhead": _overhead(run),
+        "lost": _lost(run),
+    }
+    room = width - 12
+    lines = [printable(heading)]
+    lines += [
+        f"  {what:<9} {shorten(printable(value), room)}" for what, value in facts.items() if value
+    ]
+    return lines
+
+
+def _started(run: RunOverview) -> str | None:
+    if run.started is None:
+        return None
+    began = datetime.fromtimestamp(run.started // _NANOSECONDS, UTC)
+    text = f"{began:%Y-%m-%d %H:%M:%S} UTC"
+    if run.ended is not None:
+        return f"{text}, {duration(run.ended - run.started)} long, ended by {run.ending or '?'}"
+    return text
+
+
+def _commit(run: RunOverview) -> str | None:
+    if run.git_commit is None:
+        return None
+    branch = f" on {run.git_branch}" if run.git_branch else ""
+    dirty = ", with uncommitted changes" if run.git_dirty else ""
+    return f"{run.git_commit[:12]}{branch}{dirty}"
+
+
+def _overhead(run: RunOverview) -> str | None:
+    if run.self_overhead_ns is None:
+        return None
+    text = f"kvtrace took {duration(run.self_overhead_ns)} (measured)"
+    if run.started is None or run.ended is None or run.ended <= run.started:
+        return text
+    return f"{text}, {100 * run.self_overhead_ns / (run.ended - run.started):.2f} % of the run"
+
+
+def _lost(run: RunOverview) -> str | None:
+    parts = []
+    if run.dropped_rows:
+        parts.append(f"{plural(run.dropped_rows, 'row')} could not be kept")
+    if not run.sealed:
+        parts.append(
+            f"not sealed: still running or killed; {_known_until(run)}kvtrace recover seals"
+        )
+    return "; ".join(parts) or None
+
+
+def _known_until(run: RunOverview) -> str:
+    """Up to when a run without an end is known: its last recorded launch."""
+    if run.last_launch is None or run.started is None:
+        return ""
+    return f"known until {duration(run.last_launch - run.started)} after its start; "
+
+
+def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> list[str]:
+    if not kernels:
+        return ["no kernel was recorded"]
+    shown = kernels if full else kernels[:_SHOWN_KERNELS]
+    rows = [
+        (
+            k.name or "(no name)",
+            count(k.variants),
+            count(k.calls),
+            count(k.launches),
+            duration(k.host_ns),
+        )
+        for k in shown
+    ]
+    header = ("kernel", "variants", "calls", "launches", "host time")
+    lines = columns(header, rows, width)
+    left = len(kernels) - len(shown)
+    return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines
+
+
+def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
+    by_kernel: dict[tuple[str, str], list[Recompile]] = {}
+    for one in recompiles:
+        by_kernel.setdefault((one.run, one.kernel), []).append(one)
+    repeated = {key: group for key, group in by_kernel.items() if len(group) > 1}
+    if not repeated:
+        return ["no kernel was compiled more than once"]
+    lines = ["compiled more than once, each variant against the nearest earlier one:"]
+    for (_, kernel), group in repeated.items():
+        lines.append(f"  {shorten(printable(kernel), width - 20)}, {len(group)} variants")
+        lines += [_recompile_line(one, width) for one in group if not one.first]
+    return lines
+
+
+def _recompile_line(one: Recompile, width: int) -> str:
+    reason = "; ".join(str(change) for change in one.changes) or "nothing differs in what we see"
+    taken = "from the cache" if one.cache_hit else f"took {duration(one.compile_ns)}"
+    return f"    {shorten(printable(reason), width - 26)} ({taken})"

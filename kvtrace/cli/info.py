@@ -1,0 +1,44 @@
+"""`kvtrace info`: what a trace holds, at a glance."""
+
+import json as json_format
+from typing import Annotated
+
+import typer
+
+from kvtrace.cli.options import JsonOption, RunOption, TracePath
+
+
+def command(
+    trace: TracePath,
+    run: RunOption = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every run of the directory, and every kernel")
+    ] = False,
+    recompiles: Annotated[
+        bool, typer.Option("--recompiles", help="Say what made each kernel be compiled again")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Show the runs of a trace, their kernels and launches, and what was lost.
+
+    Warnings that kvtrace recorded about the capture itself come first.
+
+    Example:
+        kvtrace info out/
+        kvtrace info out/ --run @3f2c81a --recompiles
+
+    """
+    from kvtrace.cli.options import print_lines, select
+    from kvtrace.converters.info import overview_object, overview_text, read_overview
+    from kvtrace.converters.text import terminal_width
+    from kvtrace.schema.errors import BadSetting
+
+    if everything and run is not None:
+        raise BadSetting("--all shows every run and --run chooses some; give one of them.")
+    selection = select(trace, run)
+    runs = selection.trace.runs if everything else selection.runs
+    overview = read_overview(selection.trace, runs, recompiles=recompiles)
+    if json:
+        print(json_format.dumps(overview_object(overview), indent=2))
+        return
+    print_lines(overview_text(overview, full=everything, width=terminal_width()))

@@ -1,0 +1,39 @@
+"""`kvtrace profile`: where time, bytes and FLOPs go."""
+
+import json as json_format
+from typing import Annotated
+
+import typer
+
+from kvtrace.cli.options import JsonOption, RunOption, TracePath
+
+
+def command(
+    trace: TracePath,
+    run: RunOption = None,
+    calls: Annotated[
+        bool, typer.Option("--calls", help="Each kernel's distinct calls (grid and shapes) too")
+    ] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Source lines too")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Every row, not only the first")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Show launches, time, bytes, FLOPs and mask efficiency of each kernel.
+
+    Times are measured. Bytes and FLOPs are derived from the IR; kvtrace replay fills them.
+
+    Example:
+        kvtrace profile out/
+        kvtrace profile out/ --calls --lines
+
+    """
+    from kvtrace.cli.options import print_lines, select
+    from kvtrace.converters.profile import profile_object, profile_text, read_profile
+    from kvtrace.converters.text import terminal_width
+
+    selection = select(trace, run)
+    profile = read_profile(selection.trace, selection.runs, calls=calls, lines=lines)
+    if json:
+        print(json_format.dumps(profile_object(profile), indent=2))
+        return
+    print_lines(profile_text(profile, full=full, width=terminal_width()))
