@@ -1,1 +1,36 @@
-"""TODO."""
+"""The evaluator: runs a kernel's IR over its whole grid, as arrays over programs.
+
+`evaluate` is the entry; `parsed` keeps modules by their text. One file per dialect under
+`dialects/` says what ops mean. May import `kvtrace.ir` and `kvtrace.schema.errors`, nothing else
+of ours.
+"""
+
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.compiler import parsed
+from kvtrace.evaluate.engine import evaluate
+from kvtrace.evaluate.errors import (
+    BadArguments,
+    Deadlock,
+    DeviceAssertion,
+    UnknownAddress,
+    UnsupportedOp,
+)
+from kvtrace.evaluate.observe import Access, Observer, OutOfBounds, ProgramAccesses
+
+__all__ = [
+    "Access",
+    "Argument",
+    "BadArguments",
+    "Deadlock",
+    "DeviceAssertion",
+    "Observer",
+    "OutOfBounds",
+    "ProgramAccesses",
+    "ScalarArgument",
+    "Storage",
+    "TensorArgument",
+    "UnknownAddress",
+    "UnsupportedOp",
+    "evaluate",
+    "parsed",
+]

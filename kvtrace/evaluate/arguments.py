@@ -1,0 +1,83 @@
+"""What a kernel is evaluated on: storages, tensors that view them, scalars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.errors import BadArguments
+from kvtrace.evaluate.types import ElementType, element_of_short_name
+
+
+@dataclass(eq=False)
+class Storage:
+    """One allocation. Tensors that share it see each other's writes.
+
+    `data` is a writable uint8 array of `nbytes`, or None where the contents are unknown.
+    Evaluation writes to it in place.
+    """
+
+    nbytes: int
+    data: NDArray[np.uint8] | None = None
+
+    def __post_init__(self) -> None:
+        if self.data is not None and self.data.nbytes != self.nbytes:
+            raise BadArguments(
+                f"a storage of {self.nbytes} bytes was given {self.data.nbytes} bytes of data"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class TensorArgument:
+    """A tensor passed to a kernel: a strided view of a storage.
+
+    `offset_bytes` is where its data pointer lies in the storage; `strides` count elements;
+    `dtype` is Triton's short form (fp32, bf16, i64, u8, i1 …).
+    """
+
+    name: str
+    storage: Storage
+    offset_bytes: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @cached_property
+    def element(self) -> ElementType:
+        """Element type of the tensor itself (a kernel may see it through another pointer type)."""
+        return element_of_short_name(self.dtype)
+
+    @cached_property
+    def view_bytes(self) -> tuple[int, int]:
+        """First and one-past-last byte that the view reaches, counted from its data pointer."""
+        if any(size == 0 for size in self.shape):
+            return (0, 0)
+        reaches = [
+            (size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)
+        ]
+        first = sum(reach for reach in reaches if reach < 0)
+        last = sum(reach for reach in reaches if reach > 0)
+        size = self.element.bytes
+        return (first * size, (last + 1) * size)
+
+    @cached_property
+    def storage_bytes(self) -> tuple[int, int]:
+        """First and one-past-last byte of the storage, counted from the data pointer."""
+        return (-self.offset_bytes, self.storage.nbytes - self.offset_bytes)
+
+
+@dataclass(frozen=True)
+class ScalarArgument:
+    """A number passed to a kernel. None: its value was not captured and is unknown."""
+
+    name: str
+    value: int | float | bool | None
+
+
+Argument = TensorArgument | ScalarArgument
+"""What a kernel's parameter can be bound to."""
+
+__all__ = ["Argument", "ScalarArgument", "Storage", "TensorArgument"]

@@ -1,0 +1,125 @@
+"""Where the active lanes of an access lie, program by program, without materialising addresses.
+
+Terms of the offset and factors of the mask that share a lane axis belong together; what shares
+none varies independently. So extremes add up, and counts multiply, over such groups, exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.values import Array, Mask, Sum
+
+_HUGE = np.int64(1 << 62)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Per program (arrays of extent 1 where all agree): lowest, highest offset, active lanes.
+
+    Where `active` is 0, lowest and highest mean nothing.
+    """
+
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
+    active: NDArray[np.int64]
+
+
+@dataclass
+class _Group:
+    axes: set[int]
+    terms: list[Array]
+    factors: list[Array]
+
+
+def mask_factors(mask: Any) -> tuple[Array, ...]:
+    """List the arrays whose conjunction a mask is; none for all true."""
+    if mask is None or mask is True:
+        return ()
+    if isinstance(mask, Mask):
+        return mask.factors
+    return (mask,)
+
+
+def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
+    """Compute the exact extremes over active lanes; `mask` is None, True, an array or a Mask."""
+    groups: list[_Group] = []
+    for term in offset.terms:
+        _join(groups, term, term, None)
+    for factor in mask_factors(mask):
+        _join(groups, factor, None, factor)
+    lowest: Any = np.full(1, offset.constant, np.int64)
+    highest: Any = lowest
+    covered: set[int] = set()
+    active: Any = np.ones(1, np.int64)
+    for group in groups:
+        low, high, count = _group_extremes(group, shape)
+        lowest, highest, active = lowest + low, highest + high, active * count
+        covered |= group.axes
+    for axis, extent in enumerate(shape, start=1):
+        if axis not in covered:
+            active = active * extent
+    return Spans(lowest, highest, active)
+
+
+def loose_extremes(offset: Sum) -> tuple[Array, Array]:
+    """Give bounds of the offsets over all lanes, per program; exact unless terms share axes."""
+    lowest: Any = np.full(1, offset.constant, np.int64)
+    highest: Any = lowest
+    for term in offset.terms:
+        axes = tuple(range(1, term.ndim))
+        if term.size == term.shape[0]:
+            flat = term.reshape(-1)
+            lowest, highest = lowest + flat, highest + flat
+        else:
+            lowest, highest = lowest + term.min(axis=axes), highest + term.max(axis=axes)
+    return lowest, highest
+
+
+def _join(groups: list[_Group], array: Array, term: Array | None, factor: Array | None) -> None:
+    axes = {axis for axis in range(1, array.ndim) if array.shape[axis] != 1}
+    merged = _Group(
+        axes, [] if term is None else [term], [] if factor is None else [factor]
+    )
+    for group in [group for group in groups if group.axes & axes]:
+        merged.axes |= group.axes
+        merged.terms += group.terms
+        merged.factors += group.factors
+        groups.remove(group)
+    groups.append(merged)
+
+
+def _group_extremes(group: _Group, shape: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """Lowest and highest sum of the group's terms under its factors, and how many lanes."""
+    total: Any = 0
+    for term in group.terms:
+        total = total + term
+    if not group.factors:
+        if not group.axes:
+            flat = total.reshape(-1)
+            return flat, flat, 1
+        axes = tuple(range(1, total.ndim))
+        return total.min(axis=axes), total.max(axis=axes), _lanes(group.axes, shape)
+    factor = group.factors[0]
+    for other in group.factors[1:]:
+        factor = np.logical_and(factor, other)
+    axes = tuple(range(1, factor.ndim))
+    # Lanes of the group's axes along which the factors do not vary count as often as they repeat.
+    repeated = [axis for axis in group.axes if factor.shape[axis] == 1]
+    count = np.count_nonzero(factor, axis=axes) * _lanes(set(repeated), shape)
+    if not group.terms:
+        return 0, 0, count
+    low = np.where(factor, total, _HUGE).min(axis=axes)
+    high = np.where(factor, total, -_HUGE).max(axis=axes)
+    return np.where(count > 0, low, 0), np.where(count > 0, high, 0), count
+
+
+def _lanes(axes: set[int], shape: tuple[int, ...]) -> int:
+    count = 1
+    for axis in axes:
+        count *= shape[axis - 1]
+    return count

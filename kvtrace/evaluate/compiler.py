@@ -1,0 +1,272 @@
+"""From a module's ops to flat lists of Python callables, once per module."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.dialects import load_dialects
+from kvtrace.evaluate.numerics import rounding_to
+from kvtrace.evaluate.registry import (
+    ELEMENTWISE,
+    FACTORED,
+    LOWERINGS,
+    Elementwise,
+    Step,
+    unsupported,
+)
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import Unknown, to_array, unknown_of
+from kvtrace.ir import Block, Module, Op, parse
+from kvtrace.ir import Value as IRValue
+from kvtrace.ir.attributes import (
+    ArrayAttribute,
+    DenseArrayAttribute,
+    OpaqueAttribute,
+    TypeAttribute,
+    UnitAttribute,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledBlock:
+    """A block ready to run: steps, then the terminator with the slots of its operands.
+
+    `outer` are the slots of values that the block (with all inside it) uses from outside.
+    """
+
+    block: Block
+    arguments: tuple[int, ...]
+    steps: tuple[Step, ...]
+    terminator: Op
+    operands: tuple[int, ...]
+    outer: frozenset[int]
+
+    def run(self, values: list[Any], scope: Scope) -> list[Any]:
+        """Run the steps; give the terminator's operands."""
+        for step in self.steps:
+            step(values, scope)
+        return [values[slot] for slot in self.operands]
+
+
+class Compiler:
+    """Compiles the ops of one module; `observed`: steps report compute ops to observers."""
+
+    def __init__(self, module: Module, *, observed: bool) -> None:
+        self.module = module
+        self.observed = observed
+        self.cache: dict[str, object] = {}
+        self._functions: dict[str, dict[Block, CompiledBlock]] = {}
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel, for errors."""
+        return self.module.main.name
+
+    def function(self, name: str) -> dict[Block, CompiledBlock]:
+        """Give the compiled blocks of a function, the entry first."""
+        found = self._functions.get(name)
+        if found is None:
+            body = self.module.functions[name].body
+            found = {block: self.block(block) for block in body.blocks}
+            self._functions[name] = found
+        return found
+
+    def block(self, block: Block) -> CompiledBlock:
+        """Compile the ops of a block."""
+        *body, terminator = block.ops
+        steps = tuple(self.step(op) for op in body if op.name not in _SILENT)
+        return CompiledBlock(
+            block,
+            tuple(value.id for value in block.arguments),
+            steps,
+            terminator,
+            tuple(value.id for value in terminator.operands),
+            outer_slots(block),
+        )
+
+    def step(self, op: Op) -> Step:
+        """Compile one op; raises UnsupportedOp if it has no meaning here."""
+        lowering = LOWERINGS.get(op.name)
+        if lowering is not None:
+            return lowering(op, self)
+        meaning = ELEMENTWISE.get(op.name)
+        if meaning is None:
+            raise unsupported(op, self.kernel)
+        return self.elementwise(op, meaning)
+
+    def counted(self, op: Op, step: Step, elements: int, flops: int) -> Step:
+        """Wrap a compute step so that observers hear of it; counts are per execution."""
+        if not self.observed:
+            return step
+
+        def observed(values: list[Any], scope: Scope) -> None:
+            step(values, scope)
+            programs = scope.programs
+            for observer in scope.launch.observers:
+                observer.op(op, programs, programs * elements, programs * flops)
+
+        return observed
+
+    def elementwise(self, op: Op, meaning: Elementwise) -> Step:
+        """Lift a pure array function to values: unknown in, unknown out; round the result."""
+        types = [value_type(value.type) for value in op.operands]
+        result_type = value_type(op.results[0].type)
+        slots = [value.id for value in op.operands]
+        extra = [attribute(op, name) for name in meaning.attributes]
+        function = array_function(op, meaning, result_type, extra)
+        factor = FACTORED.get(op.name)
+        if factor is not None and all(type_.element.kind == "i" for type_ in types):
+            step = _factored_step(factor, extra, slots, types[0], op.results[0].id)
+        else:
+            step = _array_step(function, slots, types, op.results[0].id)
+        flops = meaning.flops * result_type.size if result_type.element.kind == "f" else 0
+        return self.counted(op, step, result_type.size, flops)
+
+
+def array_function(
+    op: Op, meaning: Elementwise, result_type: ValueType, extra: list[Any]
+) -> Callable[..., Any]:
+    """Bind attributes, the result's dtype and rounding to a pure array function."""
+    function = meaning.function
+    dtype = result_type.element.value
+    rounded = rounding_to(result_type.element)
+
+    def bound(*arrays: Any) -> Any:
+        result = function(*extra, *arrays)
+        if rounded is not None:
+            return rounded(result)
+        if result.dtype != dtype:
+            result = result.astype(dtype)
+        return result
+
+    if op.name in _TYPED:
+
+        def typed(*arrays: Any) -> Any:
+            result = function(*extra, *arrays, result_type.element)
+            return result if rounded is None else rounded(result)
+
+        return typed
+    return bound
+
+
+_TYPED: set[str] = set()
+"""Elementwise ops whose function also takes the result's element type, last (casts)."""
+
+_SILENT = frozenset({"gpu.barrier", "nvvm.barrier0", "llvm.intr.assume", "tt.debug_barrier"})
+"""Ops that mean nothing when programs run as whole arrays."""
+
+
+def typed_result(*names: str) -> None:
+    """Note that the functions of these ops take the result's element type last."""
+    _TYPED.update(names)
+
+
+def _array_step(
+    function: Callable[..., Any], slots: list[int], types: list[ValueType], result: int
+) -> Step:
+    pairs = list(zip(slots, types, strict=True))
+    array = np.ndarray
+
+    def step(values: list[Any], scope: Scope) -> None:
+        operands = []
+        for slot, type_ in pairs:
+            value = values[slot]
+            if type(value) is not array:
+                if isinstance(value, Unknown):
+                    values[result] = unknown_of(values[slot] for slot in slots)
+                    return
+                value = to_array(value, type_)
+            operands.append(value)
+        values[result] = function(*operands)
+
+    return step
+
+
+def _factored_step(
+    factor: Callable[..., Any], extra: list[Any], slots: list[int], type_: ValueType, result: int
+) -> Step:
+    left, right = slots
+
+    def step(values: list[Any], scope: Scope) -> None:
+        first, second = values[left], values[right]
+        if isinstance(first, Unknown) or isinstance(second, Unknown):
+            values[result] = unknown_of((first, second))
+            return
+        values[result] = factor(*extra, first, second, type_)
+
+    return step
+
+
+def attribute(op: Op, name: str, default: Any = None) -> Any:
+    """Give an attribute's plain Python value; a list for arrays."""
+    found: Any = op.attributes.get(name)
+    if found is None:
+        return default
+    if isinstance(found, ArrayAttribute):
+        return [getattr(item, "value", item) for item in found.items]
+    if isinstance(found, DenseArrayAttribute):
+        return list(found.values)
+    if isinstance(found, UnitAttribute):
+        return True
+    if isinstance(found, OpaqueAttribute):
+        return found.text
+    if isinstance(found, TypeAttribute):
+        return found.value
+    return found.value
+
+
+def outer_slots(block: Block) -> frozenset[int]:
+    """Values that a block and all ops inside it use but do not define."""
+    used: set[int] = set()
+    defined: set[int] = set()
+
+    def visit(inner: Block) -> None:
+        defined.update(value.id for value in inner.arguments)
+        for op in inner.ops:
+            used.update(value.id for value in op.operands)
+            defined.update(value.id for value in op.results)
+            for region in op.regions:
+                for nested in region.blocks:
+                    visit(nested)
+
+    visit(block)
+    return frozenset(used - defined)
+
+
+def slots_of(values: tuple[IRValue, ...]) -> tuple[int, ...]:
+    """Positions of IR values in the list of values."""
+    return tuple(value.id for value in values)
+
+
+_COMPILERS: dict[tuple[int, bool], Compiler] = {}
+
+
+def compiled(module: Module, *, observed: bool) -> Compiler:
+    """Give the compiler of a module; its results live as long as the module."""
+    key = (id(module), observed)
+    found = _COMPILERS.get(key)
+    if found is None:
+        load_dialects()
+        found = Compiler(module, observed=observed)
+        if not any((id(module), flag) in _COMPILERS for flag in (True, False)):
+            weakref.finalize(module, _discard, id(module))
+        _COMPILERS[key] = found
+    return found
+
+
+def _discard(identity: int) -> None:
+    for flag in (True, False):
+        _COMPILERS.pop((identity, flag), None)
+
+
+@lru_cache(maxsize=256)
+def parsed(text: str) -> Module:
+    """Parse generic IR; the same text gives the same module, so it is compiled once."""
+    return parse(text)

@@ -1,0 +1,385 @@
+"""`arith`: constants, integer and float arithmetic, comparisons, select.
+
+Meanings follow https://mlir.llvm.org/docs/Dialects/ArithOps/ ; integers wrap, division truncates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate import integers
+from kvtrace.evaluate.compiler import Compiler
+from kvtrace.evaluate.registry import Step, elementwise, factored, semantics
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import (
+    Array,
+    Pointer,
+    PointerChoice,
+    Unknown,
+    constant_sum,
+    sum_of_terms,
+    to_array,
+    to_sum,
+    uniform_flag,
+    unknown_of,
+)
+from kvtrace.ir import Op
+from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+
+_SIGNED = ("eq", "ne", "slt", "sle", "sgt", "sge")
+_PREDICATES = (*_SIGNED, "ult", "ule", "ugt", "uge")
+
+
+def unsigned(array: Array) -> Array:
+    """See the bits of signed integers as unsigned."""
+    if array.dtype == np.bool_:
+        return array
+    return array.view(np.dtype(f"u{array.dtype.name}"))
+
+
+def _signed(array: Array, like: Array) -> Array:
+    return array.astype(like.dtype, copy=False)
+
+
+# -- constants --------------------------------------------------------------------------------
+
+
+@semantics("arith.constant", "llvm.mlir.constant")
+def constant(op: Op, compiler: Compiler) -> Step:
+    """Give a value that does not depend on the program."""
+    result = op.results[0].id
+    value = constant_value(op, value_type(op.results[0].type))
+
+    def step(values: list[Any], scope: Scope) -> None:
+        values[result] = value
+
+    return step
+
+
+def constant_value(op: Op, type_: ValueType) -> Any:
+    """Hold a constant attribute as a value."""
+    attribute = op.attributes["value"]
+    rank = len(type_.shape) + 1
+    if isinstance(attribute, IntegerAttribute):
+        return bool(attribute.value) if type_.element.kind == "b" else constant_sum(attribute.value)
+    if isinstance(attribute, FloatAttribute):
+        return np.full((1,) * rank, attribute.value, type_.element.value)
+    assert isinstance(attribute, DenseAttribute)
+    if attribute.is_splat:
+        number = attribute.values[0]
+        if type_.element.kind == "b":
+            return bool(number)
+        if type_.element.kind == "i":
+            return constant_sum(int(number))
+        return np.full((1,) * rank, number, type_.element.value)
+    return np.array(attribute.values, type_.element.value).reshape(1, *type_.shape)
+
+
+# -- integers ---------------------------------------------------------------------------------
+
+factored("arith.addi")(integers.add)
+factored("arith.subi")(integers.subtract)
+factored("arith.muli")(integers.multiply)
+factored("arith.divsi")(integers.divide_signed)
+factored("arith.remsi")(integers.remainder_signed)
+factored("arith.minsi")(integers.smaller)
+factored("arith.maxsi")(integers.larger)
+
+elementwise("arith.muli")(np.multiply)
+elementwise("arith.divsi")(integers.truncating_quotient)
+elementwise("arith.remsi")(integers.truncating_remainder)
+elementwise("arith.minsi")(np.minimum)
+elementwise("arith.maxsi")(np.maximum)
+elementwise("arith.ori")(np.bitwise_or)
+
+
+@elementwise("arith.addi")
+def addi(left: Array, right: Array) -> Array:
+    """Addition; on Booleans modulo 2."""
+    result: Array
+    result = np.logical_xor(left, right) if left.dtype == np.bool_ else np.add(left, right)
+    return result
+
+
+@elementwise("arith.subi")
+def subi(left: Array, right: Array) -> Array:
+    """Subtraction; on Booleans modulo 2."""
+    result: Array
+    result = np.logical_xor(left, right) if left.dtype == np.bool_ else np.subtract(left, right)
+    return result
+
+
+@elementwise("arith.xori")
+def xori(left: Array, right: Array) -> Array:
+    """Exclusive or of bits."""
+    result: Array = np.bitwise_xor(left, right)
+    return result
+
+
+@semantics("arith.andi")
+def andi(op: Op, compiler: Compiler) -> Step:
+    """And of bits. Booleans stay factors of a conjunction."""
+    type_ = value_type(op.results[0].type)
+    left, right = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+
+    def booleans(values: list[Any], scope: Scope) -> None:
+        first, second = values[left], values[right]
+        if first is False or second is False:
+            values[result] = False
+            return
+        unknown = unknown_of((first, second))
+        values[result] = unknown or integers.both(first, second)
+
+    def numbers(values: list[Any], scope: Scope) -> None:
+        first, second = values[left], values[right]
+        unknown = unknown_of((first, second))
+        if unknown is not None:
+            values[result] = unknown
+            return
+        values[result] = np.bitwise_and(to_array(first, type_), to_array(second, type_))
+
+    step = booleans if type_.element.kind == "b" else numbers
+    return compiler.counted(op, step, type_.size, 0)
+
+
+def _shift_in_range(array: Array, amount: Array) -> Array:
+    bits = array.dtype.itemsize * 8
+    inside: Array = (amount >= 0) & (amount < bits)
+    return inside
+
+
+@elementwise("arith.shli")
+def shli(left: Array, right: Array) -> Array:
+    """Shift left; by the width or more gives 0 (PTX shl clamps)."""
+    inside = _shift_in_range(left, right)
+    shifted = np.left_shift(unsigned(left), unsigned(np.where(inside, right, 0)).astype(left.dtype))
+    return _signed(np.where(inside, shifted.astype(left.dtype), 0), left)
+
+
+@elementwise("arith.shrui")
+def shrui(left: Array, right: Array) -> Array:
+    """Shift right, zeros coming in; by the width or more gives 0."""
+    inside = _shift_in_range(left, right)
+    bits = unsigned(left)
+    shifted = np.right_shift(bits, np.where(inside, right, 0).astype(bits.dtype))
+    return _signed(np.where(inside, shifted, 0), left)
+
+
+@elementwise("arith.shrsi")
+def shrsi(left: Array, right: Array) -> Array:
+    """Shift right, the sign coming in; by the width or more leaves only the sign."""
+    last = left.dtype.type(left.dtype.itemsize * 8 - 1)
+    amount = np.where(_shift_in_range(left, right), right, last)
+    return _signed(np.right_shift(left, amount), left)
+
+
+@elementwise("arith.divui")
+def divui(left: Array, right: Array) -> Array:
+    """Unsigned division; 0 where the divisor is 0."""
+    divisor = unsigned(right)
+    safe = np.where(divisor == 0, divisor.dtype.type(1), divisor)
+    return _signed(np.where(divisor == 0, 0, unsigned(left) // safe), left)
+
+
+@elementwise("arith.remui")
+def remui(left: Array, right: Array) -> Array:
+    """Unsigned remainder; the dividend where the divisor is 0."""
+    divisor = unsigned(right)
+    safe = np.where(divisor == 0, divisor.dtype.type(1), divisor)
+    return _signed(np.where(divisor == 0, unsigned(left), unsigned(left) % safe), left)
+
+
+@elementwise("arith.minui")
+def minui(left: Array, right: Array) -> Array:
+    """Unsigned minimum."""
+    return _signed(np.minimum(unsigned(left), unsigned(right)), left)
+
+
+@elementwise("arith.maxui")
+def maxui(left: Array, right: Array) -> Array:
+    """Unsigned maximum."""
+    return _signed(np.maximum(unsigned(left), unsigned(right)), left)
+
+
+@elementwise("arith.ceildivsi")
+def ceildivsi(left: Array, right: Array) -> Array:
+    """Signed division rounded up."""
+    return _signed(-np.floor_divide(-left, np.where(right == 0, 1, right)), left)
+
+
+@elementwise("arith.floordivsi")
+def floordivsi(left: Array, right: Array) -> Array:
+    """Signed division rounded down."""
+    return _signed(np.floor_divide(left, np.where(right == 0, 1, right)), left)
+
+
+# -- floats -----------------------------------------------------------------------------------
+
+elementwise("arith.addf", flops=1)(np.add)
+elementwise("arith.subf", flops=1)(np.subtract)
+elementwise("arith.mulf", flops=1)(np.multiply)
+elementwise("arith.divf", flops=1)(np.divide)
+elementwise("arith.remf", flops=1)(np.fmod)
+elementwise("arith.negf")(np.negative)
+elementwise("arith.maxnumf", flops=1)(np.fmax)
+elementwise("arith.minnumf", flops=1)(np.fmin)
+elementwise("arith.maximumf", flops=1)(np.maximum)
+elementwise("arith.minimumf", flops=1)(np.minimum)
+
+
+# -- comparisons and select -------------------------------------------------------------------
+
+_UNSIGNED_COMPARISONS = {
+    "ult": np.less,
+    "ule": np.less_equal,
+    "ugt": np.greater,
+    "uge": np.greater_equal,
+}
+
+
+def compare_integers(predicate: str, left: Array, right: Array) -> Array:
+    """Compare integers, or Booleans (signed predicates see true as -1)."""
+    if predicate in _UNSIGNED_COMPARISONS:
+        result: Array = _UNSIGNED_COMPARISONS[predicate](unsigned(left), unsigned(right))
+        return result
+    if left.dtype == np.bool_ and predicate not in ("eq", "ne"):
+        left, right = -left.astype(np.int8), -right.astype(np.int8)
+    compared = integers.COMPARISONS[predicate](left, right)
+    return np.asarray(compared)
+
+
+@semantics("arith.cmpi")
+def cmpi(op: Op, compiler: Compiler) -> Step:
+    """Compare integers; ranges may decide it without looking at lanes."""
+    predicate = _PREDICATES[op.attributes["predicate"].value]  # type: ignore[union-attr, index]
+    type_ = value_type(op.operands[0].type)
+    left, right = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+    number = type_.element.kind == "i"
+    bits = type_.element.bits
+
+    def step(values: list[Any], scope: Scope) -> None:
+        first, second = values[left], values[right]
+        if isinstance(first, Unknown) or isinstance(second, Unknown):
+            values[result] = unknown_of((first, second))
+            return
+        chosen = predicate
+        if number and chosen not in _SIGNED:
+            # Where neither can be negative, unsigned order is signed order.
+            first, second = to_sum(first), to_sum(second)
+            if first.low >= 0 and second.low >= 0 and integers.fits(first, bits):
+                chosen = "s" + chosen[1:]
+        if number and chosen in _SIGNED:
+            values[result] = integers.compare(chosen, first, second, type_)
+            return
+        values[result] = compare_integers(chosen, to_array(first, type_), to_array(second, type_))
+
+    if type_.pointer:
+        step = _compare_pointers(predicate, left, right, result)
+    return compiler.counted(op, step, type_.size, 0)
+
+
+def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Step:
+    def step(values: list[Any], scope: Scope) -> None:
+        first, second = values[left], values[right]
+        unknown = unknown_of((first.offset, second.offset))
+        if unknown is not None or first.argument != second.argument:
+            values[result] = unknown or Unknown(frozenset({"where allocations lie"}))
+            return
+        values[result] = integers.compare(
+            predicate.replace("u", "s", 1), first.offset, second.offset, value_type_of_addresses()
+        )
+
+    return step
+
+
+def value_type_of_addresses() -> ValueType:
+    """Type of an address as an integer."""
+    return integers.ADDRESS
+
+
+def compare_floats(predicate: int, left: Array, right: Array) -> Array:
+    """Compare by MLIR's predicate number: 1 to 6 ordered eq gt ge lt le ne, 7 ordered, 8 to 13
+    the same or unordered, 14 unordered; 0 and 15 are constant.
+    """
+    if predicate == 0 or predicate == 15:
+        return np.full(np.broadcast_shapes(left.shape, right.shape), predicate == 15)
+    unordered = np.isnan(left) | np.isnan(right)
+    if predicate == 7:
+        return ~unordered
+    if predicate == 14:
+        return unordered
+    position = (predicate - 1) % 7
+    result: Array = _FLOAT_COMPARISONS[position](left, right)
+    if predicate < 7:
+        return result & ~unordered if position == 5 else result
+    return result | unordered
+
+
+_FLOAT_COMPARISONS = (
+    np.equal,
+    np.greater,
+    np.greater_equal,
+    np.less,
+    np.less_equal,
+    np.not_equal,
+)
+
+elementwise("arith.cmpf", attributes=("predicate",))(compare_floats)
+
+
+@semantics("arith.select")
+def select(op: Op, compiler: Compiler) -> Step:
+    """Choose lane by lane. With an unknown condition, a pointer keeps its argument if both agree."""
+    type_ = value_type(op.results[0].type)
+    condition_type = value_type(op.operands[0].type)
+    condition_slot, left, right = (value.id for value in op.operands)
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        condition, first, second = values[condition_slot], values[left], values[right]
+        if isinstance(condition, Unknown):
+            values[result] = _either(first, second, condition)
+            return
+        flag = uniform_flag(condition)
+        if flag is not None:
+            values[result] = first if flag else second
+            return
+        chosen = to_array(condition, condition_type)
+        if not condition_type.shape and type_.shape:
+            chosen = chosen.reshape((-1,) + (1,) * len(type_.shape))
+        if isinstance(first, Pointer | PointerChoice):
+            values[result] = _chosen_pointers(chosen, first, second)
+            return
+        unknown = unknown_of((first, second))
+        if unknown is not None:
+            values[result] = unknown
+            return
+        values[result] = np.where(chosen, to_array(first, type_), to_array(second, type_))
+
+    return compiler.counted(op, step, type_.size, 0)
+
+
+def _either(first: Any, second: Any, condition: Unknown) -> Any:
+    unknown = unknown_of((condition, first, second))
+    if isinstance(first, Pointer) and isinstance(second, Pointer):
+        offsets = unknown_of((condition, first.offset, second.offset))
+        assert offsets is not None
+        same = first.argument == second.argument
+        return Pointer(first.argument if same else None, offsets)
+    return unknown
+
+
+def _chosen_pointers(chosen: Array, first: Any, second: Any) -> Any:
+    simple = isinstance(first, Pointer) and isinstance(second, Pointer)
+    if not simple or first.argument != second.argument:
+        return PointerChoice(chosen, first, second)
+    unknown = unknown_of((first.offset, second.offset))
+    if unknown is not None:
+        return Pointer(first.argument, unknown)
+    offset = np.where(chosen, sum_of_terms(first.offset), sum_of_terms(second.offset))
+    return Pointer(first.argument, to_sum(offset))

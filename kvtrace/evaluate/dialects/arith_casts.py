@@ -1,0 +1,149 @@
+"""`arith`: conversions between types. Each function takes the result's element type last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import Compiler, typed_result
+from kvtrace.evaluate.dialects.arith import unsigned
+from kvtrace.evaluate.numerics import to_integer
+from kvtrace.evaluate.registry import Step, elementwise, semantics
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ElementType, value_type
+from kvtrace.evaluate.values import (
+    Array,
+    Sum,
+    Unknown,
+    constant_sum,
+    to_array,
+)
+from kvtrace.ir import Op
+
+
+def truncated_float(array: Array, element: ElementType) -> Array:
+    """Convert between float types; the caller rounds to types that NumPy lacks."""
+    return array.astype(element.value, copy=False)
+
+
+def signed_to_float(array: Array, element: ElementType) -> Array:
+    """Convert signed integers to floats, rounding once."""
+    if array.dtype == np.bool_:
+        return -array.astype(element.value)
+    return array.astype(element.value)
+
+
+def unsigned_to_float(array: Array, element: ElementType) -> Array:
+    """Convert unsigned integers to floats, rounding once."""
+    return unsigned(array).astype(element.value)
+
+
+def float_to_signed(array: Array, element: ElementType) -> Array:
+    """Convert floats to signed integers toward zero."""
+    return to_integer(array, element, signed=True)
+
+
+def float_to_unsigned(array: Array, element: ElementType) -> Array:
+    """Convert floats to unsigned integers toward zero."""
+    return to_integer(array, element, signed=False)
+
+
+def zero_extended(array: Array, element: ElementType) -> Array:
+    """Widen with zeros."""
+    return unsigned(array).astype(element.value)
+
+
+def truncated_integer(array: Array, element: ElementType) -> Array:
+    """Keep the low bits."""
+    if element.kind == "b":
+        return (array & 1).astype(np.bool_)
+    return array.astype(element.value)
+
+
+elementwise("arith.truncf", "arith.extf")(truncated_float)
+elementwise("arith.sitofp")(signed_to_float)
+elementwise("arith.uitofp")(unsigned_to_float)
+elementwise("arith.fptosi")(float_to_signed)
+elementwise("arith.fptoui")(float_to_unsigned)
+typed_result(
+    "arith.truncf", "arith.extf", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"
+)
+
+
+@semantics("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
+def integer_cast(op: Op, compiler: Compiler) -> Step:
+    """Change the width of integers. Sums stay sums where the number stays the same."""
+    source = value_type(op.operands[0].type)
+    target = value_type(op.results[0].type)
+    slot, result = op.operands[0].id, op.results[0].id
+    unsigned_source = op.name in ("arith.extui", "arith.index_castui")
+    boolean = source.element.kind == "b"
+
+    def from_boolean(array: Array) -> Array:
+        wide = array.astype(target.element.value)
+        return wide if unsigned_source else -wide
+
+    def step(values: list[Any], scope: Scope) -> None:
+        value = values[slot]
+        if isinstance(value, Unknown):
+            values[result] = value
+            return
+        if isinstance(value, Sum) and _same_number(value):
+            values[result] = value
+            return
+        if isinstance(value, bool):
+            number = int(value) if unsigned_source else -int(value)
+            values[result] = constant_sum(number) if target.element.kind == "i" else value
+            return
+        array = to_array(value, source)
+        if boolean:
+            values[result] = from_boolean(array)
+        elif unsigned_source:
+            values[result] = zero_extended(array, target.element)
+        else:
+            values[result] = truncated_integer(array, target.element)
+
+    half = 1 << (target.element.bits - 1)
+
+    def _same_number(value: Sum) -> bool:
+        if target.element.kind == "b":
+            return False
+        if unsigned_source and value.low < 0:
+            return False
+        return -half <= value.low and value.high < half
+
+    return compiler.counted(op, step, target.size, 0)
+
+
+def rebits(array: Array, source: ElementType, target: ElementType) -> Array:
+    """See the bits of values under another type of the same width."""
+    if source.kind == "b" or target.kind == "b":
+        return array.astype(target.value)
+    if source.rounded:
+        array = array.astype(source.memory)
+    stored = np.ascontiguousarray(array).view(target.memory)
+    return stored.astype(target.value) if target.rounded else stored
+
+
+@semantics("arith.bitcast", "tt.bitcast")
+def bitcast(op: Op, compiler: Compiler) -> Step:
+    """See bits under another type; for pointers only what they point to changes."""
+    source = value_type(op.operands[0].type)
+    target = value_type(op.results[0].type)
+    slot, result = op.operands[0].id, op.results[0].id
+    if source.pointer or source.element == target.element:
+
+        def keep(values: list[Any], scope: Scope) -> None:
+            values[result] = values[slot]
+
+        return keep
+
+    def step(values: list[Any], scope: Scope) -> None:
+        value = values[slot]
+        if isinstance(value, Unknown):
+            values[result] = value
+            return
+        values[result] = rebits(to_array(value, source), source.element, target.element)
+
+    return compiler.counted(op, step, target.size, 0)

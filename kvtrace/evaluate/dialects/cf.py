@@ -1,0 +1,238 @@
+"""`cf`: branches between blocks, as early returns give them; and functions and calls.
+
+Blocks run in an order in which every block comes after those that jump to it, so programs that
+parted come together again where their ways meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
+from kvtrace.evaluate.dialects.scf import either, selected
+from kvtrace.evaluate.registry import Step, semantics, unsupported
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import (
+    Array,
+    Unknown,
+    merge_programs,
+    to_array,
+    uniform_flag,
+)
+from kvtrace.ir import Block, Op
+
+
+@dataclass
+class Arrival:
+    """Programs that come to a block: their indices in the function's scope, values, doubts."""
+
+    index: Array
+    values: list[Any]
+    scope: Scope
+    doubt: Unknown | None = None
+
+
+class FunctionBody:
+    """The blocks of a function, in an order fit to run."""
+
+    def __init__(self, blocks: dict[Block, CompiledBlock], kernel: str) -> None:
+        self._blocks = blocks
+        self._entry = next(iter(blocks))
+        self._order = _reverse_post_order(self._entry, kernel)
+        self._live = _live_slots(blocks, self._order)
+        types: dict[int, ValueType] = {}
+        for block in blocks:
+            for op in block.ops:
+                for value in op.operands:
+                    types[value.id] = value_type(value.type)
+            for value in block.arguments:
+                types[value.id] = value_type(value.type)
+        self._types = types
+
+    def run(self, values: list[Any], scope: Scope) -> list[Any]:
+        """Run for the programs of a scope, arguments being set; give the returned values."""
+        waiting: dict[Block, list[Arrival]] = {
+            self._entry: [Arrival(np.arange(scope.programs), values, scope)]
+        }
+        returned: list[tuple[Arrival, list[Any]]] = []
+        for block in self._order:
+            arrivals = waiting.pop(block, [])
+            if not arrivals:
+                continue
+            arrival = self._joined(block, arrivals, scope)
+            compiled = self._blocks[block]
+            operands = compiled.run(arrival.values, arrival.scope)
+            name = compiled.terminator.name
+            if name == "cf.br":
+                target = compiled.terminator.successors[0]
+                self._go(waiting, target, operands, arrival)
+            elif name == "cf.cond_br":
+                self._branch(waiting, compiled, operands, arrival)
+            else:
+                returned.append((arrival, operands))
+        return self._returned(returned, scope)
+
+    def _go(
+        self,
+        waiting: dict[Block, list[Arrival]],
+        target: Block,
+        operands: list[Any],
+        arrival: Arrival,
+    ) -> None:
+        for slot, value in zip(self._blocks[target].arguments, operands, strict=True):
+            arrival.values[slot] = value
+        waiting.setdefault(target, []).append(arrival)
+
+    def _branch(
+        self,
+        waiting: dict[Block, list[Arrival]],
+        compiled: CompiledBlock,
+        operands: list[Any],
+        arrival: Arrival,
+    ) -> None:
+        condition, *rest = operands
+        sizes = attribute(compiled.terminator, "operandSegmentSizes", [1, len(rest), 0])
+        ways = (rest[: sizes[1]], rest[sizes[1] :])
+        targets = compiled.terminator.successors
+        if isinstance(condition, Unknown):
+            for target, passed in zip(targets, ways, strict=True):
+                doubtful = arrival.scope.doubtful(condition.reason)
+                other = Arrival(arrival.index, list(arrival.values), doubtful, condition)
+                self._go(waiting, target, passed, other)
+            return
+        flag = uniform_flag(condition)
+        flags = np.broadcast_to(
+            np.asarray(flag) if flag is not None else to_array(condition, None).reshape(-1),
+            (len(arrival.index),),
+        )
+        for target, passed, chosen in zip(targets, ways, (flags, ~flags), strict=True):
+            if chosen.all():
+                self._go(waiting, target, passed, arrival)
+            elif chosen.any():
+                self._go_some(waiting, target, passed, arrival, np.flatnonzero(chosen))
+
+    def _go_some(
+        self,
+        waiting: dict[Block, list[Arrival]],
+        target: Block,
+        passed: list[Any],
+        arrival: Arrival,
+        index: Array,
+    ) -> None:
+        values = selected(arrival.values, self._live[target], index, every=False)
+        for slot, value in zip(self._blocks[target].arguments, passed, strict=True):
+            values[slot] = selected([value], frozenset({0}), index, every=False)[0]
+        scope = arrival.scope.restricted(index)
+        waiting.setdefault(target, []).append(
+            Arrival(arrival.index[index], values, scope, arrival.doubt)
+        )
+
+    def _joined(self, block: Block, arrivals: list[Arrival], scope: Scope) -> Arrival:
+        """Put together programs that come to a block by several ways."""
+        joined = arrivals[0]
+        slots = self._live[block] | set(self._blocks[block].arguments)
+        for other in arrivals[1:]:
+            joined = self._pair(joined, other, slots, scope)
+        return joined
+
+    def _pair(self, first: Arrival, second: Arrival, slots: set[int], scope: Scope) -> Arrival:
+        values = list(first.values)
+        doubt = first.doubt or second.doubt
+        certain = first.scope.certain and second.scope.certain
+        if len(np.intersect1d(first.index, second.index)):
+            # Both ways of an unknown branch: the same programs, one of two sets of values.
+            unknown = doubt or Unknown(frozenset())
+            for slot in slots:
+                values[slot] = either(first.values[slot], second.values[slot], unknown)
+            return Arrival(first.index, values, first.scope, doubt)
+        index = np.concatenate([first.index, second.index])
+        order = np.argsort(index)
+        position = np.empty_like(order)
+        position[order] = np.arange(len(order))
+        here, there = position[: len(first.index)], position[len(first.index) :]
+        for slot in slots:
+            pieces = [(here, first.values[slot]), (there, second.values[slot])]
+            values[slot] = _joined_value(pieces, len(index), self._types.get(slot))
+        union = index[order]
+        merged = scope.restricted(union) if len(union) != scope.programs else scope
+        if not certain:
+            merged = merged.doubtful(first.scope.reason or second.scope.reason)
+        return Arrival(union, values, merged, doubt)
+
+    def _returned(self, returned: list[tuple[Arrival, list[Any]]], scope: Scope) -> list[Any]:
+        if len(returned) == 1:
+            return returned[0][1]
+        width = len(returned[0][1]) if returned else 0
+        results: list[Any] = []
+        for position in range(width):
+            doubt = next((arrival.doubt for arrival, _ in returned if arrival.doubt), None)
+            if doubt is not None:
+                results.append(doubt)
+                continue
+            pieces = [(arrival.index, values[position]) for arrival, values in returned]
+            results.append(_joined_value(pieces, scope.programs, None))
+        return results
+
+
+def _joined_value(pieces: list[tuple[Array, Any]], programs: int, type_: ValueType | None) -> Any:
+    if all(value is None for _, value in pieces):
+        return None
+    if type_ is None:
+        type_ = _SCALAR
+    return merge_programs(pieces, programs, type_)
+
+
+def _reverse_post_order(entry: Block, kernel: str) -> list[Block]:
+    order: list[Block] = []
+    state: dict[Block, int] = {}
+
+    def visit(block: Block) -> None:
+        state[block] = 1
+        for target in block.ops[-1].successors:
+            if state.get(target) == 1:
+                raise unsupported(block.ops[-1], kernel, "that jumps backwards")
+            if target not in state:
+                visit(target)
+        state[block] = 2
+        order.append(block)
+
+    visit(entry)
+    return order[::-1]
+
+
+def _live_slots(
+    blocks: dict[Block, CompiledBlock], order: list[Block]
+) -> dict[Block, frozenset[int]]:
+    """Slots that a block, or any block after it, reads and that are set before it."""
+    live: dict[Block, frozenset[int]] = {}
+    for block in reversed(order):
+        needed = set(blocks[block].outer)
+        for target in block.ops[-1].successors:
+            needed |= live[target]
+        defined = set(blocks[block].arguments)
+        for op in block.ops:
+            defined.update(value.id for value in op.results)
+        live[block] = frozenset(needed - defined)
+    return live
+
+
+@semantics("tt.call", "func.call")
+def call(op: Op, compiler: Compiler) -> Step:
+    """Run another function of the module for the same programs."""
+    name = attribute(op, "callee")
+    blocks = compiler.function(name)
+    body = FunctionBody(blocks, compiler.kernel)
+    parameters = next(iter(blocks.values())).arguments
+    operands, results = slots_of(op.operands), slots_of(op.results)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        for slot, operand in zip(parameters, operands, strict=True):
+            values[slot] = values[operand]
+        for slot, value in zip(results, body.run(values, scope), strict=True):
+            values[slot] = value
+
+    return step

@@ -1,0 +1,376 @@
+"""`scf`: structured control flow over a batch of programs.
+
+Where programs disagree, a branch or trip runs for those that take it: their values are selected
+by index and the results scattered back. Where a condition is unknown, both ways run in doubt.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.compiler import CompiledBlock, Compiler, slots_of
+from kvtrace.evaluate.errors import Deadlock
+from kvtrace.evaluate.registry import Step, place, semantics
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import (
+    Array,
+    Pointer,
+    Sum,
+    Unknown,
+    constant_sum,
+    merge_programs,
+    select_programs,
+    to_array,
+    unknown_of,
+)
+from kvtrace.ir import Op
+
+
+def selected(
+    values: list[Any], outer: frozenset[int], index: Array, *, every: bool
+) -> list[Any]:
+    """Copy the values, those used inside restricted to some programs (`every`: to all)."""
+    inner = list(values)
+    if not every:
+        for slot in outer:
+            inner[slot] = select_programs(values[slot], index)
+    return inner
+
+
+def in_doubt(value: Any, unknown: Unknown) -> Any:
+    """Give what is left of a value that may have changed: pointers keep their argument."""
+    if isinstance(value, Pointer):
+        return Pointer(value.argument, unknown)
+    return unknown
+
+
+def either(first: Any, second: Any, unknown: Unknown) -> Any:
+    """Join the values of two ways of which one is taken."""
+    if first is second or _equal_constants(first, second):
+        return first
+    joined = unknown_of((unknown, first, second)) or unknown
+    if isinstance(first, Pointer) and isinstance(second, Pointer):
+        return Pointer(first.argument if first.argument == second.argument else None, joined)
+    return joined
+
+
+def _equal_constants(first: Any, second: Any) -> bool:
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, Sum) and isinstance(second, Sum):
+        return not first.terms and not second.terms and first.constant == second.constant
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return first.shape == second.shape and np.array_equal(first, second)
+    return False
+
+
+# -- if ---------------------------------------------------------------------------------------
+
+
+@semantics("scf.if")
+def if_(op: Op, compiler: Compiler) -> Step:
+    """Run the branch that each program takes."""
+    condition_slot = op.operands[0].id
+    results = slots_of(op.results)
+    types = [value_type(value.type) for value in op.results]
+    branches = [
+        compiler.block(region.blocks[0]) if region.blocks else None for region in op.regions
+    ]
+    branches += [None] * (2 - len(branches))
+
+    def run_one(branch: CompiledBlock | None, values: list[Any], scope: Scope) -> None:
+        if branch is None:
+            return
+        for slot, value in zip(results, branch.run(values, scope), strict=True):
+            values[slot] = value
+
+    def run_both(values: list[Any], scope: Scope, unknown: Unknown) -> None:
+        doubtful = scope.doubtful(unknown.reason)
+        outcomes = [branch.run(list(values), doubtful) for branch in branches if branch is not None]
+        for position, slot in enumerate(results):
+            first, second = outcomes[0][position], outcomes[1][position]
+            values[slot] = either(first, second, unknown)
+
+    def run_parts(values: list[Any], scope: Scope, taken: Array) -> None:
+        parts: list[tuple[Array, list[Any]]] = []
+        for branch, index in zip(
+            branches, (np.flatnonzero(taken), np.flatnonzero(~taken)), strict=True
+        ):
+            if branch is None:
+                continue
+            inner = selected(values, branch.outer, index, every=False)
+            parts.append((index, branch.run(inner, scope.restricted(index))))
+        for position, slot in enumerate(results):
+            pieces = [(index, outcome[position]) for index, outcome in parts]
+            values[slot] = merge_programs(pieces, scope.programs, types[position])
+
+    def step(values: list[Any], scope: Scope) -> None:
+        condition = values[condition_slot]
+        if isinstance(condition, Unknown):
+            run_both(values, scope, condition)
+            return
+        if isinstance(condition, bool):
+            run_one(branches[0 if condition else 1], values, scope)
+            return
+        taken = to_array(condition, None).reshape(-1)
+        if taken.all():
+            run_one(branches[0], values, scope)
+        elif not taken.any():
+            run_one(branches[1], values, scope)
+        else:
+            run_parts(values, scope, taken)
+
+    return step
+
+
+# -- for --------------------------------------------------------------------------------------
+
+
+@semantics("scf.for")
+def for_(op: Op, compiler: Compiler) -> Step:
+    """Count from a lower bound in steps while below an upper bound, carrying values."""
+    return _For(op, compiler).step
+
+
+class _For:
+    def __init__(self, op: Op, compiler: Compiler) -> None:
+        self.op = op
+        self.body = compiler.block(op.regions[0].blocks[0])
+        self.bounds = slots_of(op.operands[:3])
+        self.initial = slots_of(op.operands[3:])
+        self.results = slots_of(op.results)
+        self.type = value_type(op.operands[0].type)
+        self.types = [value_type(value.type) for value in op.results]
+        self.unsigned = "unsignedCmp" in op.attributes
+
+    def step(self, values: list[Any], scope: Scope) -> None:
+        bounds = [values[slot] for slot in self.bounds]
+        unknown = unknown_of(bounds)
+        if unknown is not None:
+            self._once_in_doubt(values, scope, unknown)
+            return
+        numbers = [_uniform_integer(bound) for bound in bounds]
+        if all(number is not None for number in numbers):
+            low, high, by = (int(number) for number in numbers if number is not None)
+            self._same_for_all(values, scope, range(low, high, by))
+            return
+        self._program_by_program_bounds(values, scope, bounds)
+
+    def _finish(self, values: list[Any], scope: Scope, carried: list[Any], trips: Any) -> None:
+        for slot, value in zip(self.results, carried, strict=True):
+            values[slot] = value
+        if scope.launch.observers:
+            counts = np.array(np.broadcast_to(np.asarray(trips, np.int64), (scope.programs,)))
+            for observer in scope.launch.observers:
+                observer.loop(self.op, counts)
+
+    def _same_for_all(self, values: list[Any], scope: Scope, trips: range) -> None:
+        body = self.body
+        induction, *arguments = body.arguments
+        carried = [values[slot] for slot in self.initial]
+        inner = scope.at_iteration(0)
+        for trip, number in enumerate(trips):
+            inner.iteration = trip
+            values[induction] = constant_sum(number)
+            for slot, value in zip(arguments, carried, strict=True):
+                values[slot] = value
+            carried = body.run(values, inner)
+        self._finish(values, scope, carried, len(trips))
+
+    def _program_by_program_bounds(
+        self, values: list[Any], scope: Scope, bounds: list[Any]
+    ) -> None:
+        programs = scope.programs
+        low, high, by = (
+            np.broadcast_to(to_array(bound, self.type).astype(np.int64), (programs,))
+            for bound in bounds
+        )
+        trips = np.maximum(0, -((low - high) // by))
+        carried = [values[slot] for slot in self.initial]
+        for trip in range(int(trips.max(initial=0))):
+            index = np.flatnonzero(trips > trip)
+            counter = low + trip * by
+            carried = self._trip(values, scope, carried, index, counter, trip)
+        self._finish(values, scope, carried, trips)
+
+    def _trip(
+        self,
+        values: list[Any],
+        scope: Scope,
+        carried: list[Any],
+        index: Array,
+        counter: Array,
+        trip: int,
+    ) -> list[Any]:
+        """Run one trip for the programs in `index`; give the carried values of all."""
+        body = self.body
+        induction, *arguments = body.arguments
+        every = len(index) == scope.programs
+        inner = selected(values, body.outer, index, every=every)
+        active = scope if every else scope.restricted(index)
+        numbers = counter if every else counter[index]
+        inner[induction] = Sum(0, (numbers,), int(numbers.min()), int(numbers.max()))
+        for slot, value in zip(arguments, carried, strict=True):
+            inner[slot] = value if every else select_programs(value, index)
+        outcome = body.run(inner, active.at_iteration(trip))
+        if every:
+            return outcome
+        return replaced(carried, outcome, index, scope.programs, self.types)
+
+    def _once_in_doubt(self, values: list[Any], scope: Scope, unknown: Unknown) -> None:
+        """Run the body once for any trip: counter and carried values are unknown."""
+        body = self.body
+        inner = list(values)
+        induction, *arguments = body.arguments
+        inner[induction] = unknown
+        starts = [values[slot] for slot in self.initial]
+        for slot, value in zip(arguments, starts, strict=True):
+            inner[slot] = in_doubt(value, unknown)
+        outcome = body.run(inner, scope.doubtful(unknown.reason))
+        carried = [
+            either(start, in_doubt(value, unknown), unknown)
+            for start, value in zip(starts, outcome, strict=True)
+        ]
+        self._finish(values, scope, carried, -1)
+
+
+def replaced(
+    before: list[Any], after: list[Any], index: Array, programs: int, types: list[ValueType]
+) -> list[Any]:
+    """Put the values of some programs over those of all."""
+    everyone = np.ones(programs, np.bool_)
+    everyone[index] = False
+    rest = np.flatnonzero(everyone)
+    return [
+        merge_programs([(rest, select_programs(old, rest)), (index, new)], programs, type_)
+        for old, new, type_ in zip(before, after, types, strict=True)
+    ]
+
+
+def _uniform_integer(value: Any) -> int | None:
+    if isinstance(value, Sum):
+        if not value.terms:
+            return value.constant
+        if value.low == value.high:
+            return value.low
+        array: Any = value.terms[0]
+        if len(value.terms) > 1:
+            return None
+        array = array + value.constant
+    else:
+        array = value
+    first = array.flat[0]
+    return int(first) if array.size == 1 or (array == first).all() else None
+
+
+# -- while ------------------------------------------------------------------------------------
+
+
+@semantics("scf.while")
+def while_(op: Op, compiler: Compiler) -> Step:
+    """Repeat while the condition that the first region computes holds."""
+    return _While(op, compiler).step
+
+
+class _While:
+    def __init__(self, op: Op, compiler: Compiler) -> None:
+        self.op = op
+        self.before = compiler.block(op.regions[0].blocks[0])
+        self.after = compiler.block(op.regions[1].blocks[0])
+        self.initial = slots_of(op.operands)
+        self.results = slots_of(op.results)
+        self.initial_types = [value_type(value.type) for value in op.operands]
+        self.types = [value_type(value.type) for value in op.results]
+        self.outer = self.before.outer | self.after.outer
+
+    def step(self, values: list[Any], scope: Scope) -> None:
+        programs = scope.programs
+        trips: NDArray[np.int64] = np.zeros(programs, np.int64)
+        carried = [values[slot] for slot in self.initial]
+        results: list[Any] | None = None
+        index = np.arange(programs)
+        trip = 0
+        while len(index):
+            every = len(index) == programs
+            inner = selected(values, self.outer, index, every=every)
+            active = (scope if every else scope.restricted(index)).at_iteration(trip)
+            version = scope.launch.memory.version
+            current = carried if every else [select_programs(v, index) for v in carried]
+            for slot, value in zip(self.before.arguments, current, strict=True):
+                inner[slot] = value
+            condition, *forwarded = self.before.run(inner, active)
+            if isinstance(condition, Unknown):
+                self._once_in_doubt(values, scope, condition, forwarded)
+                return
+            flags = np.broadcast_to(
+                np.asarray(condition) if isinstance(condition, bool) else
+                to_array(condition, None).reshape(-1),
+                (len(index),),
+            )  # fmt: skip
+            if every:
+                results = forwarded
+            else:
+                assert results is not None
+                results = replaced(results, forwarded, index, programs, self.types)
+            if not flags.any():
+                break
+            carried, index = self._second(carried, forwarded, inner, active, index, flags, programs)
+            trips[index] += 1
+            trip += 1
+            if len(index) == programs and version == scope.launch.memory.version:
+                self._check_progress(current, carried, scope)
+        for slot, value in zip(self.results, results or [], strict=True):
+            values[slot] = value
+        for observer in scope.launch.observers:
+            observer.loop(self.op, trips)
+
+    def _second(
+        self,
+        carried: list[Any],
+        forwarded: list[Any],
+        inner: list[Any],
+        active: Scope,
+        index: Array,
+        flags: Array,
+        programs: int,
+    ) -> tuple[list[Any], Array]:
+        """Run the second region for those that go on; give carried values and who they are."""
+        if not flags.all():
+            going = np.flatnonzero(flags)
+            inner = selected(inner, self.after.outer, going, every=False)
+            forwarded = [select_programs(value, going) for value in forwarded]
+            active, index = active.restricted(going), index[going]
+        for slot, value in zip(self.after.arguments, forwarded, strict=True):
+            inner[slot] = value
+        outcome = self.after.run(inner, active)
+        if len(index) == programs:
+            return outcome, index
+        return replaced(carried, outcome, index, programs, self.initial_types), index
+
+    def _check_progress(self, before: list[Any], after: list[Any], scope: Scope) -> None:
+        """Raise Deadlock if a trip changed neither memory nor the carried values."""
+        if all(
+            first is second or _equal_constants(first, second)
+            for first, second in zip(before, after, strict=True)
+        ):
+            raise Deadlock(
+                f"the loop at {place(self.op)} in kernel {scope.launch.kernel!r} waits for ever: "
+                f"a trip of program {int(scope.linear[0])} changes neither memory nor any value, "
+                "and programs before it have finished"
+            )
+
+    def _once_in_doubt(
+        self, values: list[Any], scope: Scope, unknown: Unknown, forwarded: list[Any]
+    ) -> None:
+        inner = list(values)
+        for slot, value in zip(self.after.arguments, forwarded, strict=True):
+            inner[slot] = in_doubt(value, unknown)
+        self.after.run(inner, scope.doubtful(unknown.reason))
+        for slot, value in zip(self.results, forwarded, strict=True):
+            values[slot] = in_doubt(value, unknown)
+        for observer in scope.launch.observers:
+            observer.loop(self.op, np.full(scope.programs, -1, np.int64))

@@ -1,0 +1,105 @@
+"""`tt`: pointers, loads and stores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.integers import joined_terms, scaled
+from kvtrace.evaluate.registry import Step, semantics
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import (
+    Pointer,
+    PointerChoice,
+    Sum,
+    Unknown,
+    to_array,
+    to_sum,
+)
+from kvtrace.ir import Op
+
+
+def moved(pointer: Any, steps: Any, size: int) -> Any:
+    """Advance pointers by a number of elements of `size` bytes."""
+    if isinstance(pointer, PointerChoice):
+        return PointerChoice(
+            pointer.condition,
+            moved(pointer.first, steps, size),
+            moved(pointer.second, steps, size),
+        )
+    if isinstance(pointer, Unknown):
+        return pointer
+    offset = pointer.offset
+    if isinstance(offset, Unknown) or isinstance(steps, Unknown):
+        sources: frozenset[str] = frozenset()
+        for part in (offset, steps):
+            if isinstance(part, Unknown):
+                sources |= part.sources
+        return Pointer(pointer.argument, Unknown(sources))
+    by = scaled(to_sum(steps), size)
+    return Pointer(
+        pointer.argument,
+        Sum(
+            offset.constant + by.constant,
+            joined_terms(offset.terms, by.terms),
+            offset.low + by.low,
+            offset.high + by.high,
+        ),
+    )
+
+
+@semantics("tt.addptr")
+def addptr(op: Op, compiler: Compiler) -> Step:
+    """Advance pointers; the index counts elements and is sign-extended."""
+    size = value_type(op.operands[0].type).element.bytes
+    pointer, index = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        values[result] = moved(values[pointer], values[index], size)
+
+    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+
+
+@semantics("tt.load")
+def load(op: Op, compiler: Compiler) -> Step:
+    """Read; masked-off lanes give `other`, or zero as NVIDIA's code does without one."""
+    type_ = value_type(op.results[0].type)
+    pointer, mask, other = _operands(op)
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        fill = None
+        if other is not None:
+            fill = values[other]
+            if not isinstance(fill, Unknown):
+                fill = to_array(fill, type_)
+        chosen = None if mask is None else values[mask]
+        values[result] = scope.launch.memory.load(op, scope, values[pointer], chosen, fill, type_)
+
+    return step
+
+
+def _operands(op: Op) -> tuple[int, int | None, int | None]:
+    sizes = attribute(op, "operandSegmentSizes") or [1, *([1] * (len(op.operands) - 1)), 0, 0]
+    slots = [value.id for value in op.operands]
+    mask = slots[1] if sizes[1] else None
+    other = slots[1 + sizes[1]] if sizes[2] else None
+    return slots[0], mask, other
+
+
+@semantics("tt.store")
+def store(op: Op, compiler: Compiler) -> Step:
+    """Write where the mask allows."""
+    type_: ValueType = value_type(op.operands[1].type)
+    slots = [value.id for value in op.operands]
+
+    def step(values: list[Any], scope: Scope) -> None:
+        value = values[slots[1]]
+        if not isinstance(value, Unknown):
+            value = to_array(value, type_)
+        mask = values[slots[2]] if len(slots) > 2 else None
+        scope.launch.memory.store(op, scope, values[slots[0]], value, mask, type_)
+
+    return step

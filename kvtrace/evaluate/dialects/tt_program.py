@@ -1,0 +1,111 @@
+"""`tt`: programs, ranges, assertions, printing; and `gpu` leftovers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.errors import DeviceAssertion
+from kvtrace.evaluate.registry import Step, place, semantics
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Sum, Unknown, constant_sum, to_array
+from kvtrace.ir import Op
+
+
+@semantics("tt.get_program_id")
+def program_id(op: Op, compiler: Compiler) -> Step:
+    """Give the program's index along an axis of the grid."""
+    axis, result = int(attribute(op, "axis")), op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        extent = scope.launch.grid[axis]
+        if extent == 1:
+            values[result] = constant_sum(0)
+            return
+        ids = scope.axis(axis).astype(np.int64)
+        if len(ids) == 1:
+            values[result] = constant_sum(int(ids[0]))
+            return
+        values[result] = Sum(0, (ids,), int(ids.min()), int(ids.max()))
+
+    return step
+
+
+@semantics("tt.get_num_programs")
+def num_programs(op: Op, compiler: Compiler) -> Step:
+    """Give the grid's extent along an axis."""
+    axis, result = int(attribute(op, "axis")), op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        values[result] = constant_sum(scope.launch.grid[axis])
+
+    return step
+
+
+@semantics("tt.make_range")
+def make_range(op: Op, compiler: Compiler) -> Step:
+    """Give consecutive integers along a lane axis."""
+    start, end = int(attribute(op, "start")), int(attribute(op, "end"))
+    result = op.results[0].id
+    line = np.arange(start, end, dtype=np.int64).reshape(1, -1)
+    value = Sum(0, (line,), start, end - 1) if end - start > 1 else constant_sum(start)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        values[result] = value
+
+    return step
+
+
+@semantics("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
+def poison(op: Op, compiler: Compiler) -> Step:
+    """Give any value: zero, so that runs can be repeated."""
+    type_ = value_type(op.results[0].type)
+    result = op.results[0].id
+    zero: Any
+    if type_.element.kind == "b":
+        zero = False
+    elif type_.element.kind == "i":
+        zero = constant_sum(0)
+    else:
+        zero = np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        values[result] = zero
+
+    return step
+
+
+@semantics("tt.assert")
+def assert_(op: Op, compiler: Compiler) -> Step:
+    """Stop with the kernel's own message if the condition fails in a program that gets here."""
+    slot, message = op.operands[0].id, attribute(op, "message", "")
+
+    def step(values: list[Any], scope: Scope) -> None:
+        condition = values[slot]
+        if isinstance(condition, Unknown) or not scope.certain or condition is True:
+            return
+        failed = np.ones(1) if condition is False else ~to_array(condition, None)
+        if not failed.any():
+            return
+        first = int(np.argwhere(failed)[0][0])
+        program = int(scope.linear[first if failed.shape[0] > 1 else 0])
+        raise DeviceAssertion(
+            f"tl.device_assert failed at {place(op)} in kernel {scope.launch.kernel!r}, "
+            f"program {program}: {message}"
+        )
+
+    return step
+
+
+@semantics("tt.print", "gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "llvm.intr.assume",
+           "ttg.barrier", "rocdl.barrier")  # fmt: skip
+def nothing(op: Op, compiler: Compiler) -> Step:
+    """Do nothing: no result hangs on it."""
+
+    def step(values: list[Any], scope: Scope) -> None:
+        return
+
+    return step

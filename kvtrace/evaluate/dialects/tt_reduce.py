@@ -1,0 +1,282 @@
+"""`tt`: reductions, scans, histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
+from kvtrace.evaluate.numerics import rounding_to
+from kvtrace.evaluate.registry import Step, semantics
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import (
+    Array,
+    full_array,
+    to_array,
+    unknown_of,
+)
+from kvtrace.ir import Block, Op
+
+_UFUNCS: dict[str, Any] = {
+    "arith.addf": np.add,
+    "arith.addi": np.add,
+    "arith.mulf": np.multiply,
+    "arith.muli": np.multiply,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+    "arith.xori": np.bitwise_xor,
+}
+
+
+def _simple_ufunc(block: Block, type_: ValueType) -> Any:
+    """Give the NumPy function that a combining region of one op is, None if it is more."""
+    if len(block.ops) != 2:
+        return None
+    op, end = block.ops
+    if op.name not in _UFUNCS or end.operands[:1] != op.results:
+        return None
+    if {value.id for value in op.operands} != {value.id for value in block.arguments}:
+        return None
+    if type_.element.kind == "b" and op.name in ("arith.addi", "arith.muli"):
+        return None
+    return _UFUNCS[op.name]
+
+
+def _float_ops(block: Block) -> int:
+    """Count float operations of one combination."""
+    return sum(
+        1
+        for op in block.ops
+        if op.name.startswith(("arith.", "math."))
+        and op.results
+        and value_type(op.results[0].type).element.kind == "f"
+        and op.name not in ("arith.select", "arith.constant")
+    )
+
+
+def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
+    """Reduce an axis; narrow floats are combined in float32 and rounded once per row.
+
+    Hardware combines within threads, then between them, in an order of its own, so the last bits
+    of float sums differ there as well.
+    """
+    dtype = type_.element.value
+    if dtype == np.float16 and function is np.add:
+        return function.reduce(array, axis=axis, dtype=np.float32).astype(dtype)  # type: ignore[no-any-return]
+    result: Array = function.reduce(array, axis=axis, dtype=dtype)
+    rounded = rounding_to(type_.element)
+    return result if rounded is None else rounded(result)
+
+
+def _part(array: Array, axis: int, low: int, high: int) -> Array:
+    return array[(slice(None),) * axis + (slice(low, high),)]
+
+
+class _Combiner:
+    """Runs a combining region on whole arrays."""
+
+    def __init__(self, block: Block, compiler: Compiler) -> None:
+        quiet = Compiler(compiler.module, observed=False)
+        self.compiled: CompiledBlock = quiet.block(block)
+        self.types = [value_type(value.type) for value in compiled_operands(self.compiled)]
+
+    def combine(
+        self, values: list[Any], scope: Scope, left: list[Array], right: list[Array]
+    ) -> list[Array]:
+        """Combine two lists of arrays; scalars of the region stand for whole arrays."""
+        inner = list(values)
+        rank = left[0].ndim
+        for slot in self.compiled.outer:
+            inner[slot] = _lifted(values[slot], rank)
+        for slot, array in zip(self.compiled.arguments, (*left, *right), strict=True):
+            inner[slot] = array
+        outcome = self.compiled.run(inner, scope)
+        return [
+            to_array(value, type_) for value, type_ in zip(outcome, self.types, strict=True)
+        ]
+
+
+def compiled_operands(block: CompiledBlock) -> Any:
+    """Operands of a block's terminator."""
+    return block.terminator.operands
+
+
+def _lifted(value: Any, rank: int) -> Any:
+    if isinstance(value, np.ndarray) and value.ndim < rank:
+        return value.reshape(value.shape + (1,) * (rank - value.ndim))
+    return value
+
+
+@semantics("tt.reduce")
+def reduce(op: Op, compiler: Compiler) -> Step:
+    """Combine all elements along an axis, in a tree where the region is more than one op."""
+    block = op.regions[0].blocks[0]
+    axis = int(attribute(op, "axis")) + 1
+    types = [value_type(value.type) for value in op.operands]
+    slots, results = slots_of(op.operands), slots_of(op.results)
+    function = _simple_ufunc(block, types[0]) if len(types) == 1 else None
+    rows = types[0].size // types[0].shape[axis - 1]
+    flops = (types[0].size - rows) * _float_ops(block)
+    extent = types[0].shape[axis - 1]
+    if function is not None:
+        step = _reduce_simply(function, slots[0], results[0], axis, types[0])
+        return compiler.counted(op, step, types[0].size, flops)
+    combiner = _Combiner(block, compiler)
+
+    def step_in_tree(values: list[Any], scope: Scope) -> None:
+        arrays = _full_operands(values, slots, types)
+        if arrays is None:
+            unknown = unknown_of(values[slot] for slot in slots)
+            for slot in results:
+                values[slot] = unknown
+            return
+        count = extent
+        while count > 1:
+            half = count // 2
+            left = [_part(array, axis, 0, half) for array in arrays]
+            right = [_part(array, axis, half, 2 * half) for array in arrays]
+            arrays = combiner.combine(values, scope, left, right)
+            count = half
+        for slot, array in zip(results, arrays, strict=True):
+            values[slot] = np.squeeze(array, axis) if array.shape[axis] == 1 else array
+
+    return compiler.counted(op, step_in_tree, types[0].size, flops)
+
+
+def _reduce_simply(
+    function: Any, slot: int, result: int, axis: int, type_: ValueType
+) -> Step:
+    extent = type_.shape[axis - 1]
+    idempotent = function not in (np.add, np.multiply, np.bitwise_xor)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        unknown = unknown_of((values[slot],))
+        if unknown is not None:
+            values[result] = unknown
+            return
+        array = to_array(values[slot], type_)
+        if array.shape[axis] != extent and not idempotent:
+            shape = list(array.shape)
+            shape[axis] = extent
+            array = np.broadcast_to(array, shape)
+        values[result] = reduced(function, array, axis, type_)
+
+    return step
+
+
+def _full_operands(
+    values: list[Any], slots: tuple[int, ...], types: list[ValueType]
+) -> list[Array] | None:
+    if unknown_of(values[slot] for slot in slots) is not None:
+        return None
+    arrays = [
+        full_array(values[slot], type_) for slot, type_ in zip(slots, types, strict=True)
+    ]
+    programs = max(array.shape[0] for array in arrays)
+    return [np.broadcast_to(array, (programs, *array.shape[1:])) for array in arrays]
+
+
+@semantics("tt.scan")
+def scan(op: Op, compiler: Compiler) -> Step:
+    """Combine every prefix along an axis (every suffix if reverse)."""
+    block = op.regions[0].blocks[0]
+    axis = int(attribute(op, "axis")) + 1
+    reverse = bool(attribute(op, "reverse", default=False))
+    types = [value_type(value.type) for value in op.operands]
+    slots, results = slots_of(op.operands), slots_of(op.results)
+    function = _simple_ufunc(block, types[0]) if len(types) == 1 else None
+    combine = (
+        _accumulate_simply(function, axis, types[0])
+        if function is not None
+        else _accumulate(_Combiner(block, compiler), axis)
+    )
+    rows = types[0].size // types[0].shape[axis - 1]
+
+    def step(values: list[Any], scope: Scope) -> None:
+        arrays = _full_operands(values, slots, types)
+        if arrays is None:
+            unknown = unknown_of(values[slot] for slot in slots)
+            for slot in results:
+                values[slot] = unknown
+            return
+        if reverse:
+            arrays = [np.flip(array, axis) for array in arrays]
+        arrays = combine(values, scope, arrays)
+        if reverse:
+            arrays = [np.flip(array, axis) for array in arrays]
+        for slot, array in zip(results, arrays, strict=True):
+            values[slot] = array
+
+    return compiler.counted(op, step, types[0].size, (types[0].size - rows) * _float_ops(block))
+
+
+_Accumulation = Callable[[list[Any], Scope, list[Array]], list[Array]]
+
+
+def _accumulate_simply(function: Any, axis: int, type_: ValueType) -> _Accumulation:
+    rounded = rounding_to(type_.element)
+
+    def run(values: list[Any], scope: Scope, arrays: list[Array]) -> list[Array]:
+        result = function.accumulate(arrays[0], axis=axis, dtype=type_.element.value)
+        return [result if rounded is None else rounded(result)]
+
+    return run
+
+
+def _accumulate(combiner: _Combiner, axis: int) -> _Accumulation:
+    """Scan in log2(n) passes: each adds what lies a distance before (Hillis and Steele)."""
+
+    def run(values: list[Any], scope: Scope, arrays: list[Array]) -> list[Array]:
+        extent, distance = arrays[0].shape[axis], 1
+        while distance < extent:
+            left = [_part(array, axis, 0, extent - distance) for array in arrays]
+            right = [_part(array, axis, distance, extent) for array in arrays]
+            later = combiner.combine(values, scope, left, right)
+            arrays = [
+                np.concatenate(
+                    [_part(array, axis, 0, distance), np.broadcast_to(new, old.shape)], axis
+                )
+                for array, new, old in zip(arrays, later, right, strict=True)
+            ]
+            distance *= 2
+        return arrays
+
+    return run
+
+
+@semantics("tt.histogram")
+def histogram(op: Op, compiler: Compiler) -> Step:
+    """Count values 0 to bins - 1; others (and masked lanes) are not counted."""
+    type_ = value_type(op.operands[0].type)
+    bins = value_type(op.results[0].type).shape[0]
+    dtype = value_type(op.results[0].type).element.value
+    slot, result = op.operands[0].id, op.results[0].id
+    mask_slot = op.operands[1].id if len(op.operands) > 1 else None
+
+    def step(values: list[Any], scope: Scope) -> None:
+        mask = True if mask_slot is None else values[mask_slot]
+        unknown = unknown_of((values[slot], mask))
+        if unknown is not None:
+            values[result] = unknown
+            return
+        array = full_array(values[slot], type_).astype(np.int64)
+        lanes = np.asarray(True) if mask is True else to_array(mask, None)
+        programs = max(array.shape[0], lanes.shape[0] if lanes.ndim else 1)
+        array = np.broadcast_to(array, (programs, *type_.shape))
+        counted = (array >= 0) & (array < bins) & lanes
+        row = np.arange(programs)[:, None] * bins
+        flat = np.bincount((array + row)[counted], minlength=programs * bins)
+        values[result] = flat.reshape(programs, bins).astype(dtype)
+
+    return compiler.counted(op, step, type_.size, 0)
+
+

@@ -1,0 +1,170 @@
+"""`tt`: ops that only rearrange a tensor's elements. All work on views where NumPy can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.registry import Step, semantics
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import (
+    Array,
+    Unknown,
+    full_array,
+    map_arrays,
+    unknown_of,
+)
+from kvtrace.ir import Op
+
+
+def _mapped(op: Op, change: Callable[[Array], Array]) -> Step:
+    slot, result = op.operands[0].id, op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        values[result] = map_arrays(values[slot], change)
+
+    return step
+
+
+@semantics("tt.splat", "tt.unsplat")
+def splat(op: Op, compiler: Compiler) -> Step:
+    """Repeat a scalar: one lane that stands for all (and back, for a tensor of one element)."""
+    rank = len(value_type(op.results[0].type).shape)
+    ones = (1,) * rank
+    return _mapped(op, lambda array: array.reshape(array.shape[0], *ones))
+
+
+@semantics("tt.expand_dims")
+def expand_dims(op: Op, compiler: Compiler) -> Step:
+    """Add an axis of extent 1."""
+    axis = int(attribute(op, "axis")) + 1
+    return _mapped(op, lambda array: np.expand_dims(array, axis))
+
+
+@semantics("tt.broadcast", "ttg.convert_layout", "tt.descriptor_to_tensor")
+def broadcast(op: Op, compiler: Compiler) -> Step:
+    """Keep the array: axes that do not vary have extent 1 anyway."""
+    return _mapped(op, lambda array: array)
+
+
+@semantics("tt.trans")
+def trans(op: Op, compiler: Compiler) -> Step:
+    """Permute axes."""
+    order = (0, *(axis + 1 for axis in attribute(op, "order")))
+    return _mapped(op, lambda array: array.transpose(order))
+
+
+@semantics("tt.reshape")
+def reshape(op: Op, compiler: Compiler) -> Step:
+    """Give the elements another shape, in row-major order."""
+    source = value_type(op.operands[0].type).shape
+    target = value_type(op.results[0].type).shape
+
+    def change(array: Array) -> Array:
+        lanes = _reshaped_lanes(array.shape[1:], source, target)
+        if lanes is not None:
+            return array.reshape(array.shape[0], *lanes)
+        full = np.broadcast_to(array, (array.shape[0], *source))
+        return full.reshape(array.shape[0], *target)
+
+    return _mapped(op, change)
+
+
+def _reshaped_lanes(
+    lanes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Give the physical lanes after a reshape if no element need be repeated, else None."""
+    if all(extent == 1 for extent in lanes):
+        return (1,) * len(target)
+    if lanes == source:
+        return target
+    kept = [extent for extent in source if extent != 1]
+    if kept != [extent for extent in target if extent != 1]:
+        return None
+    # Only axes of extent 1 come or go.
+    physical = iter(lane for lane, extent in zip(lanes, source, strict=True) if extent != 1)
+    return tuple(1 if extent == 1 else next(physical) for extent in target)
+
+
+@semantics("tt.join")
+def join(op: Op, compiler: Compiler) -> Step:
+    """Put two tensors side by side along a new last axis."""
+    type_ = value_type(op.operands[0].type)
+    left, right = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        first, second = values[left], values[right]
+        unknown = unknown_of((first, second))
+        if unknown is not None:
+            values[result] = unknown
+            return
+        arrays = np.broadcast_arrays(full_array(first, type_), full_array(second, type_))
+        values[result] = np.stack(arrays, axis=-1)
+
+    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+
+
+@semantics("tt.split")
+def split(op: Op, compiler: Compiler) -> Step:
+    """Take apart along the last axis, of extent 2."""
+    type_ = value_type(op.operands[0].type)
+    slot = op.operands[0].id
+    left, right = op.results[0].id, op.results[1].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        value = values[slot]
+        if isinstance(value, Unknown):
+            values[left] = values[right] = value
+            return
+        array = full_array(value, type_)
+        values[left], values[right] = array[..., 0], array[..., 1]
+
+    return compiler.counted(op, step, type_.size, 0)
+
+
+@semantics("tt.cat")
+def cat(op: Op, compiler: Compiler) -> Step:
+    """Join two tensors along their only axis."""
+    type_ = value_type(op.operands[0].type)
+    left, right = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        unknown = unknown_of((values[left], values[right]))
+        if unknown is not None:
+            values[result] = unknown
+            return
+        first, second = full_array(values[left], type_), full_array(values[right], type_)
+        programs = max(first.shape[0], second.shape[0])
+        parts = [np.broadcast_to(part, (programs, *type_.shape)) for part in (first, second)]
+        values[result] = np.concatenate(parts, axis=1)
+
+    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+
+
+@semantics("tt.gather")
+def gather(op: Op, compiler: Compiler) -> Step:
+    """Pick elements along an axis by index."""
+    axis = int(attribute(op, "axis")) + 1
+    source_type, index_type = (value_type(value.type) for value in op.operands)
+    source, index = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        unknown = unknown_of((values[source], values[index]))
+        if unknown is not None:
+            values[result] = unknown
+            return
+        data = full_array(values[source], source_type)
+        chosen = full_array(values[index], index_type).astype(np.int64)
+        programs = max(data.shape[0], chosen.shape[0])
+        data = np.broadcast_to(data, (programs, *data.shape[1:]))
+        chosen = np.broadcast_to(chosen, (programs, *chosen.shape[1:]))
+        values[result] = np.take_along_axis(data, chosen, axis)
+
+    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)

@@ -1,0 +1,120 @@
+"""Evaluating a launch: chunks of programs at once, or one by one where their order matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
+from kvtrace.evaluate.compiler import Compiler, compiled
+from kvtrace.evaluate.dialects.cf import FunctionBody
+from kvtrace.evaluate.errors import BadArguments
+from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.observe import Observer
+from kvtrace.evaluate.order import needs_order, written_storages
+from kvtrace.evaluate.scope import Launch, Scope
+from kvtrace.evaluate.types import ElementType, ValueType, value_type
+from kvtrace.evaluate.values import Pointer, Unknown, constant_sum, wrap
+from kvtrace.ir import Module
+
+CHUNK_BYTES = 16 << 20
+"""How large the largest tensor of a kernel may get over the programs that run at once."""
+
+
+def evaluate(
+    module: Module,
+    arguments: Sequence[Argument],
+    grid: tuple[int, ...],
+    *,
+    observers: Sequence[Observer] = (),
+    kernel: str | None = None,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> None:
+    """Run a kernel over its whole grid on given arguments, writing to their storages.
+
+    `arguments` are in the order of the parameters of `module.main`; `grid` has one to three
+    extents. Storages without data are unknown: what hangs on them is reported, never guessed.
+    Observers hear of compute ops, accesses, defects and loops (see observe.py).
+
+    Raises UnsupportedOp, BadArguments, Deadlock, DeviceAssertion or UnknownAddress.
+    """
+    compiler = compiled(module, observed=bool(observers))
+    name = kernel or compiler.kernel
+    extents = tuple(int(extent) for extent in grid) + (1,) * (3 - len(grid))
+    if len(extents) != 3 or any(extent < 0 for extent in extents):
+        raise BadArguments(f"grid {grid} of kernel {name!r} must have one to three extents >= 0")
+    launch = Launch(name, (extents[0], extents[1], extents[2]), tuple(arguments), observers)
+    launch.memory = Memory(launch.arguments, written_storages(module, arguments))
+    values = _bound_parameters(compiler, arguments, name)
+    programs = extents[0] * extents[1] * extents[2]
+    launch.in_order = programs > 1 and needs_order(module, arguments, launch.grid)
+    chunk = 1 if launch.in_order else max(1, chunk_bytes // largest_tensor(compiler))
+    body = function_body(compiler)
+    with np.errstate(all="ignore"):
+        for start in range(0, programs, chunk):
+            linear = np.arange(start, min(start + chunk, programs))
+            body.run(list(values), Scope(launch, linear))
+
+
+def function_body(compiler: Compiler) -> FunctionBody:
+    """Give the kernel's body, compiled once."""
+    body = compiler.cache.get("body")
+    if body is None:
+        body = FunctionBody(compiler.function(compiler.kernel), compiler.kernel)
+        compiler.cache["body"] = body
+    assert isinstance(body, FunctionBody)
+    return body
+
+
+def largest_tensor(compiler: Compiler) -> int:
+    """Bytes of the largest tensor that the kernel makes in one program."""
+    size = compiler.cache.get("largest")
+    if size is None:
+        types = [value_type(v.type) for op in compiler.module.ops for v in op.results]
+        size = max([8] + [type_.size * max(4, type_.element.bytes) for type_ in types])
+        compiler.cache["largest"] = size
+    return int(size)
+
+
+def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:
+    """Put the arguments' values where the kernel expects its parameters."""
+    parameters = compiler.module.main.arguments
+    if len(parameters) != len(arguments):
+        raise BadArguments(
+            f"kernel {name!r} has {len(parameters)} parameters, {len(arguments)} arguments given"
+        )
+    values: list[Any] = [None] * compiler.module.value_count
+    for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
+        type_ = value_type(parameter.type)
+        values[parameter.id] = _bound(position, type_, argument, name)
+    return values
+
+
+def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> Any:
+    if isinstance(argument, TensorArgument):
+        if not type_.pointer:
+            raise BadArguments(
+                f"argument {argument.name!r} of kernel {name!r} is a tensor, "
+                f"its parameter is {type_.text}"
+            )
+        return Pointer(position, constant_sum(0))
+    if argument.value is None:
+        unknown = Unknown(frozenset({argument.name}))
+        return Pointer(None, unknown) if type_.pointer else unknown
+    if type_.pointer:
+        return Pointer(None, Unknown(frozenset({argument.name})))
+    return scalar_value(argument, type_.element)
+
+
+def scalar_value(argument: ScalarArgument, element: ElementType) -> Any:
+    """Hold a number passed by value, wrapped or rounded to its parameter's type."""
+    assert argument.value is not None
+    if element.kind == "b":
+        return bool(argument.value)
+    if element.kind == "i":
+        return constant_sum(wrap(int(argument.value), element.bits))
+    with np.errstate(all="ignore"):
+        stored = np.array([argument.value], np.float64).astype(element.memory)
+    return stored.astype(element.value)

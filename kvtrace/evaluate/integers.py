@@ -1,0 +1,324 @@
+"""Integer arithmetic that keeps sums of terms apart as long as that is exact.
+
+Each function takes values of one integer type and gives a value of it. Results that may leave
+their width are materialised in int64 and wrapped, as the hardware's registers do; int64 itself
+wraps in NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.types import ElementType, ValueType
+from kvtrace.evaluate.values import Array, Mask, Sum, constant_sum, sum_of_terms, to_array, to_sum
+
+_INT64_LOW, _INT64_HIGH = -(1 << 63), (1 << 63) - 1
+
+
+def nests(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
+    """Tell whether an array of shape `inner` broadcasts into `outer` without growing it."""
+    for small, large in zip(inner, outer, strict=True):
+        if small not in (1, large):
+            return False
+    return True
+
+
+def joined_terms(terms: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Add terms to terms; those of nested shapes become one."""
+    if not terms:
+        return more
+    if not more:
+        return terms
+    result = list(terms)
+    for term in more:
+        for position, other in enumerate(result):
+            if nests(term.shape, other.shape) or nests(other.shape, term.shape):
+                result[position] = other + term
+                break
+        else:
+            result.append(term)
+    return tuple(result)
+
+
+def fits(value: Sum, bits: int) -> bool:
+    """Tell whether no element of the sum leaves a signed integer of so many bits."""
+    half = 1 << (bits - 1)
+    return -half <= value.low and value.high < half
+
+
+def wrapped(value: Sum, type_: ValueType) -> Sum | Array:
+    """Give the sum as it is if it fits its type, else materialised and wrapped."""
+    if fits(value, type_.element.bits):
+        return value
+    if not value.terms:
+        return to_sum(to_array(value, type_))
+    return to_array(_within_int64(value), type_)
+
+
+def _within_int64(value: Sum) -> Sum:
+    """Bring the constant into int64, which keeps the value modulo 2**64."""
+    if _INT64_LOW <= value.constant <= _INT64_HIGH:
+        return value
+    half = 1 << 63
+    constant = ((value.constant + half) % (1 << 64)) - half
+    return Sum(constant, value.terms, value.low, value.high)
+
+
+def _plain_pair(left: Any, right: Any, type_: ValueType) -> tuple[Array, Array] | None:
+    """Materialise both if keeping them apart would save nothing."""
+    if isinstance(left, Sum) and isinstance(right, Sum):
+        return None
+    if isinstance(left, Sum):
+        array, value = right, left
+    elif isinstance(right, Sum):
+        array, value = left, right
+    elif nests(left.shape, right.shape) or nests(right.shape, left.shape):
+        return left, right
+    else:
+        return None
+    # A small array joins the sum; a large one swallows it.
+    if array.size <= 4096 or not all(nests(term.shape, array.shape) for term in value.terms):
+        return None
+    return to_array(left, type_), to_array(right, type_)
+
+
+def add(left: Any, right: Any, type_: ValueType) -> Any:
+    """left + right."""
+    pair = _plain_pair(left, right, type_)
+    if pair is not None:
+        return pair[0] + pair[1]
+    first, second = to_sum(left), to_sum(right)
+    total = Sum(
+        first.constant + second.constant,
+        joined_terms(first.terms, second.terms),
+        first.low + second.low,
+        first.high + second.high,
+    )
+    return wrapped(total, type_)
+
+
+def negated(value: Sum) -> Sum:
+    """-value, exactly."""
+    terms = tuple(np.negative(term) for term in value.terms)
+    return Sum(-value.constant, terms, -value.high, -value.low)
+
+
+def difference(left: Sum, right: Sum) -> Sum:
+    """left - right, exactly (it may leave the width of both)."""
+    other = negated(right)
+    return Sum(
+        left.constant + other.constant,
+        joined_terms(left.terms, other.terms),
+        left.low + other.low,
+        left.high + other.high,
+    )
+
+
+def subtract(left: Any, right: Any, type_: ValueType) -> Any:
+    """left - right."""
+    pair = _plain_pair(left, right, type_)
+    if pair is not None:
+        return pair[0] - pair[1]
+    return wrapped(difference(to_sum(left), to_sum(right)), type_)
+
+
+def scaled(value: Sum, factor: int) -> Sum:
+    """value * factor, exactly as long as it fits int64."""
+    if factor == 1:
+        return value
+    if factor == 0:
+        return constant_sum(0)
+    low, high = value.low * factor, value.high * factor
+    if factor < 0:
+        low, high = high, low
+    terms = tuple(term * factor for term in value.terms)
+    return Sum(value.constant * factor, terms, low, high)
+
+
+def multiply(left: Any, right: Any, type_: ValueType) -> Any:
+    """left * right; a factor that is a constant scales the terms, otherwise they are joined."""
+    pair = _plain_pair(left, right, type_)
+    if pair is not None:
+        return pair[0] * pair[1]
+    first, second = to_sum(left), to_sum(right)
+    if not first.terms:
+        first, second = second, first
+    if not second.terms and _INT64_LOW <= second.constant <= _INT64_HIGH:
+        product = scaled(first, second.constant)
+        if fits(product, 64):
+            return wrapped(product, type_)
+    corners = [a * b for a in (first.low, first.high) for b in (second.low, second.high)]
+    low, high = min(corners), max(corners)
+    if len(second.terms) == 1 and not second.constant and _spread(second.terms[0], first):
+        terms = tuple(term * second.terms[0] for term in first.terms)
+        constant = second.terms[0] * first.constant
+        exact = fits(Sum(0, (), low, high), 64)
+        if exact:
+            joined = joined_terms(terms, (constant,)) if first.constant else terms
+            return wrapped(Sum(0, joined, low, high), type_)
+    array = np.multiply(
+        to_array(_within_int64(first), _WIDE[len(type_.shape)]),
+        to_array(_within_int64(second), _WIDE[len(type_.shape)]),
+    )
+    if fits(Sum(0, (), low, high), type_.element.bits):
+        return Sum(0, (array,), low, high)
+    return array.astype(type_.element.value)
+
+
+def _spread(factor: Array, value: Sum) -> bool:
+    """Whether multiplying term by term keeps terms apart that are apart now."""
+    if factor.size > 4096:
+        return False
+    return all(
+        nests(factor.shape, term.shape) or nests(term.shape, factor.shape) for term in value.terms
+    )
+
+
+_INT64 = ElementType("i64", "i", 64, np.dtype(np.int64), np.dtype(np.int64))
+_WIDE = [ValueType("i64", (1,) * rank, _INT64) for rank in range(8)]
+ADDRESS = _WIDE[0]
+
+
+def truncating_quotient(left: Array, right: Array) -> Array:
+    """left / right rounded toward zero, as C and the hardware do; 0 where right is 0."""
+    safe = np.where(right == 0, right.dtype.type(1), right)
+    quotient = np.floor_divide(left, safe)
+    remainder = left - quotient * safe
+    quotient = quotient + ((remainder != 0) & ((left < 0) != (safe < 0)))
+    return np.where(right == 0, left.dtype.type(0), quotient).astype(left.dtype, copy=False)
+
+
+def truncating_remainder(left: Array, right: Array) -> Array:
+    """left - right * (left / right), with the sign of left; left where right is 0."""
+    result: Array = left - right * truncating_quotient(left, right)
+    return result.astype(left.dtype, copy=False)
+
+
+def divide_signed(left: Any, right: Any, type_: ValueType) -> Any:
+    """left / right toward zero. Ranges stay known where the divisor is a positive constant."""
+    if not isinstance(left, Sum) or not isinstance(right, Sum):
+        return _array_quotient(to_array(left, type_), to_array(right, type_))
+    if right.terms or right.constant <= 0 or left.low < 0:
+        return truncating_quotient(to_array(left, type_), to_array(right, type_))
+    divisor = right.constant
+    if divisor == 1:
+        return left
+    if not left.terms:
+        return constant_sum(left.constant // divisor)
+    quotient = np.floor_divide(sum_of_terms(left), divisor)
+    return Sum(0, (quotient,), left.low // divisor, left.high // divisor)
+
+
+def _array_quotient(left: Array, right: Array) -> Array:
+    if right.size == 1 and right.flat[0] > 0 and left.size and left.min() >= 0:
+        return np.floor_divide(left, right)
+    return truncating_quotient(left, right)
+
+
+def remainder_signed(left: Any, right: Any, type_: ValueType) -> Any:
+    """Remainder with the dividend's sign."""
+    if not isinstance(left, Sum) or not isinstance(right, Sum):
+        return truncating_remainder(to_array(left, type_), to_array(right, type_))
+    if right.terms or right.constant <= 0 or left.low < 0:
+        return truncating_remainder(to_array(left, type_), to_array(right, type_))
+    divisor = right.constant
+    if left.high < divisor:
+        return left
+    if not left.terms:
+        return constant_sum(left.constant % divisor)
+    return Sum(0, (np.remainder(sum_of_terms(left), divisor),), 0, divisor - 1)
+
+
+def smaller(left: Any, right: Any, type_: ValueType) -> Any:
+    """Signed minimum."""
+    return _extreme(left, right, type_, smallest=True)
+
+
+def larger(left: Any, right: Any, type_: ValueType) -> Any:
+    """Signed maximum."""
+    return _extreme(left, right, type_, smallest=False)
+
+
+def _extreme(left: Any, right: Any, type_: ValueType, *, smallest: bool) -> Any:
+    choose = np.minimum if smallest else np.maximum
+    if not isinstance(left, Sum) or not isinstance(right, Sum):
+        return choose(to_array(left, type_), to_array(right, type_))
+    if left.high <= right.low:
+        return left if smallest else right
+    if right.high <= left.low:
+        return right if smallest else left
+    array = choose(to_array(left, type_), to_array(right, type_)).astype(np.int64, copy=False)
+    pick = min if smallest else max
+    return Sum(0, (array,), pick(left.low, right.low), pick(left.high, right.high))
+
+
+COMPARISONS = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "slt": np.less,
+    "sle": np.less_equal,
+    "sgt": np.greater,
+    "sge": np.greater_equal,
+}
+
+_MIRRORED = {"slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle", "eq": "eq", "ne": "ne"}
+
+
+def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | Array:
+    """Compare by a signed predicate, or eq, ne. A plain bool if ranges decide it for all lanes."""
+    if not isinstance(left, Sum) and not isinstance(right, Sum):
+        result: Array = COMPARISONS[predicate](left, right)
+        return result
+    gap = difference(to_sum(left), to_sum(right))
+    decided = _decided(predicate, gap.low, gap.high)
+    if decided is not None:
+        return decided
+    if not fits(gap, 62) or not gap.terms:
+        array: Array = COMPARISONS[predicate](to_array(left, type_), to_array(right, type_))
+        return array
+    return _compare_with_zero(predicate, gap)
+
+
+def _decided(predicate: str, low: int, high: int) -> bool | None:
+    """What the range of left - right says."""
+    if predicate in ("slt", "sge"):
+        outcome = True if high < 0 else False if low >= 0 else None
+        return outcome if predicate == "slt" or outcome is None else not outcome
+    if predicate in ("sle", "sgt"):
+        outcome = True if high <= 0 else False if low > 0 else None
+        return outcome if predicate == "sle" or outcome is None else not outcome
+    if low > 0 or high < 0:
+        return predicate == "ne"
+    if low == high == 0:
+        return predicate == "eq"
+    return None
+
+
+def _compare_with_zero(predicate: str, gap: Sum) -> Array:
+    """One pass over the broadcast shape: compare its largest term with minus the others."""
+    largest = max(range(len(gap.terms)), key=lambda position: gap.terms[position].size)
+    rest: Array | int = -gap.constant
+    for position, term in enumerate(gap.terms):
+        if position != largest:
+            rest = rest - term
+    result: Array = COMPARISONS[predicate](gap.terms[largest], rest)
+    return result
+
+
+def both(left: Any, right: Any) -> Any:
+    """Conjunction of Booleans, kept as factors where shapes do not nest."""
+    if isinstance(left, bool):
+        return right if left else False
+    if isinstance(right, bool):
+        return left if right else False
+    factors = list(left.factors if isinstance(left, Mask) else (left,))
+    for factor in right.factors if isinstance(right, Mask) else (right,):
+        for position, other in enumerate(factors):
+            if nests(factor.shape, other.shape) or nests(other.shape, factor.shape):
+                factors[position] = np.logical_and(other, factor)
+                break
+        else:
+            factors.append(factor)
+    return factors[0] if len(factors) == 1 else Mask(tuple(factors))

@@ -1,0 +1,99 @@
+"""Rounding as the hardware does it, for types that values in flight are wider than."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.types import ElementType
+from kvtrace.evaluate.values import Array
+
+
+def rounded_to_bf16(array: Array) -> Array:
+    """Round to bfloat16, ties to even, held as float32. NaN stays NaN, overflow gives infinity."""
+    values = np.ascontiguousarray(array, np.float32)
+    bits = values.view(np.uint32)
+    bias = (bits >> np.uint32(16)) & np.uint32(1)
+    bias += np.uint32(0x7FFF)
+    bias += bits
+    bias &= np.uint32(0xFFFF0000)
+    result = bias.view(np.float32)
+    broken = np.isnan(values)
+    if broken.any():
+        result[broken] = np.nan
+    return result
+
+
+def truncated_to_tf32(array: Array) -> Array:
+    """Drop the 13 low mantissa bits of float32, toward zero.
+
+    Tensor cores read float32 registers as tf32 by ignoring those bits (PTX ISA, "mma" with
+    .tf32 operands: the lower 13 bits are ignored), and Triton passes them unrounded.
+    """
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    return (bits & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def rounding_to(element: ElementType) -> Callable[[Array], Array] | None:
+    """Give the function that rounds wider values to an element type, None if none is needed."""
+    if not element.rounded:
+        return None
+    if element.name == "bf16":
+        return rounded_to_bf16
+    narrow, wide = element.memory, element.value
+
+    def rounded(array: Array) -> Array:
+        with np.errstate(all="ignore"):
+            result: Array = array.astype(narrow).astype(wide)
+        return result
+
+    return rounded
+
+
+def from_memory(stored: Array, element: ElementType) -> Array:
+    """Turn elements as they lie in memory into values in flight."""
+    if element.name == "bf16":
+        wide = stored.view(np.uint16).astype(np.uint32)
+        wide <<= np.uint32(16)
+        return wide.view(np.float32)
+    if stored.dtype != element.value:
+        return stored.astype(element.value)
+    return stored
+
+
+def to_memory(values: Array, element: ElementType) -> Array:
+    """Turn values in flight (already rounded) into elements as they lie in memory."""
+    if element.name == "bf16":
+        bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+        return (bits >> np.uint32(16)).astype(np.uint16).view(element.memory)
+    if values.dtype != element.memory:
+        return values.astype(element.memory)
+    return values
+
+
+def to_integer(array: Array, element: ElementType, *, signed: bool) -> Array:
+    """Convert floats to integers toward zero; out of range saturates and NaN gives 0 (PTX cvt)."""
+    bits = element.bits
+    low = -(1 << (bits - 1)) if signed else 0
+    high = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
+    values = array.astype(np.float64 if array.dtype != np.float32 or bits > 24 else np.float32)
+    exact = np.trunc(values)
+    result: Array
+    with np.errstate(invalid="ignore"):
+        if signed:
+            result = exact.astype(np.int64).astype(element.value)
+        else:
+            result = exact.astype(np.uint64).astype(element.value)
+    odd = ~((exact >= low) & (exact <= high))
+    if odd.any():
+        fixed = np.where(exact > high, high, np.where(exact < low, low, 0)).astype(object)
+        limits: Any = np.where(np.isnan(values), 0, fixed)
+        wrapped = np.array([int(x) & ((1 << bits) - 1) for x in limits[odd]], np.uint64)
+        result = result.copy()
+        result[odd] = wrapped.astype(element.value)
+    # 2**63 itself rounds up in float64 and must saturate.
+    if signed and bits == 64:
+        result = np.where(exact >= 2.0**63, np.int64(high), result)
+    return result

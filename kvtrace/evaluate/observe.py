@@ -1,0 +1,108 @@
+"""What an evaluation tells: observers get batches of programs, never single programs.
+
+Floating-point operations are counted as follows, per execution and whatever the mask: an
+elementwise op on floats counts 1 an element (`math.fma` 2; comparisons, selects, casts, negations
+and absolute values 0), a dot of M×K with K×N counts 2·M·N·K, a reduction over n elements counts
+n − 1 per result, a scan n − 1 per row. Integer ops count 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.ir import Op
+
+AccessKind = Literal["load", "store", "atomic"]
+
+
+@dataclass(frozen=True)
+class ProgramAccesses:
+    """An access, program by program. Arrays have one entry per executing program.
+
+    `first` and `last` are the lowest and highest byte offset (of the first byte of the element)
+    among the program's active lanes; where `active` is 0 they mean nothing.
+    """
+
+    program: NDArray[np.int64]
+    iteration: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    active: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Access:
+    """One memory op of a batch of programs, in one iteration of the loops around it.
+
+    `executions`: programs that ran it; `lanes`: elements asked for over all of them; `active`:
+    elements not masked off (None: the mask is unknown). `lowest` and `highest` are byte offsets of
+    active elements' first bytes from the argument's data pointer (None: unknown, or none active).
+    `certain` is False if it is not known whether the programs, or these lanes, get here at all;
+    `reason` then says why, as also for unknown addresses.
+    `by_program()` gives the same program by program, None where addresses or mask are unknown.
+    `elements()` gives the byte offset of every active element and the linear program id that
+    touches it, as two flat arrays (None likewise).
+    """
+
+    op: Op
+    kind: AccessKind
+    argument: int | None
+    element_bytes: int
+    executions: int
+    lanes: int
+    active: int | None
+    lowest: int | None
+    highest: int | None
+    certain: bool = True
+    reason: str = ""
+    by_program: Callable[[], ProgramAccesses | None] = field(
+        default=lambda: None, repr=False, compare=False
+    )
+    elements: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64]] | None] = field(
+        default=lambda: None, repr=False, compare=False
+    )
+
+
+@dataclass(frozen=True)
+class OutOfBounds:
+    """The first access of a batch that left its tensor, and how many did.
+
+    `rule` is `out-of-bounds` (outside the storage) or `out-of-view` (outside the tensor's view,
+    inside its storage). `address_offset` is the witness's byte offset from the data pointer;
+    `past_end_bytes` counts from the end of what it may touch to the end of the access, negative:
+    bytes before its start. `lane` indexes the block that is accessed. `lanes` counts the elements
+    of the batch that break the same rule. `certain` False: on a branch that may not be taken.
+    """
+
+    op: Op
+    kind: AccessKind
+    rule: Literal["out-of-bounds", "out-of-view"]
+    argument: int
+    program: tuple[int, int, int]
+    iteration: int
+    lane: tuple[int, ...]
+    address_offset: int
+    past_end_bytes: int
+    lanes: int
+    certain: bool = True
+
+
+class Observer:
+    """Base of all observers: override what you want to hear of."""
+
+    def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
+        """Report one evaluated compute op: `elements` and `flops` are over all executions."""
+
+    def access(self, access: Access) -> None:
+        """Report one load, store or atomic."""
+
+    def out_of_bounds(self, defect: OutOfBounds) -> None:
+        """Report an access that left its tensor's view or storage."""
+
+    def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
+        """Report a finished loop: iterations of each executing program; -1: unknown."""

@@ -1,0 +1,99 @@
+"""The tables of op meanings. Each op is defined once, in the file of its dialect.
+
+Three kinds of entries:
+
+* `@elementwise("arith.addf", flops=1)`: a pure function of arrays that broadcast, giving an array
+  of the result's element type (wider floats are rounded by the caller). Attributes that it needs
+  come first: `attributes=("predicate",)`.
+* `@factored("arith.addi")`: for integers, besides: a function of values and their type that keeps
+  sums of terms apart (see integers.py).
+* `@semantics("tt.load")`: everything else: a function of the op and the compiler that gives the
+  step to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.scope import Scope
+from kvtrace.ir import Op, source_stack
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.compiler import Compiler
+
+Step = Callable[[list[Any], Scope], None]
+"""Runs one op: reads and writes the list of values (by value id) for the programs of a scope."""
+
+Lowering = Callable[["Op", "Compiler"], Step]
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """A pure array function, the attributes it takes first, and its operations per element."""
+
+    function: Callable[..., Any]
+    flops: int
+    attributes: tuple[str, ...]
+
+
+ELEMENTWISE: dict[str, Elementwise] = {}
+FACTORED: dict[str, Callable[..., Any]] = {}
+LOWERINGS: dict[str, Lowering] = {}
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def elementwise(
+    *names: str, flops: int = 0, attributes: tuple[str, ...] = ()
+) -> Callable[[_Function], _Function]:
+    """Register a pure array function as the meaning of ops."""
+
+    def register(function: _Function) -> _Function:
+        for name in names:
+            ELEMENTWISE[name] = Elementwise(function, flops, attributes)
+        return function
+
+    return register
+
+
+def factored(*names: str) -> Callable[[_Function], _Function]:
+    """Register a function that computes integers without joining their terms."""
+
+    def register(function: _Function) -> _Function:
+        for name in names:
+            FACTORED[name] = function
+        return function
+
+    return register
+
+
+def semantics(*names: str) -> Callable[[Lowering], Lowering]:
+    """Register the lowering of ops that are not elementwise."""
+
+    def register(function: Lowering) -> Lowering:
+        for name in names:
+            LOWERINGS[name] = function
+        return function
+
+    return register
+
+
+def place(op: Op) -> str:
+    """Say where in the source an op is, as `file:line`."""
+    stack = source_stack(op)
+    if not stack:
+        return "an unknown line"
+    return f"{stack[0].file}:{stack[0].line}"
+
+
+def unsupported(op: Op, kernel: str, detail: str = "") -> UnsupportedOp:
+    """Build the error for an op, or a variant of one, that has no meaning here."""
+    dialect = op.name.partition(".")[0]
+    what = f" {detail}" if detail else ""
+    return UnsupportedOp(
+        f"op {op.name!r}{what} at {place(op)} in kernel {kernel!r} cannot be evaluated yet; "
+        f"its meaning belongs in kvtrace/evaluate/dialects/ (files of dialect {dialect!r})"
+    )

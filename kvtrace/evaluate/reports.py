@@ -1,0 +1,161 @@
+"""Telling observers about memory accesses and defects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.bounds import Spans, mask_factors, spans_of
+from kvtrace.evaluate.observe import Access, AccessKind, OutOfBounds, ProgramAccesses
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ValueType
+from kvtrace.evaluate.values import Array, Sum, Unknown, conjunction, sum_of_terms
+from kvtrace.ir import Op
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.memory import Request
+
+
+def report_access(
+    op: Op,
+    kind: AccessKind,
+    scope: Scope,
+    argument: int | None,
+    type_: ValueType,
+    offset: Sum | None,
+    mask: Any,
+    unknown: Unknown | None,
+) -> None:
+    """Tell all observers of an access; `unknown` says what address or mask hang on."""
+    if not scope.launch.observers:
+        return
+    programs = scope.programs
+    lanes = programs * type_.size
+    if offset is None or unknown is not None:
+        reason = unknown.reason if unknown is not None else scope.reason
+        access = Access(
+            op, kind, argument, type_.element.bytes, programs, lanes, None, None, None, False,
+            reason,
+        )  # fmt: skip
+    else:
+        access = _known_access(op, kind, scope, argument, type_, offset, mask)
+    for observer in scope.launch.observers:
+        observer.access(access)
+
+
+def _known_access(
+    op: Op,
+    kind: AccessKind,
+    scope: Scope,
+    argument: int | None,
+    type_: ValueType,
+    offset: Sum,
+    mask: Any,
+) -> Access:
+    programs = scope.programs
+    spans = spans_of(offset, mask, type_.shape)
+    reached = np.broadcast_to(spans.active > 0, _joint_shape(spans))
+    active = int(np.broadcast_to(spans.active, (programs,)).sum())
+    lowest = highest = None
+    if reached.any():
+        lowest = int(np.broadcast_to(spans.lowest, reached.shape)[reached].min())
+        highest = int(np.broadcast_to(spans.highest, reached.shape)[reached].max())
+
+    def by_program() -> ProgramAccesses:
+        return ProgramAccesses(
+            scope.linear,
+            np.broadcast_to(np.asarray(scope.iteration, np.int64), (programs,)),
+            np.broadcast_to(spans.lowest, (programs,)),
+            np.broadcast_to(spans.highest, (programs,)),
+            np.broadcast_to(spans.active, (programs,)),
+        )
+
+    def elements() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        shape = (programs, *type_.shape)
+        index = np.broadcast_to(sum_of_terms(offset), shape)
+        owner = np.broadcast_to(scope.linear.reshape((-1,) + (1,) * len(type_.shape)), shape)
+        if mask is None:
+            return index.reshape(-1), owner.reshape(-1)
+        chosen = np.broadcast_to(conjunction(mask_factors(mask)), shape)
+        return index[chosen], owner[chosen]
+
+    return Access(
+        op, kind, argument, type_.element.bytes, programs, programs * type_.size, active, lowest,
+        highest, scope.certain, scope.reason, by_program, elements,
+    )  # fmt: skip
+
+
+def _joint_shape(spans: Spans) -> tuple[int, ...]:
+    return np.broadcast_shapes(spans.lowest.shape, spans.active.shape)
+
+
+def report_defects(
+    request: Request, view: tuple[int, int], storage: tuple[int, int]
+) -> Array | None:
+    """Look at every lane; tell of those outside; give which lanes lie inside the storage.
+
+    `view` and `storage` are byte limits (first, one past the last) from the data pointer; the
+    view lies inside the storage. None: all active lanes are inside the storage. The result has
+    the programs of the request, and extent 1 along axes that neither offset nor mask vary along.
+    """
+    size = request.type_.element.bytes
+    total = sum_of_terms(request.offset)
+    offsets = (
+        total if isinstance(total, np.ndarray) else np.full((1,) * request.rank, total, np.int64)
+    )
+    if request.mask is None:
+        active = np.ones((1,) * request.rank, np.bool_)
+    else:
+        active = conjunction(mask_factors(request.mask))
+    in_storage = (offsets >= storage[0]) & (offsets + size <= storage[1])
+    in_view = (offsets >= view[0]) & (offsets + size <= view[1])
+    outside = active & ~in_storage
+    beyond = active & in_storage & ~in_view
+    if outside.any():
+        _tell(request, offsets, outside, "out-of-bounds", storage)
+    if beyond.any():
+        _tell(request, offsets, beyond, "out-of-view", view)
+    if not outside.any():
+        return None
+    inside: Array = ~outside
+    return np.broadcast_to(inside, (request.scope.programs, *inside.shape[1:]))
+
+
+def _tell(
+    request: Request,
+    offsets: Array,
+    broken: Array,
+    rule: Literal["out-of-bounds", "out-of-view"],
+    limits: tuple[int, int],
+) -> None:
+    scope = request.scope
+    if not scope.launch.observers:
+        return
+    first = np.unravel_index(int(broken.argmax()), broken.shape)
+    address = int(np.broadcast_to(offsets, broken.shape)[first])
+    size = request.type_.element.bytes
+    end = address + size
+    past = end - limits[1] if end > limits[1] else address - limits[0]
+    program = int(scope.linear[int(first[0])])
+    x, y, _ = scope.launch.grid
+    iteration = scope.iteration
+    if isinstance(iteration, np.ndarray):
+        iteration = iteration[int(first[0])]
+    repeats = scope.programs * request.type_.size // broken.size
+    defect = OutOfBounds(
+        request.op,
+        request.kind,
+        rule,
+        request.argument,
+        (program % x, program // x % y, program // (x * y)),
+        int(iteration),
+        tuple(int(i) for i in first[1:]),
+        address,
+        past,
+        int(np.count_nonzero(broken)) * repeats,
+        scope.certain,
+    )
+    for observer in scope.launch.observers:
+        observer.out_of_bounds(defect)

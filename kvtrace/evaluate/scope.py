@@ -1,0 +1,72 @@
+"""Which programs a step runs for, and under which doubts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvtrace.evaluate.arguments import Argument
+    from kvtrace.evaluate.memory import Memory
+    from kvtrace.evaluate.observe import Observer
+
+
+@dataclass(eq=False)
+class Launch:
+    """What is the same for all programs of one evaluation."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    arguments: tuple[Argument, ...]
+    observers: Sequence[Observer]
+    memory: Memory = field(init=False)
+    in_order: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """The active programs: linear ids (x fastest), and whether it is certain that they get here.
+
+    `iteration` is the trip of the innermost loop, an int or one per program.
+    """
+
+    launch: Launch
+    linear: NDArray[np.int64]
+    certain: bool = True
+    reason: str = ""
+    iteration: Any = 0
+
+    @property
+    def programs(self) -> int:
+        """Number of active programs."""
+        return len(self.linear)
+
+    def axis(self, axis: int) -> NDArray[np.int32]:
+        """Program ids along one axis of the grid."""
+        x, y, _ = self.launch.grid
+        if axis == 0:
+            return (self.linear % x).astype(np.int32)
+        if axis == 1:
+            return (self.linear // x % y).astype(np.int32)
+        return (self.linear // (x * y)).astype(np.int32)
+
+    def restricted(self, index: NDArray[Any]) -> Scope:
+        """Give the scope of some of the programs."""
+        iteration = self.iteration
+        if isinstance(iteration, np.ndarray):
+            iteration = iteration[index]
+        return Scope(self.launch, self.linear[index], self.certain, self.reason, iteration)
+
+    def doubtful(self, reason: str) -> Scope:
+        """Give the same programs on a path of which it is not known whether it is taken."""
+        joined = self.reason or reason
+        return Scope(self.launch, self.linear, False, joined, self.iteration)
+
+    def at_iteration(self, iteration: Any) -> Scope:
+        """Give the same programs in one trip of a loop."""
+        return Scope(self.launch, self.linear, self.certain, self.reason, iteration)

@@ -1,0 +1,157 @@
+"""Element types: how MLIR, Triton and memory name and hold them, and how values are held here.
+
+Values of types that NumPy lacks (bf16, fp8) are held as float32 and rounded after each op; memory
+holds their bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.ir.types import PointerType, TensorDescriptorType, TensorType, Type
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """A scalar type: `value` is the NumPy dtype of values in flight, `memory` that of storages.
+
+    `kind`: i integer, b Boolean (i1), f float. `rounded`: values must be rounded to `memory`'s
+    type after each op, since `value` is wider.
+    """
+
+    name: str
+    kind: str
+    bits: int
+    value: np.dtype[Any]
+    memory: np.dtype[Any]
+
+    @property
+    def bytes(self) -> int:
+        """Size in memory."""
+        return self.memory.itemsize
+
+    @property
+    def rounded(self) -> bool:
+        """Whether values in flight are wider than the type."""
+        return self.kind == "f" and self.value != self.memory
+
+
+def _element(name: str, kind: str, bits: int, value: Any, memory: Any = None) -> ElementType:
+    held = np.dtype(value)
+    return ElementType(name, kind, bits, held, held if memory is None else np.dtype(memory))
+
+
+_ELEMENTS: Final = {
+    element.name: element
+    for element in (
+        _element("i1", "b", 1, np.bool_),
+        _element("i8", "i", 8, np.int8),
+        _element("i16", "i", 16, np.int16),
+        _element("i32", "i", 32, np.int32),
+        _element("i64", "i", 64, np.int64),
+        _element("index", "i", 64, np.int64),
+        _element("f16", "f", 16, np.float16),
+        _element("bf16", "f", 16, np.float32, ml_dtypes.bfloat16),
+        _element("f32", "f", 32, np.float32),
+        _element("f64", "f", 64, np.float64),
+        _element("f8E4M3FN", "f", 8, np.float32, ml_dtypes.float8_e4m3fn),
+        _element("f8E4M3FNUZ", "f", 8, np.float32, ml_dtypes.float8_e4m3fnuz),
+        _element("f8E4M3B11FNUZ", "f", 8, np.float32, ml_dtypes.float8_e4m3b11fnuz),
+        _element("f8E5M2", "f", 8, np.float32, ml_dtypes.float8_e5m2),
+        _element("f8E5M2FNUZ", "f", 8, np.float32, ml_dtypes.float8_e5m2fnuz),
+    )
+}
+
+_SHORT_NAMES: Final = {
+    "i1": "i1",
+    "u1": "i1",
+    "i8": "i8",
+    "u8": "i8",
+    "i16": "i16",
+    "u16": "i16",
+    "i32": "i32",
+    "u32": "i32",
+    "i64": "i64",
+    "u64": "i64",
+    "fp16": "f16",
+    "bf16": "bf16",
+    "fp32": "f32",
+    "fp64": "f64",
+    "fp8e4nv": "f8E4M3FN",
+    "fp8e4b8": "f8E4M3FNUZ",
+    "fp8e4b15": "f8E4M3B11FNUZ",
+    "fp8e5": "f8E5M2",
+    "fp8e5b16": "f8E5M2FNUZ",
+}
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """The type of an SSA value: a scalar (`shape` is empty) or a tensor, of numbers or pointers.
+
+    For pointers `element` is what they point to. `descriptor` marks a tensor descriptor, whose
+    `shape` is that of its block. `text` is the type as it was written.
+    """
+
+    text: str
+    shape: tuple[int, ...]
+    element: ElementType
+    pointer: bool = False
+    descriptor: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+
+def element_of(name: str) -> ElementType:
+    """Element type by its MLIR name; raises UnsupportedOp for one that is not known."""
+    element = _ELEMENTS.get(name)
+    if element is None:
+        raise UnsupportedOp(f"element type {name!r} is not known; add it to evaluate/types.py")
+    return element
+
+
+def element_of_short_name(name: str) -> ElementType:
+    """Element type by Triton's short name (fp32, bf16, u8 …)."""
+    mlir = _SHORT_NAMES.get(name.lstrip("*"))
+    if mlir is None:
+        raise UnsupportedOp(f"dtype {name!r} is not known; add it to evaluate/types.py")
+    return _ELEMENTS[mlir]
+
+
+@lru_cache(maxsize=4096)
+def value_type(type_: Type) -> ValueType:
+    """Give the evaluator's view of an IR type; raises UnsupportedOp for one that is not known."""
+    text = str(type_)
+    if isinstance(type_, TensorDescriptorType):
+        inner = value_type(type_.block)
+        return ValueType(text, inner.shape, inner.element, descriptor=True)
+    if isinstance(type_, TensorType):
+        inner = value_type(type_.element)
+        return ValueType(text, type_.shape, inner.element, pointer=inner.pointer)
+    if isinstance(type_, PointerType):
+        return ValueType(text, (), _pointee(type_.pointee), pointer=True)
+    return ValueType(text, (), element_of(text))
+
+
+def _pointee(type_: Type) -> ElementType:
+    """What a pointer points to; a pointer itself lies in memory as 64 bits."""
+    if isinstance(type_, PointerType):
+        return _ELEMENTS["i64"]
+    if isinstance(type_, TensorType):
+        raise UnsupportedOp(
+            "block pointers (tl.make_block_ptr) are not evaluated yet; use tensor descriptors or "
+            "plain pointers"
+        )
+    return element_of(str(type_))

@@ -1,0 +1,306 @@
+"""How values are held while a batch of programs is evaluated.
+
+Every array has a leading axis over programs (their number, or 1 where all agree) and then the
+value's own axes, each at its extent, or 1 where the value does not vary along it. So splats,
+broadcasts and loop-invariant scalars cost nothing.
+
+* floats: NumPy arrays.
+* integers: NumPy arrays, or `Sum`: a constant and int64 terms of different shapes whose broadcast
+  sum is the value. `row * stride + column` stays two vectors instead of a matrix. A Sum is exact:
+  whatever may leave the width of its type is materialised and wrapped.
+* Booleans: Python bools, NumPy arrays, or `Mask`: factors whose broadcast conjunction is the value.
+* pointers: `Pointer`, an argument and a Sum.
+* anything whose data was not captured: `Unknown`, with the names of the arguments it hangs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.types import ValueType
+
+Array = NDArray[Any]
+
+
+class Sum:
+    """An integer value as `constant + sum(terms)`, known to lie in [low, high]; never wraps.
+
+    `terms` are int64 arrays of one rank that broadcast against each other.
+    """
+
+    __slots__ = ("constant", "high", "low", "terms")
+
+    def __init__(self, constant: int, terms: tuple[Array, ...], low: int, high: int) -> None:
+        self.constant = constant
+        self.terms = terms
+        self.low = low
+        self.high = high
+
+    def __repr__(self) -> str:
+        shapes = "+".join(str(term.shape) for term in self.terms)
+        return f"Sum({self.constant}+{shapes} in [{self.low}, {self.high}])"
+
+
+class Mask:
+    """A Boolean value as the conjunction of two or more broadcastable Boolean arrays."""
+
+    __slots__ = ("factors",)
+
+    def __init__(self, factors: tuple[Array, ...]) -> None:
+        self.factors = factors
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A value that hangs on data which was not captured. `sources` name the arguments."""
+
+    sources: frozenset[str]
+
+    @property
+    def reason(self) -> str:
+        """Say what decides the value."""
+        if not self.sources:
+            return "hangs on data that was not captured"
+        return f"hangs on the data of {', '.join(sorted(self.sources))}"
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Pointers into one argument: `offset` counts bytes from its data pointer.
+
+    `argument` None: it is not known into what (then `offset` is Unknown as well).
+    """
+
+    argument: int | None
+    offset: Sum | Unknown
+
+
+@dataclass(frozen=True)
+class PointerChoice:
+    """Pointers of which some go into one argument, some into another: `first` where `condition`."""
+
+    condition: Array
+    first: Pointer | PointerChoice
+    second: Pointer | PointerChoice
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A tensor descriptor: base pointer, extents and strides in elements (scalars), padding."""
+
+    base: Pointer
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    padding_nan: bool
+
+
+Value = Union[Array, Sum, bool, Mask, Unknown, Pointer, PointerChoice, Descriptor]
+
+
+def constant_sum(value: int) -> Sum:
+    """Give an integer that is the same for all programs and lanes."""
+    return Sum(value, (), value, value)
+
+
+def to_sum(value: Any) -> Sum:
+    """Hold an integer array as a Sum of one term (its range is looked up)."""
+    if isinstance(value, Sum):
+        return value
+    if isinstance(value, bool):
+        return constant_sum(int(value))
+    array = to_array(value, None)
+    if array.size == 1:
+        return constant_sum(int(array.reshape(-1)[0]))
+    if array.size == 0:
+        return constant_sum(0)
+    return Sum(0, (array.astype(np.int64, copy=False),), int(array.min()), int(array.max()))
+
+
+def conjunction(factors: Sequence[Array]) -> Array:
+    """Materialise a mask."""
+    result = factors[0]
+    for factor in factors[1:]:
+        result = np.logical_and(result, factor)
+    return result
+
+
+def sum_of_terms(value: Sum) -> Array | int:
+    """Materialise a Sum as int64 (modulo 2**64), an int if it has no terms."""
+    if not value.terms:
+        return value.constant
+    total = value.terms[0]
+    for term in value.terms[1:]:
+        total = total + term
+    return total + value.constant if value.constant else total
+
+
+def to_array(value: Any, type_: ValueType | None) -> Array:
+    """Materialise a number; its physical shape may have 1 for any axis.
+
+    `type_` gives rank and dtype; None is allowed only for values that are arrays or masks.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, Mask):
+        return conjunction(value.factors)
+    if type_ is None:
+        raise UnsupportedOp(f"a {type(value).__name__} where an array was expected")
+    if isinstance(value, bool):
+        return np.full((1,) * (len(type_.shape) + 1), value, type_.element.value)
+    if isinstance(value, Sum):
+        total = sum_of_terms(value)
+        if isinstance(total, np.ndarray):
+            return total.astype(type_.element.value, copy=False)
+        wrapped = wrap(total, type_.element.bits)
+        return np.full((1,) * (len(type_.shape) + 1), wrapped, type_.element.value)
+    raise UnsupportedOp(f"a {type(value).__name__} where a number was expected")
+
+
+def full_array(value: Any, type_: ValueType) -> Array:
+    """Materialise with every lane axis at its logical extent; the program axis may still be 1."""
+    array = to_array(value, type_)
+    if array.shape[1:] == type_.shape:
+        return array
+    return np.broadcast_to(array, (array.shape[0], *type_.shape))
+
+
+def wrap(value: int, bits: int) -> int:
+    """Reduce an integer to a signed one of so many bits, as two's complement does."""
+    half = 1 << (bits - 1)
+    return ((value + half) & ((1 << bits) - 1)) - half
+
+
+def unknown_of(values: Iterable[Any]) -> Unknown | None:
+    """Join what the unknown ones among the values hang on; None if all are known."""
+    found: Unknown | None = None
+    for value in values:
+        if isinstance(value, Unknown):
+            found = value if found is None else Unknown(found.sources | value.sources)
+    return found
+
+
+def uniform_flag(value: Any) -> bool | None:
+    """Tell a Boolean's value where it is the same for all programs and lanes, else None."""
+    if isinstance(value, bool):
+        return value
+    array = to_array(value, None)
+    if array.size == 1:
+        return bool(array.reshape(-1)[0])
+    return None
+
+
+def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
+    """Apply a change of shape to each part of a value. It must keep the set of elements."""
+    if isinstance(value, np.ndarray):
+        return change(value)
+    if isinstance(value, Sum):
+        if not value.terms:
+            return value
+        return Sum(value.constant, tuple(map(change, value.terms)), value.low, value.high)
+    if isinstance(value, Mask):
+        return Mask(tuple(map(change, value.factors)))
+    if isinstance(value, Pointer):
+        return Pointer(value.argument, map_arrays(value.offset, change))
+    if isinstance(value, PointerChoice):
+        return PointerChoice(
+            change(value.condition),
+            map_arrays(value.first, change),
+            map_arrays(value.second, change),
+        )
+    if isinstance(value, Descriptor):
+        return Descriptor(
+            map_arrays(value.base, change),
+            tuple(map_arrays(extent, change) for extent in value.shape),
+            tuple(map_arrays(stride, change) for stride in value.strides),
+            value.padding_nan,
+        )
+    return value
+
+
+def select_programs(value: Any, index: Array) -> Any:
+    """Restrict a value to some of its programs."""
+    return map_arrays(value, lambda array: array if array.shape[0] == 1 else array[index])
+
+
+def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
+    """Put together values that different programs computed: `parts` are (program index, value).
+
+    The indices are disjoint; a program in none of them gets an arbitrary value.
+    """
+    first = parts[0][1]
+    if all(value is first for _, value in parts):
+        # A value that does not vary over programs is right for all; others were re-indexed.
+        if _is_uniform(first):
+            return first
+    unknown = unknown_of(value for _, value in parts)
+    if unknown is not None:
+        return unknown
+    if isinstance(first, Pointer | PointerChoice):
+        return _merge_pointers(parts, programs, type_)
+    if isinstance(first, Descriptor):
+        raise UnsupportedOp("tensor descriptors that differ between programs after a branch")
+    arrays = [(index, to_array(value, type_)) for index, value in parts]
+    return _scatter(arrays, programs)
+
+
+def _is_uniform(value: Any) -> bool:
+    uniform = True
+
+    def look(array: Array) -> Array:
+        nonlocal uniform
+        uniform = uniform and array.shape[0] == 1
+        return array
+
+    map_arrays(value, look)
+    return uniform
+
+
+def _scatter(parts: Sequence[tuple[Array, Array]], programs: int) -> Array:
+    lanes = np.broadcast_shapes(*(array.shape[1:] for _, array in parts))
+    result = np.zeros((programs, *lanes), parts[0][1].dtype)
+    for index, array in parts:
+        result[index] = array
+    return result
+
+
+def _merge_pointers(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
+    pointers: list[tuple[Array, Pointer]] = []
+    for index, value in parts:
+        if not isinstance(value, Pointer):
+            raise UnsupportedOp("pointers chosen twice between arguments; add it to values.py")
+        pointers.append((index, value))
+    unknown = unknown_of(pointer.offset for _, pointer in pointers)
+    arguments = list(dict.fromkeys(pointer.argument for _, pointer in pointers))
+    rank = len(type_.shape) + 1
+    if unknown is not None:
+        return Pointer(arguments[0] if len(arguments) == 1 else None, unknown)
+    if len(arguments) > 2:
+        raise UnsupportedOp("pointers into more than two arguments in one value")
+    merged: list[Pointer] = []
+    for argument in arguments:
+        offsets = [
+            (index, _offset_array(pointer.offset, rank))
+            for index, pointer in pointers
+            if pointer.argument == argument
+        ]
+        merged.append(Pointer(argument, to_sum(_scatter(offsets, programs))))
+    if len(merged) == 1:
+        return merged[0]
+    condition = np.zeros((programs,) + (1,) * (rank - 1), np.bool_)
+    for index, pointer in pointers:
+        condition[index] = pointer.argument == arguments[0]
+    return PointerChoice(condition, merged[0], merged[1])
+
+
+def _offset_array(offset: Sum | Unknown, rank: int) -> Array:
+    assert isinstance(offset, Sum)
+    total = sum_of_terms(offset)
+    if isinstance(total, np.ndarray):
+        return total
+    return np.full((1,) * rank, total, np.int64)

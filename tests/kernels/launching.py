@@ -1,0 +1,122 @@
+"""Runs Triton kernels in the evaluator, on torch CPU tensors or on tensors without data."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+
+from kvtrace.evaluate import (
+    Argument,
+    Observer,
+    ScalarArgument,
+    Storage,
+    TensorArgument,
+    evaluate,
+    parsed,
+)
+from kvtrace.ir import Module
+from tests.support.compile_ttir import compile_generic
+
+SHORT_NAMES = {
+    torch.bool: "i1",
+    torch.int8: "i8",
+    torch.uint8: "u8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+    torch.float8_e4m3fn: "fp8e4nv",
+    torch.float8_e5m2: "fp8e5",
+}
+
+
+@cache
+def _compiled(function: Any, signature: tuple, constexprs: tuple, options: tuple) -> Module:
+    types = dict(signature)
+    types.update({name: "constexpr" for name, _ in constexprs})
+    return parsed(compile_generic(function, types, dict(constexprs), **dict(options)))
+
+
+def scalar_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "i1"
+    if isinstance(value, int):
+        return "i32" if -(2**31) <= value < 2**31 else "i64"
+    return "fp32"
+
+
+def compile_for(
+    function: Any, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], **options: Any
+) -> Module:
+    """The module of a kernel for these arguments; compiled once in a test session."""
+    signature = []
+    for name, value in arguments.items():
+        if isinstance(value, torch.Tensor):
+            short = "i1" if value.dtype == torch.bool else SHORT_NAMES[value.dtype]
+            signature.append((name, f"*{short}"))
+        else:
+            signature.append((name, scalar_type(value)))
+    order = {name: position for position, name in enumerate(function.arg_names)}
+    signature.sort(key=lambda item: order[item[0]])
+    return _compiled(
+        function, tuple(signature), tuple(constexprs.items()), tuple(sorted(options.items()))
+    )
+
+
+def bind(
+    function: Any, arguments: Mapping[str, Any], *, unknown: Sequence[str] | bool = ()
+) -> list[Argument]:
+    """Evaluator arguments; tensors share storages as in torch. `unknown`: those without data."""
+    storages: dict[int, Storage] = {}
+    bound: list[Argument] = []
+    for name in function.arg_names:
+        if name not in arguments:
+            continue
+        value = arguments[name]
+        if not isinstance(value, torch.Tensor):
+            bound.append(ScalarArgument(name, value))
+            continue
+        raw = value.untyped_storage()
+        key = raw.data_ptr()
+        if key not in storages:
+            hidden = unknown is True or (not isinstance(unknown, bool) and name in unknown)
+            flat = torch.empty(0, dtype=torch.uint8).set_(raw)
+            storages[key] = Storage(raw.nbytes(), None if hidden else flat.numpy())
+        bound.append(
+            TensorArgument(
+                name,
+                storages[key],
+                value.storage_offset() * value.element_size(),
+                SHORT_NAMES[value.dtype],
+                tuple(value.shape),
+                tuple(value.stride()),
+            )
+        )
+    return bound
+
+
+def launch(
+    function: Any,
+    grid: tuple[int, ...],
+    arguments: Mapping[str, Any],
+    constexprs: Mapping[str, Any] | None = None,
+    *,
+    observers: Sequence[Observer] = (),
+    unknown: Sequence[str] | bool = (),
+    chunk_bytes: int = 16 << 20,
+    **options: Any,
+) -> None:
+    """Evaluate a kernel; results are in the tensors."""
+    module = compile_for(function, arguments, constexprs or {}, **options)
+    evaluate(
+        module,
+        bind(function, arguments, unknown=unknown),
+        grid,
+        observers=observers,
+        kernel=function.fn.__name__,
+        chunk_bytes=chunk_bytes,
+    )
