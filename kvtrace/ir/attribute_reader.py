@@ -37,6 +37,8 @@ _KEY = re.compile(rf"[A-Za-z_][\w$.]*+|{STRING}", re.ASCII)
 _HASH = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 _ENUM = re.compile(r"<\s*([\w|, ]*?)\s*>", re.ASCII)
 _SYMBOL = re.compile(rf"@(?:[A-Za-z_$.][\w$.\-]*+|{STRING})", re.ASCII)
+#: By far the most frequent location, read at once.
+_FILE_LOCATION = re.compile(r'loc\("((?:[^"\\\n]|\\.)*+)":([0-9]{1,18}):([0-9]{1,18})\)')
 _KEYWORD = re.compile(
     r"(?:true|false|unit|dense_resource|dense|array|loc|affine_map|affine_set|sparse|strided|"
     r"distinct)\b"
@@ -95,6 +97,10 @@ class AttributeReader(TypeReader):
 
     def location(self) -> Location:
         """Read `loc(…)`."""
+        plain = self.match(_FILE_LOCATION)
+        if plain:
+            file, line, column = plain.groups()
+            return FileLocation(unescape(file), int(line), int(column))
         self.expect("loc")
         self.expect("(")
         found = self._inner_location()

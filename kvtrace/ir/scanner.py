@@ -17,6 +17,7 @@ STRING: Final = r'"(?:[^"\\\n]|\\.)*+"'
 NUMBER: Final = r"-?(?:0x[0-9A-Fa-f]++|[0-9]{1,400}+(?:\.[0-9]{0,400}+(?:[eE][-+]?[0-9]{1,9}+)?)?)"
 
 _SPACE = re.compile(SPACE)
+_SPACE_STARTS = frozenset(" \t\n\r\f\v/")
 _STRING = re.compile(STRING)
 _WORD = re.compile(r"[A-Za-z_][\w$.]*+", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,18}+")
@@ -43,12 +44,16 @@ class Scanner:
 
     def skip_space(self) -> None:
         """Move past white space and comments."""
+        if self.text[self.position : self.position + 1] not in _SPACE_STARTS:
+            return
         match = _SPACE.match(self.text, self.position)
         assert match
         self.position = match.end()
 
     def sees(self, literal: str) -> bool:
         """Whether the literal comes next, after white space (which is skipped)."""
+        if self.text.startswith(literal, self.position):
+            return True
         self.skip_space()
         return self.text.startswith(literal, self.position)
 

@@ -20,6 +20,9 @@ from kvtrace.ir.types import (
 _INTEGER = re.compile(r"([su]?)i([1-9][0-9]{0,7}+)\b")
 _DIMENSIONS = re.compile(r"(?:(?:[0-9]{1,18}+|\?)x)*+")
 _NAME = re.compile(r"!?[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
+# What may be the whole text of a type. It is remembered only if the strict reader, started at its
+# beginning, ended exactly at its end, so a remembered text means the same wherever it stands.
+_CANDIDATE = re.compile(r"[\w!.$]++(?:<[^\s,(){}\"]*+)?", re.ASCII)
 # Builtin types that we keep as text, with what stands in their angle brackets.
 _OPAQUE_BUILTINS = frozenset({"vector", "memref", "complex", "tuple", "none"})
 
@@ -30,9 +33,23 @@ class TypeReader(Scanner):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.type_aliases: dict[str, Type] = {}
+        self._known_types: dict[str, Type] = {}
 
     def type(self) -> Type:
         """Read any type."""
+        self.skip_space()
+        start = self.position
+        candidate = _CANDIDATE.match(self.text, start)
+        known = self._known_types.get(candidate.group()) if candidate else None
+        if known is not None and candidate:
+            self.position = candidate.end()
+            return known
+        kind = self._new_type()
+        if candidate and self.position == candidate.end():
+            self._known_types[candidate.group()] = kind
+        return kind
+
+    def _new_type(self) -> Type:
         integer = self.match(_INTEGER)
         if integer:
             return IntegerType(int(integer.group(2)), integer.group(1))

@@ -11,7 +11,8 @@ from typing import Any
 
 from kvtrace.backends.triton.evaluating_launcher import before_launch, trial
 
-_originals: dict[str, Callable[..., Any]] = {}
+#: What was replaced in Triton's autotuner: name → what was there, and what is there now.
+_replaced: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 #: Tuners that have found their configuration, with the arguments that they tune for.
 _decided: dict[int, Any] = {}
 
@@ -20,10 +21,9 @@ def install() -> None:
     """Replace how Triton's autotuner measures; undone by `uninstall`."""
     from triton.runtime.autotuner import Autotuner
 
-    if _originals:
+    if _replaced:
         return
     measure, look_up = Autotuner._bench, Autotuner.check_disk_cache
-    _originals.update(_bench=measure, check_disk_cache=look_up)
 
     def _bench(self: Any, *args: Any, config: Any, **meta: Any) -> Sequence[float]:
         return _try(measure, self, args, config, meta)
@@ -34,20 +34,23 @@ def install() -> None:
         run_all()
         return False
 
+    _replaced["_bench"] = (measure, _bench)
+    _replaced["check_disk_cache"] = (look_up, check_disk_cache)
     Autotuner._bench = _bench
     Autotuner.check_disk_cache = check_disk_cache
     before_launch.append(_decided.clear)
 
 
 def uninstall() -> None:
-    """Give Triton's autotuner its own methods back."""
-    if not _originals:
+    """Give Triton's autotuner back what it had, where nothing else lies on top."""
+    if not _replaced:
         return
     from triton.runtime.autotuner import Autotuner
 
-    for name, original in _originals.items():
-        setattr(Autotuner, name, original)
-    _originals.clear()
+    for name, (before, ours) in _replaced.items():
+        if getattr(Autotuner, name) is ours:
+            setattr(Autotuner, name, before)
+    _replaced.clear()
     before_launch.remove(_decided.clear)
     _decided.clear()
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from triton.backends import backends
 from triton.backends.compiler import GPUTarget
@@ -22,8 +22,11 @@ from triton.backends.driver import DriverBase
 from kvtrace.backends.triton import autotune_free
 from kvtrace.backends.triton.cubin import UnreadableBinary, cubin_resources
 from kvtrace.backends.triton.devices import device_of
-from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher, Reporter, reports
+from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher, reports
 from kvtrace.schema.errors import BadSetting
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
 
 _DEFAULT_TARGET: Final = "cuda:90"
 #: Most threads of a block, on every device in `devices.py`.
@@ -155,21 +158,19 @@ class _State:
 _state = _State()
 
 
-def install(session: Reporter, target: str = _DEFAULT_TARGET) -> None:
+def install(session: "Session") -> None:
     """Offer the driver to Triton, for the case that it finds none of its own.
 
     Nothing is decided now: no driver is looked for before the program needs one.
 
-    Args:
-        session: is told of defects that execution meets.
-        target: what to compile for, `backend:architecture`.
-
+    The session is told of defects that execution meets; its setting `target` is what to compile
+    for.
     """
     module: Any = sys.modules["triton.runtime.driver"]
     if _state.create is None:
         _state.create = module._create_driver
     reports.session = session
-    module._create_driver = partial(_create, _state.create, session, target)
+    module._create_driver = partial(_create, _state.create, session)
 
 
 def uninstall() -> None:
@@ -193,12 +194,13 @@ def is_active() -> bool:
     return _state.driver is not None
 
 
-def _create(original: Callable[[], Any], session: Reporter, target: str) -> Any:
+def _create(original: Callable[[], Any], session: "Session") -> Any:
     try:
         return original()
     except RuntimeError as error:
         if not str(error).startswith("0 active drivers"):
             raise
+    target = session.settings.target
     try:
         driver = DeviceFreeDriver(target)
     except BadSetting as error:

@@ -1,0 +1,106 @@
+"""The parser on what Triton prints, against libtriton's own walk over the same module."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvtrace.ir import Op, parse, source_stack
+from kvtrace.ir.attributes import DenseAttribute
+from kvtrace.ir.types import OpaqueType, TensorDescriptorType
+from tests.support.triton_versions import ROOT, run_with, versions
+
+CORPUS_FILE = ROOT / "tests" / "support" / "corpus.py"
+
+
+@pytest.fixture(scope="module", params=versions())
+def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    pytest.importorskip("triton")
+    cache = tmp_path_factory.mktemp("triton")
+    script = Path("tests") / "support" / "dump_corpus.py"
+    return json.loads(run_with(request.param, [str(script)], cache).stdout)
+
+
+def inner_first(op: Op) -> Iterator[str]:
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                yield from inner_first(inner)
+    yield op.name
+
+
+def test_ops_are_those_that_libtriton_walks(corpus: Any) -> None:
+    for name, texts in corpus.items():
+        names = list(inner_first(parse(texts["generic"]).op))
+        assert names[-2:] == ["tt.return", "builtin.module"]  # the one that generic_ttir added
+        assert names[:-2] + names[-1:] == texts["walk"], name
+
+
+def test_ops_are_numbered_in_text_order(corpus: Any) -> None:
+    for texts in corpus.values():
+        module = parse(texts["generic"])
+        assert [op.index for op in module.op.walk()] == list(range(len(module.ops)))
+        assert list(module.op.walk()) == list(module.ops)
+
+
+def test_every_type_is_known(corpus: Any) -> None:
+    for name, texts in corpus.items():
+        kinds = {kind for op in parse(texts["generic"]).ops for kind in op.result_types}
+        assert not [kind for kind in kinds if isinstance(kind, OpaqueType)], name
+        if name == "descriptors":
+            assert any(isinstance(kind, TensorDescriptorType) for kind in kinds)
+
+
+def test_places_are_true_in_every_version(corpus: Any) -> None:
+    lines = CORPUS_FILE.read_text().splitlines()
+    for name, texts in corpus.items():
+        module = parse(texts["generic"])
+        assert module.main.name == name
+        places = [(op, source_stack(op)) for op in module.ops]
+        stores = [stack[-1] for op, stack in places if op.name == "tt.store"]
+        for frame in stores:
+            assert frame.file == str(CORPUS_FILE)
+            assert "tl.store" in lines[frame.line - 1]
+            assert frame.function == name
+        assert all(frame.column >= 1 for _, stack in places for frame in stack)
+        assert "/proc/" not in texts["generic"]
+
+
+def test_inlined_functions_come_with_their_callers(corpus: Any) -> None:
+    lines = CORPUS_FILE.read_text().splitlines()
+    module = parse(corpus["softmax"]["generic"])
+    (total,) = (
+        stack
+        for op in module.ops
+        if op.name == "tt.reduce"
+        for stack in [source_stack(op)]
+        if "tl.sum" in lines[stack[-1].line - 1]
+    )
+    assert len(total) == 2
+    assert total[0].file.endswith("standard.py")
+    assert total[1].function == "softmax"
+
+
+def test_constants_are_exact(corpus: Any) -> None:
+    module = parse(corpus["literals"]["generic"])
+    found = {
+        repr(value)
+        for op in module.ops
+        if isinstance(constant := op.attributes.get("value"), DenseAttribute)
+        for value in constant.values
+    }
+    # fp32's nearest values to 0.1 and 1e-45, and what has no decimal form
+    assert {"0.10000000149011612", "1.401298464324817e-45", "nan", "-inf"} <= found
+
+
+def test_reading_costs_microseconds_an_op(corpus: Any) -> None:
+    texts = [found["generic"] for found in corpus.values()]
+    best = float("inf")
+    for _ in range(5):
+        begin = time.perf_counter()
+        count = sum(len(parse(text).ops) for text in texts)
+        best = min(best, time.perf_counter() - begin)
+    assert best / count < 200e-6  # some 25 on an idle machine; eight times that is a defect
