@@ -51,7 +51,9 @@ class SegmentWriter:
         self.rows = 0
         self.pending_rows = 0
         self.size_bytes = 0
-        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        # Appending: after a failed write the file is cut, and the next one must begin there.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._handle = os.open(path, flags, 0o666)
         self._pending = _Pending()
         self._stream = pa.ipc.new_stream(
             self._pending, table.schema.with_metadata(facts.metadata())

@@ -16,6 +16,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 import pyarrow as pa  # noqa: E402
+
 from kvtrace.schema.columns import batch_of_rows  # noqa: E402
 from kvtrace.schema.journal import SegmentWriter  # noqa: E402
 from kvtrace.schema.layout import journal_folder, segment_path  # noqa: E402
@@ -23,7 +24,6 @@ from kvtrace.schema.tables import TABLES  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts  # noqa: E402
 from kvtrace.schema.writer import RunWriter  # noqa: E402
-
 from tests.schema.rows import all_fixed_rows  # noqa: E402
 
 GOLDEN = ROOT / "schema" / "golden"

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import zstandard
 from hypothesis import strategies as st
+
 from kvtrace.schema.tables import TABLES, Table
 
 #: 2026-01-02 03:04:05 UTC.
@@ -73,15 +74,19 @@ def _plain_column(column: pa.ChunkedArray) -> list[Any]:
 
 def in_order(table: Table, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows as a part has them: by the table's order, nulls last, otherwise as they came."""
-    return sorted(
-        rows, key=lambda row: [(row[name] is None, row[name] or 0) for name in table.sort]
-    )
+    return sorted(rows, key=lambda row: [_nulls_last(row[name]) for name in table.sort])
+
+
+def _nulls_last(value: Any) -> tuple[Any, ...]:
+    return (1,) if value is None else (0, value)
 
 
 def fixed_rows(table: Table, run_id: str) -> list[dict[str, Any]]:
     """Two rows: one with every column set, one with the keys alone. They refer to each other."""
     full = {column.name: _fixed(column.name, column.type, 0) for column in table.columns}
-    keys = {column.name: _fixed(column.name, column.type, 1) for column in table.columns if column.key}
+    keys = {
+        column.name: _fixed(column.name, column.type, 1) for column in table.columns if column.key
+    }
     if table.name == "artifacts":
         keys |= {"size_bytes": len(CONTENTS[1]), "bytes": _compressed(1)}
     if table.name == "runs":

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows, conformed
 from kvtrace.schema.errors import SchemaMismatch
 from kvtrace.schema.tables import TABLES
@@ -69,7 +70,9 @@ def test_an_unknown_key_is_refused_at_any_depth():
 def test_a_file_name_that_is_not_utf8_is_kept_readable():
     name = b"caf\xe9.py".decode("utf-8", "surrogateescape")
 
-    batch = batch_of_rows(TABLES["kernels"], [{"kernel_id": 0, "file": name, "options": {"a": name}}])
+    batch = batch_of_rows(
+        TABLES["kernels"], [{"kernel_id": 0, "file": name, "options": {"a": name}}]
+    )
 
     assert batch.column("file").to_pylist() == ["caf?.py"]
     assert batch.column("options").to_pylist() == [[("a", "caf?.py")]]

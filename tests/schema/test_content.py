@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kvtrace.schema.content import artifact_content, artifact_row, stack_id, stack_row
 from kvtrace.schema.errors import DamagedFile
 

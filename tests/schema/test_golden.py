@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
-
 from tests.schema.make_golden import (
     GOLDEN,
     JOURNALLED,
