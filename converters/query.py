@@ -1,0 +1,170 @@
+"""SQL over a trace: every table as a DuckDB view with a column `run`, and nothing else in reach.
+
+Sealed runs are read from their Parquet parts where they lie, so that a query over a hundred million
+launches reads only the columns and row groups that it needs. Runs that still have a journal, and
+parts of an older version of the format, go through the reader of the trace.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+import pyarrow as pa
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import part_numbers, pass_parts, run_folder
+from kvtrace.schema.parts import open_part, part_facts
+from kvtrace.schema.tables import TABLES, TEXT
+from kvtrace.schema.versions import FORMAT_VERSION
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Several parts of a run may hold the same row of these.
+_BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+#: Statements that only read. Views and macros of the session are made here, not by the query.
+_READING: Final = ("SELECT", "EXPLAIN", "MULTI")
+#: Macros that every query may use.
+MACROS: Final = {
+    "host_ns(enter, exit)": "epoch_ns(exit) - epoch_ns(enter)",
+    "device_ns(start, finish)": "epoch_ns(finish) - epoch_ns(start)",
+}
+#: One row for each launch with what it launched: what most questions begin with.
+_LAUNCHED: Final = """
+    CREATE VIEW launched AS
+    SELECT l.run, l.seq, k.name AS kernel, k.module, l.call_id, c.kernel_id, l.phase,
+        l."enter", l."exit", epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
+        c.grid_x, c.grid_y, c.grid_z, l.thread, l.device, l.stream
+    FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
+"""
+
+
+class BadQuery(KvtraceError):
+    """The SQL is not correct, or does not only read."""
+
+    slug = "bad-query"
+
+
+def connect(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
+    """Return a connection with a view for every table of the runs, the view `launched`, and macros.
+
+    The file system, extensions and settings are closed to what is asked over it.
+
+    Raises:
+        DamagedFile, NewerFormat, OlderFormat: a file of the trace cannot be read.
+
+    """
+    database = duckdb.connect()
+    parts = {name: _direct_parts(trace, runs, name) for name in TABLES}
+    paths = [str(path) for files in parts.values() for path in files]
+    database.execute("SET allowed_paths = ?", [paths])
+    database.execute("SET TimeZone = 'UTC'")
+    database.execute("SET autoinstall_known_extensions = false")
+    database.execute("SET autoload_known_extensions = false")
+    database.execute("SET enable_external_access = false")
+    for name, files in parts.items():
+        _create_view(database, trace, runs, name, files)
+    database.execute(_LAUNCHED)
+    for signature, body in MACROS.items():
+        database.execute(f"CREATE MACRO {signature} AS {body}")
+    database.execute("SET lock_configuration = true")
+    return database
+
+
+def query(
+    database: duckdb.DuckDBPyConnection, text: str
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Run one statement that reads, and return column names and rows.
+
+    Raises:
+        BadQuery: DuckDB refuses it; the text is its first line.
+
+    """
+    try:
+        statements = database.extract_statements(text)
+        if len(statements) != 1:
+            raise BadQuery(f"one SQL statement is needed, and there are {len(statements)}.")
+        if statements[0].type.name not in _READING:
+            kind = statements[0].type.name
+            raise BadQuery(f"only statements that read are run here, and this is a {kind}.")
+        table: pa.Table = database.sql(text).to_arrow_table()
+    except duckdb.Error as problem:
+        raise BadQuery(_one_sentence(problem)) from problem
+    columns = [_values(table.column(index)) for index in range(table.num_columns)]
+    return tuple(table.column_names), list(zip(*columns, strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the column's values; points in time as ISO 8601 text, to the nanosecond."""
+    if not pa.types.is_timestamp(column.type):
+        return list(column.to_pylist())
+    texts = column.cast(TEXT).to_pylist()
+    return [None if v is None else v.replace(" ", "T").replace("+0000", "Z") for v in texts]
+
+
+def _direct_parts(trace: "Trace", runs: Sequence["Run"], name: str) -> list[Path]:
+    """Parts of sealed runs that DuckDB may read as they are, every one with its footer checked."""
+    return [
+        path for run in runs if run.sealed for path in _parts_as_they_are(trace.path, name, run)
+    ]
+
+
+def _parts_as_they_are(out: Path, name: str, run: "Run") -> list[Path]:
+    """Parts of a run and table, or none where one of them is of another version."""
+    folder = run_folder(out, name, run.run_id)
+    files = [*part_numbers(folder).values(), *pass_parts(folder)]
+    if any(mark in str(out) for mark in "*?["):
+        return []  # DuckDB would take the path for a pattern
+    wanted = {column.name for column in TABLES[name].columns}
+    for path in files:
+        with open_part(path) as part:
+            facts = part_facts(part, path, name)
+            if facts.format_version != FORMAT_VERSION or set(part.schema_arrow.names) != wanted:
+                return []
+    return files
+
+
+def _create_view(
+    database: duckdb.DuckDBPyConnection,
+    trace: "Trace",
+    runs: Sequence["Run"],
+    name: str,
+    files: Sequence[Path],
+) -> None:
+    names = ", ".join(f'"{column.name}"' for column in TABLES[name].columns)
+    direct = {path.parent.name.partition("=")[2] for path in files}
+    others = [run for run in runs if run.run_id not in direct]
+    sources = []
+    if files:
+        listed = ", ".join(_literal(str(path)) for path in files)
+        key = _BY_CONTENT.get(name)
+        once = f"DISTINCT ON (run, {key})" if key else ""
+        sources.append(  # identifiers and paths of our own, quoted
+            f"SELECT {once} {names}, run::VARCHAR AS run FROM read_parquet([{listed}], "  # noqa: S608
+            "hive_partitioning = true, hive_types = {'run': VARCHAR})"
+        )
+    rows: pa.Table = trace.table(name, others)
+    if rows.num_rows == 0 and not files:
+        database.register("empty", rows)
+        database.execute(f'CREATE TABLE "{name}" AS SELECT {names}, run::VARCHAR AS run FROM empty')  # noqa: S608
+        database.unregister("empty")
+        return
+    if rows.num_rows:
+        database.register(f"_{name}", rows)
+        sources.append(f'SELECT {names}, run::VARCHAR AS run FROM "_{name}"')  # noqa: S608
+    database.execute(f'CREATE VIEW "{name}" AS {" UNION ALL ".join(sources)}')
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _one_sentence(problem: duckdb.Error) -> str:
+    """DuckDB's message without the excerpt of the query behind it."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    kept = []
+    for line in lines:
+        if line.startswith("LINE "):
+            break
+        kept.append(line)
+    return " ".join(kept)[:500] or type(problem).__name__

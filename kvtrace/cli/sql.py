@@ -1,0 +1,53 @@
+"""`kvtrace sql`: the tables of a trace, in SQL."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from kvtrace.cli.options import RunOption, TracePath
+
+Format = Literal["table", "json", "csv"]
+
+
+def command(
+    trace: TracePath,
+    statement: Annotated[
+        str, typer.Argument(metavar="SQL", help="One statement that reads, or - for standard input")
+    ],
+    run: RunOption = None,
+    every_run: Annotated[
+        bool, typer.Option("--all", help="Every run of the directory, not only the newest group")
+    ] = False,
+    form: Annotated[
+        Format, typer.Option("--format", metavar="table|json|csv", help="How to print the rows")
+    ] = "table",
+) -> None:
+    """Ask the tables of a trace in DuckDB's SQL; every table has a column run.
+
+    The view launched joins launches, calls and kernels, with the column host_ns (exit - enter).
+    Macros: host_ns(enter, exit), device_ns(start, finish). SHOW TABLES lists what there is.
+
+    Example:
+        kvtrace sql out/ "SELECT kernel, count(*), sum(host_ns) FROM launched GROUP BY kernel"
+        kvtrace sql out/ "SELECT name, registers, spills FROM kernels" --format csv
+
+    """
+    import sys
+
+    from kvtrace.cli.options import print_lines, select
+    from kvtrace.converters.query import connect, query
+    from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
+    from kvtrace.converters.text import terminal_width
+
+    selection = select(trace, run)
+    runs = selection.trace.runs if every_run else selection.runs
+    text = sys.stdin.read() if statement == "-" else statement
+    with connect(selection.trace, runs) as database:
+        names, rows = query(database, text)
+    if form == "json":
+        print_lines(json_lines(names, rows))
+    elif form == "csv":
+        print_lines(csv_lines(names, rows))
+    else:
+        width = terminal_width() if sys.stdout.isatty() else None
+        print_lines(table_lines(names, rows, width))
