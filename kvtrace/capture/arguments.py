@@ -59,9 +59,14 @@ class Identities:
         self._odd: dict[int, tuple[int, Any]] = {}
         self._next = 0
 
-    def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...]]:
-        """Return the identity, and the data pointers whose equality pattern completes it."""
+    def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...] | None]:
+        """Return the identity, and the data pointers whose equality pattern completes it.
+
+        None instead of pointers says that the object never changes and may be kept: a dtype.
+        """
         pointers: list[int] = []
+        if type(value).__name__ == "dtype":
+            return self._bytes(value, pointers), None
         return self._bytes(value, pointers), tuple(pointers)
 
     def _bytes(self, value: Any, pointers: list[int]) -> bytes:

@@ -57,8 +57,11 @@ class Adapter(Protocol):
 class Describe(Protocol):
     """Gives the exact identity of an argument of no common type, and the pointers in it."""
 
-    def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...]]:
-        """Return the identity, and data pointers, whose equality pattern is part of the call's."""
+    def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...] | None]:
+        """Return the identity, and data pointers, whose equality pattern is part of the call's.
+
+        None instead of pointers: this object never changes, and may be kept alive for ever.
+        """
 
 
 Problem = Callable[[Exception], None]
@@ -99,9 +102,9 @@ class Recorder:
         self,
         describe: Describe,
         problem: Problem,
+        tensor_types: tuple[type, ...],
+        max_calls: int,
         *,
-        tensor_types: tuple[type, ...] = (),
-        max_calls: int = 100_000,
         stream_of: Callable[[int, int], int] | None = None,
         is_capturing: Callable[[int], bool] | None = None,
     ) -> None:
@@ -285,7 +288,7 @@ class Recorder:
         else:
             identity, found = self._describe(value)
             key.append(identity)
-            for pointer in found:
+            for pointer in found or ():
                 if pointer not in pointers:
                     pointers.append(pointer)
                 key.append(pointers.index(pointer))

@@ -1,0 +1,1234 @@
+/* The launch hot path in C: the same as hot.py, which says what it does and is tested against it.
+ *
+ * Stable Python ABI (3.11), so one build serves every later version. Tensors are read through
+ * DLPack's C exchange API (dlpack.h, version 1.3: `__dlpack_c_exchange_api__` on the tensor type, a
+ * capsule named "dlpack_exchange_api"), which fills a DLTensor from a Python tensor without torch's
+ * headers and without keeping the tensor alive.
+ *
+ * Threads: every function here runs with the GIL held, and that is what makes the shared state safe.
+ * Python may run inside a callback (a new kernel or call, an uncommon argument) and so let other
+ * threads in; nothing that was looked up before a callback is used after it. A build of Python
+ * without the GIL cannot load this extension, and uses hot.py.
+ *
+ * Identity: the metadata of a launch is written as 64-bit words. Equal words mean an equal call; the
+ * table compares all of them, so that two calls whose hashes collide stay two.
+ */
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <time.h>
+#endif
+
+#if defined(_MSC_VER)
+#define THREAD_LOCAL __declspec(thread)
+#else
+#define THREAD_LOCAL __thread
+#endif
+
+/* ---- DLPack, as dlpack.h 1.3 lays it out ------------------------------------------------------ */
+
+enum { DL_CUDA = 2, DL_ROCM = 10 };
+
+typedef struct {
+  int32_t type, index;
+} dl_device;
+
+typedef struct {
+  uint8_t code, bits;
+  uint16_t lanes;
+} dl_dtype;
+
+typedef struct {
+  void *data;
+  dl_device device;
+  int32_t dimensions;
+  dl_dtype dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} dl_tensor;
+
+typedef struct dl_exchange {
+  struct {
+    uint32_t major, minor;
+  } version;
+  struct dl_exchange *older;
+  void *allocate, *export_managed, *import_managed;
+  int (*view)(void *object, dl_tensor *out);
+  int (*current_stream)(int32_t device_type, int32_t device, void **out);
+} dl_exchange;
+
+/* ---- one launch, as hot.ROW and launch_rows.LAYOUT have it ------------------------------------ */
+
+struct row {
+  int64_t enter, leave, call, stream, thread;
+  int32_t device, phase;
+};
+
+enum { GRAPH_CAPTURE = 3 };
+enum { ROWS_IN_CHUNK = 2048, ROWS_LIMIT = 1 << 22 };
+
+struct chunk {
+  struct chunk *next;
+  size_t count;
+  struct row rows[ROWS_IN_CHUNK];
+};
+
+/* ---- the recorder's state --------------------------------------------------------------------- */
+
+struct kernel {
+  PyObject *object;    /* address only, not owned; NULL: never used, GONE: removed */
+  PyObject *reference; /* owned: a weak reference that unlists it, or the kernel itself */
+  int64_t id;
+  int32_t device_kind, device;
+};
+#define GONE ((PyObject *)1)
+
+struct call {
+  uint64_t hash;
+  int64_t id;
+  size_t offset, length; /* words in the arena; length 0: free */
+};
+
+struct constant {
+  PyObject *object;   /* owned, so that its address stays its own */
+  PyObject *identity; /* owned bytes */
+};
+enum { CONSTANTS = 256 };
+
+typedef struct {
+  PyObject_HEAD
+  char active;
+  PyObject *describe, *problem, *capsule, *tensor_types;
+  PyTypeObject *fast_types[2];
+  dl_exchange *exchange;
+  int (*is_capturing)(void *stream, int *status);
+  int64_t max_calls, dropped, overflows, pending;
+  struct kernel *kernels;
+  size_t kernel_slots, kernel_used;
+  struct call *calls;
+  size_t call_slots, call_count;
+  uint64_t *arena;
+  size_t arena_used, arena_size;
+  struct constant constants[CONSTANTS];
+  size_t constant_count;
+  struct chunk *first, *last;
+} recorder;
+
+typedef struct {
+  PyObject_HEAD
+  recorder *recorder;
+  PyObject *function, *adapter;
+  descrgetfunc bind;
+} launch_function;
+
+typedef struct {
+  PyObject_HEAD
+  launch_function *launch;
+  PyObject *self;
+} bound_launch;
+
+typedef struct {
+  PyObject_HEAD
+  PyObject *function, *given;
+} grid_probe;
+
+static PyTypeObject *recorder_type, *launch_type, *bound_type, *probe_type;
+static PyObject *name_grid, *name_warmup, *name_new_kernel, *name_new_call, *name_compiled;
+
+/* Per thread, since asking for the thread's id is a system call. A fork makes a new generation. */
+static unsigned generation = 1;
+static THREAD_LOCAL struct {
+  unsigned generation;
+  int32_t phase;
+  int64_t id;
+} thread_facts;
+
+static int64_t now(void) {
+#ifdef _WIN32
+  FILETIME t;
+  GetSystemTimePreciseAsFileTime(&t); /* 100 ns since 1601 */
+  int64_t ticks = ((int64_t)t.dwHighDateTime << 32) | t.dwLowDateTime;
+  return (ticks - 116444736000000000ll) * 100;
+#else
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (int64_t)t.tv_sec * 1000000000ll + t.tv_nsec;
+#endif
+}
+
+static void renew_thread_facts(void) {
+  if (thread_facts.generation == generation) return;
+  thread_facts.generation = generation;
+  thread_facts.phase = 0;
+#ifdef PY_HAVE_THREAD_NATIVE_ID
+  thread_facts.id = (int64_t)PyThread_get_thread_native_id();
+#else
+  thread_facts.id = (int64_t)PyThread_get_thread_ident();
+#endif
+}
+
+/* ---- the words of a key ----------------------------------------------------------------------- */
+
+enum { WORDS_AT_HAND = 256, POINTERS_AT_HAND = 32 };
+
+struct key {
+  uint64_t *words;
+  size_t count, size;
+  void **pointers;
+  size_t pointer_count, pointer_size;
+  uint64_t words_at_hand[WORDS_AT_HAND];
+  void *pointers_at_hand[POINTERS_AT_HAND];
+};
+
+/* Tags in the lowest byte of an entry's first word: entries can never be taken for one another. */
+enum { TENSOR = 1, UNSTRIDED, INTEGER, TRUE_VALUE, FALSE_VALUE, NONE, REAL, TEXT, NAME, DESCRIBED };
+
+static void key_begin(struct key *key) {
+  key->words = key->words_at_hand;
+  key->size = WORDS_AT_HAND;
+  key->pointers = key->pointers_at_hand;
+  key->pointer_size = POINTERS_AT_HAND;
+  key->count = key->pointer_count = 0;
+}
+
+static void key_end(struct key *key) {
+  if (key->words != key->words_at_hand) PyMem_Free(key->words);
+  if (key->pointers != key->pointers_at_hand) PyMem_Free(key->pointers);
+}
+
+/* Doubles a buffer that starts in the key itself. */
+static void *grown(void *buffer, const void *at_hand, size_t used, size_t size) {
+  void *larger = PyMem_Malloc(size);
+  if (!larger) {
+    PyErr_NoMemory();
+    return NULL;
+  }
+  memcpy(larger, buffer, used);
+  if (buffer != at_hand) PyMem_Free(buffer);
+  return larger;
+}
+
+static int key_reserve(struct key *key, size_t words) {
+  if (key->count + words <= key->size) return 0;
+  size_t size = (key->count + words) * 2;
+  uint64_t *larger = grown(key->words, key->words_at_hand, key->count * 8, size * 8);
+  if (!larger) return -1;
+  key->words = larger;
+  key->size = size;
+  return 0;
+}
+
+static int key_bytes(struct key *key, int tag, const char *bytes, size_t length) {
+  size_t words = (length + 7) / 8;
+  if (key_reserve(key, words + 1)) return -1;
+  key->words[key->count] = (uint64_t)tag | ((uint64_t)length << 8);
+  if (words) key->words[key->count + words] = 0;
+  memcpy(key->words + key->count + 1, bytes, length);
+  key->count += words + 1;
+  return 0;
+}
+
+/* The index of the first pointer that equals this one; -1 with an exception on no memory. */
+static int64_t alias_of(struct key *key, void *pointer) {
+  size_t index = 0;
+  while (index < key->pointer_count && key->pointers[index] != pointer) index++;
+  if (index < key->pointer_count) return (int64_t)index;
+  if (index == key->pointer_size) {
+    size_t size = index * 2;
+    void **larger =
+        grown(key->pointers, key->pointers_at_hand, index * sizeof(void *), size * sizeof(void *));
+    if (!larger) return -1;
+    key->pointers = larger;
+    key->pointer_size = size;
+  }
+  key->pointers[key->pointer_count++] = pointer;
+  return (int64_t)index;
+}
+
+static int key_described(struct key *key, PyObject *identity, PyObject *pointers) {
+  char *bytes;
+  Py_ssize_t length;
+  if (PyBytes_AsStringAndSize(identity, &bytes, &length)) return -1;
+  if (key_bytes(key, DESCRIBED, bytes, (size_t)length)) return -1;
+  Py_ssize_t count = pointers == Py_None ? 0 : PyTuple_Size(pointers);
+  if (count < 0 || key_reserve(key, (size_t)count + 1)) return -1;
+  key->words[key->count++] = (uint64_t)count;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    unsigned long long pointer =
+        PyLong_AsUnsignedLongLongMask(PyTuple_GetItem(pointers, i));
+    if (PyErr_Occurred()) return -1;
+    int64_t alias = alias_of(key, (void *)(uintptr_t)pointer);
+    if (alias < 0) return -1;
+    key->words[key->count++] = (uint64_t)alias;
+  }
+  return 0;
+}
+
+/* An argument of no common type. Objects that never change, like dtypes, are described once. */
+static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
+  size_t slot = ((uintptr_t)value >> 4) % CONSTANTS;
+  while (self->constants[slot].object) {
+    if (self->constants[slot].object == value)
+      return key_described(key, self->constants[slot].identity, Py_None);
+    slot = (slot + 1) % CONSTANTS;
+  }
+  PyObject *found = PyObject_CallFunctionObjArgs(self->describe, value, NULL);
+  if (!found) return -1;
+  PyObject *identity = PyTuple_GetItem(found, 0);
+  PyObject *pointers = identity ? PyTuple_GetItem(found, 1) : NULL;
+  int failed = pointers ? key_described(key, identity, pointers) : -1;
+  if (!failed && pointers == Py_None && self->constant_count < CONSTANTS / 2) {
+    slot = ((uintptr_t)value >> 4) % CONSTANTS; /* the callback may have let others in */
+    while (self->constants[slot].object && self->constants[slot].object != value)
+      slot = (slot + 1) % CONSTANTS;
+    if (!self->constants[slot].object) {
+      Py_INCREF(value);
+      Py_INCREF(identity);
+      self->constants[slot].object = value;
+      self->constants[slot].identity = identity;
+      self->constant_count++;
+    }
+  }
+  Py_DECREF(found);
+  return failed;
+}
+
+static int key_tensor(recorder *self, struct key *key, PyObject *value) {
+  dl_tensor tensor;
+  if (self->exchange->view(value, &tensor)) {
+    PyErr_Clear(); /* a type or layout that DLPack does not know */
+    return key_uncommon(self, key, value);
+  }
+  size_t dimensions = (size_t)tensor.dimensions;
+  if (dimensions > 255) return key_uncommon(self, key, value);
+  char *pointer = (char *)tensor.data + tensor.byte_offset;
+  int64_t alias = alias_of(key, pointer);
+  if (alias < 0 || key_reserve(key, 2 + 2 * dimensions)) return -1;
+  uint64_t *word = key->words + key->count;
+  *word++ = (uint64_t)(tensor.strides ? TENSOR : UNSTRIDED) | (uint64_t)dimensions << 8 |
+            (uint64_t)tensor.dtype.code << 16 | (uint64_t)tensor.dtype.bits << 24 |
+            (uint64_t)tensor.dtype.lanes << 32 | (uint64_t)(uint8_t)tensor.device.type << 48 |
+            (uint64_t)((uintptr_t)pointer & 15) << 56;
+  *word++ = (uint64_t)(uint32_t)tensor.device.index | (uint64_t)alias << 32;
+  memcpy(word, tensor.shape, dimensions * 8);
+  word += dimensions;
+  if (tensor.strides) {
+    memcpy(word, tensor.strides, dimensions * 8);
+    word += dimensions;
+  }
+  key->count = (size_t)(word - key->words);
+  return 0;
+}
+
+static int key_text(struct key *key, int tag, PyObject *text) {
+  Py_ssize_t length;
+  const char *bytes = PyUnicode_AsUTF8AndSize(text, &length);
+  return bytes ? key_bytes(key, tag, bytes, (size_t)length) : -1;
+}
+
+static int key_value(recorder *self, struct key *key, PyObject *value) {
+  PyTypeObject *type = Py_TYPE(value);
+  if (type == self->fast_types[0] || type == self->fast_types[1])
+    return key_tensor(self, key, value);
+  if (key_reserve(key, 2)) return -1;
+  if (type == &PyLong_Type) {
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow) return key_uncommon(self, key, value);
+    key->words[key->count++] = INTEGER;
+    key->words[key->count++] = (uint64_t)number;
+    return 0;
+  }
+  if (type == &PyBool_Type) {
+    key->words[key->count++] = value == Py_True ? TRUE_VALUE : FALSE_VALUE;
+    return 0;
+  }
+  if (type == &PyFloat_Type) {
+    double number = PyFloat_AsDouble(value);
+    key->words[key->count++] = REAL;
+    memcpy(key->words + key->count++, &number, 8);
+    return 0;
+  }
+  if (value == Py_None) {
+    key->words[key->count++] = NONE;
+    return 0;
+  }
+  if (type == &PyUnicode_Type) {
+    if (key_text(key, TEXT, value) == 0) return 0;
+    PyErr_Clear(); /* lone surrogates have no UTF-8 */
+  }
+  return key_uncommon(self, key, value);
+}
+
+static int grid_number(PyObject *grid, Py_ssize_t index, Py_ssize_t count, int64_t *out) {
+  *out = 1;
+  if (index >= count) return 0;
+  PyObject *item = PySequence_GetItem(grid, index);
+  if (!item) return -1;
+  PyObject *number = PyNumber_Index(item);
+  Py_DECREF(item);
+  if (!number) return -1;
+  *out = PyLong_AsLongLong(number);
+  Py_DECREF(number);
+  return *out == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static int key_grid(struct key *key, PyObject *grid) {
+  Py_ssize_t count = PyObject_Length(grid);
+  if (count < 0) return -1;
+  if (count == 0) {
+    PyErr_SetString(PyExc_IndexError, "the grid is empty");
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < 3; i++) {
+    int64_t number;
+    if (grid_number(grid, i, count, &number)) return -1;
+    key->words[key->count++] = (uint64_t)number;
+  }
+  return 0;
+}
+
+static int is_name(PyObject *key, PyObject *name) {
+  return key == name || (PyUnicode_Check(key) && PyUnicode_Compare(key, name) == 0);
+}
+
+/* kwargs may hold grid and warmup, which are no arguments of the kernel. */
+static int key_arguments(recorder *self, struct key *key, PyObject *args, PyObject *kwargs) {
+  Py_ssize_t count = PyTuple_Size(args);
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (key_value(self, key, PyTuple_GetItem(args, i))) return -1;
+  if (!kwargs) return 0;
+  PyObject *name, *value;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(kwargs, &position, &name, &value)) {
+    if (is_name(name, name_grid) || is_name(name, name_warmup)) continue;
+    if (key_text(key, NAME, name) || key_value(self, key, value)) return -1;
+  }
+  return 0;
+}
+
+static uint64_t key_hash(const struct key *key) {
+  uint64_t hash = key->count;
+  for (size_t i = 0; i < key->count; i++) {
+    hash = (hash ^ key->words[i]) * 0x9E3779B97F4A7C15ull;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+/* ---- the tables ------------------------------------------------------------------------------- */
+
+static size_t kernel_slot(PyObject *object, size_t slots) {
+  uint64_t mixed = ((uint64_t)(uintptr_t)object >> 4) * 0x9E3779B97F4A7C15ull;
+  return (size_t)(mixed >> 32) & (slots - 1);
+}
+
+static struct kernel *kernel_find(recorder *self, PyObject *object) {
+  if (!self->kernel_slots) return NULL;
+  size_t slot = kernel_slot(object, self->kernel_slots);
+  while (self->kernels[slot].object) {
+    if (self->kernels[slot].object == object) return &self->kernels[slot];
+    slot = (slot + 1) & (self->kernel_slots - 1);
+  }
+  return NULL;
+}
+
+static void kernel_put(recorder *self, struct kernel entry) {
+  size_t slot = kernel_slot(entry.object, self->kernel_slots);
+  while (self->kernels[slot].object) slot = (slot + 1) & (self->kernel_slots - 1);
+  self->kernels[slot] = entry;
+  self->kernel_used++;
+}
+
+static int kernels_reserve(recorder *self) {
+  if (self->kernel_slots && self->kernel_used * 2 < self->kernel_slots) return 0;
+  size_t live = 0, before = self->kernel_slots;
+  for (size_t i = 0; i < before; i++)
+    live += self->kernels[i].object && self->kernels[i].object != GONE;
+  size_t slots = 64;
+  while (slots < live * 4) slots *= 2;
+  struct kernel *old = self->kernels, *fresh = PyMem_Calloc(slots, sizeof *fresh);
+  if (!fresh) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  self->kernels = fresh;
+  self->kernel_slots = slots;
+  self->kernel_used = 0;
+  for (size_t i = 0; i < before; i++)
+    if (old[i].object && old[i].object != GONE) kernel_put(self, old[i]);
+  PyMem_Free(old);
+  return 0;
+}
+
+static struct call *call_find(recorder *self, const struct key *key, uint64_t hash) {
+  if (!self->call_slots) return NULL;
+  size_t slot = (size_t)hash & (self->call_slots - 1);
+  while (self->calls[slot].length) {
+    struct call *call = &self->calls[slot];
+    if (call->hash == hash && call->length == key->count &&
+        !memcmp(self->arena + call->offset, key->words, key->count * 8))
+      return call;
+    slot = (slot + 1) & (self->call_slots - 1);
+  }
+  return NULL;
+}
+
+static void call_put(recorder *self, struct call entry) {
+  size_t slot = (size_t)entry.hash & (self->call_slots - 1);
+  while (self->calls[slot].length) slot = (slot + 1) & (self->call_slots - 1);
+  self->calls[slot] = entry;
+  self->call_count++;
+}
+
+static void calls_clear(recorder *self) {
+  PyMem_Free(self->calls);
+  PyMem_Free(self->arena);
+  self->calls = NULL;
+  self->arena = NULL;
+  self->call_slots = self->call_count = self->arena_used = self->arena_size = 0;
+}
+
+static int calls_reserve(recorder *self, size_t words) {
+  if (self->arena_used + words > self->arena_size) {
+    size_t size = (self->arena_used + words) * 2 + 1024;
+    uint64_t *arena = PyMem_Realloc(self->arena, size * 8);
+    if (!arena) goto no_memory;
+    self->arena = arena;
+    self->arena_size = size;
+  }
+  if (self->call_slots && self->call_count * 2 < self->call_slots) return 0;
+  size_t before = self->call_slots, slots = before ? before * 2 : 256;
+  struct call *old = self->calls, *fresh = PyMem_Calloc(slots, sizeof *fresh);
+  if (!fresh) goto no_memory;
+  self->calls = fresh;
+  self->call_slots = slots;
+  self->call_count = 0;
+  for (size_t i = 0; i < before; i++)
+    if (old[i].length) call_put(self, old[i]);
+  PyMem_Free(old);
+  return 0;
+no_memory:
+  PyErr_NoMemory();
+  return -1;
+}
+
+static int call_remember(recorder *self, const struct key *key, uint64_t hash, int64_t id) {
+  if ((int64_t)self->call_count >= self->max_calls) {
+    calls_clear(self);
+    self->overflows++;
+  }
+  if (calls_reserve(self, key->count)) return -1;
+  struct call entry = {hash, id, self->arena_used, key->count};
+  memcpy(self->arena + self->arena_used, key->words, key->count * 8);
+  self->arena_used += key->count;
+  call_put(self, entry);
+  return 0;
+}
+
+static void rows_clear(recorder *self) {
+  while (self->first) {
+    struct chunk *next = self->first->next;
+    PyMem_Free(self->first);
+    self->first = next;
+  }
+  self->last = NULL;
+  self->pending = 0;
+}
+
+static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leave, int32_t device,
+                       void *stream) {
+  struct chunk *chunk = self->last;
+  if (!chunk || chunk->count == ROWS_IN_CHUNK) {
+    chunk = self->pending >= ROWS_LIMIT ? NULL : PyMem_Malloc(sizeof *chunk);
+    if (!chunk) {
+      self->dropped++;
+      return;
+    }
+    chunk->next = NULL;
+    chunk->count = 0;
+    if (self->last)
+      self->last->next = chunk;
+    else
+      self->first = chunk;
+    self->last = chunk;
+  }
+  renew_thread_facts();
+  int32_t phase = thread_facts.phase;
+  int capturing = 0; /* the default stream, 0, cannot be captured */
+  if (stream && self->is_capturing && self->is_capturing(stream, &capturing) == 0 && capturing)
+    phase = GRAPH_CAPTURE;
+  struct row *row = &chunk->rows[chunk->count++];
+  row->enter = enter;
+  row->leave = leave;
+  row->call = call;
+  row->stream = (int64_t)(intptr_t)stream;
+  row->thread = thread_facts.id;
+  row->device = device;
+  row->phase = phase;
+  self->pending++;
+}
+
+/* ---- recording -------------------------------------------------------------------------------- */
+
+/* Gives the entry by value: the table may change with any callback. */
+static int kernel_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                        struct kernel *out) {
+  struct kernel *found = kernel_find(self, object);
+  if (found) {
+    *out = *found;
+    return 0;
+  }
+  PyObject *facts = PyObject_CallMethodObjArgs(adapter, name_new_kernel, owner, object, NULL);
+  if (!facts) return -1;
+  long long id;
+  int kind, device;
+  int parsed = PyArg_ParseTuple(facts, "Lii", &id, &kind, &device);
+  Py_DECREF(facts);
+  if (!parsed) return -1;
+  *out = (struct kernel){object, NULL, id, kind, device};
+  if (kernel_find(self, object)) return 0; /* another thread was quicker */
+  PyObject *unlist = PyObject_GetAttrString((PyObject *)self, "_kernel_died");
+  if (!unlist) return -1;
+  out->reference = PyWeakref_NewRef(object, unlist);
+  Py_DECREF(unlist);
+  if (!out->reference) { /* kept alive, or its address could become another's */
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+    PyErr_Clear();
+    Py_INCREF(object);
+    out->reference = object;
+  }
+  if (kernels_reserve(self)) {
+    Py_DECREF(out->reference);
+    return -1;
+  }
+  kernel_put(self, *out);
+  return 0;
+}
+
+static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                      const struct key *key, PyObject *args, PyObject *kwargs, int64_t *out) {
+  uint64_t hash = key_hash(key);
+  struct call *found = call_find(self, key, hash);
+  if (found) {
+    *out = found->id;
+    return 0;
+  }
+  PyObject *id = PyLong_FromLongLong((int64_t)key->words[0]);
+  PyObject *grid = Py_BuildValue("(LLL)", (long long)key->words[1], (long long)key->words[2],
+                                 (long long)key->words[3]);
+  PyObject *given = kwargs ? kwargs : PyDict_New();
+  PyObject *made = NULL;
+  if (kwargs) Py_INCREF(kwargs);
+  if (id && grid && given)
+    made = PyObject_CallMethodObjArgs(adapter, name_new_call, owner, object, id, grid, args, given,
+                                      NULL);
+  Py_XDECREF(id);
+  Py_XDECREF(grid);
+  Py_XDECREF(given);
+  if (!made) return -1;
+  *out = PyLong_AsLongLong(made);
+  Py_DECREF(made);
+  if (*out == -1 && PyErr_Occurred()) return -1;
+  if (call_find(self, key, hash)) return 0; /* another thread was quicker */
+  return call_remember(self, key, hash, *out);
+}
+
+static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                  PyObject *grid, PyObject *args, PyObject *kwargs, int64_t enter, int64_t leave) {
+  struct kernel kernel;
+  if (kernel_known(self, adapter, owner, object, &kernel)) return -1;
+  if (kernel.id < 0) return 0;
+  struct key key;
+  int64_t call;
+  key_begin(&key);
+  key.words[key.count++] = (uint64_t)kernel.id;
+  int failed = key_grid(&key, grid) || key_arguments(self, &key, args, kwargs) ||
+               call_known(self, adapter, owner, object, &key, args, kwargs, &call);
+  key_end(&key);
+  if (failed) return -1;
+  if (call < 0) return 0;
+  void *stream = NULL;
+  if ((kernel.device_kind == DL_CUDA || kernel.device_kind == DL_ROCM) && self->exchange &&
+      self->exchange->current_stream(kernel.device_kind, kernel.device, &stream)) {
+    PyErr_Clear();
+    stream = NULL;
+  }
+  append_row(self, call, enter, leave, kernel.device_kind ? kernel.device : -1, stream);
+  return 0;
+}
+
+/* Hands an exception of ours to `problem`. What is no Exception (Ctrl-C) goes on to the program:
+ * -1 then, with the exception set. */
+static int report(recorder *self) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace && value) PyException_SetTraceback(value, trace);
+  PyObject *done = value ? PyObject_CallFunctionObjArgs(self->problem, value, NULL) : NULL;
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  if (done) {
+    Py_DECREF(done);
+    return 0;
+  }
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+  PyErr_Clear();
+  return 0;
+}
+
+/* ---- wrapping --------------------------------------------------------------------------------- */
+
+static PyObject *call_observed(launch_function *launch, PyObject *self, PyObject *function,
+                               PyObject *args, PyObject *kwargs, PyObject *grid, int warmup) {
+  recorder *recorder = launch->recorder;
+  PyObject *kernel;
+  grid_probe *probe = NULL;
+  int64_t enter, leave;
+  if (!PyCallable_Check(grid)) {
+    enter = now();
+    kernel = PyObject_Call(function, args, kwargs);
+    leave = now();
+    Py_INCREF(grid);
+  } else {
+    PyObject *given = PyDict_Copy(kwargs);
+    probe = PyObject_New(grid_probe, probe_type);
+    if (!given || !probe) {
+      Py_XDECREF(given);
+      Py_XDECREF((PyObject *)probe);
+      return NULL;
+    }
+    Py_INCREF(grid);
+    probe->function = grid;
+    probe->given = NULL;
+    if (PyDict_SetItem(given, name_grid, (PyObject *)probe)) {
+      Py_DECREF(given);
+      Py_DECREF(probe);
+      return NULL;
+    }
+    enter = now();
+    kernel = PyObject_Call(function, args, given);
+    leave = now();
+    Py_DECREF(given);
+    grid = probe->given;
+    Py_XINCREF(grid);
+    Py_DECREF(probe);
+  }
+  if (!kernel) {
+    Py_XDECREF(grid);
+    return NULL;
+  }
+  int failed = 0;
+  if (warmup) {
+    PyObject *noted =
+        PyObject_CallMethodObjArgs(launch->adapter, name_compiled, self, kernel, NULL);
+    failed = noted ? 0 : -1;
+    Py_XDECREF(noted);
+  } else if (kernel != Py_None && grid) {
+    failed = record(recorder, launch->adapter, self, kernel, grid, args, kwargs, enter, leave);
+  }
+  Py_XDECREF(grid);
+  if (failed && report(recorder)) {
+    Py_DECREF(kernel);
+    return NULL;
+  }
+  return kernel;
+}
+
+static PyObject *launch(launch_function *launch, PyObject *self, PyObject *args, PyObject *kwargs) {
+  PyObject *function = launch->bind(launch->function, self, (PyObject *)Py_TYPE(self));
+  if (!function) return NULL;
+  PyObject *result, *grid = NULL, *warmup = NULL;
+  if (launch->recorder->active && kwargs) {
+    grid = PyDict_GetItemWithError(kwargs, name_grid);
+    warmup = PyDict_GetItemWithError(kwargs, name_warmup);
+  }
+  int warm = warmup ? PyObject_IsTrue(warmup) : -1;
+  if (!grid || warm < 0) {
+    PyErr_Clear(); /* the function itself says what is wrong */
+    result = PyObject_Call(function, args, kwargs);
+  } else {
+    Py_INCREF(grid);
+    result = call_observed(launch, self, function, args, kwargs, grid, warm);
+    Py_DECREF(grid);
+  }
+  Py_DECREF(function);
+  return result;
+}
+
+static PyObject *launch_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+  launch_function *function = (launch_function *)self;
+  Py_ssize_t count = PyTuple_Size(args);
+  if (count < 1) return PyObject_Call(function->function, args, kwargs);
+  PyObject *rest = PyTuple_GetSlice(args, 1, count);
+  if (!rest) return NULL;
+  PyObject *result = launch(function, PyTuple_GetItem(args, 0), rest, kwargs);
+  Py_DECREF(rest);
+  return result;
+}
+
+static PyObject *launch_get(PyObject *self, PyObject *object, PyObject *type) {
+  (void)type;
+  if (!object || object == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  bound_launch *bound = PyObject_GC_New(bound_launch, bound_type);
+  if (!bound) return NULL;
+  Py_INCREF(self);
+  Py_INCREF(object);
+  bound->launch = (launch_function *)self;
+  bound->self = object;
+  PyObject_GC_Track(bound);
+  return (PyObject *)bound;
+}
+
+static PyObject *attribute_or(PyObject *self, PyObject *name, PyObject *other) {
+  PyObject *value = PyObject_GenericGetAttr(self, name);
+  if (value || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
+  PyErr_Clear();
+  return PyObject_GetAttr(other, name);
+}
+
+static PyObject *launch_attribute(PyObject *self, PyObject *name) {
+  return attribute_or(self, name, ((launch_function *)self)->function);
+}
+
+static PyObject *launch_wrapped(PyObject *self, void *unused) {
+  (void)unused;
+  PyObject *function = ((launch_function *)self)->function;
+  Py_INCREF(function);
+  return function;
+}
+
+static int launch_traverse(PyObject *self, visitproc visit, void *arg) {
+  launch_function *function = (launch_function *)self;
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(function->recorder);
+  Py_VISIT(function->function);
+  Py_VISIT(function->adapter);
+  return 0;
+}
+
+static int launch_clear(PyObject *self) {
+  /* A wrapper that is still called while it is being collected needs its function and recorder. */
+  Py_CLEAR(((launch_function *)self)->adapter);
+  return 0;
+}
+
+static void launch_free(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  launch_function *function = (launch_function *)self;
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF((PyObject *)function->recorder);
+  Py_XDECREF(function->function);
+  Py_XDECREF(function->adapter);
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+  bound_launch *bound = (bound_launch *)self;
+  return launch(bound->launch, bound->self, args, kwargs);
+}
+
+static PyObject *bound_attribute(PyObject *self, PyObject *name) {
+  return attribute_or(self, name, (PyObject *)((bound_launch *)self)->launch);
+}
+
+static PyObject *bound_self(PyObject *self, void *unused) {
+  (void)unused;
+  Py_INCREF(((bound_launch *)self)->self);
+  return ((bound_launch *)self)->self;
+}
+
+static PyObject *bound_function(PyObject *self, void *unused) {
+  (void)unused;
+  PyObject *function = (PyObject *)((bound_launch *)self)->launch;
+  Py_INCREF(function);
+  return function;
+}
+
+static int bound_traverse(PyObject *self, visitproc visit, void *arg) {
+  bound_launch *bound = (bound_launch *)self;
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(bound->launch);
+  Py_VISIT(bound->self);
+  return 0;
+}
+
+static void bound_free(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  bound_launch *bound = (bound_launch *)self;
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF((PyObject *)bound->launch);
+  Py_XDECREF(bound->self);
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+static PyObject *probe_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+  grid_probe *probe = (grid_probe *)self;
+  PyObject *given = PyObject_Call(probe->function, args, kwargs);
+  if (!given) return NULL;
+  PyObject *before = probe->given;
+  Py_INCREF(given);
+  probe->given = given;
+  Py_XDECREF(before);
+  return given;
+}
+
+static void probe_free(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  Py_XDECREF(((grid_probe *)self)->function);
+  Py_XDECREF(((grid_probe *)self)->given);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+/* ---- the recorder's methods ------------------------------------------------------------------- */
+
+static int use_exchange(recorder *self, PyObject *types) {
+  Py_ssize_t count = PyTuple_Size(types);
+  if (count < 0 || count > 2) {
+    PyErr_SetString(PyExc_TypeError, "tensor_types is a tuple of at most two types");
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *type = PyTuple_GetItem(types, i);
+    if (!PyType_Check(type)) {
+      PyErr_SetString(PyExc_TypeError, "tensor_types holds types");
+      return -1;
+    }
+    self->fast_types[i] = (PyTypeObject *)type;
+  }
+  if (!count) return 0;
+  PyObject *first = PyTuple_GetItem(types, 0);
+  self->capsule = PyObject_GetAttrString(first, "__dlpack_c_exchange_api__");
+  if (!self->capsule) return -1;
+  self->exchange = PyCapsule_GetPointer(self->capsule, "dlpack_exchange_api");
+  if (!self->exchange) return -1;
+  while (self->exchange && self->exchange->version.major > 1)
+    self->exchange = self->exchange->older;
+  if (!self->exchange || self->exchange->version.major != 1 || !self->exchange->view ||
+      !self->exchange->current_stream) {
+    PyErr_SetString(PyExc_RuntimeError, "the tensor type has no DLPack exchange API of version 1");
+    return -1;
+  }
+  return 0;
+}
+
+static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"describe", "problem", "tensor_types", "max_calls", "is_capturing", NULL};
+  PyObject *describe, *problem, *types;
+  long long max_calls, is_capturing = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!L|L:Recorder", names, &describe, &problem,
+                                   &PyTuple_Type, &types, &max_calls, &is_capturing))
+    return NULL;
+  allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+  recorder *self = (recorder *)allocate(type, 0); /* zeroed */
+  if (!self) return NULL;
+  Py_INCREF(describe);
+  Py_INCREF(problem);
+  Py_INCREF(types);
+  self->describe = describe;
+  self->problem = problem;
+  self->tensor_types = types;
+  self->max_calls = max_calls > 0 ? max_calls : 1;
+  *(void **)&self->is_capturing = (void *)(intptr_t)is_capturing;
+  self->active = 1;
+  if (use_exchange(self, types)) {
+    Py_DECREF(self);
+    return NULL;
+  }
+  return (PyObject *)self;
+}
+
+static void forget(recorder *self) {
+  struct kernel *kernels = self->kernels;
+  size_t slots = self->kernel_slots;
+  self->kernels = NULL;
+  self->kernel_slots = self->kernel_used = 0;
+  for (size_t i = 0; i < slots; i++)
+    if (kernels[i].object && kernels[i].object != GONE) Py_XDECREF(kernels[i].reference);
+  PyMem_Free(kernels);
+  calls_clear(self);
+  rows_clear(self);
+}
+
+static int recorder_traverse(PyObject *object, visitproc visit, void *arg) {
+  recorder *self = (recorder *)object;
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->describe);
+  Py_VISIT(self->problem);
+  Py_VISIT(self->capsule);
+  Py_VISIT(self->tensor_types);
+  for (size_t i = 0; i < self->kernel_slots; i++)
+    if (self->kernels[i].object && self->kernels[i].object != GONE)
+      Py_VISIT(self->kernels[i].reference);
+  for (size_t i = 0; i < CONSTANTS; i++) Py_VISIT(self->constants[i].object);
+  return 0;
+}
+
+static int recorder_clear(PyObject *object) {
+  recorder *self = (recorder *)object;
+  self->active = 0;
+  forget(self);
+  for (size_t i = 0; i < CONSTANTS; i++) {
+    Py_CLEAR(self->constants[i].object);
+    Py_CLEAR(self->constants[i].identity);
+  }
+  self->constant_count = 0;
+  return 0;
+}
+
+static void recorder_free(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  recorder *self = (recorder *)object;
+  PyObject_GC_UnTrack(object);
+  recorder_clear(object);
+  Py_XDECREF(self->describe);
+  Py_XDECREF(self->problem);
+  Py_XDECREF(self->capsule);
+  Py_XDECREF(self->tensor_types);
+  PyObject_GC_Del(object);
+  Py_DECREF(type);
+}
+
+static PyObject *recorder_wrap(PyObject *self, PyObject *args) {
+  PyObject *function, *adapter;
+  if (!PyArg_ParseTuple(args, "OO:wrap", &function, &adapter)) return NULL;
+  descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(function), Py_tp_descr_get);
+  if (!bind) {
+    PyErr_SetString(PyExc_TypeError, "only a function that can be a method is wrapped");
+    return NULL;
+  }
+  launch_function *launch = PyObject_GC_New(launch_function, launch_type);
+  if (!launch) return NULL;
+  Py_INCREF(self);
+  Py_INCREF(function);
+  Py_INCREF(adapter);
+  launch->recorder = (recorder *)self;
+  launch->function = function;
+  launch->adapter = adapter;
+  launch->bind = bind;
+  PyObject_GC_Track(launch);
+  return (PyObject *)launch;
+}
+
+static PyObject *recorder_record(PyObject *self, PyObject *args) {
+  PyObject *adapter, *owner, *kernel, *grid, *given, *kwargs;
+  long long enter, leave;
+  if (!PyArg_ParseTuple(args, "OOOOO!O!LL:record", &adapter, &owner, &kernel, &grid, &PyTuple_Type,
+                        &given, &PyDict_Type, &kwargs, &enter, &leave))
+    return NULL;
+  if (record((recorder *)self, adapter, owner, kernel, grid, given, kwargs, enter, leave))
+    return NULL;
+  Py_RETURN_NONE;
+}
+
+static PyObject *recorder_append(PyObject *self, PyObject *args) {
+  long long call, enter, leave, stream = 0;
+  int device = -1;
+  if (!PyArg_ParseTuple(args, "LLL|iL:append", &call, &enter, &leave, &device, &stream))
+    return NULL;
+  append_row((recorder *)self, call, enter, leave, device, (void *)(intptr_t)stream);
+  Py_RETURN_NONE;
+}
+
+static PyObject *recorder_swap_phase(PyObject *self, PyObject *phase) {
+  (void)self;
+  long wanted = PyLong_AsLong(phase);
+  if (wanted == -1 && PyErr_Occurred()) return NULL;
+  renew_thread_facts();
+  long before = thread_facts.phase;
+  thread_facts.phase = (int32_t)wanted;
+  return PyLong_FromLong(before);
+}
+
+static PyObject *recorder_drain(PyObject *object, PyObject *unused) {
+  (void)unused;
+  recorder *self = (recorder *)object;
+  PyObject *rows = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(self->pending * sizeof(struct row)));
+  if (!rows) return NULL;
+  char *to = PyBytes_AsString(rows);
+  for (struct chunk *chunk = self->first; chunk; chunk = chunk->next) {
+    memcpy(to, chunk->rows, chunk->count * sizeof(struct row));
+    to += chunk->count * sizeof(struct row);
+  }
+  rows_clear(self);
+  return rows;
+}
+
+static PyObject *recorder_forget(PyObject *object, PyObject *unused) {
+  (void)unused;
+  recorder *self = (recorder *)object;
+  forget(self);
+  self->dropped = self->overflows = 0;
+  generation++;
+  Py_RETURN_NONE;
+}
+
+static PyObject *recorder_kernel_died(PyObject *object, PyObject *reference) {
+  recorder *self = (recorder *)object;
+  for (size_t i = 0; i < self->kernel_slots; i++) {
+    if (self->kernels[i].object == NULL || self->kernels[i].object == GONE) continue;
+    if (self->kernels[i].reference != reference) continue;
+    self->kernels[i].object = GONE;
+    self->kernels[i].reference = NULL;
+    Py_DECREF(reference);
+    break;
+  }
+  Py_RETURN_NONE;
+}
+
+static PyObject *get_active(PyObject *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(((recorder *)self)->active);
+}
+
+static int set_active(PyObject *self, PyObject *value, void *unused) {
+  (void)unused;
+  int active = value ? PyObject_IsTrue(value) : 0;
+  if (active < 0) return -1;
+  ((recorder *)self)->active = (char)active;
+  return 0;
+}
+
+static PyObject *get_dropped(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromLongLong(((recorder *)self)->dropped);
+}
+
+static PyObject *get_overflows(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromLongLong(((recorder *)self)->overflows);
+}
+
+static PyObject *get_known_calls(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromSize_t(((recorder *)self)->call_count);
+}
+
+static PyObject *get_name(PyObject *self, void *unused) {
+  (void)self;
+  (void)unused;
+  return PyUnicode_FromString("native");
+}
+
+/* ---- types and module ------------------------------------------------------------------------- */
+
+static PyMethodDef recorder_methods[] = {
+    {"wrap", recorder_wrap, METH_VARARGS, "Wrap a method that launches; see hot.Recorder.wrap."},
+    {"record", recorder_record, METH_VARARGS, "Record a launch; see hot.Recorder.record."},
+    {"append", recorder_append, METH_VARARGS, "Append a launch; see hot.Recorder.append."},
+    {"swap_phase", recorder_swap_phase, METH_O, "Set the thread's phase; return the one before."},
+    {"drain", recorder_drain, METH_NOARGS, "Take the launches that wait, as bytes of rows."},
+    {"forget", recorder_forget, METH_NOARGS, "Forget kernels, calls and launches."},
+    {"_kernel_died", recorder_kernel_died, METH_O, "Forget the number of a kernel that is gone."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef recorder_attributes[] = {
+    {"active", get_active, set_active, "whether launches are recorded", NULL},
+    {"dropped", get_dropped, NULL, "launches that found no room", NULL},
+    {"overflows", get_overflows, NULL, "how often the calls were forgotten", NULL},
+    {"known_calls", get_known_calls, NULL, "distinct calls that are remembered", NULL},
+    {"name", get_name, NULL, "which hot path this is", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot recorder_slots[] = {{Py_tp_new, recorder_new},
+                                       {Py_tp_dealloc, recorder_free},
+                                       {Py_tp_traverse, recorder_traverse},
+                                       {Py_tp_clear, recorder_clear},
+                                       {Py_tp_methods, recorder_methods},
+                                       {Py_tp_getset, recorder_attributes},
+                                       {Py_tp_doc, "Maps launches to calls; see hot.Recorder."},
+                                       {0, NULL}};
+
+static PyGetSetDef launch_attributes[] = {
+    {"__wrapped__", launch_wrapped, NULL, "the function that launches", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot launch_slots[] = {{Py_tp_dealloc, launch_free},
+                                     {Py_tp_traverse, launch_traverse},
+                                     {Py_tp_clear, launch_clear},
+                                     {Py_tp_call, launch_call},
+                                     {Py_tp_descr_get, launch_get},
+                                     {Py_tp_getattro, launch_attribute},
+                                     {Py_tp_getset, launch_attributes},
+                                     {Py_tp_doc, "A launching function, observed."},
+                                     {0, NULL}};
+
+static PyGetSetDef bound_attributes[] = {{"__self__", bound_self, NULL, "the owner", NULL},
+                                         {"__func__", bound_function, NULL, "the function", NULL},
+                                         {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_free},
+                                    {Py_tp_traverse, bound_traverse},
+                                    {Py_tp_call, bound_call},
+                                    {Py_tp_getattro, bound_attribute},
+                                    {Py_tp_getset, bound_attributes},
+                                    {Py_tp_doc, "A launching function with its owner, observed."},
+                                    {0, NULL}};
+
+static PyType_Slot probe_slots[] = {{Py_tp_dealloc, probe_free},
+                                    {Py_tp_call, probe_call},
+                                    {Py_tp_doc, "A callable grid that keeps what it gave."},
+                                    {0, NULL}};
+
+#define NOT_MADE_IN_PYTHON Py_TPFLAGS_DISALLOW_INSTANTIATION
+
+static PyType_Spec recorder_spec = {"kvtrace.capture._hot.Recorder", sizeof(recorder), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, recorder_slots};
+static PyType_Spec launch_spec = {"kvtrace.capture._hot.LaunchFunction", sizeof(launch_function), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                  launch_slots};
+static PyType_Spec bound_spec = {"kvtrace.capture._hot.BoundLaunch", sizeof(bound_launch), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                 bound_slots};
+static PyType_Spec probe_spec = {"kvtrace.capture._hot.GridProbe", sizeof(grid_probe), 0,
+                                 Py_TPFLAGS_DEFAULT | NOT_MADE_IN_PYTHON, probe_slots};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_hot",
+                                        "The launch hot path in C; see hot.py.", -1, NULL};
+
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, const char *name) {
+  PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+  if (!type) return NULL;
+  if (PyModule_AddObjectRef(module, name, type)) {
+    Py_DECREF(type);
+    return NULL;
+  }
+  return (PyTypeObject *)type;
+}
+
+PyMODINIT_FUNC PyInit__hot(void) {
+  PyObject *module = PyModule_Create(&definition);
+  if (!module) return NULL;
+  name_grid = PyUnicode_InternFromString("grid");
+  name_warmup = PyUnicode_InternFromString("warmup");
+  name_new_kernel = PyUnicode_InternFromString("new_kernel");
+  name_new_call = PyUnicode_InternFromString("new_call");
+  name_compiled = PyUnicode_InternFromString("compiled");
+  recorder_type = add_type(module, &recorder_spec, "Recorder");
+  launch_type = add_type(module, &launch_spec, "LaunchFunction");
+  bound_type = add_type(module, &bound_spec, "BoundLaunch");
+  probe_type = add_type(module, &probe_spec, "GridProbe");
+  if (PyErr_Occurred()) {
+    Py_DECREF(module);
+    return NULL;
+  }
+  return module;
+}
