@@ -220,17 +220,21 @@ def _ignore(*_: Any) -> None:
     """Do what there is nothing to do for."""
 
 
+#: Stands for a loaded module: not None, or Triton would load the binary again at every launch.
+_MODULE = 1
+
+
 def _load_binary(
     backend: str, name: str, binary: bytes, _shared_bytes: int, _device: Any
-) -> tuple[None, int, int | None, int | None, int]:
+) -> tuple[int, int, int | None, int | None, int]:
     """Return module, function, registers, spills, most threads, as Triton's drivers do.
 
     Registers and spills are None where the binary does not tell.
     """
     if backend != "cuda":
-        return None, 0, None, None, _MAX_THREADS
+        return _MODULE, 0, None, None, _MAX_THREADS
     try:
         resources = cubin_resources(binary, name)
     except UnreadableBinary:
-        return None, 0, None, None, _MAX_THREADS
-    return None, 0, resources.registers, resources.spills, _MAX_THREADS
+        return _MODULE, 0, None, None, _MAX_THREADS
+    return _MODULE, 0, resources.registers, resources.spills, _MAX_THREADS
