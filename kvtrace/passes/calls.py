@@ -11,6 +11,9 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
 
 
+_KERNEL_COLUMNS = ("kernel_id", "name", "signature", "stages")
+
+
 class CannotReplay(KvtraceError):
     """A call's record does not hold what evaluating it needs."""
 
@@ -39,7 +42,8 @@ class UnreadyCall:
 
 def calls_of(trace: Trace, run: Run) -> Iterator[Call | UnreadyCall]:
     """Give each distinct call of `run`, in order of its id; parsed IR is shared between calls."""
-    kernels = {row["kernel_id"]: row for row in trace.table("kernels", (run,)).to_pylist()}
+    kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
+    kernels = {row["kernel_id"]: row for row in kernel_rows}
     modules: dict[int, Module] = {}
     for row in trace.table("calls", (run,)).to_pylist():
         kernel = kernels[row["kernel_id"]]
