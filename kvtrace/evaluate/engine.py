@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.compiler import Compiler, compiled
 from kvtrace.evaluate.dialects.cf import FunctionBody
 from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
-from kvtrace.evaluate.order import needs_order, written_storages
+from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
 from kvtrace.evaluate.scope import Launch, Scope
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Pointer, Unknown, constant_sum, wrap
 from kvtrace.ir import Module
 
-CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 1 << 20
 """How large the largest tensor of a kernel may get over the programs that run at once."""
 
 
@@ -46,16 +48,81 @@ def evaluate(
     if len(extents) != 3 or any(extent < 0 for extent in extents):
         raise BadArguments(f"grid {grid} of kernel {name!r} must have one to three extents >= 0")
     launch = Launch(name, (extents[0], extents[1], extents[2]), tuple(arguments), observers)
-    launch.memory = Memory(launch.arguments, written_storages(module, arguments))
+    written = written_storages(module, arguments, compiler.cache)
+    launch.memory = Memory(launch.arguments, written)
     values = _bound_parameters(compiler, arguments, name)
-    programs = extents[0] * extents[1] * extents[2]
-    launch.in_order = programs > 1 and needs_order(module, arguments, launch.grid)
+    launch.in_order = order_matters(module, launch, written)
+    _run_programs(compiler, launch, values, chunk_bytes)
+
+
+def _run_programs(
+    compiler: Compiler, launch: Launch, values: list[Any], chunk_bytes: int
+) -> None:
+    programs = math.prod(launch.grid)
     chunk = 1 if launch.in_order else max(1, chunk_bytes // largest_tensor(compiler))
     body = function_body(compiler)
     with np.errstate(all="ignore"):
         for start in range(0, programs, chunk):
             linear = np.arange(start, min(start + chunk, programs))
             body.run(list(values), Scope(launch, linear))
+
+
+def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:
+    """Tell whether programs must run one by one; answers that hang on no data are kept."""
+    if math.prod(launch.grid) <= 1:
+        return False
+    quiet = compiled(module, observed=False)
+    certain, contested = contested_storages(module, launch.arguments, quiet.cache)
+    if certain or not contested:
+        return certain
+    answers = quiet.cache.setdefault("order", {})
+    assert isinstance(answers, dict)
+    key = (launch.grid, _shape_of_call(launch.arguments))
+    if key in answers:
+        return bool(answers[key])
+    nothing_known = frozenset(
+        argument.storage for argument in launch.arguments if isinstance(argument, TensorArgument)
+    )
+    meeting = _replayed(module, launch, contested, nothing_known)
+    if not meeting.uncertain:
+        if len(answers) > 4096:
+            answers.clear()
+        answers[key] = meeting.meet
+        return meeting.meet
+    return _replayed(module, launch, contested, written).meet
+
+
+def _replayed(
+    module: Module, launch: Launch, contested: frozenset[Storage], hidden: frozenset[Storage]
+) -> MeetingPlaces:
+    """Run the launch with the data of some storages hidden, so that nothing is written."""
+    empty = {storage: Storage(storage.nbytes) for storage in hidden}
+    arguments = tuple(
+        replace(argument, storage=empty.get(argument.storage, argument.storage))
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in launch.arguments
+    )
+    meeting = MeetingPlaces(arguments, frozenset(empty.get(s, s) for s in contested))
+    rehearsal = Launch(launch.kernel, launch.grid, arguments, (meeting,))
+    rehearsal.memory = Memory(arguments, frozenset(empty.values()))
+    compiler = compiled(module, observed=False)
+    values = _bound_parameters(compiler, arguments, launch.kernel)
+    _run_programs(compiler, rehearsal, values, CHUNK_BYTES)
+    return meeting
+
+
+def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
+    """Everything about the arguments but their data: scalars, offsets, who shares a storage."""
+    storages: dict[int, int] = {}
+    parts: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, ScalarArgument):
+            parts.append(argument.value)
+            continue
+        number = storages.setdefault(id(argument.storage), len(storages))
+        parts.append((number, argument.storage.nbytes, argument.offset_bytes))
+    return tuple(parts)
 
 
 def function_body(compiler: Compiler) -> FunctionBody:

@@ -5,7 +5,7 @@ Lanes outside their storage never touch memory: a load gives zero, a store is dr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,10 @@ import numpy as np
 from kvtrace.evaluate.arguments import Storage, TensorArgument
 from kvtrace.evaluate.bounds import loose_extremes, mask_factors
 from kvtrace.evaluate.errors import UnknownAddress
-from kvtrace.evaluate.integers import both, fits, scaled
+from kvtrace.evaluate.integers import both
 from kvtrace.evaluate.numerics import from_memory, to_memory
 from kvtrace.evaluate.observe import AccessKind
-from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.registry import place, unsupported
 from kvtrace.evaluate.reports import report_access, report_defects
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ElementType, ValueType
@@ -32,7 +32,7 @@ from kvtrace.evaluate.values import (
     sum_of_terms,
     unknown_of,
 )
-from kvtrace.evaluate.windows import Window, read_window, window_of, write_window
+from kvtrace.evaluate.windows import read_window, window_of, write_window
 from kvtrace.ir import Op
 
 
@@ -467,6 +467,51 @@ class Memory:
             return
         _put(flat, offset, mask, stored, shape)
 
+    # -- atomics -------------------------------------------------------------------------------
+
+    def atomic(
+        self,
+        op: Op,
+        scope: Scope,
+        pointer: Any,
+        operands: Sequence[Any],
+        mask: Any,
+        type_: ValueType,
+        update: Callable[[Array, Array, list[Array]], Array | None],
+    ) -> Any:
+        """Apply `update(flat storage, element index, operands)` to the active lanes.
+
+        Gives what `update` gives (old contents), zero in inactive lanes; Unknown if data are.
+        """
+        request = self.request(op, "atomic", scope, pointer, mask, type_)
+        if isinstance(request, Unknown):
+            self._forget_behind(pointer, request.sources)
+            return Unknown(request.sources)
+        request = self.checked(request)
+        unknown = unknown_of(operands)
+        if unknown is not None or not scope.certain:
+            self.forget(request.tensor, unknown.sources if unknown else frozenset())
+        if not self.is_known(request.tensor):
+            return Unknown(self.sources(request.tensor))
+        element = type_.element
+        flat, start = self.flat(request.tensor, element)
+        offset = self._element_offset(request, start)
+        if offset is None:
+            raise unsupported(op, scope.launch.kernel, "on an address that is not aligned")
+        shape = (scope.programs, *type_.shape)
+        index = np.broadcast_to(sum_of_terms(offset), shape)
+        active = _lane_mask(request)
+        lanes = [np.broadcast_to(to_memory(x, element), shape)[active] for x in operands]
+        index = index[active]
+        before = flat[index]
+        old = update(flat, index, lanes)
+        if not np.array_equal(before.view(np.uint8), flat[index].view(np.uint8)):
+            self.version += 1
+        result = np.zeros(shape, element.value)
+        if old is not None:
+            result[active] = from_memory(old, element)
+        return result
+
     def _write_unaligned(self, request: Request, values: Array) -> None:
         element = request.type_.element
         data = request.tensor.storage.data
@@ -559,6 +604,3 @@ def _cut(array: Array, box: tuple[tuple[int, int], ...]) -> Array:
         for extent, (low, high) in zip(array.shape[1:], box, strict=True)
     )
     return array[(slice(None), *index)]
-
-
-__all__ = ["Memory", "Request", "Window", "fits", "scaled"]

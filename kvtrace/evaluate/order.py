@@ -1,18 +1,277 @@
-"""Whether programs may run side by side, or one must see what others wrote."""
+"""Whether programs may run side by side, or each must see what those before it wrote.
+
+Evaluation goes op by op over all programs, so it is right only if no program reads what another
+wrote in the same launch. Found statically: which arguments each memory op can reach. Where a
+storage is both read and written, the launch's addresses are replayed without data, and every byte
+is asked whether two programs meet there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
-from kvtrace.ir import Module
+from kvtrace.evaluate.observe import Access, Observer
+from kvtrace.evaluate.types import value_type
+from kvtrace.ir import Module, Op
+from kvtrace.ir import Value as IRValue
+
+_LOADS = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
+_STORES = frozenset({"tt.store", "tt.descriptor_store", "tt.descriptor_scatter"})
+_ATOMICS = frozenset({"tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_reduce"})
+_LOOPS = frozenset({"scf.for", "scf.while"})
+_COUNTERS = frozenset({4})
+"""Read-modify-write kinds whose old values are a running sum: integer add."""
 
 
-def written_storages(module: Module, arguments: Sequence[Argument]) -> frozenset[Storage]:
-    return frozenset(a.storage for a in arguments if isinstance(a, TensorArgument))
+@dataclass(frozen=True)
+class Site:
+    """A memory op: the parameters it can reach (None: any), and how it takes part in ordering."""
+
+    op: Op
+    kind: str
+    parameters: frozenset[int] | None
+    result_used: bool
+    in_loop: bool
+    waits: bool
+
+    def reaches(self, argument: int) -> bool:
+        """Whether it may touch an argument."""
+        return self.parameters is None or argument in self.parameters
 
 
-def needs_order(
-    module: Module, arguments: Sequence[Argument], grid: tuple[int, int, int]
-) -> bool:
+def memory_sites(module: Module) -> tuple[Site, ...]:
+    """List a module's memory ops with the parameters that their pointers come from."""
+    origins = _pointer_origins(module)
+    used = frozenset(value.id for op in module.ops for value in op.operands)
+    sites = []
+    for op in module.ops:
+        kind = _kind_of(op)
+        if kind is None:
+            continue
+        pointer = op.operands[0]
+        sites.append(
+            Site(
+                op,
+                kind,
+                origins.get(pointer.id, frozenset()),
+                bool(op.results) and op.results[0].id in used,
+                _is_inside(op, module, _LOOPS),
+                _decides_while(op),
+            )
+        )
+    return tuple(sites)
+
+
+def _kind_of(op: Op) -> str | None:
+    if op.name in _LOADS:
+        return "load"
+    if op.name in _STORES:
+        return "store"
+    return "atomic" if op.name in _ATOMICS else None
+
+
+def _is_pointer(value: IRValue) -> bool:
+    if value.type is None:
+        return False
+    text = str(value.type)
+    return "!tt.ptr" in text or "!tt.tensordesc" in text
+
+
+def _pointer_origins(module: Module) -> dict[int, frozenset[int] | None]:
+    """Trace pointer values back to parameters of the kernel; None: from nowhere known."""
+    origins: dict[int, frozenset[int] | None] = {}
+    edges: dict[int, set[int]] = {}
+    for position, parameter in enumerate(module.main.arguments):
+        origins[parameter.id] = frozenset({position})
+    for op in module.ops:
+        sources = [value for value in op.operands if _is_pointer(value)]
+        targets = [value for value in op.results if _is_pointer(value)]
+        if op.name in ("tt.call", "func.call"):
+            _link_call(op, module, edges)
+            continue
+        if targets and not sources and not op.regions:
+            for value in targets:
+                origins[value.id] = None
+        for region in op.regions:
+            if op.name in ("tt.func", "builtin.module", "func.func"):
+                break
+            for block in region.blocks:
+                targets += [value for value in block.arguments if _is_pointer(value)]
+                sources += [value for value in block.ops[-1].operands if _is_pointer(value)]
+        for block in op.successors:
+            targets += [value for value in block.arguments if _is_pointer(value)]
+        for source in sources:
+            edges.setdefault(source.id, set()).update(value.id for value in targets)
+    return _propagated(origins, edges)
+
+
+def _link_call(op: Op, module: Module, edges: dict[int, set[int]]) -> None:
+    callee = module.functions[op.attributes["callee"].value]  # type: ignore[union-attr, index]
+    for operand, parameter in zip(op.operands, callee.arguments, strict=True):
+        edges.setdefault(operand.id, set()).add(parameter.id)
+    for block in callee.body.blocks:
+        end = block.ops[-1]
+        if end.successors:
+            continue
+        for value, result in zip(end.operands, op.results, strict=True):
+            edges.setdefault(value.id, set()).add(result.id)
+
+
+def _propagated(
+    origins: dict[int, frozenset[int] | None], edges: dict[int, set[int]]
+) -> dict[int, frozenset[int] | None]:
+    work = list(origins)
+    while work:
+        source = work.pop()
+        reach = origins[source]
+        for target in edges.get(source, ()):
+            known = origins.get(target, frozenset())
+            joined = None if reach is None or known is None else known | reach
+            if joined != known or target not in origins:
+                origins[target] = joined
+                work.append(target)
+    return origins
+
+
+def _is_inside(op: Op, module: Module, names: frozenset[str]) -> bool:
+    """Whether an op is inside one of the named ops, or in a function that is called."""
+    parent = op.parent
+    while parent is not None and parent.parent is not None:
+        if parent.name in names:
+            return True
+        if parent.name in ("tt.func", "func.func"):
+            return parent is not module.main.op
+        parent = parent.parent
     return False
+
+
+def _decides_while(op: Op) -> bool:
+    """Whether an op is in the part of a while loop that computes its condition."""
+    block = op.block
+    while block is not None:
+        owner = block.region.owner
+        if owner.name == "scf.while" and block.region is owner.regions[0]:
+            return True
+        block = owner.block
+    return False
+
+
+def _sites_of(module: Module, cache: dict[str, object]) -> tuple[Site, ...]:
+    found = cache.get("sites")
+    if not isinstance(found, tuple):
+        found = cache["sites"] = memory_sites(module)
+    return found
+
+
+def written_storages(
+    module: Module, arguments: Sequence[Argument], cache: dict[str, object]
+) -> frozenset[Storage]:
+    """Give the storages that the kernel may write to."""
+    sites = [site for site in _sites_of(module, cache) if site.kind != "load"]
+    return frozenset(
+        argument.storage
+        for position, argument in enumerate(arguments)
+        if isinstance(argument, TensorArgument) and any(site.reaches(position) for site in sites)
+    )
+
+
+def contested_storages(
+    module: Module, arguments: Sequence[Argument], cache: dict[str, object]
+) -> tuple[bool, frozenset[Storage]]:
+    """Say whether order matters for certain, and which storages must be looked at closely."""
+    contested: set[Storage] = set()
+    reached: dict[Storage, list[Site]] = {}
+    for site in _sites_of(module, cache):
+        for position, argument in enumerate(arguments):
+            if isinstance(argument, TensorArgument) and site.reaches(position):
+                sites = reached.setdefault(argument.storage, [])
+                if site not in sites:
+                    sites.append(site)
+    for storage, sites in reached.items():
+        kinds = {site.kind for site in sites}
+        if kinds == {"load"}:
+            continue
+        if any(site.waits for site in sites):
+            return True, frozenset()
+        answers = [site for site in sites if site.kind == "atomic" and site.result_used]
+        if answers and (len(sites) > 1 or not _is_counter(answers[0])):
+            return True, frozenset()
+        if len(kinds) > 1:
+            contested.add(storage)
+    return False, frozenset(contested)
+
+
+def _is_counter(site: Site) -> bool:
+    """Whether old values are those of any order of programs, so that ascending order will do."""
+    if site.in_loop or site.op.name != "tt.atomic_rmw":
+        return False
+    kind = getattr(site.op.attributes.get("atomic_rmw_op"), "value", None)
+    return kind in _COUNTERS or kind == "add"
+
+
+class MeetingPlaces(Observer):
+    """Collects, byte by byte, the smallest and largest program that touches contested storages."""
+
+    def __init__(self, arguments: Sequence[Argument], contested: frozenset[Storage]) -> None:
+        self._arguments = arguments
+        self._places = {storage: _Places(storage.nbytes) for storage in contested}
+        self.uncertain = False
+
+    def access(self, access: Access) -> None:
+        """Note who touches what; an unknown address leaves the question open."""
+        if access.argument is None:
+            self.uncertain = True
+            return
+        argument = self._arguments[access.argument]
+        assert isinstance(argument, TensorArgument)
+        places = self._places.get(argument.storage)
+        if places is None or self.uncertain:
+            return
+        touched = access.elements()
+        if touched is None:
+            self.uncertain = True
+            return
+        offsets, programs = touched
+        places.touch(
+            offsets + argument.offset_bytes, access.element_bytes, programs, access.kind
+        )
+
+    @property
+    def meet(self) -> bool:
+        """Whether two programs meet at a byte that one of them writes and the other reads."""
+        return self.uncertain or any(places.meet for places in self._places.values())
+
+
+_FLAGS = {"load": 1, "store": 2, "atomic": 4}
+
+
+class _Places:
+    def __init__(self, nbytes: int) -> None:
+        self._smallest: NDArray[np.int64] = np.full(nbytes, np.iinfo(np.int64).max)
+        self._largest: NDArray[np.int64] = np.full(nbytes, -1)
+        self._flags: NDArray[np.uint8] = np.zeros(nbytes, np.uint8)
+
+    def touch(
+        self, first: NDArray[np.int64], size: int, programs: NDArray[np.int64], kind: str
+    ) -> None:
+        """Note accesses of `size` bytes; `programs` do not descend, so the last one is largest."""
+        inside = (first >= 0) & (first + size <= len(self._flags))
+        first, programs = first[inside], programs[inside]
+        for byte in range(size):
+            index = first + byte
+            self._flags[index] |= np.uint8(_FLAGS[kind])
+            self._largest[index] = np.maximum(self._largest[index], programs)
+            backwards = index[::-1]
+            self._smallest[backwards] = np.minimum(self._smallest[backwards], programs[::-1])
+
+    @property
+    def meet(self) -> bool:
+        """A byte that several programs touch, by more than loads, more than stores, or atomics."""
+        several = (self._largest > self._smallest) & (self._largest >= 0)
+        mixed = ~np.isin(self._flags, np.array([0, 1, 2, 4], np.uint8))
+        return bool((several & mixed).any())

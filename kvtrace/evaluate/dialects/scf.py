@@ -321,8 +321,9 @@ class _While:
             carried, index = self._second(carried, forwarded, inner, active, index, flags, programs)
             trips[index] += 1
             trip += 1
-            if len(index) == programs and version == scope.launch.memory.version:
-                self._check_progress(current, carried, scope)
+            if flags.all() and version == scope.launch.memory.version:
+                after = carried if every else [select_programs(v, index) for v in carried]
+                self._check_progress(current, after, active)
         for slot, value in zip(self.results, results or [], strict=True):
             values[slot] = value
         for observer in scope.launch.observers:

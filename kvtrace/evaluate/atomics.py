@@ -1,0 +1,96 @@
+"""Atomic read-modify-write on arrays of addresses, as if lanes came one after the other.
+
+Where a result is used and addresses repeat, lanes are worked off in rounds: the n-th lane that
+touches an address belongs to round n, so each round has distinct addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.values import Array
+
+Update = Callable[[Array, Array], Array]
+"""From old memory contents and operands to new contents."""
+
+_UFUNCS: dict[str, Any] = {
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "add": np.add,
+    "fadd": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+    "umax": np.maximum,
+    "umin": np.minimum,
+}
+
+NAMES = ("", "and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
+"""Triton's RMWOp by number."""
+
+
+def rounds_of(index: Array) -> Iterator[Array]:
+    """Give positions in `index`, round by round; within a round no value repeats."""
+    if len(index) < 2:
+        yield np.arange(len(index))
+        return
+    order = np.argsort(index, kind="stable")
+    ordered = index[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    rank = np.arange(len(index)) - np.repeat(starts, np.diff(np.append(starts, len(index))))
+    for turn in range(int(rank.max()) + 1):
+        yield order[rank == turn]
+
+
+def read_modify_write(
+    flat: Array, index: Array, operands: Array, name: str, *, wants_old: bool
+) -> Array | None:
+    """Update memory at `index`, one element per lane; give the old contents if wanted."""
+    target = flat
+    if name in ("umax", "umin"):
+        unsigned = np.dtype(f"u{flat.dtype.name}")
+        target, operands = flat.view(unsigned), operands.view(unsigned)
+    function = _UFUNCS.get(name)
+    if not wants_old:
+        if function is None:
+            target[index] = operands
+        else:
+            function.at(target, index, operands)
+        return None
+    if name == "add" and len(index) > 64:
+        return _counted_up(target, index, operands)
+    old = np.empty(len(index), flat.dtype)
+    for turn in rounds_of(index):
+        here, given = index[turn], operands[turn]
+        before = target[here]
+        old[turn] = before.view(flat.dtype)
+        target[here] = given if function is None else function(before, given)
+    return old
+
+
+def _counted_up(flat: Array, index: Array, operands: Array) -> Array:
+    """Integer addition with old contents: a running sum per address, in the order of lanes."""
+    order = np.argsort(index, kind="stable")
+    ordered, given = index[order], operands[order]
+    with np.errstate(over="ignore"):
+        before = np.cumsum(given, dtype=flat.dtype) - given
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    starts = np.maximum.accumulate(np.where(first, np.arange(len(index)), 0))
+    old = np.empty(len(index), flat.dtype)
+    old[order] = flat[ordered] + (before - before[starts])
+    np.add.at(flat, index, operands)
+    return old
+
+
+def compare_and_swap(flat: Array, index: Array, expected: Array, wanted: Array) -> Array:
+    """Store `wanted` where memory equals `expected`; give the old contents."""
+    old = np.empty(len(index), flat.dtype)
+    for turn in rounds_of(index):
+        here = index[turn]
+        before = flat[here]
+        old[turn] = before
+        flat[here] = np.where(before == expected[turn], wanted[turn], before)
+    return old
