@@ -17,14 +17,29 @@ PACKAGE_ROOTS = {
 }
 
 # Which parts of kvtrace each part may import besides itself; all else of ours is refused.
+# Capture calls the registry of backends, and no backend: see the test on that.
 ALLOWED = {
     "kvtrace.schema": set(),
     "kvtrace.converters": {"kvtrace.schema"},
     "kvtrace.ir": {"kvtrace.schema"},
     "kvtrace.evaluate": {"kvtrace.ir", "kvtrace.schema"},
     "kvtrace.passes": {"kvtrace.schema", "kvtrace.ir", "kvtrace.evaluate"},
-    "kvtrace.capture": {"kvtrace.schema"},
-    "kvtrace.backends": {"kvtrace.capture", "kvtrace.ir", "kvtrace.evaluate", "kvtrace.schema"},
+    "kvtrace.settings": {"kvtrace.schema"},
+    "kvtrace._boot": {"kvtrace.capture", "kvtrace.backends", "kvtrace.settings"},
+    "kvtrace.capture": {
+        "kvtrace.schema",
+        "kvtrace.settings",
+        "kvtrace._boot",
+        "kvtrace.backends",
+    },
+    "kvtrace.backends": {
+        "kvtrace.capture",
+        "kvtrace.evaluate",
+        "kvtrace.ir",
+        "kvtrace.schema",
+        "kvtrace.settings",
+        "kvtrace._boot",
+    },
 }
 SCHEMA_LIBRARIES = {"numpy", "pyarrow", "zstandard"}
 HEAVY_IN_CAPTURE = {"z3", "duckdb", "jinja2", "rich", "typer", "perfetto"}
@@ -86,6 +101,19 @@ def test_parts_import_only_what_the_picture_shows(part: str) -> None:
         if target.startswith("kvtrace.")
         and part_of(target) in parts
         and part_of(target) not in ALLOWED[part] | {part}
+    ]
+    assert broken == []
+
+
+def test_capture_knows_the_registry_of_backends_and_no_backend() -> None:
+    backends = {path.parent.name for _, path in MODULES if path.parent.parent.name == "backends"}
+    assert "triton" in backends
+    broken = [
+        f"{name} imports {target}"
+        for name, path in MODULES
+        if part_of(name) == "kvtrace.capture"
+        for target in imports_of(name, path)
+        if target.startswith("kvtrace.backends.") and target.split(".")[2] in backends
     ]
     assert broken == []
 
