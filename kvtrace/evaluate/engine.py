@@ -18,7 +18,7 @@ from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
 from kvtrace.evaluate.scope import Launch, Scope
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
-from kvtrace.evaluate.values import Pointer, Unknown, constant_sum, wrap
+from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum, wrap
 from kvtrace.ir import Module
 
 CHUNK_BYTES = 1 << 20
@@ -161,6 +161,10 @@ def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: s
 
 def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> Any:
     if isinstance(argument, TensorArgument):
+        if type_.descriptor:
+            extents = tuple(constant_sum(extent) for extent in argument.shape)
+            strides = tuple(constant_sum(stride) for stride in argument.strides)
+            return Descriptor(Pointer(position, constant_sum(0)), extents, strides, False)
         if not type_.pointer:
             raise BadArguments(
                 f"argument {argument.name!r} of kernel {name!r} is a tensor, "

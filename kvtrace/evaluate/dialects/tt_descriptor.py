@@ -1,1 +1,232 @@
-"""`tt`: tensor descriptors."""
+"""`tt`: tensor descriptors, as base pointer, extents and strides with a box of lanes.
+
+Lanes outside the descriptor's extents are no defects: loads pad them, stores drop them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate import integers
+from kvtrace.evaluate.atomics import read_modify_write
+from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
+from kvtrace.evaluate.registry import Step, semantics, unsupported
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ElementType, ValueType, value_type
+from kvtrace.evaluate.values import (
+    Array,
+    Descriptor,
+    Pointer,
+    Sum,
+    Unknown,
+    constant_sum,
+    map_arrays,
+    to_array,
+    to_sum,
+    unknown_of,
+)
+from kvtrace.ir import Op
+
+_PAD_NAN = 2
+"""Triton's PaddingOption: 1 zero, 2 NaN."""
+
+_REDUCTIONS = ("", "add", "min", "max", "inc", "dec", "and", "or", "xor")
+"""Triton's DescriptorReduceKind by number."""
+
+
+@semantics("tt.make_tensor_descriptor")
+def make_tensor_descriptor(op: Op, compiler: Compiler) -> Step:
+    """Keep base, extents and strides."""
+    slots = slots_of(op.operands)
+    rank = (len(slots) - 1) // 2
+    padding_nan = attribute(op, "padding", 1) in (_PAD_NAN, "nan")
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        base, *rest = (values[slot] for slot in slots)
+        values[result] = Descriptor(base, tuple(rest[:rank]), tuple(rest[rank:]), padding_nan)
+
+    return step
+
+
+def block_access(
+    descriptor: Descriptor, positions: Sequence[Any], block: ValueType
+) -> tuple[Any, Any]:
+    """Give pointers and mask of a block that starts at a position (one scalar per axis).
+
+    A position may also be a vector of the axis's own extents (as gathers have).
+    """
+    rank = len(block.shape)
+    size = block.element.bytes
+    wide = ValueType("i64", block.shape, integers.ADDRESS.element)
+    unknown = unknown_of(
+        (descriptor.base.offset, *positions, *descriptor.shape, *descriptor.strides)
+    )
+    if unknown is not None:
+        return Pointer(descriptor.base.argument, unknown), True
+    offset: Any = _spread(descriptor.base.offset, rank)
+    mask: Any = True
+    for axis, position in enumerate(positions):
+        lanes = _axis_positions(position, axis, block.shape)
+        extent = _spread(to_sum(descriptor.shape[axis]), rank)
+        stride = _spread(to_sum(descriptor.strides[axis]), rank)
+        mask = integers.both(mask, integers.compare("slt", lanes, extent, wide))
+        mask = integers.both(mask, integers.compare("sge", lanes, constant_sum(0), wide))
+        steps = to_sum(integers.multiply(lanes, stride, wide))
+        offset = to_sum(integers.add(offset, integers.scaled(steps, size), wide))
+    return Pointer(descriptor.base.argument, offset), mask
+
+
+def _spread(value: Any, rank: int) -> Any:
+    """Give a scalar the lane axes of a block."""
+    return map_arrays(value, lambda array: array.reshape((array.shape[0],) + (1,) * rank))
+
+
+def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
+    """Coordinates along one axis of a block."""
+    rank = len(shape)
+    value = to_sum(position)
+    if any(term.ndim == 2 for term in value.terms):
+        lanes = [1] * rank
+        lanes[axis] = -1
+        spread: Sum = map_arrays(value, lambda array: array.reshape(array.shape[0], *lanes))
+        return spread
+    start: Sum = _spread(value, rank)
+    if shape[axis] == 1:
+        return start
+    lanes = [1] * (rank + 1)
+    lanes[axis + 1] = shape[axis]
+    line = np.arange(shape[axis], dtype=np.int64).reshape(lanes)
+    ramp = Sum(0, (line,), 0, shape[axis] - 1)
+    return Sum(
+        start.constant,
+        integers.joined_terms(start.terms, ramp.terms),
+        start.low,
+        start.high + shape[axis] - 1,
+    )
+
+
+def _descriptor_of(value: Any) -> Descriptor:
+    if isinstance(value, Descriptor):
+        return value
+    return Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
+
+
+def _padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array | None:
+    if not descriptor.padding_nan or element.kind != "f":
+        return None
+    return np.full((1,) * (rank + 1), np.nan, element.value)
+
+
+@semantics("tt.descriptor_load", "tt.experimental_descriptor_load")
+def descriptor_load(op: Op, compiler: Compiler) -> Step:
+    """Read a block; what lies outside the extents is padding."""
+    block = value_type(op.operands[0].type)
+    target = value_type(op.results[0].type)
+    source, *positions = slots_of(op.operands)
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        descriptor = _descriptor_of(values[source])
+        pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
+        other = _padding(descriptor, block.element, len(block.shape))
+        loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
+        values[result] = _reshaped(loaded, block, target)
+
+    return step
+
+
+def _reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
+    """Drop (or add) axes of extent 1 between a descriptor's block and a tensor."""
+    if block.shape == target.shape or isinstance(value, Unknown):
+        return value
+    array = np.broadcast_to(value, (value.shape[0], *block.shape))
+    return array.reshape(array.shape[0], *target.shape)
+
+
+@semantics("tt.descriptor_store", "tt.experimental_descriptor_store")
+def descriptor_store(op: Op, compiler: Compiler) -> Step:
+    """Write a block; what lies outside the extents is dropped."""
+    block = value_type(op.operands[0].type)
+    given = value_type(op.operands[1].type)
+    target, source, *positions = slots_of(op.operands)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        pointer, mask = block_access(
+            _descriptor_of(values[target]), [values[slot] for slot in positions], block
+        )
+        value = values[source]
+        if not isinstance(value, Unknown):
+            value = _reshaped(to_array(value, given), given, block)
+        scope.launch.memory.store(op, scope, pointer, value, mask, block)
+
+    return step
+
+
+@semantics("tt.descriptor_reduce")
+def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
+    """Combine a block into memory atomically."""
+    block = value_type(op.operands[0].type)
+    given = value_type(op.operands[1].type)
+    target, source, *positions = slots_of(op.operands)
+    kind = attribute(op, "kind")
+    name = _REDUCTIONS[kind] if isinstance(kind, int) else str(kind)
+    if name in ("", "inc", "dec"):
+        raise unsupported(op, compiler.kernel, f"of kind {name!r}")
+
+    def update(flat: Array, index: Array, lanes: list[Array]) -> Array | None:
+        return read_modify_write(flat, index, lanes[0], name, wants_old=False)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        pointer, mask = block_access(
+            _descriptor_of(values[target]), [values[slot] for slot in positions], block
+        )
+        value = values[source]
+        if not isinstance(value, Unknown):
+            value = _reshaped(to_array(value, given), given, block)
+        scope.launch.memory.atomic(op, scope, pointer, [value], mask, block, update)
+
+    return step
+
+
+def _rows_block(op_type: ValueType, tensor: ValueType) -> ValueType:
+    """Type of the rows that a gather or scatter touches."""
+    return ValueType(tensor.text, tensor.shape, op_type.element)
+
+
+@semantics("tt.descriptor_gather")
+def descriptor_gather(op: Op, compiler: Compiler) -> Step:
+    """Read rows by index, from a column on."""
+    block = _rows_block(value_type(op.operands[0].type), value_type(op.results[0].type))
+    source, rows, column = slots_of(op.operands)
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        descriptor = _descriptor_of(values[source])
+        pointer, mask = block_access(descriptor, [values[rows], values[column]], block)
+        other = _padding(descriptor, block.element, len(block.shape))
+        values[result] = scope.launch.memory.load(op, scope, pointer, mask, other, block)
+
+    return step
+
+
+@semantics("tt.descriptor_scatter")
+def descriptor_scatter(op: Op, compiler: Compiler) -> Step:
+    """Write rows by index, from a column on."""
+    given = value_type(op.operands[3].type)
+    block = _rows_block(value_type(op.operands[0].type), given)
+    target, rows, column, source = slots_of(op.operands)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        pointer, mask = block_access(
+            _descriptor_of(values[target]), [values[rows], values[column]], block
+        )
+        value = values[source]
+        if not isinstance(value, Unknown):
+            value = to_array(value, given)
+        scope.launch.memory.store(op, scope, pointer, value, mask, block)
+
+    return step
