@@ -49,9 +49,11 @@ def lanes(begin: Times, end: Times) -> npt.NDArray[np.int64]:
     lane = np.zeros(begin.size, np.int64)
     order = begin_order(begin, end)
     cluster = _clusters(begin[order], end[order])
-    if not cluster.size or cluster[-1] + 1 == cluster.size or _nests(begin, end):
+    if not cluster.size or cluster[-1] + 1 == cluster.size:
         return lane
     crowded = order[np.bincount(cluster)[cluster] > 1]
+    if _nests(begin[crowded], end[crowded]):
+        return lane
     lane[crowded] = _first_fit(begin[crowded].tolist(), end[crowded].tolist())
     return lane
 

@@ -12,14 +12,17 @@ flag that clears the state, events are dropped in silence.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from kvtrace.converters.captions import Caption, Facts
-from kvtrace.converters.nesting import points_in_order
+from kvtrace.converters.nesting import Points, points_in_order
 from kvtrace.converters.output import whole_file
+from kvtrace.converters.parallel import in_order
 from kvtrace.converters.pieces import (
     ByteTable,
     Constant,
@@ -149,20 +152,43 @@ def encode_slices(slices: Slices, sequence: int) -> Iterator[Buffer]:
     table, entry = _event_table(slices.captions, slices.caption, _BEGIN, strings)
     start = int(points.times[0])
     yield _first_packet(sequence, slices.track, start, strings, slices.category)
-    for chunk in range(0, points.times.size, _CHUNK):
-        until = chunk + _CHUNK
-        rows, ends = points.rows[chunk:until], points.ends[chunk:until]
-        count = rows.size
-        begins = np.flatnonzero(~ends)
-        begun = rows[begins]
-        event: list[Piece] = [Some(begins, [Constant(integer_field(_CATEGORY, 1))], count)]
-        if slices.launch is not None:
-            event.append(_launches(begins, slices.launch[begun], launch_key, count))
-        event.append(Lookup(table, np.where(ends, 0, entry[rows])))
-        if slices.flow is not None:
-            event.append(_flows(begins, slices.flow[begun], count))
-        yield _packets(points.times[chunk:until], start, sequence, event)
-        start = int(points.times[chunk:until][-1])
+    sources = _Sources(slices, points, table, entry, launch_key, sequence)
+    chunks = range(0, points.times.size, _CHUNK)
+    yield from in_order(partial(_slice_packets, sources, chunk) for chunk in chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What the packets of one track's slices are made from."""
+
+    slices: Slices
+    points: Points
+    table: ByteTable
+    entry: Integers
+    launch_key: int
+    sequence: int
+
+
+def _slice_packets(sources: _Sources, chunk: int) -> Buffer:
+    """Encode the begins and ends from one position in the nesting order on."""
+    slices, points = sources.slices, sources.points
+    until = chunk + _CHUNK
+    times, rows, ends = (
+        points.times[chunk:until],
+        points.rows[chunk:until],
+        points.ends[chunk:until],
+    )
+    count = rows.size
+    begins = np.flatnonzero(~ends)
+    begun = rows[begins]
+    event: list[Piece] = [Some(begins, [Constant(integer_field(_CATEGORY, 1))], count)]
+    if slices.launch is not None:
+        event.append(_launches(begins, slices.launch[begun], sources.launch_key, count))
+    event.append(Lookup(sources.table, np.where(ends, 0, sources.entry[rows])))
+    if slices.flow is not None:
+        event.append(_flows(begins, slices.flow[begun], count))
+    before = int(points.times[max(chunk - 1, 0)])
+    return _packets(times, before, sources.sequence, event)
 
 
 def encode_instants(instants: Instants, sequence: int) -> Iterator[Buffer]:
