@@ -15,10 +15,11 @@ from kvtrace.schema.columns import checked_names, table_named
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, TraceNotFound, UnknownRun
-from kvtrace.schema.layout import JOURNAL, run_ids
+from kvtrace.schema.layout import JOURNAL, pass_parts, run_folder, run_ids
+from kvtrace.schema.parts import open_part, part_facts
 from kvtrace.schema.reading import journal_runs_row, run_rows, sealed_runs_row
 from kvtrace.schema.runs import Run
-from kvtrace.schema.tables import NAME
+from kvtrace.schema.tables import NAME, TABLES
 
 __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "stack_id"]
 
@@ -139,6 +140,21 @@ class Trace:
         replace_parts(self.path, run_id, pass_name, tables, dict(settings or {}))
         self._artifacts.forget(run_id)
 
+    def passes(self, run_id: str) -> dict[str, dict[str, Any]]:
+        """The passes that have looked at a run, found something or not, and their settings.
+
+        Raises:
+            DamagedFile, NewerFormat, OlderFormat: a part of a pass cannot be read.
+
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for table in TABLES.values():
+            for path in pass_parts(run_folder(self.path, table.name, run_id)):
+                with open_part(path) as file:
+                    facts = part_facts(file, path, table.name)
+                found[facts.pass_name or ""] = dict(facts.settings)
+        return dict(sorted(found.items()))
+
     def _run(self, run_id: str, sealed: bool) -> Run:
         row = sealed_runs_row(self.path, run_id) if sealed else None
         if row is not None:
@@ -223,7 +239,7 @@ def resolve(text: str, base: str | os.PathLike[str] | None = None) -> Selection:
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
     """
-    if Path(text).is_dir():
+    if text and Path(text).is_dir():
         trace = open_trace(text)
         return Selection(trace, trace.select())
     match = re.fullmatch(r"(?P<folder>.*?)[/\\]?(?P<spec>@[^/\\]+|[^/\\@]+)", text)

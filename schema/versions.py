@@ -8,7 +8,7 @@ know. A newer major version is refused in one sentence; an older one is migrated
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
@@ -35,14 +35,14 @@ _WRITER_KEY = b"kvtrace.version"
 class FileFacts:
     """What a file says of itself in its metadata.
 
-    `pass_name`, `settings` (JSON) and `writer_version` are set for derived parts only.
+    `pass_name`, `settings` and `writer_version` are set for derived parts only.
     """
 
     format_version: str
     table: str
     run_id: str
     pass_name: str | None = None
-    settings: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     writer_version: str | None = None
 
     @property
@@ -54,7 +54,7 @@ class FileFacts:
         """The key/value metadata that stands for these facts in Parquet and Arrow files."""
         optional = {
             _PASS_KEY: self.pass_name,
-            _SETTINGS_KEY: self.settings,
+            _SETTINGS_KEY: json.dumps(self.settings, sort_keys=True) if self.pass_name else None,
             _WRITER_KEY: self.writer_version,
         }
         return {
@@ -74,8 +74,7 @@ def derived_facts(
     table: str, run_id: str, pass_name: str, settings: Mapping[str, Any], writer_version: str
 ) -> FileFacts:
     """The facts of a part that a pass writes now; `settings` must be possible in JSON."""
-    text = json.dumps(dict(settings), sort_keys=True)
-    return FileFacts(FORMAT_VERSION, table, run_id, pass_name, text, writer_version)
+    return FileFacts(FORMAT_VERSION, table, run_id, pass_name, dict(settings), writer_version)
 
 
 def version_numbers(version: str) -> tuple[int, int]:
@@ -114,9 +113,19 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
         found.get(_TABLE_KEY, ""),
         found.get(_RUN_KEY, ""),
         found.get(_PASS_KEY),
-        found.get(_SETTINGS_KEY),
+        _settings(found.get(_SETTINGS_KEY, "{}"), source),
         found.get(_WRITER_KEY),
     )
+
+
+def _settings(text: str, source: str) -> dict[str, Any]:
+    try:
+        settings = json.loads(text)
+    except ValueError:
+        settings = None
+    if not isinstance(settings, dict):
+        raise DamagedFile(f"{source} has settings that are no JSON object; run its pass again")
+    return settings
 
 
 def check_major(

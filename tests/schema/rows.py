@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kvtrace.schema.tables import TABLES, Table
 
-#: 2026-01-02 03:04:05 UTC.
-MOMENT = 1_767_323_045_000_000_000
+#: 2026-01-02 03:04:05.123456789 UTC.
+MOMENT = 1_767_323_045_123_456_789
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 #: The content of two artifacts, in the order of their hashes.
 CONTENTS = (bytes(range(256)), b"module {}\n")
@@ -55,13 +55,10 @@ def rows_of(table: Table, max_size: int = 8) -> st.SearchStrategy[list[dict[str,
 
 
 def plain(rows: pa.Table) -> list[dict[str, Any]]:
-    """Rows as Python values: times as integers, facts as dictionaries; the column "run" left out."""
-    listed = []
+    """Rows as Python values: times as integers, facts as dictionaries; without the column "run"."""
     names = [name for name in rows.column_names if name != "run"]
     columns = [_plain_column(rows.column(name)) for name in names]
-    for row in zip(*columns, strict=True):
-        listed.append(dict(zip(names, row, strict=True)))
-    return listed
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _plain_column(column: pa.ChunkedArray) -> list[Any]:

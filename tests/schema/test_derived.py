@@ -1,0 +1,175 @@
+"""What passes add: replaced as a whole, and nothing captured is touched."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace import __version__
+from kvtrace.schema.content import artifact_row, stack_row
+from kvtrace.schema.errors import SchemaMismatch, TraceWriteError, UnknownRun
+from kvtrace.schema.layout import part_path
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+from kvtrace.schema.writer import RunWriter, new_run_id
+
+CAPTURED = stack_row([("train.py", 1, 1, "step")])
+FOUND = stack_row([("kernel.py", 7, 9, "scale")])
+
+
+@pytest.fixture(params=[True, False], ids=["sealed", "journalled"])
+def run(request, tmp_path):
+    writer = RunWriter(tmp_path, new_run_id())
+    writer.append_rows("kernels", [{"kernel_id": 0}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0, "stack_id": CAPTURED["stack_id"]}])
+    writer.append_rows("stacks", [CAPTURED])
+    writer.append_rows("artifacts", [artifact_row("ttir", b"module {}")])
+    writer.flush()
+    if request.param:
+        writer.seal({"ending": "exit"})
+    return tmp_path, writer.run_id
+
+
+def findings(*ids, **columns):
+    return pa.table({"finding_id": pa.array(ids, pa.string()), **columns})
+
+
+def stacks(*rows):
+    return pa.table(
+        {
+            "stack_id": [row["stack_id"] for row in rows],
+            "frames": [row["frames"] for row in rows],
+        }
+    )
+
+
+def content_of(out):
+    return {
+        path: path.read_bytes()
+        for path in out.rglob("*")
+        if path.is_file() and "sanitize" not in path.name
+    }
+
+
+def test_a_pass_replaces_its_own_parts_and_nothing_else(run):
+    out, run_id = run
+    trace = open_trace(out)
+    trace.add_derived(run_id, "replay", {"ops": pa.table({"call_id": [0], "op_index": [1]})})
+    before = content_of(out)
+
+    trace.add_derived(
+        run_id,
+        "sanitize",
+        {"findings": findings("a", "b", stack_id=[FOUND["stack_id"]] * 2), "stacks": stacks(FOUND)},
+    )
+    trace.add_derived(run_id, "sanitize", {"findings": findings("c")}, settings={"again": True})
+
+    assert content_of(out) == before
+    assert trace.table("findings").column("finding_id").to_pylist() == ["c"]
+    assert trace.table("ops").num_rows == 1
+    assert trace.table("stacks").column("stack_id").to_pylist() == [CAPTURED["stack_id"]]
+    assert [path.name for path in out.rglob("*sanitize*")] == ["part-sanitize-00000.parquet"]
+
+
+def test_a_part_of_a_pass_says_who_wrote_it_and_how(run):
+    out, run_id = run
+    open_trace(out).add_derived(run_id, "sanitize", {"findings": findings("a")}, {"rules": ["oob"]})
+
+    metadata = pq.read_schema(part_path(out, "findings", run_id, 0, "sanitize")).metadata
+
+    assert metadata[b"kvtrace.pass"] == b"sanitize"
+    assert metadata[b"kvtrace.settings"] == b'{"rules": ["oob"]}'
+    assert metadata[b"kvtrace.version"] == __version__.encode()
+    assert metadata[b"kvtrace.run_id"] == run_id.encode()
+
+
+def test_a_pass_that_found_nothing_has_looked(run):
+    out, run_id = run
+    trace = open_trace(out)
+    assert trace.passes(run_id) == {}
+
+    trace.add_derived(run_id, "sanitize", {"findings": findings()}, settings={"grid": "whole"})
+
+    assert trace.table("findings").num_rows == 0
+    assert trace.passes(run_id) == {"sanitize": {"grid": "whole"}}
+    assert pq.read_table(out / "findings").column_names[-1] == "run"
+
+
+def test_stacks_and_artifacts_of_passes_are_given_once(run):
+    out, run_id = run
+    trace = open_trace(out)
+    tensor = artifact_row("tensor", b"\0" * 100)
+    artifacts = {name: [tensor[name]] for name in tensor}
+    for name in ("sanitize", "replay"):
+        trace.add_derived(
+            run_id, name, {"stacks": stacks(FOUND, CAPTURED), "artifacts": pa.table(artifacts)}
+        )
+
+    ids = trace.table("stacks").column("stack_id").to_pylist()
+
+    assert sorted(ids) == sorted([CAPTURED["stack_id"], FOUND["stack_id"]])
+    assert trace.table("stacks", columns=["frames"]).num_rows == 2
+    assert trace.table("artifacts").num_rows == 2
+    assert trace.artifact(tensor["sha256"]) == b"\0" * 100
+    own = pq.read_table(part_path(out, "stacks", run_id, 0, "replay"), partitioning=None)
+    assert own.column("stack_id").to_pylist() == [FOUND["stack_id"]]
+
+
+def test_rows_are_sorted_and_valid(run):
+    out, run_id = run
+    trace = open_trace(out)
+
+    trace.add_derived(
+        run_id, "replay", {"ops": pa.table({"call_id": [0, 0, 0], "op_index": [5, 1, 3]})}
+    )
+
+    assert trace.table("ops").column("op_index").to_pylist() == [1, 3, 5]
+    assert [p for p in validate(out) if "dead" not in p.text] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "tables", "says"),
+    [
+        ("sanitize", {"launches": pa.table({"seq": [1], "call_id": [1]})}, "captured"),
+        ("sanitize", {"finding": findings("a")}, "no table 'finding'"),
+        ("sanitize", {"findings": findings("a", verdikt=["x"])}, "no column 'verdikt'"),
+        ("sanitize", {"findings": findings(None)}, "finding_id is a key"),
+        ("../evil", {"findings": findings("a")}, "no name for a pass"),
+        ("", {"findings": findings("a")}, "no name for a pass"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_written(run, name, tables, says):
+    out, run_id = run
+    trace = open_trace(out)
+    trace.add_derived(run_id, "sanitize", {"findings": findings("kept")})
+
+    with pytest.raises(SchemaMismatch, match=says):
+        trace.add_derived(
+            run_id, name, {"loops": pa.table({"call_id": [0], "op_index": [0]}), **tables}
+        )
+
+    assert trace.table("findings").column("finding_id").to_pylist() == ["kept"]
+    assert trace.table("loops").num_rows == 0
+
+
+def test_a_run_that_is_not_there_is_refused(run):
+    out, _ = run
+    with pytest.raises(UnknownRun):
+        open_trace(out).add_derived("nothing", "sanitize", {"findings": findings("a")})
+
+
+def test_a_part_that_cannot_be_written_leaves_the_old_ones(run):
+    out, run_id = run
+    trace = open_trace(out)
+    trace.add_derived(run_id, "sanitize", {"findings": findings("kept")})
+    (out / "loops").write_text("where the folder of loops should be")
+
+    with pytest.raises(TraceWriteError, match="the pass sanitize"):
+        trace.add_derived(
+            run_id,
+            "sanitize",
+            {"findings": findings("new"), "loops": pa.table({"call_id": [0], "op_index": [0]})},
+        )
+
+    assert trace.table("findings").column("finding_id").to_pylist() == ["kept"]
+    assert not [path for path in out.rglob("*") if path.name.endswith(".tmp")]
+    assert part_path(out, "findings", run_id, 0, "sanitize").exists()

@@ -1,0 +1,41 @@
+"""The documents of the format are those that the tables make."""
+
+import json
+
+import pytest
+
+from kvtrace.schema.document import FORMAT_PAGE, SCHEMA_JSON, format_page, schema_json
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.versions import FORMAT_VERSION
+
+
+@pytest.mark.parametrize(
+    ("path", "made"), [(FORMAT_PAGE, format_page), (SCHEMA_JSON, schema_json)], ids=["page", "json"]
+)
+def test_the_documents_are_fresh(path, made):
+    assert path.read_text(encoding="utf-8") == made(), "run python -m kvtrace.schema.document"
+
+
+def test_the_page_says_every_table_and_column():
+    page = format_page()
+
+    for table in TABLES.values():
+        section = page.split(f"\n### {table.name}\n")[1].split("\n### ")[0]
+        for column in table.columns:
+            assert f"`{column.name}`" in section
+            assert column.meaning.replace("|", "\\|") in section
+
+
+def test_the_json_says_the_same_to_programs():
+    described = json.loads(schema_json())
+
+    assert described["format_version"] == FORMAT_VERSION
+    assert {
+        table["name"]: [column["name"] for column in table["columns"]]
+        for table in described["tables"]
+    } == {table.name: [column.name for column in table.columns] for table in TABLES.values()}
+    assert all(
+        column["meaning"] and column["type"]
+        for table in described["tables"]
+        for column in table["columns"]
+    )

@@ -1,0 +1,92 @@
+"""DuckDB and pyarrow read every table with hive partitioning, with no help from us."""
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+from kvtrace.schema.document import DUCKDB_EXAMPLE, PYARROW_EXAMPLE
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace
+from tests.schema.make_golden import SEALED, write_sealed_run
+from tests.schema.rows import MOMENT, plain
+from tests.schema.test_writer import RunWriter, add_calls, launches, new_run_id
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """Every table of one run, launches of three, and one that is still going."""
+    out = tmp_path_factory.mktemp("trace") / "out"
+    write_sealed_run(out)
+    for number in range(3):
+        writer = RunWriter(out, f"20270101-000000-000-0000000{number}")  # digits only
+        add_calls(writer)
+        writer.append("launches", launches(0, 100))
+        if number < 2:
+            writer.seal({"ending": "exit"})
+        else:
+            writer.flush()
+            writer.close()
+    return out
+
+
+def unordered(rows: pa.Table):
+    return sorted(map(str, plain(rows)))
+
+
+@pytest.mark.parametrize("name", list(TABLES))
+def test_duckdb_reads_every_table(out, name):
+    sealed = [run for run in open_trace(out).runs if run.sealed]
+    own = open_trace(out).table(name, sealed)
+
+    query = f"FROM read_parquet('{out}/{name}/**/*.parquet', hive_partitioning = true)"
+    rows = duckdb.sql(query).to_arrow_table()
+
+    assert rows.column_names == own.column_names
+    assert sorted(rows.column("run").to_pylist()) == sorted(own.column("run").to_pylist())
+    assert unordered(rows) == unordered(own)
+
+
+@pytest.mark.parametrize("name", list(TABLES))
+def test_pyarrow_reads_every_table(out, name):
+    sealed = [run for run in open_trace(out).runs if run.sealed]
+    own = open_trace(out).table(name, sealed)
+
+    rows = ds.dataset(out / name, partitioning="hive").to_table()
+
+    assert rows.column_names == own.column_names
+    assert sorted(rows.column("run").to_pylist()) == sorted(own.column("run").to_pylist())
+    assert unordered(rows) == unordered(own)
+
+
+def test_duckdb_keeps_the_nanoseconds(out):
+    query = f"""
+        SELECT typeof("enter"), epoch_ns("enter")
+        FROM read_parquet('{out}/launches/**/*.parquet', hive_partitioning = true)
+        WHERE run = '{SEALED}' AND seq = 0
+    """
+    assert duckdb.sql(query).fetchall() == [("TIMESTAMPTZ_NS", MOMENT)]
+
+
+def test_the_examples_of_the_format_page_run(out, monkeypatch):
+    monkeypatch.chdir(out.parent)
+
+    (first, *_) = duckdb.sql(DUCKDB_EXAMPLE).fetchall()
+    found = {}
+    exec(PYARROW_EXAMPLE, found)
+
+    assert first == ("scale", 200, 200 * 9000)
+    assert found["launches"].num_rows == 202
+
+
+def test_an_empty_derived_part_is_read(out, tmp_path):
+    writer = RunWriter(tmp_path, new_run_id())
+    writer.seal({"ending": "exit"})
+    open_trace(tmp_path).add_derived(
+        writer.run_id, "sanitize", {"findings": TABLES["findings"].schema.empty_table()}
+    )
+
+    rows = duckdb.sql(f"FROM read_parquet('{tmp_path}/findings/**/*.parquet')").fetchall()
+
+    assert rows == []
+    assert ds.dataset(tmp_path / "findings", partitioning="hive").count_rows() == 0

@@ -1,0 +1,258 @@
+"""What killed processes leave is sealed; what lives is left alone."""
+
+import os
+import platform
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from kvtrace.schema.errors import EmptyTrace, TraceNotFound
+from kvtrace.schema.layout import journal_folder, part_path, segment_path
+from kvtrace.schema.recovery import Recovery, is_running, recover
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.schema.rows import plain
+from tests.schema.test_writer import ENDLESS, add_calls, launches, read_seq
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+KILLED = """
+    import os, sys
+    from tests.schema.test_writer import RunWriter, add_calls, launches, new_run_id
+    writer = RunWriter(sys.argv[1], new_run_id(), segment_rows=400)
+    writer.append_rows("runs", [{"command": "python train.py", "rank": 1}])
+    add_calls(writer)
+    for first in range(0, 600, 100):
+        writer.append("launches", launches(first, 100))
+    writer.flush()
+    os._exit(9)
+"""
+
+
+def start(code, *arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        **options,
+    )
+
+
+@pytest.fixture
+def killed(tmp_path):
+    """A directory with one run whose real process ended without sealing."""
+    assert start(KILLED, tmp_path).wait(60) == 9
+    return tmp_path
+
+
+def test_a_dead_process_is_sealed_and_said_to_be_killed(killed):
+    before = plain(open_trace(killed).table("launches"))
+
+    done = recover(killed)
+
+    (run,) = open_trace(killed).runs
+    assert done == Recovery(sealed=(run.run_id,))
+    assert (run.sealed, run.ended, run.ending) == (True, None, "killed")
+    assert (run.command, run.rank) == ("python train.py", 1)
+    assert plain(open_trace(killed).table("launches")) == before
+    assert not journal_folder(killed, run.run_id).exists()
+    assert validate(killed) == []
+
+
+def test_recovering_again_changes_nothing(killed):
+    recover(killed)
+    files = {p: p.stat().st_mtime_ns for p in killed.rglob("*") if p.is_file()}
+
+    assert recover(killed) == Recovery()
+
+    assert {p: p.stat().st_mtime_ns for p in killed.rglob("*") if p.is_file()} == files
+
+
+def test_a_torn_end_is_dropped_and_said(killed):
+    (run_id,) = open_trace(killed).run_ids
+    path = segment_path(killed, run_id, "launches", 1)
+    path.write_bytes(path.read_bytes()[:-5])
+
+    done = recover(killed)
+
+    trace = open_trace(killed)
+    (message,) = plain(trace.table("messages"))
+    assert "bytes of launches were lost" in done.notes[0]
+    assert (message["code"], message["level"]) == ("torn-journal", "warning")
+    assert message["text"] in done.notes[0]
+    assert read_seq(killed) == list(range(500))
+    assert trace.notes == []
+
+
+def test_what_a_run_said_of_its_end_is_kept(tmp_path):
+    code = KILLED.replace('"rank": 1', '"ended": 5, "ending": "disk-full"')
+    assert start(code, tmp_path).wait(60) == 9
+
+    recover(tmp_path)
+
+    (run,) = open_trace(tmp_path).runs
+    assert (run.ended, run.ending) == (5, "disk-full")
+
+
+def test_a_live_process_is_left_alone_and_read_meanwhile(tmp_path):
+    child = start(ENDLESS.replace("3000", "400"), tmp_path, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 30
+        while not list(tmp_path.glob("launches/*/part-00002.parquet")):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        sizes = []
+        for _ in range(40):  # while segments are sealed under the reader's eyes
+            seq = read_seq(tmp_path)
+            assert seq == list(range(len(seq)))
+            sizes.append(len(seq))
+        done = recover(tmp_path)
+    finally:
+        child.kill()
+        child.wait()
+
+    (run_id,) = open_trace(tmp_path).run_ids
+    assert sizes == sorted(sizes)
+    assert sizes[-1] > sizes[0]
+    assert done.sealed == ()
+    assert f"process {child.pid} is still running" in done.left[run_id]
+    assert recover(tmp_path).sealed == (run_id,)
+
+
+def test_a_journal_of_another_host_is_left_alone_unless_forced(killed):
+    (run_id,) = open_trace(killed).run_ids
+    other = RunWriter(killed, new_run_id())
+    other.append_rows("runs", [{"host": "another-host", "pid": 1}])
+    other.flush()
+    other.close()
+
+    done = recover(killed)
+
+    assert done.sealed == (run_id,)
+    assert "it is recorded on another-host" in done.left[other.run_id]
+    assert recover(killed, force=True).sealed == (other.run_id,)
+    assert len(open_trace(killed).runs) == 2
+
+
+def test_a_process_id_that_was_given_again_is_not_the_recording(tmp_path):
+    writer = RunWriter(tmp_path, new_run_id())
+    hour_before_boot = int((time.time() - time.monotonic() - 3600) * 1e9)
+    writer.append_rows("runs", [{"host": platform.node(), "started": hour_before_boot}])
+    writer.flush()
+    writer.close()
+
+    assert recover(tmp_path).sealed == (writer.run_id,)
+
+
+def test_a_process_that_ended_and_was_not_waited_for_is_dead():
+    child = start("pass")
+    deadline = time.monotonic() + 30
+    while is_running(child.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+    assert child.wait() == 0
+    assert is_running(os.getpid())
+
+
+def test_what_was_killed_between_sealing_and_removing_is_finished(killed):
+    (run_id,) = open_trace(killed).run_ids
+    journal = journal_folder(killed, run_id)
+    saved = {path.name: path.read_bytes() for path in journal.iterdir()}
+    recover(killed)
+    rows = read_seq(killed)
+    for part in ("runs", None):  # after the row of runs, and one step before
+        journal.mkdir()
+        for name, content in saved.items():
+            (journal / name).write_bytes(content)
+        if part is None:
+            part_path(killed, "runs", run_id, 0).unlink()
+        assert read_seq(killed) == rows
+
+        assert recover(killed).sealed == (run_id,)
+
+        assert read_seq(killed) == rows
+        assert validate(killed) == []
+
+
+def test_temporary_files_of_dead_processes_go(killed):
+    (run_id,) = open_trace(killed).run_ids
+    dead = start("pass")
+    dead.wait()
+    folder = part_path(killed, "launches", run_id, 0).parent
+    left = folder / f".part-00001.parquet.abcdef12-{dead.pid}.tmp"
+    busy = folder / f".part-00001.parquet.abcdef12-{os.getpid()}.tmp"
+    left.write_bytes(b"PAR1")
+    busy.write_bytes(b"PAR1")
+    assert any(problem.where == str(left) for problem in validate(killed))
+
+    recover(killed)
+
+    assert not left.exists()
+    assert busy.exists()
+    assert read_seq(killed) == list(range(600))
+
+
+def test_a_run_that_had_only_begun_is_left_alone_for_a_minute(tmp_path):
+    journal = journal_folder(tmp_path, new_run_id())
+    journal.mkdir(parents=True)
+
+    assert "has just begun" in recover(tmp_path).left[journal.name[4:]]
+
+    old = time.time() - 120
+    os.utime(journal, (old, old))
+    assert recover(tmp_path).sealed == (journal.name[4:],)
+    assert open_trace(tmp_path).runs[0].ending == "killed"
+
+
+def test_a_journal_of_a_newer_major_version_is_left_alone(killed):
+    (run_id,) = open_trace(killed).run_ids
+    path = segment_path(killed, run_id, "launches", 1)
+    path.write_bytes(path.read_bytes().replace(b"1.0\0", b"2.0\0"))
+
+    done = recover(killed)
+
+    assert done.sealed == ()
+    assert "format version 2.0" in done.left[run_id]
+    assert path.exists()
+
+
+def test_bad_input_is_one_sentence(tmp_path):
+    with pytest.raises(EmptyTrace):
+        recover(tmp_path)
+    with pytest.raises(TraceNotFound):
+        recover(tmp_path / "gone")
+
+
+def test_all_rows_of_killed_ranks_are_recovered(tmp_path):
+    ranks = [start(KILLED, tmp_path) for _ in range(3)]
+    assert [rank.wait(60) for rank in ranks] == [9, 9, 9]
+
+    done = recover(tmp_path)
+
+    assert len(done.sealed) == 3
+    assert open_trace(tmp_path).table("launches").num_rows == 1800
+    assert validate(tmp_path) == []
+
+
+def test_a_journal_that_is_recovered_twice_at_once_is_sealed_once(tmp_path):
+    writer = RunWriter(tmp_path, new_run_id())
+    add_calls(writer)
+    writer.append("launches", launches(0, 50_000))
+    writer.append_rows("runs", [{"host": "gone"}])
+    writer.flush()
+    writer.close()
+    code = (
+        "import sys; from kvtrace.schema.recovery import recover; recover(sys.argv[1], force=True)"
+    )
+
+    both = [start(code, tmp_path) for _ in range(2)]
+
+    assert [each.wait(60) for each in both] == [0, 0]
+    assert recover(tmp_path, force=True).left == {}
+    assert read_seq(tmp_path) == list(range(50_000))
+    assert validate(tmp_path) == []

@@ -1,0 +1,178 @@
+"""Each kind of damage is found, and a good trace has none."""
+
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace.schema.errors import EmptyTrace, TraceNotFound
+from kvtrace.schema.layout import part_path
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+from kvtrace.schema.versions import captured_facts
+from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.schema.make_golden import SEALED, write_sealed_run
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    out = tmp_path_factory.mktemp("good") / "out"
+    write_sealed_run(out)
+    return out
+
+
+@pytest.fixture
+def out(good, tmp_path):
+    shutil.copytree(good, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def rewrite(path, change, table=None):
+    """A part with other rows, and its metadata as it was."""
+    rows = pq.read_table(path, partitioning=None)
+    metadata = rows.schema.metadata
+    pq.write_table(change(rows).replace_schema_metadata(metadata), path)
+
+
+def part(out, table, pass_name=None):
+    return part_path(out, table, SEALED, 0, pass_name)
+
+
+def texts(out):
+    return [problem.text for problem in validate(out)]
+
+
+def test_a_good_trace_has_no_problem(good):
+    assert validate(good) == []
+
+
+def test_a_truncated_file_is_found_and_the_rest_is_still_checked(out):
+    for table in ("calls", "kernels"):
+        path = part(out, table)
+        path.write_bytes(path.read_bytes()[:-9])
+
+    problems = validate(out)
+
+    assert [problem.where for problem in problems] == [
+        str(part(out, "kernels")),
+        str(part(out, "calls")),
+    ]
+    assert all("is damaged" in problem.text for problem in problems)
+
+
+def test_damage_inside_a_column_is_found(out):
+    path = part(out, "launches")
+    damaged = bytearray(path.read_bytes())
+    start = pq.read_metadata(path).row_group(0).column(0).data_page_offset
+    damaged[start : start + 40] = b"\xff" * 40
+    path.write_bytes(damaged)
+
+    (problem, *_) = validate(out)
+
+    assert problem.where == str(path)
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "says"),
+    [
+        ("kernels", lambda t: t.drop_columns(["name"]), "column name is missing"),
+        (
+            "kernels",
+            lambda t: t.append_column("colour", pa.array(["red"] * len(t))),
+            "the format has no column colour",
+        ),
+        (
+            "launches",
+            lambda t: t.set_column(0, "seq", t.column("seq").cast(pa.int32())),
+            "column seq is int32, not int64",
+        ),
+        (
+            "launches",
+            lambda t: t.set_column(0, "seq", pa.array([None] * len(t), pa.int64())),
+            "the key seq is not set",
+        ),
+        (
+            "launches",
+            lambda t: t.set_column(1, "call_id", pa.array([77] * len(t))),
+            "call_id refers to 1 rows that calls does not have, as 77",
+        ),
+        (
+            "calls",
+            lambda t: t.set_column(1, "kernel_id", pa.array([88] * len(t))),
+            "kernel_id refers to 1 rows that kernels does not have, as 88",
+        ),
+        (
+            "stacks",
+            lambda t: t.slice(1),
+            "stack_id refers to 1 rows that stacks does not have, as 0",
+        ),
+        ("artifacts", lambda t: t.slice(1), "stages refers to 1 rows that artifacts"),
+        ("artifacts", lambda t: t.slice(1), "args refers to 1 rows that artifacts"),
+        (
+            "artifacts",
+            lambda t: t.set_column(3, "bytes", t.column("bytes").take(pa.array([1, 0]))),
+            "artifact",
+        ),
+        ("marks", lambda t: pa.concat_tables([t, t]), "2 rows repeat a mark_id"),
+    ],
+)
+def test_rows_that_do_not_fit_are_found(out, table, change, says):
+    rewrite(part(out, table), change)
+
+    assert any(says in text for text in texts(out))
+
+
+def test_a_derived_table_that_refers_to_nothing_is_found(out):
+    open_trace(out).add_derived(
+        SEALED, "golden", {"findings": pa.table({"finding_id": ["a"], "call_id": [5]})}
+    )
+
+    assert texts(out) == ["call_id refers to 1 rows that calls does not have, as 5"]
+
+
+def test_a_file_in_the_wrong_place_is_found(out):
+    other = new_run_id()
+    part_path(out, "calls", other, 0).parent.mkdir(parents=True)
+    shutil.copy(part(out, "calls"), part_path(out, "calls", other, 0))
+    part(out, "marks").write_bytes(part(out, "messages").read_bytes())
+    part(out, "ops", "golden").rename(part(out, "ops", "replay"))
+
+    found = texts(out)
+
+    assert f"it says that it is of run {SEALED}" in found
+    assert "no run of this id is in the trace" in found
+    assert any("holds rows of messages, not of marks" in text for text in found)
+    assert "it says that the pass golden wrote it" in found
+
+
+def test_a_newer_major_version_is_a_problem(out):
+    path = part(out, "marks")
+    facts = captured_facts("marks", SEALED).metadata() | {b"kvtrace.format_version": b"2.0"}
+    rows = pq.read_table(path, partitioning=None).replace_schema_metadata(facts)
+    pq.write_table(rows, path)
+
+    (problem, *_) = validate(out)
+
+    assert "format version 2.0" in problem.text
+
+
+def test_a_run_that_was_not_recovered_is_a_problem_and_a_live_one_is_none(tmp_path):
+    live = RunWriter(tmp_path, new_run_id())
+    assert validate(tmp_path) == []
+
+    dead = RunWriter(tmp_path, new_run_id())
+    dead.append_rows("runs", [{"started": 1}])
+    dead.flush()
+
+    (problem,) = validate(tmp_path)
+    assert dead.run_id in problem.where
+    assert "kvtrace recover" in problem.text
+    live.close()
+
+
+def test_bad_input_is_one_sentence(tmp_path):
+    with pytest.raises(EmptyTrace):
+        validate(tmp_path)
+    with pytest.raises(TraceNotFound):
+        validate(tmp_path / "gone")

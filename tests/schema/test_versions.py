@@ -1,0 +1,152 @@
+"""The compatibility rule, tried on real files."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace.schema.errors import DamagedFile, NewerFormat, OlderFormat
+from kvtrace.schema.layout import part_path
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.versions import (
+    FORMAT_VERSION,
+    MIGRATIONS,
+    FileFacts,
+    check_major,
+    derived_facts,
+    migrate,
+    read_facts,
+    version_numbers,
+)
+from kvtrace.schema.writer import RunWriter, new_run_id
+
+
+@pytest.fixture
+def run(tmp_path):
+    writer = RunWriter(tmp_path, new_run_id())
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "scale", "num_warps": 4}])
+    writer.seal({"ending": "exit"})
+    return tmp_path, writer.run_id
+
+
+def rewrite(path, change=lambda rows: rows, **facts):
+    """Replace a part by changed rows and metadata, as another version would have written it."""
+    rows = change(pq.read_table(path, partitioning=None))
+    said = read_facts(pq.read_schema(path).metadata, str(path))
+    values = {"format_version": said.format_version, "table": said.table, "run_id": said.run_id}
+    rows = rows.replace_schema_metadata(FileFacts(**{**values, **facts}).metadata())
+    pq.write_table(rows, path)
+
+
+def test_a_later_minor_version_is_read_and_what_is_new_in_it_ignored(run):
+    out, run_id = run
+    path = part_path(out, "kernels", run_id, 0)
+    rewrite(
+        path, lambda rows: rows.append_column("colour", pa.array(["red"])), format_version="1.9"
+    )
+
+    (row,) = open_trace(out).table("kernels").to_pylist()
+
+    assert row["name"] == "scale"
+    assert "colour" not in row
+
+
+def test_columns_that_a_file_lacks_are_null(run):
+    out, run_id = run
+    rewrite(part_path(out, "kernels", run_id, 0), lambda rows: rows.drop_columns(["num_warps"]))
+
+    trace = open_trace(out)
+
+    assert trace.table("kernels").column("num_warps").to_pylist() == [None]
+    only = trace.table("kernels", columns=["num_warps"])
+    assert only.column_names == ["num_warps", "run"]
+    assert only.column("num_warps").to_pylist() == [None]
+
+
+@pytest.mark.parametrize("table", ["runs", "kernels"])
+def test_a_newer_major_version_is_refused_in_one_sentence(run, table):
+    out, run_id = run
+    rewrite(part_path(out, table, run_id, 0), format_version="2.0")
+
+    with pytest.raises(NewerFormat, match=r"has format version 2\.0, and this kvtrace reads up to"):
+        open_trace(out).table(table)
+
+
+def test_a_newer_major_version_is_refused_before_its_columns_are_looked_at(run):
+    out, run_id = run
+    rewrite(
+        part_path(out, "runs", run_id, 0),
+        lambda rows: pa.table({"something": ["else"]}),
+        format_version="2.3",
+    )
+
+    with pytest.raises(NewerFormat, match=r"2\.3"):
+        _ = open_trace(out).runs
+
+
+@pytest.mark.parametrize("version", ["", "1", "1.0.0", "one", "-1.0"])
+def test_a_version_that_is_none_is_damage(run, version):
+    out, run_id = run
+    rewrite(part_path(out, "kernels", run_id, 0), format_version=version)
+
+    with pytest.raises(DamagedFile, match="format version"):
+        open_trace(out).table("kernels")
+
+
+def test_a_file_of_another_program_is_refused(run):
+    out, run_id = run
+    pq.write_table(pa.table({"kernel_id": [1]}), part_path(out, "kernels", run_id, 0))
+
+    with pytest.raises(DamagedFile, match="kvtrace did not write it"):
+        open_trace(out).table("kernels")
+
+
+def test_an_older_major_version_without_a_migration_is_refused(run):
+    out, run_id = run
+    rewrite(part_path(out, "kernels", run_id, 0), format_version="0.9")
+
+    with pytest.raises(OlderFormat, match=r"format version 0\.9"):
+        open_trace(out).table("kernels")
+
+
+def test_an_older_major_version_is_migrated_while_reading(run, monkeypatch):
+    out, run_id = run
+    monkeypatch.setitem(
+        MIGRATIONS,
+        0,
+        lambda table, rows: rows.rename_columns(
+            ["name" if name == "title" else name for name in rows.column_names]
+        ),
+    )
+    rewrite(
+        part_path(out, "kernels", run_id, 0),
+        lambda rows: pa.table({"kernel_id": [7], "title": ["old"]}),
+        format_version="0.9",
+    )
+
+    rows = open_trace(out).table("kernels", columns=["kernel_id", "name"])
+
+    assert rows.select(["kernel_id", "name"]).to_pylist() == [{"kernel_id": 7, "name": "old"}]
+
+
+def test_migrations_are_applied_one_major_version_after_the_other():
+    steps = {
+        1: lambda table, rows: rows.append_column("one", pa.array([table])),
+        2: lambda table, rows: rows.append_column("two", pa.array([table])),
+    }
+
+    rows = migrate("calls", pa.table({"call_id": [0]}), 1, target=3, migrations=steps)
+
+    assert rows.column_names == ["call_id", "one", "two"]
+    assert migrate("calls", rows, version_numbers(FORMAT_VERSION)[0]) is rows
+    with pytest.raises(OlderFormat):
+        check_major(0, "0.1", "file", migrations={})
+
+
+def test_metadata_says_what_a_file_is():
+    facts = derived_facts("findings", "run", "sanitize", {"limit": 3, "all": False}, "0.1.0")
+
+    metadata = facts.metadata()
+
+    assert metadata[b"kvtrace.format_version"] == FORMAT_VERSION.encode()
+    assert metadata[b"kvtrace.settings"] == b'{"all": false, "limit": 3}'
+    assert read_facts(metadata, "file") == facts
