@@ -4,10 +4,11 @@
 page within a size budget. The page's own code is `page.html`, `page.css` and the `*.js` files
 beside this one: plain JavaScript, joined into one script in the order of `page.SCRIPTS`.
 
-May import `kvtrace.schema`; the command `kvtrace report` imports it.
+May import `kvtrace.schema` and what converters share; the command `kvtrace report` imports it.
 """
 
+from kvtrace.converters.report.converter import CONVERTER
 from kvtrace.converters.report.data import Report, report_data
 from kvtrace.converters.report.page import Written, write_report
 
-__all__ = ["Report", "Written", "report_data", "write_report"]
+__all__ = ["CONVERTER", "Report", "Written", "report_data", "write_report"]

@@ -1,13 +1,12 @@
 """The tables of one or more runs as the plain data that the page shows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-
 from kvtrace.converters.report.findings import FindingRows, finding_counts, findings_of
 from kvtrace.converters.report.kernels import CallRows, KernelRows, kernels_of
 from kvtrace.converters.report.model import Mark, Message, Report, Run, Totals, Track
@@ -37,7 +36,8 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
     gathered = _Gathered()
     for index, run in enumerate(runs):
         _read_run(trace, run, index, gathered)
-    return gathered.report(title, shown_as, tuple(_run(run, runs) for run in runs))
+    shown = tuple(_run(run, runs) for run in runs)
+    return replace(gathered.report(title, shown_as, shown), notes=tuple(trace.notes))
 
 
 @dataclass(slots=True)
@@ -89,6 +89,7 @@ class _Gathered:
             findings=findings_of(self.finding_rows),
             finding_counts=finding_counts(self.finding_rows),
             messages=tuple(self.messages),
+            notes=(),
             marks=tuple(
                 replace(m, begin=m.begin - (origin or 0))
                 for m in sorted(self.marks, key=lambda m: m.begin)
@@ -134,6 +135,7 @@ class _Gathered:
             bytes=calls.total("bytes"),
             flops=calls.total("flops"),
             evaluated_calls=calls.evaluated(),
+            violations=None if self.finding_rows is None else self.finding_rows.violations(),
             phases=self.phase_counts,
             stages=stages,
         )
@@ -155,9 +157,7 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, gathered: _Gathered) 
     )
     _read_launches(trace.table("launches", runs), index, calls, gathered)
     _read_device(trace.table("gpu_kernels", runs), index, calls, gathered)
-    gathered.call_rows.add_ops(
-        trace.table("ops", runs, ["call_id", "bytes", "flops"]), index
-    )
+    gathered.call_rows.add_ops(trace.table("ops", runs, ["call_id", "bytes", "flops"]), index)
     findings = trace.table("findings", runs)
     if len(findings) or _was_derived(trace, "findings", run):
         gathered.finding_rows = gathered.finding_rows or FindingRows()
@@ -233,7 +233,7 @@ def _phases(table: pa.Table, gathered: _Gathered) -> Integers:
         if counts[code]:
             places[code] = gathered.phases.setdefault(name, len(gathered.phases))
             gathered.phase_counts[name] = gathered.phase_counts.get(name, 0) + int(counts[code])
-    return places[codes]
+    return np.asarray(places[codes], np.int64)
 
 
 def _read_device(table: pa.Table, run: int, calls: dict[int, int], gathered: _Gathered) -> None:
@@ -280,9 +280,7 @@ def _read_marks(table: pa.Table, run: int, gathered: _Gathered) -> None:
 
 def _read_messages(table: pa.Table, run: int, gathered: _Gathered) -> None:
     for row in table.select(["level", "code", "text", "count"]).to_pylist():
-        gathered.messages.append(
-            Message(run, row["level"], row["code"], row["text"], row["count"])
-        )
+        gathered.messages.append(Message(run, row["level"], row["code"], row["text"], row["count"]))
 
 
 def integers(table: pa.Table, name: str) -> Integers:
@@ -316,7 +314,7 @@ def _iso(nanoseconds: int) -> str:
 
 
 def _run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
-    started, ended = _nanoseconds(run.started), _nanoseconds(run.ended)
+    started, ended = run.started, run.ended
     several = len(runs) > 1
     label = f"rank {run.rank}" if several and run.rank is not None else f"run {run.run_id}"
     return Run(
@@ -332,10 +330,10 @@ def _run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
         git_commit=run.git_commit,
         git_branch=run.git_branch,
         git_dirty=run.git_dirty,
-        versions=_facts(run.versions),
-        devices=tuple(_device(device) for device in run.devices or ()),
+        versions=dict(run.versions),
+        devices=tuple(_device(device) for device in run.devices),
         mode=run.mode,
-        settings=_facts(run.settings),
+        settings=dict(run.settings),
         ending=run.ending,
         sealed=run.sealed,
         schema_version=run.schema_version,
@@ -344,21 +342,9 @@ def _run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
     )
 
 
-def _facts(facts: Any) -> dict[str, str]:
-    return {str(key): str(value) for key, value in dict(facts or {}).items()}
-
-
-def _device(device: Any) -> str:
+def _device(device: Mapping[str, Any]) -> str:
     """Return one line for a device, such as `0: NVIDIA H200, 9.0, 140 GiB`."""
-    entry = device if isinstance(device, dict) else {}
-    parts = [entry.get("name"), entry.get("capability")]
-    if entry.get("memory_bytes"):
-        parts.append(f"{entry['memory_bytes'] / 2**30:.0f} GiB")
-    return f"{entry.get('index', '?')}: " + ", ".join(str(part) for part in parts if part)
-
-
-def _nanoseconds(time: Any) -> int | None:
-    """Return a time of any of the types that a table row may hold as ns since 1970."""
-    if time is None:
-        return None
-    return int(pa.scalar(time, pa.timestamp("ns", tz="UTC")).cast(pa.int64()).as_py())
+    parts = [device.get("name"), device.get("capability")]
+    if device.get("memory_bytes"):
+        parts.append(f"{device['memory_bytes'] / 2**30:.0f} GiB")
+    return f"{device.get('index', '?')}: " + ", ".join(str(part) for part in parts if part)

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
 from kvtrace.converters.report.kernels import CallRows
 from kvtrace.converters.report.model import Finding, FindingCount
 
@@ -23,6 +22,8 @@ class FindingRows:
     findings: dict[str, Finding] = field(default_factory=dict)
     counts: Counter[tuple[str | None, str | None, str | None]] = field(default_factory=Counter)
     """Accesses by (rule, verdict, severity)."""
+    judged: Counter[int] = field(default_factory=Counter)
+    """Accesses with any verdict by kernel."""
 
     def add(self, table: pa.Table, run: int, calls: CallRows, stacks: dict[int, int]) -> None:
         """Add the rows of one run."""
@@ -30,6 +31,10 @@ class FindingRows:
         sums = table.group_by(names).aggregate([([], "count_all")])
         for row in sums.to_pylist():
             self.counts[row["rule"], row["verdict"], row["severity"]] += row["count_all"]
+        for row in table.group_by("call_id").aggregate([([], "count_all")]).to_pylist():
+            call = calls.by_id.get((run, row["call_id"]))
+            if call is not None:
+                self.judged[calls.call_kernels[call]] += row["count_all"]
         verdict = table["verdict"].cast(pa.string())
         told = table.filter(pc.fill_null(pc.not_equal(verdict, "proven"), fill_value=True))
         for row in told.to_pylist():
@@ -68,6 +73,10 @@ class FindingRows:
             message=row["message"],
         )
 
+    def violations(self) -> int:
+        """Return how many distinct violations there are."""
+        return sum(finding.verdict == "violation" for finding in self.findings.values())
+
     def of_kernel(self, kernel: int, verdict: str) -> int:
         """Return how many findings of a kernel have a verdict."""
         return sum(
@@ -97,6 +106,4 @@ def finding_counts(rows: FindingRows | None) -> tuple[FindingCount, ...] | None:
     if rows is None:
         return None
     counted = [FindingCount(*names, count) for names, count in rows.counts.items()]
-    return tuple(
-        sorted(counted, key=lambda c: (_VERDICT_ORDER.get(c.verdict or "", 1), -c.count))
-    )
+    return tuple(sorted(counted, key=lambda c: (_VERDICT_ORDER.get(c.verdict or "", 1), -c.count)))

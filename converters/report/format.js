@@ -3,6 +3,7 @@
 
 const UNKNOWN = "–";
 
+const MOMENT_FORMAT = new Intl.NumberFormat("en-GB", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 const COUNT_FORMAT = new Intl.NumberFormat("en-GB");
 
 function formatCount(value) {
@@ -59,6 +60,18 @@ function formatGrid(grid) {
   const sizes = grid.map((size) => size ?? 1);
   while (sizes.length > 1 && sizes[sizes.length - 1] === 1) sizes.pop();
   return sizes.map(formatCount).join(" × ");
+}
+
+/** A moment on the timeline: milliseconds to the microsecond, so that neighbours differ. */
+function formatMoment(nanoseconds) {
+  return `${MOMENT_FORMAT.format(nanoseconds / 1e6)} ms`;
+}
+
+/** At most `limit` characters; what is cut off is counted. */
+function shortText(text, limit = 240) {
+  const characters = String(text);
+  if (characters.length <= limit) return characters;
+  return `${characters.slice(0, limit)}… (${formatCount(characters.length)} characters)`;
 }
 
 function plural(count, one, many = `${one}s`) {

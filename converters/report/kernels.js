@@ -2,7 +2,7 @@
 // The list of kernels, and one kernel: its variants, source beside IR, calls, resources.
 
 function kernelName(report, kernel) {
-  return kernel >= 0 ? report.kernels[kernel].name : "unknown kernel";
+  return kernel >= 0 ? shortText(report.kernels[kernel].name) : "unknown kernel";
 }
 
 function kernelUrl(kernel) {
@@ -74,7 +74,8 @@ function kernelTable(report, kernels, { brief, caption }) {
 }
 
 function kernelFindings(kernel) {
-  if (kernel.violations === null) return el("span", { class: "muted", title: "Run kvtrace sanitize" }, "not checked");
+  if (kernel.violations === null) return el("span", { class: "muted", title: "Run kvtrace sanitize" }, "not judged");
+  if (!kernel.judged) return el("span", { class: "muted", title: "kvtrace sanitize has judged no access of it" }, "not judged");
   if (kernel.violations) return pill("error", plural(kernel.violations, "violation"));
   return kernel.unknowns ? pill("warning", `${formatCount(kernel.unknowns)} unknown`) : pill("fine", "none");
 }
@@ -87,7 +88,7 @@ function kernelPage(report, kernelIndex, variantIndex) {
   const calls = report.calls.map((_, index) => index).filter((index) => report.calls[index].variant === chosen);
   const findings = report.findings.filter((finding) => finding.kernel === kernelIndex);
   return [
-    el("h1", { class: "kernel-title" }, swatch(kernelIndex), kernel.name),
+    el("h1", { class: "kernel-title" }, swatch(kernelIndex), shortText(kernel.name, 1000)),
     facts([
       ["Defined", kernel.file && el("span", {}, code(kernel.file), kernel.line ? ` line ${kernel.line}` : "")],
       ["Module", kernel.module],
@@ -138,7 +139,7 @@ function variantName(report, index) {
 }
 
 function variantDifference(variant) {
-  const constants = variant.signature.filter((p) => p.constexpr !== null && p.constexpr !== undefined).map((p) => `${p.name}=${p.constexpr}`);
+  const constants = variant.signature.filter((p) => p.constexpr !== null && p.constexpr !== undefined).map((p) => `${p.name}=${shortText(p.constexpr, 60)}`);
   return [...constants, `warps ${variant.num_warps ?? UNKNOWN}`, `stages ${variant.num_stages ?? UNKNOWN}`].join(", ");
 }
 
@@ -146,7 +147,7 @@ function resources(report, variant) {
   const parameters = [
     { label: "Parameter", cell: (p) => code(p.name ?? UNKNOWN) },
     { label: "Type", cell: (p) => code(p.type ?? UNKNOWN) },
-    { label: "Value", cell: (p) => (p.constexpr === null ? "" : code(p.constexpr)) },
+    { label: "Value", cell: (p) => (p.constexpr === null ? "" : code(shortText(p.constexpr))) },
     { label: "divisible by", number: true, cell: (p) => (p.divisibility === null ? "" : String(p.divisibility)) },
   ];
   const stages = [

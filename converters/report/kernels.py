@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-
 from kvtrace.converters.report.model import Argument, Call, Kernel, SourceFile, Stage, Variant
 from kvtrace.converters.report.slices import NO_CALL
 
@@ -153,14 +152,14 @@ class CallRows:
     def count_launches(self, calls: Integers, duration: Integers) -> None:
         """Add launches and the host time that they took."""
         known = calls != NO_CALL
-        np.add.at(self.launches, calls[known], 1)
-        np.add.at(self.host_ns, calls[known], duration[known])
+        self.launches += np.bincount(calls[known], minlength=len(self.launches))
+        self.host_ns += _exact_sums(calls[known], duration[known], len(self.host_ns))
 
     def count_device(self, calls: Integers, duration: Integers) -> None:
         """Add the device time of kernel executions that belong to a known call."""
         self.on_device = True
         known = calls != NO_CALL
-        np.add.at(self.device_ns, calls[known], duration[known])
+        self.device_ns += _exact_sums(calls[known], duration[known], len(self.device_ns))
 
     def add_ops(self, table: pa.Table, run: int) -> None:
         """Add the rows of `ops` of one run: bytes and FLOPs of one launch of each call."""
@@ -254,7 +253,15 @@ def _kernel(
         shared_bytes=_largest([variant.shared_bytes for variant in variants]),
         violations=None if findings is None else findings.of_kernel(kernel, "violation"),
         unknowns=None if findings is None else findings.of_kernel(kernel, "unknown"),
+        judged=0 if findings is None else findings.judged[kernel],
     )
+
+
+def _exact_sums(keys: Integers, values: Integers, count: int) -> Integers:
+    """Return the sum of the values of each key; halves of 32 bits keep float64 sums exact."""
+    low = np.bincount(keys, weights=values & 0xFFFFFFFF, minlength=count).astype(np.int64)
+    high = np.bincount(keys, weights=values >> 32, minlength=count).astype(np.int64)
+    return np.asarray(low + (high << 32), np.int64)
 
 
 def _sum(values: list[int | None]) -> int | None:

@@ -20,17 +20,32 @@ function launchesPage(report, launches, query, chosen) {
   for (const [name, control] of Object.entries(controls)) control.value = query.get(name) ?? "";
   const count = el("span", { class: "muted", "aria-live": "polite" });
   const panelBox = el("div", { id: "selected-launch" });
-  const select = (index) => panelBox.replaceChildren(launchPanel(report, index));
-  const table = launchTable(report, launches, select);
+  const state = { chosen };
+  const select = (index) => {
+    state.chosen = index;
+    panelBox.replaceChildren(launchPanel(report, index));
+    table.redraw();
+    history.replaceState(null, "", launchesUrl(controls, index));
+  };
+  const table = launchTable(report, launches, select, state);
   const apply = () => {
     const rows = filteredLaunches(launches, controls);
     count.textContent = `${formatCount(rows.length)} of ${plural(launches.seq.length, "launch", "launches")} on this page`;
     table.show(rows);
   };
-  for (const control of Object.values(controls)) control.addEventListener("change", apply);
+  for (const control of Object.values(controls)) {
+    control.addEventListener("change", () => {
+      apply();
+      history.replaceState(null, "", launchesUrl(controls, state.chosen));
+    });
+  }
   apply();
-  if (chosen >= 0 && chosen < launches.seq.length) select(chosen);
-  else panelBox.append(note("Choose a launch to see its call."));
+  if (chosen >= 0 && chosen < launches.seq.length) {
+    panelBox.append(launchPanel(report, chosen));
+    table.reveal(chosen);
+  } else {
+    panelBox.append(note("Choose a launch to see its call."));
+  }
   return [
     el("h1", {}, "Launches"),
     ...droppedNotes(report),
@@ -39,6 +54,13 @@ function launchesPage(report, launches, query, chosen) {
       labelled("Call", controls.call), labelled("At least µs", controls.least), count),
     el("div", { class: "beside" }, table.node, panelBox),
   ];
+}
+
+function launchesUrl(controls, chosen) {
+  const query = new URLSearchParams();
+  for (const [name, control] of Object.entries(controls)) if (control.value !== "") query.set(name, control.value);
+  const text = query.toString();
+  return `#/${chosen >= 0 ? `launch/${chosen}` : "launches"}${text ? `?${text}` : ""}`;
 }
 
 function namedKernels(report) {
@@ -76,22 +98,26 @@ function filteredLaunches(launches, controls) {
   return found.slice(0, count);
 }
 
-function launchTable(report, launches, select) {
+function launchTable(report, launches, select, state) {
+  const byName = report.kernels.map((_, index) => index);
+  byName.sort((a, b) => (report.kernels[a].name < report.kernels[b].name ? -1 : 1));
+  const rank = new Map(byName.map((kernel, index) => [kernel, index]));
   const columns = [
     {
       label: "Launch", number: true, key: (i) => launches.seq[i],
       cell: (i) => el("button", { type: "button", class: "row-button", on: { click: () => select(i) }, "aria-label": `Show launch ${launches.seq[i]}` }, formatCount(launches.seq[i])),
     },
-    { label: "Kernel", cell: (i) => kernelLink(report, kernelAt(launches, i)), key: (i) => kernelName(report, kernelAt(launches, i)) },
+    { label: "Kernel", cell: (i) => kernelLink(report, kernelAt(launches, i)), key: (i) => rank.get(kernelAt(launches, i)) ?? null },
     { label: "call", number: true, cell: (i) => callLink(report, callAt(launches, i)), key: (i) => callAt(launches, i) },
-    { label: "begin", note: "measured", number: true, cell: (i) => formatNanoseconds(launches.begin[i]), key: (i) => launches.begin[i] },
+    { label: "begin", note: "measured", number: true, cell: (i) => formatMoment(launches.begin[i]), key: (i) => launches.begin[i] },
     { label: "host time", note: "measured", number: true, cell: (i) => formatNanoseconds(launches.duration[i]), key: (i) => launches.duration[i] },
     { label: "Phase", cell: (i) => report.phases[launches.phase[i]] ?? UNKNOWN, key: (i) => launches.phase[i] },
     { label: "Thread", cell: (i) => trackName(report, launches.track[i]), key: (i) => launches.track[i] },
   ];
   return dataTable(columns, new Uint32Array(0), {
     caption: "Launches", empty: "No launch matches.",
-    rowProperties: (i) => ({ data: { launch: i }, on: { click: (event) => { if (!event.target.closest("a, button")) select(i); } } }),
+    tall: true,
+    rowProperties: (i) => ({ class: i === state.chosen ? "chosen" : null, data: { launch: i }, on: { click: (event) => { if (!event.target.closest("a, button")) select(i); } } }),
   });
 }
 
@@ -108,31 +134,32 @@ function launchPanel(report, index) {
     facts([
       ["Kernel", kernelLink(report, kernelAt(launches, index))],
       ["Call", callLink(report, call)],
-      ["Begin", `${formatNanoseconds(launches.begin[index])} after the timeline's origin`],
+      ["Begin", `${formatMoment(launches.begin[index])} after the first event`],
       ["Host time", formatNanoseconds(launches.duration[index])],
       ["Phase", report.phases[launches.phase[index]]],
       ["Thread", trackName(report, launches.track[index])],
       ["Grid", call < 0 ? null : formatGrid(report.calls[call].grid)],
     ]),
-    call < 0 ? note("Its call is not on this page.") : argumentTable(report, report.calls[call]),
+    call < 0 ? note("Its call is not on this page.") : argumentTable(report, report.calls[call], true),
   );
   return shown;
 }
 
-function argumentTable(report, call) {
+function argumentTable(report, call, brief = false) {
   const rows = call.args.map((index) => report.arguments[index]);
   const names = rows.map((arg) => arg.name);
+  const number = (label, field) => ({ label, number: true, cell: (arg) => (arg[field] === null ? "" : formatBytes(arg[field])) });
   const columns = [
-    { label: "Argument", cell: (arg) => code(arg.name ?? UNKNOWN) },
-    { label: "Kind", cell: (arg) => arg.kind ?? UNKNOWN },
-    { label: "Type", cell: (arg) => arg.dtype ?? "" },
-    { label: "Shape or value", cell: (arg) => code(arg.shape ? formatTuple(arg.shape) : (arg.scalar ?? "")) },
+    { label: "Argument", cell: (arg) => code(shortText(arg.name ?? UNKNOWN, 80)) },
+    brief ? null : { label: "Kind", cell: (arg) => arg.kind ?? UNKNOWN },
+    { label: "Type", cell: (arg) => arg.dtype ?? (brief ? arg.kind : "") },
+    { label: "Shape or value", class: "prose", cell: (arg) => code(arg.shape ? formatTuple(arg.shape) : shortText(arg.scalar ?? "")) },
     { label: "Strides", cell: (arg) => (arg.strides ? code(formatTuple(arg.strides)) : "") },
-    { label: "offset", number: true, cell: (arg) => (arg.offset_bytes === null ? "" : formatBytes(arg.offset_bytes)) },
-    { label: "storage", number: true, cell: (arg) => (arg.storage_bytes === null ? "" : formatBytes(arg.storage_bytes)) },
-    { label: "Device", cell: (arg) => arg.device ?? "" },
-    { label: "Same storage as", cell: (arg) => aliasText(arg, rows, names) },
-  ];
+    brief ? null : number("offset", "offset_bytes"),
+    brief ? null : number("storage", "storage_bytes"),
+    brief ? null : { label: "Device", cell: (arg) => arg.device ?? "" },
+    brief ? null : { label: "Same storage as", cell: (arg) => aliasText(arg, rows, names) },
+  ].filter(Boolean);
   return dataTable(columns, rows, { caption: "Arguments", empty: "No arguments were recorded." }).node;
 }
 
@@ -166,14 +193,13 @@ function argumentSummary(report, call) {
   const parts = call.args
     .map((index) => report.arguments[index])
     .filter((arg) => arg.kind !== "constexpr")
-    .map((arg) => `${arg.name ?? "?"} ${arg.shape ? `${arg.dtype ?? ""}[${arg.shape.join(",")}]` : `= ${arg.scalar ?? UNKNOWN}`}`);
+    .map((arg) => `${arg.name ?? "?"} ${arg.shape ? `${arg.dtype ?? ""}[${arg.shape.join(",")}]` : `= ${shortText(arg.scalar ?? UNKNOWN, 40)}`}`);
   return parts.join(", ");
 }
 
 function callPage(report, index) {
   const call = report.calls[index];
   if (!call) return notFound("call");
-  const kernel = call.variant < 0 ? -1 : report.variants[call.variant].kernel;
   const findings = report.findings.filter((finding) => finding.call === index);
   const mean = call.launches ? call.host_ns / call.launches : null;
   return [
@@ -187,7 +213,6 @@ function callPage(report, index) {
       ["Device time", call.device_ns === null ? null : `${formatNanoseconds(call.device_ns)} (measured)`],
       ["Bytes", call.bytes === null ? "run kvtrace replay" : `${formatBytes(call.bytes)} a launch (derived)`],
       ["FLOPs", call.flops === null ? "run kvtrace replay" : `${formatFlops(call.flops)} a launch (derived)`],
-      ["Colour", kernel < 0 ? null : swatch(kernel)],
     ]),
     section("Arguments", argumentTable(report, call)),
     section("First launched from", stackList(report, call.stack)),

@@ -89,9 +89,8 @@ def link_assembly(text: str) -> LineLinks:
 def link_llvm(text: str) -> LineLinks:
     """Link LLVM IR through its `!dbg` attachments."""
     lines = text.split("\n")
-    metadata = dict(
-        found.groups() for line in lines if (found := _METADATA.match(line)) is not None
-    )
+    definitions = filter(None, map(_METADATA.match, lines))
+    metadata: dict[str, str] = {found[1]: found[2] for found in definitions}
     table = _Interning(len(lines))
     for number, line in enumerate(lines):
         found = _DEBUG_ATTACHMENT.search(line)
@@ -125,9 +124,7 @@ class _Interning:
     def put(self, number: int, stack: Stack) -> None:
         if not stack:
             return
-        key = tuple(
-            (self.files.setdefault(file, len(self.files)), line) for file, line in stack
-        )
+        key = tuple((self.files.setdefault(file, len(self.files)), line) for file, line in stack)
         self.lines[number] = self.stacks.setdefault(key, len(self.stacks))
 
     def links(self) -> LineLinks:
@@ -197,16 +194,16 @@ class _Aliases:
         """Consume one location from the front of the reversed token list."""
         if not tokens or depth > MAX_FRAMES:
             return ()
-        token = tokens.pop()
-        if token.startswith("#"):
-            return self.stack(self._texts[token]) if token in self._texts else ()
-        if token.startswith('"'):
-            return self._file_or_name(_unquote(token), tokens, depth)
-        if token == "loc":
+        word = tokens.pop()
+        if word.startswith("#"):
+            return self.stack(self._texts[word]) if word in self._texts else ()
+        if word.startswith('"'):
+            return self._file_or_name(_unquote(word), tokens, depth)
+        if word == "loc":
             return self._parenthesised(tokens, depth)
-        if token == "callsite":
+        if word == "callsite":
             return self._callsite(tokens, depth)
-        if token == "fused":
+        if word == "fused":
             return self._fused(tokens, depth)
         return ()
 
@@ -325,7 +322,8 @@ def _assembly_stack(
         return ()
     frame = (files[int(file)], int(line))
     callers: Stack = tuple(
-        (by_name[name], int(at)) for name, at in _INLINED_COMMENT.findall(comment or "")
+        (by_name[name], int(at))
+        for name, at in _INLINED_COMMENT.findall(comment or "")
         if name in by_name
     )
     if not callers and caller_file and int(caller_file) in files:
@@ -361,7 +359,7 @@ def _scope_file(reference: str | None, metadata: dict[str, str]) -> str | None:
     for _ in range(MAX_FRAMES):
         if reference is None:
             return None
-        values = dict(_FIELD.findall(metadata.get(reference, "")))
+        values: dict[str, str] = dict(_FIELD.findall(metadata.get(reference, "")))
         if "file" in values:
             return values["file"]
         reference = values.get("scope")

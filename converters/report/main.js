@@ -26,7 +26,7 @@ function pageFor(data, address) {
 }
 
 function showPage(data) {
-  const address = decodeURIComponent(location.hash.replace(/^#/, "")) || "/";
+  const address = location.hash.slice(1) || "/";
   const content = document.getElementById("content");
   content.replaceChildren(...pageFor(data, address));
   const current = SECTIONS.findLast(([href]) => href === "#/" ? address === "/" : sectionOf(address) === href);
@@ -46,8 +46,7 @@ function sectionOf(address) {
 }
 
 function fillNavigation(report) {
-  const violations = report.kernels.reduce((sum, kernel) => sum + (kernel.violations ?? 0), 0);
-  const badge = { "#/kernels": report.kernels.length, "#/findings": violations };
+  const badge = { "#/kernels": report.kernels.length, "#/findings": report.totals.violations };
   for (const [href, text] of SECTIONS) {
     const count = badge[href] ? el("span", { class: href === "#/findings" ? "badge error" : "badge" }, formatCount(badge[href])) : null;
     document.getElementById("nav").append(el("a", { href }, text, count));

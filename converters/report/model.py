@@ -13,8 +13,8 @@ from kvtrace.converters.report.slices import Slices
 __all__ = [
     "Argument",
     "Call",
-    "FindingCount",
     "Finding",
+    "FindingCount",
     "Kernel",
     "Mark",
     "Message",
@@ -70,6 +70,8 @@ class Totals:
     bytes: int | None = None
     flops: int | None = None
     evaluated_calls: int | None = None
+    violations: int | None = None
+    """Distinct findings with that verdict."""
     phases: dict[str, int] = field(default_factory=dict)
     stages: dict[str, int] = field(default_factory=dict)
     """Compile time of each stage over all variants, where it was timed."""
@@ -97,6 +99,8 @@ class Kernel:
     shared_bytes: int | None
     violations: int | None
     unknowns: int | None
+    judged: int
+    """Accesses of its calls with any verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +276,8 @@ class Report:
     finding_counts: tuple[FindingCount, ...] | None
     """None where `kvtrace sanitize` has not run."""
     messages: tuple[Message, ...]
+    notes: tuple[str, ...]
+    """What reading the trace found that is worth saying, as a torn journal."""
     marks: tuple[Mark, ...]
     compiles: tuple[tuple[int, int, int, int], ...]
     """Variant, begin since the origin, duration, track."""

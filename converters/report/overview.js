@@ -26,10 +26,10 @@ function whatRan(report) {
     .map((name) => `${name} ${first.versions[name]}`);
   const rest = Object.keys(first.versions).length - versions.length;
   const list = facts([
-    ["Command", first.command ? code(first.command) : null],
+    ["Command", first.command ? code(shortText(first.command, 2000)) : null],
     ["Commit", commitText(first)],
     ["Versions", versions.join(", ") + (rest > 0 ? ` and ${rest} more` : "")],
-    ["Devices", first.devices.length ? first.devices.join("; ") : "no accelerator: launches ran in kvtrace's evaluator, so host time is evaluation time"],
+    ["Devices", first.devices.length ? first.devices.join("; ") : "none seen: launches ran on the CPU, and host time is what they took there"],
     ["Mode", first.mode],
     ["Host", first.host && `${first.host}, process ${first.pid ?? UNKNOWN}`],
     ["Started", first.started && first.started.replace("T", " ").replace(/\.(\d{3})\d*Z$/, ".$1 UTC")],
@@ -67,7 +67,6 @@ function runsTable(report) {
 
 function figures(report) {
   const totals = report.totals;
-  const violations = report.finding_counts && report.kernels.reduce((sum, k) => sum + (k.violations ?? 0), 0);
   const dropped = sumKnown(report.runs.map((run) => run.dropped_rows));
   const overhead = sumKnown(report.runs.map((run) => run.self_overhead_ns));
   const phases = Object.entries(totals.phases).map(([name, count]) => `${formatCount(count)} ${name}`).join(", ");
@@ -81,7 +80,7 @@ function figures(report) {
     totals.device_ns === null ? null : figure("device time", totals.device_ns, formatNanoseconds(totals.device_ns), `${MEASURED}: ${plural(totals.gpu_kernels, "execution")}`, plural(totals.gpu_kernels, "execution")),
     figure("bytes moved", totals.bytes, formatBytes(totals.bytes), evaluated),
     figure("FLOPs", totals.flops, formatFlops(totals.flops), evaluated),
-    figure("violations", violations, formatCount(violations), violations === null ? "run kvtrace sanitize" : "derived by kvtrace sanitize"),
+    figure("violations", totals.violations, formatCount(totals.violations), totals.violations === null ? "run kvtrace sanitize" : "distinct ones, derived by kvtrace sanitize"),
     figure("capture's own time", overhead, formatNanoseconds(overhead), MEASURED),
     figure("dropped rows", dropped, formatCount(dropped), MEASURED),
   );
@@ -145,23 +144,24 @@ function stageTime(variant, name) {
 
 function marksTable(report) {
   const columns = [
-    { label: "Mark", cell: (mark) => mark.name ?? UNKNOWN, key: (mark) => mark.name },
-    { label: "begin", number: true, cell: (mark) => formatNanoseconds(mark.begin), key: (mark) => mark.begin },
+    { label: "Mark", class: "prose", cell: (mark) => shortText(mark.name ?? UNKNOWN), key: (mark) => mark.name },
+    { label: "begin", number: true, cell: (mark) => formatMoment(mark.begin), key: (mark) => mark.begin },
     { label: "duration", number: true, cell: (mark) => (mark.duration === null ? "instant" : formatNanoseconds(mark.duration)), key: (mark) => mark.duration },
     { label: "Thread", cell: (mark) => `${report.runs.length > 1 ? `${report.runs[mark.run].label} ` : ""}${mark.thread ?? UNKNOWN}` },
-    { label: "Attributes", cell: (mark) => Object.entries(mark.attributes).map(([name, value]) => `${name}=${value}`).join(", ") },
+    { label: "Attributes", cell: (mark) => Object.entries(mark.attributes).map(([name, value]) => `${name}=${shortText(value, 80)}`).join(", "), class: "prose" },
   ];
   return dataTable(columns, report.marks, { caption: "Marks", pageRows: 20 }).node;
 }
 
 function messagesTable(report) {
-  if (!report.messages.length) return note("kvtrace had nothing to say: no launch was missed that it knows of, no row was lost.");
+  const said = [...report.notes.map((text) => ({ run: 0, level: "warning", code: "reader", text, count: 1 })), ...report.messages];
+  if (!said.length) return note("kvtrace had nothing to say: no launch was missed that it knows of, no row was lost.");
   const columns = [
     { label: "Level", cell: (message) => pill(message.level ?? "info", message.level ?? "info"), key: (message) => message.level },
     { label: "Code", cell: (message) => code(message.code ?? ""), key: (message) => message.code },
-    { label: "Message", class: "prose", cell: (message) => message.text ?? "" },
+    { label: "Message", class: "prose", cell: (message) => shortText(message.text ?? "", 1000) },
     { label: "times", number: true, cell: (message) => formatCount(message.count), key: (message) => message.count },
     ...(report.runs.length > 1 ? [{ label: "Run", cell: (message) => report.runs[message.run].label }] : []),
   ];
-  return dataTable(columns, report.messages, { caption: "Messages", pageRows: 20 }).node;
+  return dataTable(columns, said, { caption: "Messages", pageRows: 20 }).node;
 }

@@ -91,8 +91,8 @@ def _decoded(content: bytes, start: int, entry: dict[str, Any]) -> npt.NDArray[n
         values = low + (np.frombuffer(content, "<u4", count, high_at).astype(np.int64) << 32)
     else:
         values = np.frombuffer(content, _TYPES[entry["type"]], count, at).astype(np.int64)
-    values = values + entry["base"]
-    return np.cumsum(values) + entry["delta"] if "delta" in entry else values
+    values += int(entry["base"])
+    return np.cumsum(values) + int(entry["delta"]) if "delta" in entry else values
 
 
 def _padded(body: bytes) -> bytes:

@@ -7,8 +7,8 @@ const PAGE_ROWS = 100;
  * @param columns [{label, note, title, number, cell(row) → node or text, key(row) → for sorting}]
  * @param rows    array or typed array; what `cell` and `key` get
  * @param options {caption, empty, sort: [column index, "ascending"|"descending"], pageRows,
- *                 rowProperties(row)}
- * Returns {node, show(rows)}.
+ *                 tall: scroll inside a box of its own, rowProperties(row)}
+ * Returns {node, show(rows), redraw(), reveal(row)}.
  */
 function dataTable(columns, rows, options = {}) {
   const state = { rows, sorted: rows, page: 0, column: null, direction: "ascending" };
@@ -23,7 +23,7 @@ function dataTable(columns, rows, options = {}) {
     el("thead", {}, el("tr", {}, headers)),
     body,
   );
-  const scroller = el("div", { class: "table-scroll", tabindex: "0", role: "region", "aria-label": options.caption }, table);
+  const scroller = el("div", { class: options.tall ? "table-scroll tall" : "table-scroll", tabindex: "0", role: "region", "aria-label": options.caption }, table);
   const node = el("div", { class: "data-table" }, scroller, pager);
 
   function sortBy(index, direction) {
@@ -85,9 +85,18 @@ function dataTable(columns, rows, options = {}) {
     arrange();
   }
 
+  /** Turn to the page that has this row. */
+  function reveal(row) {
+    const at = state.sorted.indexOf(row);
+    if (at < 0) return;
+    state.page = Math.floor(at / pageRows);
+    draw();
+    body.children[at % pageRows]?.scrollIntoView({ block: "nearest" });
+  }
+
   if (options.sort) sortBy(...options.sort);
   else draw();
-  return { node, show };
+  return { node, show, redraw: draw, reveal };
 }
 
 function headerCell(column, onSort) {

@@ -1,7 +1,9 @@
 "use strict";
 // The timeline: a canvas with a row per thread and stream, and a table of what is in view.
 
-const GUTTER = 132;
+const NARROWEST_GUTTER = 80;
+const WIDEST_GUTTER = 210;
+const FONT = "12px system-ui, sans-serif";
 const AXIS = 24;
 const LANE = 18;
 const MAX_LANES = 4;
@@ -17,23 +19,16 @@ function timelineRows(report, launches, device, bins) {
     const label = prefix + track.label;
     if (track.kind === "host") {
       const marks = report.marks.filter((m) => m.run === track.run && m.thread === track.thread);
-      if (marks.length) rows.push(row("mark", `${label}: marks`, objectSlices(marks.map((m) => [m.begin, m.duration ?? 0]))), );
-      if (marks.length) rows[rows.length - 1].items = marks;
+      if (marks.length) rows.push({ ...row("mark", `${prefix}marks ${track.thread}`, objectSlices(marks.map((m) => [m.begin, m.duration ?? 0]))), items: marks });
       const compiles = report.compiles.filter((entry) => entry[3] === index);
-      if (compiles.length) {
-        rows.push(row("compile", `${label}: compile`, objectSlices(compiles.map((c) => [c[1], c[2]]))));
-        rows[rows.length - 1].items = compiles;
-      }
+      if (compiles.length) rows.push({ ...row("compile", `${prefix}compile ${track.thread}`, objectSlices(compiles.map((c) => [c[1], c[2]]))), items: compiles });
     }
     const source = track.kind === "host" ? launches : device;
     const indices = trackIndices(source, index);
     const ownBins = track.kind === "host" ? binsOfTrack(bins, index) : null;
     if (!indices.length && !ownBins) return;
-    const launchRow = row(track.kind === "host" ? "launch" : "device", label, columnSlices(source, indices));
-    launchRow.source = source;
-    launchRow.indices = indices;
-    launchRow.bins = ownBins;
-    rows.push(launchRow);
+    const kind = track.kind === "host" ? "launch" : "device";
+    rows.push({ ...row(kind, label, columnSlices(source, indices)), source, indices, bins: ownBins });
   });
   return rows;
 }
@@ -61,11 +56,10 @@ function columnSlices(source, indices) {
 }
 
 function objectSlices(pairs) {
-  const sorted = pairs;
   return {
-    count: sorted.length,
-    begin: Float64Array.from(sorted, (pair) => pair[0]),
-    end: Float64Array.from(sorted, (pair) => pair[0] + pair[1]),
+    count: pairs.length,
+    begin: Float64Array.from(pairs, (pair) => pair[0]),
+    end: Float64Array.from(pairs, (pair) => pair[0] + pair[1]),
   };
 }
 
@@ -117,13 +111,14 @@ function timelineView(report, launches, device, bins, binWidth) {
   const inView = el("div", { id: "in-view" });
   const selection = el("div", { id: "timeline-selection" });
   const context = canvas.getContext("2d");
+  const gutter = gutterWidth(context, rows);
   let selected = null;
   let hits = [];
   let scheduled = 0;
   let summary = 0;
 
   function scale() {
-    return Math.max(canvas.clientWidth - GUTTER, 1) / (view.end - view.begin);
+    return Math.max(canvas.clientWidth - gutter, 1) / (view.end - view.begin);
   }
 
   function schedule() {
@@ -139,9 +134,9 @@ function timelineView(report, launches, device, bins, binWidth) {
     canvas.height = Math.round(height * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const colours = themeColours();
-    context.font = "12px system-ui, sans-serif";
+    context.font = FONT;
     context.textBaseline = "middle";
-    drawAxis(context, view, scale(), width, height, colours);
+    drawAxis(context, gutter, view, scale(), width, height, colours);
     hits = [];
     let top = AXIS;
     const notes = [];
@@ -162,26 +157,26 @@ function timelineView(report, launches, device, bins, binWidth) {
     const binned = each.bins && binWidth * scale() < 24;
     context.save();
     context.beginPath();
-    context.rect(GUTTER, top, width - GUTTER, each.lanes * LANE);
+    context.rect(gutter, top, width - gutter, each.lanes * LANE);
     context.clip();
     context.fillStyle = colours.track;
-    context.fillRect(GUTTER, top, width - GUTTER, each.lanes * LANE);
+    context.fillRect(gutter, top, width - gutter, each.lanes * LANE);
     if (binned) drawBins(each, top, colours, notes);
     else if (last - first > SINGLE_SLICES) drawColumns(each, first, last, top, colours, notes);
     else drawSlices(each, first, last, top, colours);
     context.restore();
     context.fillStyle = colours.text;
-    context.fillText(clipText(context, each.label, GUTTER - 14), 4, top + (each.lanes * LANE) / 2);
+    context.fillText(clipText(context, each.label, gutter - 8), 4, top + (each.lanes * LANE) / 2);
     hits.push({ top, bottom: top + each.lanes * LANE, row: each, first, last, binned });
   }
 
   function x(time) {
-    return GUTTER + (time - view.begin) * scale();
+    return gutter + (time - view.begin) * scale();
   }
 
   function drawSlices(each, first, last, top, colours) {
     for (let i = first; i < last; i += 1) {
-      const left = Math.max(x(each.begin[i]), GUTTER - 2);
+      const left = Math.max(x(each.begin[i]), gutter - 2);
       const right = Math.min(x(each.end[i]), canvas.clientWidth + 2);
       const at = top + each.lane[i] * LANE;
       const width = Math.max(right - left, 1);
@@ -203,39 +198,47 @@ function timelineView(report, launches, device, bins, binWidth) {
     context.strokeRect(left + 1, top + 1, Math.max(width - 2, 1), LANE - 2);
   }
 
-  /** One column a pixel: height is the share of its time that was busy, colour the longest kernel. */
+  /** One column a pixel: its height is the share of time that was busy, split by kernel. */
   function drawColumns(each, first, last, top, colours, notes) {
     const perPixel = 1 / scale();
-    const columns = new PixelColumns(canvas.clientWidth - GUTTER, perPixel);
+    const columns = new PixelColumns(canvas.clientWidth - gutter, perPixel);
     for (let i = first; i < last; i += 1) {
       const pixel = Math.floor((each.begin[i] - view.begin) * scale());
       columns.add(Math.max(pixel, 0), sliceKernel(each, i), each.end[i] - each.begin[i]);
     }
     paintColumns(columns, each, top, colours);
-    notes.push(`${each.label}: ${plural(last - first, noun(each))} in view, drawn as one column a pixel (height: share of time, colour: longest kernel); zoom in for single ones`);
+    notes.push(`${each.label}: ${plural(last - first, ...nouns(each))} in view, drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones`);
   }
 
   function drawBins(each, top, colours, notes) {
-    const columns = new PixelColumns(canvas.clientWidth - GUTTER, Math.max(1 / scale(), 1));
+    const columns = new PixelColumns(canvas.clientWidth - gutter, Math.max(1 / scale(), 1));
     let total = 0;
     for (const i of each.bins) {
       const begin = bins.bin[i] * binWidth;
       if (begin + binWidth < view.begin || begin > view.end) continue;
       total += bins.count[i];
-      const from = Math.max(Math.floor((begin - view.begin) * scale()), 0);
-      const to = Math.max(from + 1, Math.ceil((begin + binWidth - view.begin) * scale()));
-      for (let pixel = from; pixel < to; pixel += 1) columns.add(pixel, bins.kernel[i], bins.busy[i] / (to - from));
+      const from = (begin - view.begin) * scale();
+      const to = from + binWidth * scale();
+      for (let pixel = Math.max(Math.floor(from), 0); pixel < to && pixel < columns.width; pixel += 1) {
+        const covered = Math.min(to, pixel + 1) - Math.max(from, pixel);
+        columns.add(pixel, bins.kernel[i], (bins.busy[i] * covered) / (to - from));
+      }
     }
     paintColumns(columns, each, top, colours);
-    notes.push(`${each.label}: ${plural(total, noun(each))} in view, counted in bins of ${formatNanoseconds(binWidth)}; zoom in for the single ones on this page`);
+    notes.push(`${each.label}: ${plural(total, ...nouns(each))} in view, counted in bins of ${formatNanoseconds(binWidth)}; zoom in for the single ones on this page`);
   }
 
   function paintColumns(columns, each, top, colours) {
     const height = each.lanes * LANE - 2;
-    columns.forEach((pixel, kernel, share) => {
-      const tall = Math.max(2, height * share);
-      context.fillStyle = each.kind === "launch" || each.kind === "device" ? kernelColour(kernel) : colours.mark;
-      context.fillRect(GUTTER + pixel, top + 1 + height - tall, 1, tall);
+    const plain = { mark: colours.mark, compile: colours.compile }[each.kind];
+    columns.forEach((pixel, parts) => {
+      let bottom = top + 1 + height;
+      for (const [kernel, share] of parts) {
+        const tall = Math.max(height * share, parts.length === 1 ? 1.5 : 0.5);
+        context.fillStyle = plain ?? kernelColour(kernel);
+        context.fillRect(gutter + pixel, bottom - tall, 1, tall);
+        bottom -= tall;
+      }
     });
   }
 
@@ -289,13 +292,13 @@ function timelineView(report, launches, device, bins, binWidth) {
   }
 
   function timeAt(event) {
-    return view.begin + (event.offsetX - GUTTER) / scale();
+    return view.begin + (event.offsetX - gutter) / scale();
   }
 
   /** The slice under the pointer, or the nearest within three pixels. */
   function sliceAt(event) {
     const hit = hits.find((h) => event.offsetY >= h.top && event.offsetY < h.bottom);
-    if (!hit || hit.binned || event.offsetX < GUTTER) return null;
+    if (!hit || hit.binned || event.offsetX < gutter) return null;
     const time = timeAt(event);
     const slack = 3 / scale();
     const lane = Math.floor((event.offsetY - hit.top) / LANE);
@@ -310,7 +313,7 @@ function timelineView(report, launches, device, bins, binWidth) {
 
   function describe({ row: each, index }) {
     const length = formatNanoseconds(each.end[index] - each.begin[index]);
-    return `${sliceName(each, index)} · ${length} · at ${formatNanoseconds(each.begin[index])}`;
+    return `${sliceName(each, index)} · ${length} · at ${formatMoment(each.begin[index])}`;
   }
 
   function select(slice) {
@@ -402,36 +405,41 @@ class PixelColumns {
     kernels.set(kernel, (kernels.get(kernel) ?? 0) + busy);
   }
 
+  /** Calls `visit(pixel, [[kernel, share of the pixel's time], …])`; the shares sum to at most 1. */
   forEach(visit) {
     for (const [pixel, kernels] of this.byPixel) {
-      let [best, most, sum] = [-1, -1, 0];
-      for (const [kernel, busy] of kernels) {
-        sum += busy;
-        if (busy > most) [best, most] = [kernel, busy];
-      }
-      visit(pixel, best, Math.min(sum / this.perPixel, 1));
+      const sum = [...kernels.values()].reduce((total, busy) => total + busy, 0);
+      const whole = Math.max(this.perPixel, sum);
+      visit(pixel, [...kernels].sort((a, b) => a[0] - b[0]).map(([kernel, busy]) => [kernel, busy / whole]));
     }
   }
 }
 
-function noun(each) {
-  return { launch: "launch", device: "execution", mark: "mark", compile: "compilation" }[each.kind];
+function nouns(each) {
+  return { launch: ["launch", "launches"], device: ["execution"], mark: ["mark"], compile: ["compilation"] }[each.kind];
 }
 
-function drawAxis(context, view, scale, width, height, colours) {
+function drawAxis(context, gutter, view, scale, width, height, colours) {
   const step = niceStep(110 / scale);
   context.fillStyle = colours.muted;
   context.strokeStyle = colours.line;
   context.lineWidth = 1;
   for (let tick = Math.ceil(view.begin / step) * step; tick <= view.end; tick += step) {
-    const at = Math.round(GUTTER + (tick - view.begin) * scale) + 0.5;
-    if (at < GUTTER) continue;
+    const at = Math.round(gutter + (tick - view.begin) * scale) + 0.5;
+    if (at < gutter) continue;
     context.beginPath();
     context.moveTo(at, AXIS - 6);
     context.lineTo(at, height);
     context.stroke();
-    context.fillText(formatNanoseconds(Math.round(tick)), at + 3, AXIS / 2 - 2, width - at);
+    if (at + 60 < width) context.fillText(formatNanoseconds(Math.round(tick)), at + 3, AXIS / 2 - 2);
   }
+}
+
+/** Room for the longest label, within bounds. */
+function gutterWidth(context, rows) {
+  context.font = FONT;
+  const longest = Math.max(0, ...rows.map((each) => context.measureText(each.label).width));
+  return Math.min(Math.max(Math.ceil(longest) + 14, NARROWEST_GUTTER), WIDEST_GUTTER);
 }
 
 /** The smallest 1, 2 or 5 times a power of ten that is at least `least`. */
@@ -449,10 +457,10 @@ function clipText(context, text, width) {
 
 function sliceDetails(report, { row: each, index }, name) {
   if (each.kind === "launch") return launchPanel(report, each.indices[index]);
-  const shared = [["Begin", formatNanoseconds(each.begin[index])], ["Duration", formatNanoseconds(each.end[index] - each.begin[index])]];
+  const shared = [["Begin", formatMoment(each.begin[index])], ["Duration", formatNanoseconds(each.end[index] - each.begin[index])]];
   if (each.kind === "mark") {
     const attributes = Object.entries(each.items[index].attributes);
-    return panel(`Mark ${name}`, facts([...shared, ...attributes]));
+    return panel(`Mark ${shortText(name)}`, facts([...shared, ...attributes.map(([key, value]) => [shortText(key, 80), shortText(value)])]));
   }
   if (each.kind === "compile") {
     const variant = each.items[index][0];

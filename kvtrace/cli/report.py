@@ -36,23 +36,10 @@ def command(
         kvtrace report out/ -o report.html
 
     """
-    from kvtrace.converters.report import report_data, write_report
+    from kvtrace.converters.report import CONVERTER
 
     selection = select(trace, run)
-    title = (trace.resolve().name if trace.is_dir() else str(trace)) or str(trace)
-    report = report_data(selection.trace, selection.runs, title, _as_argument(trace))
-    written = write_report(report, selection.trace.artifact, output, max_mb)
-    print(
-        f"{written.path}: {written.size_bytes / (1 << 20):.2f} MiB, "
-        f"{report.totals.launches:,} launches of {report.totals.kernels:,} kernels"
-    )
-    for entry in written.dropped:
-        print(f"  {entry.text} {entry.command}")
-
-
-def _as_argument(trace: Path) -> str:
-    """Return the trace as it stands in a command that the page tells its reader to run."""
-    import shlex
-
-    text = str(trace)
-    return shlex.quote(f"{text}/" if trace.is_dir() and not text.endswith("/") else text)
+    written = CONVERTER.convert(selection, output, {"max-mb": str(max_mb)})
+    typer.echo(f"wrote {output} ({written.size_bytes / 1e6:,.1f} MB)")
+    for note in (*written.notes, *selection.trace.notes):
+        typer.echo(f"  {note}")

@@ -65,7 +65,12 @@ class Browser:
 
     @contextmanager
     def open(
-        self, path: Path, address: str = "", width: int = 1280, height: int = 900, scheme: str = "light"
+        self,
+        path: Path,
+        address: str = "",
+        width: int = 1280,
+        height: int = 900,
+        scheme: str = "light",
     ) -> Iterator[OpenPage]:
         """Open a file and wait until it says that it is ready (`data-ready` on its root)."""
         context = self._chromium.new_context(

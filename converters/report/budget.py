@@ -1,0 +1,259 @@
+"""What of a report fits into a page, and what is left out and said so."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+from kvtrace.converters.report.locations import line_links
+from kvtrace.converters.report.model import Report
+from kvtrace.converters.report.pack import columns_block, json_block
+from kvtrace.converters.report.slices import Slices, bin_slices, thin
+
+__all__ = ["Budget", "Dropped", "ReadArtifact", "fitted_blocks"]
+
+#: Reads an artifact's plain content, or gives None where the trace has it not.
+ReadArtifact = Callable[[str], bytes | None]
+
+#: Texts go in in this order while there is room; sources and TTIR first.
+_STAGE_ORDER: Final = ("source", "ttir", "ttir_generic", "ttgir", "ptx", "amdgcn", "llir")
+#: Launches may always have this share of the room, however much text there is.
+_LAUNCH_SHARE: Final = 0.5
+_FEWEST_LAUNCHES: Final = 20
+#: More than this a browser can hold, but not open in a second or two.
+_MOST_LAUNCHES: Final = 1_000_000
+_MOST_CALLS: Final = 20_000
+_MOST_FINDINGS: Final = 5_000
+#: Room for the sentences about what was left out, which are known last.
+_RESERVE: Final = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Something that did not fit: in one sentence, and the command that shows it."""
+
+    what: str
+    text: str
+    command: str
+
+
+@dataclass(slots=True)
+class Budget:
+    """The page so far: its blocks by name, what was left out, and how many bytes it may have."""
+
+    report: Report
+    max_bytes: int
+    blocks: dict[str, str] = field(default_factory=dict)
+    dropped: list[Dropped] = field(default_factory=list)
+    bin_ns: int | None = None
+    """Width of the timeline's bins, where launches were left out."""
+
+    def room(self) -> int:
+        """Return how many bytes are left; negative when too many are used."""
+        return self.max_bytes - sum(map(_block_size, self.blocks.values()))
+
+    def drop(self, what: str, text: str, command: str) -> None:
+        """Say that something was left out."""
+        self.dropped.append(Dropped(what, text, command))
+
+
+def fitted_blocks(budget: Budget, read_artifact: ReadArtifact) -> None:
+    """Fill the budget's blocks: figures and rows first, then texts, then launches.
+
+    When `budget.room()` is negative afterwards, not even the figures fit.
+    """
+    budget.report = _bounded(budget)
+    budget.blocks["report"] = _report_block(budget) + " " * _RESERVE
+    if budget.room() < 0:
+        return
+    _add_texts(budget, read_artifact)
+    _add_slices(budget)
+    budget.blocks["report"] = _report_block(budget)
+
+
+def _bounded(budget: Budget) -> Report:
+    """Leave out calls and findings beyond what a page can hold."""
+    report = budget.report
+    if len(report.findings) > _MOST_FINDINGS:
+        budget.drop(
+            "findings",
+            f"The first {_MOST_FINDINGS:,} of {len(report.findings):,} distinct findings are "
+            "on this page. All:",
+            f"kvtrace sanitize {report.trace}",
+        )
+        report = replace(report, findings=report.findings[:_MOST_FINDINGS])
+    if len(report.calls) > _MOST_CALLS:
+        report = _with_fewer_calls(budget, report)
+    return report
+
+
+def _with_fewer_calls(budget: Budget, report: Report) -> Report:
+    """Keep the calls with most host time, and those that findings point at."""
+    needed = {finding.call for finding in report.findings if finding.call is not None}
+    order = sorted(
+        range(len(report.calls)), key=lambda i: (i not in needed, -report.calls[i].host_ns)
+    )
+    kept = sorted(order[:_MOST_CALLS])
+    places = np.full(len(report.calls) + 1, -1, np.int64)
+    places[kept] = np.arange(len(kept))
+    budget.drop(
+        "calls",
+        f"The {len(kept):,} distinct calls with most host time of {len(report.calls):,} are on "
+        "this page. All:",
+        _sql(report, "FROM calls"),
+    )
+    findings = tuple(
+        replace(f, call=None if f.call is None else _place(places, f.call)) for f in report.findings
+    )
+    calls = [report.calls[index] for index in kept]
+    used = {old: new for new, old in enumerate(dict.fromkeys(arg for c in calls for arg in c.args))}
+    return replace(
+        report,
+        calls=tuple(replace(c, args=tuple(used[arg] for arg in c.args)) for c in calls),
+        arguments=tuple(report.arguments[old] for old in used),
+        findings=findings,
+        launches=replace(report.launches, call=places[report.launches.call]),
+        device=replace(report.device, call=places[report.device.call]),
+    )
+
+
+def _sql(report: Report, query: str) -> str:
+    """Return the command that shows in a terminal what the page leaves out."""
+    return f'kvtrace sql {report.trace} "{query}"'
+
+
+def _place(places: Any, index: int) -> int | None:
+    found = int(places[index])
+    return None if found < 0 else found
+
+
+def _report_block(budget: Budget) -> str:
+    report = replace(budget.report, launches=Slices.empty(), device=Slices.empty())
+    value = asdict(report)
+    del value["launches"], value["device"], value["texts"]
+    present = {int(name[5:]) for name in budget.blocks if name.startswith("text-")}
+    for variant in value["variants"]:
+        for entry in (*variant["stages"], *variant["files"]):
+            entry["text"] = entry["text"] if entry["text"] in present else None
+    value["bin_ns"] = budget.bin_ns
+    value["dropped"] = [asdict(entry) for entry in budget.dropped]
+    return json_block(value)
+
+
+# --- texts --------------------------------------------------------------------------------------
+
+
+def _add_texts(budget: Budget, read_artifact: ReadArtifact) -> None:
+    """Add sources and stages, the most useful of the busiest kernels first, while there is room."""
+    report = budget.report
+    launches = _slices_block(report.launches) if len(report.launches) <= 100_000 else None
+    wanted = budget.room() if launches is None else _block_size(launches)
+    reserved = min(wanted, int(budget.room() * _LAUNCH_SHARE))
+    left_out = 0
+    for index in _texts_by_need(report):
+        stage, sha256 = report.texts[index]
+        content = read_artifact(sha256)
+        if content is None:
+            continue
+        block = _text_block(stage, content)
+        if _block_size(block) > budget.room() - reserved:
+            left_out += 1
+            continue
+        budget.blocks[f"text-{index}"] = block
+    if left_out:
+        budget.drop(
+            "texts",
+            f"{left_out:,} of {len(report.texts):,} sources and compiler stages did not fit "
+            "into this page. They are in the table artifacts:",
+            _sql(report, "SELECT name, stages FROM kernels"),
+        )
+
+
+def _texts_by_need(report: Report) -> list[int]:
+    need: dict[int, tuple[int, int, int]] = {}
+    for variant in report.variants:
+        entries = [stage.text for stage in variant.stages] + [file.text for file in variant.files]
+        for text in entries:
+            if text is None:
+                continue
+            stage = report.texts[text][0]
+            rank = _STAGE_ORDER.index(stage) if stage in _STAGE_ORDER else len(_STAGE_ORDER)
+            need[text] = min(need.get(text, (99, 0, 0)), (rank, -variant.host_ns, text))
+    return sorted(need, key=lambda text: need[text])
+
+
+def _text_block(stage: str, content: bytes) -> str:
+    text = content.decode("utf-8", "replace")
+    links = line_links(stage, text)
+    return json_block({"text": text, "links": None if links is None else asdict(links)})
+
+
+# --- launches -----------------------------------------------------------------------------------
+
+
+def _add_slices(budget: Budget) -> None:
+    """Add launches and device executions; where launches are left out, bins that count all."""
+    device, launches = budget.report.device, budget.report.launches
+    both = len(device) + len(launches)
+    share = len(device) / both if both else 0.0
+    budget.blocks["device"] = _fitted(
+        budget, device, share, "executions on the device", "gpu_kernels"
+    )
+    if len(launches) <= _MOST_LAUNCHES:
+        block = _slices_block(launches)
+        if _block_size(block) <= budget.room():
+            budget.blocks["launches"] = block
+            return
+    bins = bin_slices(launches, budget.report.span_ns)
+    budget.blocks["bins"] = columns_block(
+        {
+            "track": bins.track,
+            "bin": bins.bin,
+            "kernel": bins.kernel,
+            "count": bins.count,
+            "busy": bins.busy_ns,
+        }
+    )
+    budget.blocks["launches"] = _fitted(budget, launches, 1.0, "launches", "launches")
+    budget.bin_ns = bins.width_ns
+
+
+def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str) -> str:
+    """Return a block with as many rows as fit into a share of the room."""
+    room = int(budget.room() * share) - 200
+    kept = thin(slices, _MOST_LAUNCHES)
+    block = _slices_block(kept)
+    while len(block) > room and len(kept) > _FEWEST_LAUNCHES:
+        keep = int(len(kept) * min(room / len(block), 1.0) * 0.97)
+        kept = thin(slices, max(keep, _FEWEST_LAUNCHES))
+        block = _slices_block(kept)
+    if len(block) > max(room, 0) and len(slices):
+        kept, block = Slices.empty(), _slices_block(Slices.empty())
+    if len(kept) < len(slices):
+        budget.drop(
+            noun,
+            f"{len(kept):,} of {len(slices):,} {noun} are on this page one by one: of each call "
+            "the first and the longest, and an even choice of the others. The figures count every "
+            "one. All:",
+            _sql(budget.report, f"FROM {table}"),
+        )
+    return block
+
+
+def _slices_block(slices: Slices) -> str:
+    return columns_block(
+        {
+            "begin": slices.begin,
+            "duration": slices.duration,
+            "kernel": slices.kernel,
+            "call": slices.call,
+            "track": slices.track,
+            "phase": slices.phase,
+            "seq": slices.seq,
+        }
+    )
+
+
+def _block_size(block: str) -> int:
+    """Return what a block takes in the page, with its element around it."""
+    return len(block) + 80

@@ -1,0 +1,55 @@
+"""The report as a converter like any other."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from kvtrace.converters.registry import Conversion, reject_unknown_settings
+from kvtrace.converters.report.data import report_data
+from kvtrace.converters.report.page import write_report
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import Selection
+
+__all__ = ["CONVERTER", "ReportConverter"]
+
+
+class ReportConverter:
+    """Writes one self-contained HTML page. Setting: `max-mb`, the page's largest size in MiB."""
+
+    summary = "One self-contained HTML page: timeline, kernels, launches, source, findings"
+    default_output = "report.html"
+
+    def convert(
+        self, selection: Selection, output: Path, settings: Mapping[str, str]
+    ) -> Conversion:
+        """Write the page.
+
+        Raises:
+            BadSetting: an unknown setting, a budget that is no number or too small, or a file that
+                cannot be written.
+
+        """
+        reject_unknown_settings("report", settings, ("max-mb",))
+        max_mb = _megabytes(settings.get("max-mb", "20"))
+        folder = selection.trace.path
+        title = folder.resolve().name or str(folder)
+        report = report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"))
+        written = write_report(report, selection.trace.artifact, output, max_mb)
+        totals = report.totals
+        counts = f"{totals.launches:,} launches, {totals.kernels:,} kernels"
+        left_out = (f"{entry.text} {entry.command}" for entry in written.dropped)
+        return Conversion((output,), (counts, *left_out))
+
+
+def _megabytes(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise BadSetting(f"max-mb is a size in MiB above 0, and {text!r} is not that.")
+    return value
+
+
+CONVERTER: Final = ReportConverter()
