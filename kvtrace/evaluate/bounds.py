@@ -82,9 +82,7 @@ def loose_extremes(offset: Sum) -> tuple[Array, Array]:
 
 def _join(groups: list[_Group], array: Array, term: Array | None, factor: Array | None) -> None:
     axes = {axis for axis in range(1, array.ndim) if array.shape[axis] != 1}
-    merged = _Group(
-        axes, [] if term is None else [term], [] if factor is None else [factor]
-    )
+    merged = _Group(axes, [] if term is None else [term], [] if factor is None else [factor])
     for group in [group for group in groups if group.axes & axes]:
         merged.axes |= group.axes
         merged.terms += group.terms

@@ -109,7 +109,7 @@ class Compiler:
         def observed(values: list[Any], scope: Scope) -> None:
             step(values, scope)
             programs = scope.programs
-            for observer in scope.launch.observers:
+            for observer in scope.launch.op_observers:
                 observer.op(op, programs, programs * elements, programs * flops)
 
         return observed
@@ -174,7 +174,7 @@ def _array_step(
     pairs = list(zip(slots, types, strict=True))
     array = np.ndarray
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         operands = []
         for slot, type_ in pairs:
             value = values[slot]
@@ -194,7 +194,7 @@ def _factored_step(
 ) -> Step:
     left, right = slots
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
         if isinstance(first, Unknown) or isinstance(second, Unknown):
             values[result] = unknown_of((first, second))

@@ -16,7 +16,7 @@ from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
-from kvtrace.evaluate.scope import Launch, Scope
+from kvtrace.evaluate.scope import Launch, Scope, listeners
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum, wrap
 from kvtrace.ir import Module
@@ -42,7 +42,7 @@ def evaluate(
 
     Raises UnsupportedOp, BadArguments, Deadlock, DeviceAssertion or UnknownAddress.
     """
-    compiler = compiled(module, observed=bool(observers))
+    compiler = compiled(module, observed=bool(listeners(observers, "op")))
     name = kernel or compiler.kernel
     extents = tuple(int(extent) for extent in grid) + (1,) * (3 - len(grid))
     if len(extents) != 3 or any(extent < 0 for extent in extents):
@@ -55,9 +55,7 @@ def evaluate(
     _run_programs(compiler, launch, values, chunk_bytes)
 
 
-def _run_programs(
-    compiler: Compiler, launch: Launch, values: list[Any], chunk_bytes: int
-) -> None:
+def _run_programs(compiler: Compiler, launch: Launch, values: list[Any], chunk_bytes: int) -> None:
     programs = math.prod(launch.grid)
     chunk = 1 if launch.in_order else max(1, chunk_bytes // largest_tensor(compiler))
     body = function_body(compiler)
@@ -138,11 +136,11 @@ def function_body(compiler: Compiler) -> FunctionBody:
 def largest_tensor(compiler: Compiler) -> int:
     """Bytes of the largest tensor that the kernel makes in one program."""
     size = compiler.cache.get("largest")
-    if size is None:
+    if not isinstance(size, int):
         types = [value_type(v.type) for op in compiler.module.ops for v in op.results]
         size = max([8] + [type_.size * max(4, type_.element.bytes) for type_ in types])
         compiler.cache["largest"] = size
-    return int(size)
+    return size
 
 
 def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:

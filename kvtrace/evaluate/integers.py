@@ -19,10 +19,7 @@ _INT64_LOW, _INT64_HIGH = -(1 << 63), (1 << 63) - 1
 
 def nests(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
     """Tell whether an array of shape `inner` broadcasts into `outer` without growing it."""
-    for small, large in zip(inner, outer, strict=True):
-        if small not in (1, large):
-            return False
-    return True
+    return all(small in (1, large) for small, large in zip(inner, outer, strict=True))
 
 
 def joined_terms(terms: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -85,7 +82,7 @@ def _plain_pair(left: Any, right: Any, type_: ValueType) -> tuple[Array, Array] 
 
 
 def add(left: Any, right: Any, type_: ValueType) -> Any:
-    """left + right."""
+    """Left + right."""
     pair = _plain_pair(left, right, type_)
     if pair is not None:
         return pair[0] + pair[1]
@@ -106,7 +103,7 @@ def negated(value: Sum) -> Sum:
 
 
 def difference(left: Sum, right: Sum) -> Sum:
-    """left - right, exactly (it may leave the width of both)."""
+    """Left - right, exactly (it may leave the width of both)."""
     other = negated(right)
     return Sum(
         left.constant + other.constant,
@@ -117,7 +114,7 @@ def difference(left: Sum, right: Sum) -> Sum:
 
 
 def subtract(left: Any, right: Any, type_: ValueType) -> Any:
-    """left - right."""
+    """Left - right."""
     pair = _plain_pair(left, right, type_)
     if pair is not None:
         return pair[0] - pair[1]
@@ -125,7 +122,7 @@ def subtract(left: Any, right: Any, type_: ValueType) -> Any:
 
 
 def scaled(value: Sum, factor: int) -> Sum:
-    """value * factor, exactly as long as it fits int64."""
+    """Value * factor, exactly as long as it fits int64."""
     if factor == 1:
         return value
     if factor == 0:
@@ -138,7 +135,7 @@ def scaled(value: Sum, factor: int) -> Sum:
 
 
 def multiply(left: Any, right: Any, type_: ValueType) -> Any:
-    """left * right; a factor that is a constant scales the terms, otherwise they are joined."""
+    """Left * right; a factor that is a constant scales the terms, otherwise they are joined."""
     pair = _plain_pair(left, right, type_)
     if pair is not None:
         return pair[0] * pair[1]
@@ -182,7 +179,7 @@ ADDRESS = _WIDE[0]
 
 
 def truncating_quotient(left: Array, right: Array) -> Array:
-    """left / right rounded toward zero, as C and the hardware do; 0 where right is 0."""
+    """Left / right rounded toward zero, as C and the hardware do; 0 where right is 0."""
     safe = np.where(right == 0, right.dtype.type(1), right)
     quotient = np.floor_divide(left, safe)
     remainder = left - quotient * safe
@@ -191,13 +188,13 @@ def truncating_quotient(left: Array, right: Array) -> Array:
 
 
 def truncating_remainder(left: Array, right: Array) -> Array:
-    """left - right * (left / right), with the sign of left; left where right is 0."""
+    """Left - right * (left / right), with the sign of left; left where right is 0."""
     result: Array = left - right * truncating_quotient(left, right)
     return result.astype(left.dtype, copy=False)
 
 
 def divide_signed(left: Any, right: Any, type_: ValueType) -> Any:
-    """left / right toward zero. Ranges stay known where the divisor is a positive constant."""
+    """Left / right toward zero. Ranges stay known where the divisor is a positive constant."""
     if not isinstance(left, Sum) or not isinstance(right, Sum):
         return _array_quotient(to_array(left, type_), to_array(right, type_))
     if right.terms or right.constant <= 0 or left.low < 0:
@@ -282,7 +279,7 @@ def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | A
 
 
 def _decided(predicate: str, low: int, high: int) -> bool | None:
-    """What the range of left - right says."""
+    """Say what the range of left - right decides."""
     if predicate in ("slt", "sge"):
         outcome = True if high < 0 else False if low >= 0 else None
         return outcome if predicate == "slt" or outcome is None else not outcome

@@ -113,7 +113,7 @@ class Memory:
         return tensor.storage.data is not None and id(tensor.storage) not in self._forgotten
 
     def sources(self, tensor: TensorArgument) -> frozenset[str]:
-        """What unknown contents of a tensor hang on."""
+        """Say what unknown contents of a tensor hang on."""
         return self._forgotten.get(id(tensor.storage), frozenset()) | {tensor.name}
 
     def forget(self, tensor: TensorArgument, sources: frozenset[str]) -> None:
@@ -154,7 +154,7 @@ class Memory:
 
     def checked(self, request: Request) -> Request:
         """Report the access and its defects; give it with lanes outside the storage masked off."""
-        if request.scope.launch.observers:
+        if request.scope.launch.access_observers:
             report_access(
                 request.op,
                 request.kind,
@@ -268,9 +268,7 @@ class Memory:
         values = self._read_all(
             flat, _tightened(select_programs(offset, index), len(flat)), request, element, False
         )
-        result[index] = np.where(
-            select_programs(mask, index), values, _selected_fill(fill, index)
-        )
+        result[index] = np.where(select_programs(mask, index), values, _selected_fill(fill, index))
         index = np.flatnonzero(~whole)
         result[index] = self._gather(
             flat,
@@ -291,9 +289,7 @@ class Memory:
                 return None
             terms = tuple(term // size for term in offset.terms)
             offset = Sum(offset.constant // size, terms, offset.low // size, offset.high // size)
-        return Sum(
-            offset.constant + start, offset.terms, offset.low + start, offset.high + start
-        )
+        return Sum(offset.constant + start, offset.terms, offset.low + start, offset.high + start)
 
     def _read_all(
         self, flat: Array, offset: Sum, request: Request, element: ElementType, copy: bool
@@ -414,18 +410,7 @@ class Memory:
             values = _cut(values, box)
         if any(low >= high for low, high in box):
             return
-        self._write_all(flat, offset, box, request, values)
-
-    def _write_all(
-        self,
-        flat: Array,
-        offset: Sum,
-        box: tuple[tuple[int, int], ...],
-        request: Request,
-        values: Array,
-    ) -> None:
-        """Write a box of lanes of all programs."""
-        stored = to_memory(values, request.type_.element)
+        stored = to_memory(values, element)
         write_window(flat, window_of(offset), request.rank, stored)
 
     def _scatter(self, flat: Array, offset: Sum, request: Request, values: Array) -> None:
@@ -544,16 +529,14 @@ def _runs(flags: Array) -> list[Array]:
     return list(np.split(np.arange(len(flags)), changes))
 
 
-def _put(
-    flat: Array, offset: Sum, mask: Array, stored: Array, shape: tuple[int, ...]
-) -> None:
+def _put(flat: Array, offset: Sum, mask: Array, stored: Array, shape: tuple[int, ...]) -> None:
     index = sum_of_terms(offset)
     mask = np.broadcast_to(mask, shape)
     flat[np.broadcast_to(index, shape)[mask]] = np.broadcast_to(stored, shape)[mask]
 
 
 def _lane_bytes(request: Request) -> Array:
-    """Byte index into the storage of every lane, in full shape."""
+    """Give the byte index into the storage of every lane, in full shape."""
     shape = (request.scope.programs, *request.type_.shape)
     total = sum_of_terms(request.offset)
     result: Array = np.broadcast_to(total, shape) + request.tensor.offset_bytes

@@ -2,8 +2,8 @@
 
 Floating-point operations are counted as follows, per execution and whatever the mask: an
 elementwise op on floats counts 1 an element (`math.fma` 2; comparisons, selects, casts, negations
-and absolute values 0), a dot of M×K with K×N counts 2·M·N·K, a reduction over n elements counts
-n − 1 per result, a scan n − 1 per row. Integer ops count 0.
+and absolute values 0), a dot of M x K with K x N counts 2·M·N·K, a reduction over n elements counts
+n - 1 per result, a scan n - 1 per row. Integer ops count 0.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
-from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
 
@@ -76,8 +75,6 @@ def _kind_of(op: Op) -> str | None:
 
 
 def _is_pointer(value: IRValue) -> bool:
-    if value.type is None:
-        return False
     text = str(value.type)
     return "!tt.ptr" in text or "!tt.tensordesc" in text
 
@@ -237,9 +234,7 @@ class MeetingPlaces(Observer):
             self.uncertain = True
             return
         offsets, programs = touched
-        places.touch(
-            offsets + argument.offset_bytes, access.element_bytes, programs, access.kind
-        )
+        places.touch(offsets + argument.offset_bytes, access.element_bytes, programs, access.kind)
 
     @property
     def meet(self) -> bool:

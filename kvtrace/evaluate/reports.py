@@ -29,7 +29,7 @@ def report_access(
     unknown: Unknown | None,
 ) -> None:
     """Tell all observers of an access; `unknown` says what address or mask hang on."""
-    if not scope.launch.observers:
+    if not scope.launch.access_observers:
         return
     programs = scope.programs
     lanes = programs * type_.size
@@ -41,7 +41,7 @@ def report_access(
         )  # fmt: skip
     else:
         access = _known_access(op, kind, scope, argument, type_, offset, mask)
-    for observer in scope.launch.observers:
+    for observer in scope.launch.access_observers:
         observer.access(access)
 
 
@@ -131,7 +131,7 @@ def _tell(
     limits: tuple[int, int],
 ) -> None:
     scope = request.scope
-    if not scope.launch.observers:
+    if not scope.launch.defect_observers:
         return
     first = np.unravel_index(int(broken.argmax()), broken.shape)
     address = int(np.broadcast_to(offsets, broken.shape)[first])
@@ -157,5 +157,5 @@ def _tell(
         int(np.count_nonzero(broken)) * repeats,
         scope.certain,
     )
-    for observer in scope.launch.observers:
+    for observer in scope.launch.defect_observers:
         observer.out_of_bounds(defect)

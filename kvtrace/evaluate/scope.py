@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.evaluate.observe import Observer
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtrace.evaluate.arguments import Argument
     from kvtrace.evaluate.memory import Memory
-    from kvtrace.evaluate.observe import Observer
 
 
 @dataclass(eq=False)
@@ -26,6 +27,25 @@ class Launch:
     observers: Sequence[Observer]
     memory: Memory = field(init=False)
     in_order: bool = False
+    op_observers: tuple[Observer, ...] = field(init=False)
+    access_observers: tuple[Observer, ...] = field(init=False)
+    defect_observers: tuple[Observer, ...] = field(init=False)
+    loop_observers: tuple[Observer, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.op_observers = listeners(self.observers, "op")
+        self.access_observers = listeners(self.observers, "access")
+        self.defect_observers = listeners(self.observers, "out_of_bounds")
+        self.loop_observers = listeners(self.observers, "loop")
+
+
+def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]:
+    """Give the observers that override a method: what nobody listens to is not worked out."""
+    return tuple(
+        observer
+        for observer in observers
+        if getattr(type(observer), event) is not getattr(Observer, event)
+    )
 
 
 @dataclass(eq=False, slots=True)

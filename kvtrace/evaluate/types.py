@@ -146,7 +146,7 @@ def value_type(type_: Type) -> ValueType:
 
 
 def _pointee(type_: Type) -> ElementType:
-    """What a pointer points to; a pointer itself lies in memory as 64 bits."""
+    """Say what a pointer points to; a pointer itself lies in memory as 64 bits."""
     if isinstance(type_, PointerType):
         return _ELEMENTS["i64"]
     if isinstance(type_, TensorType):

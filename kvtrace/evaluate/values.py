@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,9 +98,6 @@ class Descriptor:
     shape: tuple[Any, ...]
     strides: tuple[Any, ...]
     padding_nan: bool
-
-
-Value = Union[Array, Sum, bool, Mask, Unknown, Pointer, PointerChoice, Descriptor]
 
 
 def constant_sum(value: int) -> Sum:
@@ -234,10 +231,9 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
     The indices are disjoint; a program in none of them gets an arbitrary value.
     """
     first = parts[0][1]
-    if all(value is first for _, value in parts):
-        # A value that does not vary over programs is right for all; others were re-indexed.
-        if _is_uniform(first):
-            return first
+    # A value that does not vary over programs is right for all; others were re-indexed.
+    if all(value is first for _, value in parts) and _is_uniform(first):
+        return first
     unknown = unknown_of(value for _, value in parts)
     if unknown is not None:
         return unknown

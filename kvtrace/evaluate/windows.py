@@ -163,9 +163,7 @@ def _strided_view(
         order[axis] = len(base_axes) + position
     if isinstance(window.base, int):
         ones = (1,) * len(base_axes)
-        view = _as_strided(
-            flat[window.base :], ones + extents, (item,) * len(base_axes) + strides
-        )
+        view = _as_strided(flat[window.base :], ones + extents, (item,) * len(base_axes) + strides)
         return view, None, tuple(order)
     count = flat.shape[0] - window.span
     view = _as_strided(flat, (count, *extents), (item, *strides))

@@ -16,13 +16,17 @@ def test_vector_add_equals_torch(size, dtype):
     x, y = (torch.randint(-99, 99, (size,)).to(dtype) for _ in range(2))
     out = torch.empty_like(x)
 
-    launch(vector_add, (-(-size // 1024),), {"x": x, "y": y, "out": out, "n": size}, {"BLOCK": 1024})
+    launch(
+        vector_add, (-(-size // 1024),), {"x": x, "y": y, "out": out, "n": size}, {"BLOCK": 1024}
+    )
 
     assert torch.equal(out, x + y)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "columns", "programs"), [(1, 1, 1), (183, 781, 183), (50, 129, 8)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "programs"), [(1, 1, 1), (183, 781, 183), (50, 129, 8)]
+)
 def test_softmax_equals_torch(dtype, rows, columns, programs):
     x = torch.randn(rows, columns).to(dtype)
     out = torch.empty_like(x)

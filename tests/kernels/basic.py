@@ -52,7 +52,7 @@ def matmul(
     a_block = a + (rows[:, None] * stride_am + inner[None, :] * stride_ak)
     b_block = b + (inner[:, None] * stride_bk + columns[None, :] * stride_bn)
     total = tl.zeros((BM, BN), dtype=tl.float32)
-    for step in range(0, tl.cdiv(k, BK)):
+    for step in range(tl.cdiv(k, BK)):
         left = tl.load(a_block, mask=inner[None, :] < k - step * BK, other=0.0)
         right = tl.load(b_block, mask=inner[:, None] < k - step * BK, other=0.0)
         total = tl.dot(left, right, total, input_precision=PRECISION)

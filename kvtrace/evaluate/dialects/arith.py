@@ -48,12 +48,12 @@ def _signed(array: Array, like: Array) -> Array:
 
 
 @semantics("arith.constant", "llvm.mlir.constant")
-def constant(op: Op, compiler: Compiler) -> Step:
+def constant(op: Op, _compiler: Compiler) -> Step:
     """Give a value that does not depend on the program."""
     result = op.results[0].id
     value = constant_value(op, value_type(op.results[0].type))
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         values[result] = value
 
     return step
@@ -126,7 +126,7 @@ def andi(op: Op, compiler: Compiler) -> Step:
     left, right = op.operands[0].id, op.operands[1].id
     result = op.results[0].id
 
-    def booleans(values: list[Any], scope: Scope) -> None:
+    def booleans(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
         if first is False or second is False:
             values[result] = False
@@ -134,7 +134,7 @@ def andi(op: Op, compiler: Compiler) -> Step:
         unknown = unknown_of((first, second))
         values[result] = unknown or integers.both(first, second)
 
-    def numbers(values: list[Any], scope: Scope) -> None:
+    def numbers(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
         unknown = unknown_of((first, second))
         if unknown is not None:
@@ -262,7 +262,7 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
     number = type_.element.kind == "i"
     bits = type_.element.bits
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
         if isinstance(first, Unknown) or isinstance(second, Unknown):
             values[result] = unknown_of((first, second))
@@ -278,46 +278,42 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
             return
         values[result] = compare_integers(chosen, to_array(first, type_), to_array(second, type_))
 
-    if type_.pointer:
-        step = _compare_pointers(predicate, left, right, result)
-    return compiler.counted(op, step, type_.size, 0)
+    chosen_step = _compare_pointers(predicate, left, right, result) if type_.pointer else step
+    return compiler.counted(op, chosen_step, type_.size, 0)
 
 
 def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Step:
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
         unknown = unknown_of((first.offset, second.offset))
         if unknown is not None or first.argument != second.argument:
             values[result] = unknown or Unknown(frozenset({"where allocations lie"}))
             return
         values[result] = integers.compare(
-            predicate.replace("u", "s", 1), first.offset, second.offset, value_type_of_addresses()
+            predicate.replace("u", "s", 1), first.offset, second.offset, integers.ADDRESS
         )
 
     return step
 
 
-def value_type_of_addresses() -> ValueType:
-    """Type of an address as an integer."""
-    return integers.ADDRESS
-
-
 def compare_floats(predicate: int, left: Array, right: Array) -> Array:
-    """Compare by MLIR's predicate number: 1 to 6 ordered eq gt ge lt le ne, 7 ordered, 8 to 13
-    the same or unordered, 14 unordered; 0 and 15 are constant.
+    """Compare by MLIR's predicate number.
+
+    1 to 6: ordered and eq, gt, ge, lt, le, ne; 7: ordered; 8 to 13: unordered or eq to ne; 14:
+    unordered; 0 and 15 are false and true.
     """
     if predicate == 0 or predicate == 15:
         return np.full(np.broadcast_shapes(left.shape, right.shape), predicate == 15)
-    unordered = np.isnan(left) | np.isnan(right)
+    unordered: Array = np.isnan(left) | np.isnan(right)
     if predicate == 7:
-        return ~unordered
+        return np.logical_not(unordered)
     if predicate == 14:
         return unordered
     position = (predicate - 1) % 7
     result: Array = _FLOAT_COMPARISONS[position](left, right)
     if predicate < 7:
-        return result & ~unordered if position == 5 else result
-    return result | unordered
+        return np.asarray(result & ~unordered) if position == 5 else result
+    return np.asarray(result | unordered)
 
 
 _FLOAT_COMPARISONS = (
@@ -334,13 +330,13 @@ elementwise("arith.cmpf", attributes=("predicate",))(compare_floats)
 
 @semantics("arith.select")
 def select(op: Op, compiler: Compiler) -> Step:
-    """Choose lane by lane. With an unknown condition, a pointer keeps its argument if both agree."""
+    """Choose lane by lane; a pointer keeps its argument under an unknown condition."""
     type_ = value_type(op.results[0].type)
     condition_type = value_type(op.operands[0].type)
     condition_slot, left, right = (value.id for value in op.operands)
     result = op.results[0].id
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         condition, first, second = values[condition_slot], values[left], values[right]
         if isinstance(condition, Unknown):
             values[result] = _either(first, second, condition)

@@ -84,7 +84,7 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
         wide = array.astype(target.element.value)
         return wide if unsigned_source else -wide
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         value = values[slot]
         if isinstance(value, Unknown):
             values[result] = value
@@ -134,12 +134,12 @@ def bitcast(op: Op, compiler: Compiler) -> Step:
     slot, result = op.operands[0].id, op.results[0].id
     if source.pointer or source.element == target.element:
 
-        def keep(values: list[Any], scope: Scope) -> None:
+        def keep(values: list[Any], _scope: Scope) -> None:
             values[result] = values[slot]
 
         return keep
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         value = values[slot]
         if isinstance(value, Unknown):
             values[result] = value

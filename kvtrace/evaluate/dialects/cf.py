@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.evaluate import integers
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
 from kvtrace.evaluate.dialects.scf import either, selected
 from kvtrace.evaluate.registry import Step, semantics, unsupported
@@ -139,7 +140,9 @@ class FunctionBody:
             joined = self._pair(joined, other, slots, scope)
         return joined
 
-    def _pair(self, first: Arrival, second: Arrival, slots: set[int], scope: Scope) -> Arrival:
+    def _pair(
+        self, first: Arrival, second: Arrival, slots: frozenset[int], scope: Scope
+    ) -> Arrival:
         values = list(first.values)
         doubt = first.doubt or second.doubt
         certain = first.scope.certain and second.scope.certain
@@ -182,7 +185,7 @@ def _joined_value(pieces: list[tuple[Array, Any]], programs: int, type_: ValueTy
     if all(value is None for _, value in pieces):
         return None
     if type_ is None:
-        type_ = _SCALAR
+        type_ = integers.ADDRESS
     return merge_programs(pieces, programs, type_)
 
 

@@ -52,7 +52,7 @@ def round_half_away(array: Array) -> Array:
 
 @elementwise("math.fma", flops=2)
 def fma(left: Array, right: Array, addend: Array) -> Array:
-    """left * right + addend rounded once (float64 holds float32 products exactly)."""
+    """Left * right + addend rounded once (float64 holds float32 products exactly)."""
     if left.dtype == np.float64:
         result: Array = left * right + addend
         return result
@@ -66,7 +66,7 @@ _ERF_END = 6.0
 
 @cache
 def _erf_table() -> Array:
-    """erf at multiples of the step, from -6 to 6, beyond which float64 gives ±1."""
+    """Erf at multiples of the step, from -6 to 6, beyond which float64 gives ±1."""
     count = round(_ERF_END / _ERF_STEP)
     return np.array([math.erf(position * _ERF_STEP) for position in range(-count, count + 1)])
 

@@ -30,9 +30,7 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 
 
-def selected(
-    values: list[Any], outer: frozenset[int], index: Array, *, every: bool
-) -> list[Any]:
+def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: bool) -> list[Any]:
     """Copy the values, those used inside restricted to some programs (`every`: to all)."""
     inner = list(values)
     if not every:
@@ -163,9 +161,9 @@ class _For:
     def _finish(self, values: list[Any], scope: Scope, carried: list[Any], trips: Any) -> None:
         for slot, value in zip(self.results, carried, strict=True):
             values[slot] = value
-        if scope.launch.observers:
+        if scope.launch.loop_observers:
             counts = np.array(np.broadcast_to(np.asarray(trips, np.int64), (scope.programs,)))
-            for observer in scope.launch.observers:
+            for observer in scope.launch.loop_observers:
                 observer.loop(self.op, counts)
 
     def _same_for_all(self, values: list[Any], scope: Scope, trips: range) -> None:
@@ -326,7 +324,7 @@ class _While:
                 self._check_progress(current, after, active)
         for slot, value in zip(self.results, results or [], strict=True):
             values[slot] = value
-        for observer in scope.launch.observers:
+        for observer in scope.launch.loop_observers:
             observer.loop(self.op, trips)
 
     def _second(
@@ -373,5 +371,5 @@ class _While:
         self.after.run(inner, scope.doubtful(unknown.reason))
         for slot, value in zip(self.results, forwarded, strict=True):
             values[slot] = in_doubt(value, unknown)
-        for observer in scope.launch.observers:
+        for observer in scope.launch.loop_observers:
             observer.loop(self.op, np.full(scope.programs, -1, np.int64))

@@ -47,7 +47,7 @@ def atomic_rmw(op: Op, compiler: Compiler) -> Step:
 
 
 @semantics("tt.atomic_cas")
-def atomic_cas(op: Op, compiler: Compiler) -> Step:
+def atomic_cas(op: Op, _compiler: Compiler) -> Step:
     """Write where memory is as expected; give what was there."""
     type_ = value_type(op.operands[1].type)
     slots = [value.id for value in op.operands]
@@ -65,5 +65,3 @@ def atomic_cas(op: Op, compiler: Compiler) -> Step:
         )
 
     return step
-
-

@@ -38,14 +38,14 @@ _REDUCTIONS = ("", "add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
 @semantics("tt.make_tensor_descriptor")
-def make_tensor_descriptor(op: Op, compiler: Compiler) -> Step:
+def make_tensor_descriptor(op: Op, _compiler: Compiler) -> Step:
     """Keep base, extents and strides."""
     slots = slots_of(op.operands)
     rank = (len(slots) - 1) // 2
     padding_nan = attribute(op, "padding", 1) in (_PAD_NAN, "nan")
     result = op.results[0].id
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         base, *rest = (values[slot] for slot in slots)
         values[result] = Descriptor(base, tuple(rest[:rank]), tuple(rest[rank:]), padding_nan)
 
@@ -122,7 +122,7 @@ def _padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array |
 
 
 @semantics("tt.descriptor_load", "tt.experimental_descriptor_load")
-def descriptor_load(op: Op, compiler: Compiler) -> Step:
+def descriptor_load(op: Op, _compiler: Compiler) -> Step:
     """Read a block; what lies outside the extents is padding."""
     block = value_type(op.operands[0].type)
     target = value_type(op.results[0].type)
@@ -148,7 +148,7 @@ def _reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
 
 
 @semantics("tt.descriptor_store", "tt.experimental_descriptor_store")
-def descriptor_store(op: Op, compiler: Compiler) -> Step:
+def descriptor_store(op: Op, _compiler: Compiler) -> Step:
     """Write a block; what lies outside the extents is dropped."""
     block = value_type(op.operands[0].type)
     given = value_type(op.operands[1].type)
@@ -198,7 +198,7 @@ def _rows_block(op_type: ValueType, tensor: ValueType) -> ValueType:
 
 
 @semantics("tt.descriptor_gather")
-def descriptor_gather(op: Op, compiler: Compiler) -> Step:
+def descriptor_gather(op: Op, _compiler: Compiler) -> Step:
     """Read rows by index, from a column on."""
     block = _rows_block(value_type(op.operands[0].type), value_type(op.results[0].type))
     source, rows, column = slots_of(op.operands)
@@ -214,7 +214,7 @@ def descriptor_gather(op: Op, compiler: Compiler) -> Step:
 
 
 @semantics("tt.descriptor_scatter")
-def descriptor_scatter(op: Op, compiler: Compiler) -> Step:
+def descriptor_scatter(op: Op, _compiler: Compiler) -> Step:
     """Write rows by index, from a column on."""
     given = value_type(op.operands[3].type)
     block = _rows_block(value_type(op.operands[0].type), given)

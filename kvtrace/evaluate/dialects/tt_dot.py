@@ -22,7 +22,9 @@ def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) ->
     """Multiply matrices on the last two axes in the working precision."""
     if tf32:
         left, right = truncated_to_tf32(left), truncated_to_tf32(right)
-    return np.matmul(left.astype(working, copy=False), right.astype(working, copy=False))
+    result: Array
+    result = np.matmul(left.astype(working, copy=False), right.astype(working, copy=False))
+    return result
 
 
 def _lane_array(value: Any, type_: ValueType) -> Array:
@@ -44,7 +46,7 @@ def dot(op: Op, compiler: Compiler) -> Step:
     rounded = rounding_to(element)
     flops = 2 * sum_type.size * left_type.shape[-1]
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         unknown = unknown_of((values[left], values[right], values[addend]))
         if unknown is not None:
             values[result] = unknown
@@ -65,5 +67,3 @@ def dot(op: Op, compiler: Compiler) -> Step:
         values[result] = total if rounded is None else rounded(total)
 
     return compiler.counted(op, step, sum_type.size, flops)
-
-

@@ -56,14 +56,14 @@ def addptr(op: Op, compiler: Compiler) -> Step:
     pointer, index = op.operands[0].id, op.operands[1].id
     result = op.results[0].id
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         values[result] = moved(values[pointer], values[index], size)
 
     return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
 
 
 @semantics("tt.load")
-def load(op: Op, compiler: Compiler) -> Step:
+def load(op: Op, _compiler: Compiler) -> Step:
     """Read; masked-off lanes give `other`, or zero as NVIDIA's code does without one."""
     type_ = value_type(op.results[0].type)
     pointer, mask, other = _operands(op)
@@ -90,7 +90,7 @@ def _operands(op: Op) -> tuple[int, int | None, int | None]:
 
 
 @semantics("tt.store")
-def store(op: Op, compiler: Compiler) -> Step:
+def store(op: Op, _compiler: Compiler) -> Step:
     """Write where the mask allows."""
     type_: ValueType = value_type(op.operands[1].type)
     slots = [value.id for value in op.operands]

@@ -16,7 +16,7 @@ from kvtrace.ir import Op
 
 
 @semantics("tt.get_program_id")
-def program_id(op: Op, compiler: Compiler) -> Step:
+def program_id(op: Op, _compiler: Compiler) -> Step:
     """Give the program's index along an axis of the grid."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
 
@@ -35,7 +35,7 @@ def program_id(op: Op, compiler: Compiler) -> Step:
 
 
 @semantics("tt.get_num_programs")
-def num_programs(op: Op, compiler: Compiler) -> Step:
+def num_programs(op: Op, _compiler: Compiler) -> Step:
     """Give the grid's extent along an axis."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
 
@@ -46,21 +46,21 @@ def num_programs(op: Op, compiler: Compiler) -> Step:
 
 
 @semantics("tt.make_range")
-def make_range(op: Op, compiler: Compiler) -> Step:
+def make_range(op: Op, _compiler: Compiler) -> Step:
     """Give consecutive integers along a lane axis."""
     start, end = int(attribute(op, "start")), int(attribute(op, "end"))
     result = op.results[0].id
     line = np.arange(start, end, dtype=np.int64).reshape(1, -1)
     value = Sum(0, (line,), start, end - 1) if end - start > 1 else constant_sum(start)
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         values[result] = value
 
     return step
 
 
 @semantics("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
-def poison(op: Op, compiler: Compiler) -> Step:
+def poison(op: Op, _compiler: Compiler) -> Step:
     """Give any value: zero, so that runs can be repeated."""
     type_ = value_type(op.results[0].type)
     result = op.results[0].id
@@ -72,14 +72,14 @@ def poison(op: Op, compiler: Compiler) -> Step:
     else:
         zero = np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         values[result] = zero
 
     return step
 
 
 @semantics("tt.assert")
-def assert_(op: Op, compiler: Compiler) -> Step:
+def assert_(op: Op, _compiler: Compiler) -> Step:
     """Stop with the kernel's own message if the condition fails in a program that gets here."""
     slot, message = op.operands[0].id, attribute(op, "message", "")
 
@@ -102,10 +102,10 @@ def assert_(op: Op, compiler: Compiler) -> Step:
 
 @semantics("tt.print", "gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "llvm.intr.assume",
            "ttg.barrier", "rocdl.barrier")  # fmt: skip
-def nothing(op: Op, compiler: Compiler) -> Step:
+def nothing(_op: Op, _compiler: Compiler) -> Step:
     """Do nothing: no result hangs on it."""
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(_values: list[Any], _scope: Scope) -> None:
         return
 
     return step

@@ -100,9 +100,7 @@ class _Combiner:
         for slot, array in zip(self.compiled.arguments, (*left, *right), strict=True):
             inner[slot] = array
         outcome = self.compiled.run(inner, scope)
-        return [
-            to_array(value, type_) for value, type_ in zip(outcome, self.types, strict=True)
-        ]
+        return [to_array(value, type_) for value, type_ in zip(outcome, self.types, strict=True)]
 
 
 def compiled_operands(block: CompiledBlock) -> Any:
@@ -152,13 +150,11 @@ def reduce(op: Op, compiler: Compiler) -> Step:
     return compiler.counted(op, step_in_tree, types[0].size, flops)
 
 
-def _reduce_simply(
-    function: Any, slot: int, result: int, axis: int, type_: ValueType
-) -> Step:
+def _reduce_simply(function: Any, slot: int, result: int, axis: int, type_: ValueType) -> Step:
     extent = type_.shape[axis - 1]
     idempotent = function not in (np.add, np.multiply, np.bitwise_xor)
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         unknown = unknown_of((values[slot],))
         if unknown is not None:
             values[result] = unknown
@@ -178,9 +174,7 @@ def _full_operands(
 ) -> list[Array] | None:
     if unknown_of(values[slot] for slot in slots) is not None:
         return None
-    arrays = [
-        full_array(values[slot], type_) for slot, type_ in zip(slots, types, strict=True)
-    ]
+    arrays = [full_array(values[slot], type_) for slot, type_ in zip(slots, types, strict=True)]
     programs = max(array.shape[0] for array in arrays)
     return [np.broadcast_to(array, (programs, *array.shape[1:])) for array in arrays]
 
@@ -225,7 +219,7 @@ _Accumulation = Callable[[list[Any], Scope, list[Array]], list[Array]]
 def _accumulate_simply(function: Any, axis: int, type_: ValueType) -> _Accumulation:
     rounded = rounding_to(type_.element)
 
-    def run(values: list[Any], scope: Scope, arrays: list[Array]) -> list[Array]:
+    def run(_values: list[Any], _scope: Scope, arrays: list[Array]) -> list[Array]:
         result = function.accumulate(arrays[0], axis=axis, dtype=type_.element.value)
         return [result if rounded is None else rounded(result)]
 
@@ -262,7 +256,7 @@ def histogram(op: Op, compiler: Compiler) -> Step:
     slot, result = op.operands[0].id, op.results[0].id
     mask_slot = op.operands[1].id if len(op.operands) > 1 else None
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         mask = True if mask_slot is None else values[mask_slot]
         unknown = unknown_of((values[slot], mask))
         if unknown is not None:
@@ -278,5 +272,3 @@ def histogram(op: Op, compiler: Compiler) -> Step:
         values[result] = flat.reshape(programs, bins).astype(dtype)
 
     return compiler.counted(op, step, type_.size, 0)
-
-

@@ -24,14 +24,14 @@ from kvtrace.ir import Op
 def _mapped(op: Op, change: Callable[[Array], Array]) -> Step:
     slot, result = op.operands[0].id, op.results[0].id
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         values[result] = map_arrays(values[slot], change)
 
     return step
 
 
 @semantics("tt.splat", "tt.unsplat")
-def splat(op: Op, compiler: Compiler) -> Step:
+def splat(op: Op, _compiler: Compiler) -> Step:
     """Repeat a scalar: one lane that stands for all (and back, for a tensor of one element)."""
     rank = len(value_type(op.results[0].type).shape)
     ones = (1,) * rank
@@ -39,27 +39,27 @@ def splat(op: Op, compiler: Compiler) -> Step:
 
 
 @semantics("tt.expand_dims")
-def expand_dims(op: Op, compiler: Compiler) -> Step:
+def expand_dims(op: Op, _compiler: Compiler) -> Step:
     """Add an axis of extent 1."""
     axis = int(attribute(op, "axis")) + 1
     return _mapped(op, lambda array: np.expand_dims(array, axis))
 
 
 @semantics("tt.broadcast", "ttg.convert_layout", "tt.descriptor_to_tensor")
-def broadcast(op: Op, compiler: Compiler) -> Step:
+def broadcast(op: Op, _compiler: Compiler) -> Step:
     """Keep the array: axes that do not vary have extent 1 anyway."""
     return _mapped(op, lambda array: array)
 
 
 @semantics("tt.trans")
-def trans(op: Op, compiler: Compiler) -> Step:
+def trans(op: Op, _compiler: Compiler) -> Step:
     """Permute axes."""
     order = (0, *(axis + 1 for axis in attribute(op, "order")))
     return _mapped(op, lambda array: array.transpose(order))
 
 
 @semantics("tt.reshape")
-def reshape(op: Op, compiler: Compiler) -> Step:
+def reshape(op: Op, _compiler: Compiler) -> Step:
     """Give the elements another shape, in row-major order."""
     source = value_type(op.operands[0].type).shape
     target = value_type(op.results[0].type).shape
@@ -97,7 +97,7 @@ def join(op: Op, compiler: Compiler) -> Step:
     left, right = op.operands[0].id, op.operands[1].id
     result = op.results[0].id
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
         unknown = unknown_of((first, second))
         if unknown is not None:
@@ -116,7 +116,7 @@ def split(op: Op, compiler: Compiler) -> Step:
     slot = op.operands[0].id
     left, right = op.results[0].id, op.results[1].id
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         value = values[slot]
         if isinstance(value, Unknown):
             values[left] = values[right] = value
@@ -134,7 +134,7 @@ def cat(op: Op, compiler: Compiler) -> Step:
     left, right = op.operands[0].id, op.operands[1].id
     result = op.results[0].id
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         unknown = unknown_of((values[left], values[right]))
         if unknown is not None:
             values[result] = unknown
@@ -155,7 +155,7 @@ def gather(op: Op, compiler: Compiler) -> Step:
     source, index = op.operands[0].id, op.operands[1].id
     result = op.results[0].id
 
-    def step(values: list[Any], scope: Scope) -> None:
+    def step(values: list[Any], _scope: Scope) -> None:
         unknown = unknown_of((values[source], values[index]))
         if unknown is not None:
             values[result] = unknown
