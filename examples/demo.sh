@@ -7,7 +7,10 @@ out=${1:-demo-out}
 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$out"
 mkdir -p "$out"
-export PYTHONWARNINGS=ignore
+# An empty cache of compiled kernels, so that compile times are seen.
+TRITON_CACHE_DIR=$(mktemp -d)
+export TRITON_CACHE_DIR
+trap 'rm -rf "$TRITON_CACHE_DIR"' EXIT
 
 step() { printf '\n=== %s\n' "$*"; }
 
