@@ -21,10 +21,11 @@ _OFF = frozenset({"0", "off", "no", "false"})
 out: str | None = None
 
 
-def _boot() -> None:
-    global out  # noqa: PLW0603 - set once, while the process starts
+def boot() -> None:
+    """Read `KVTRACE`, and wait for the libraries that launch kernels."""
+    global out
     value = os.environ.get("KVTRACE", "")
-    if not value or value.lower() in _OFF:
+    if out is not None or not value or value.lower() in _OFF:
         return
     # The directory at process start counts, for this process and for those it starts elsewhere.
     out = os.environ["KVTRACE"] = os.path.abspath(value)  # noqa: PTH100
@@ -108,6 +109,6 @@ def add_libraries(names: "Sequence[str]") -> None:
 
 
 try:
-    _boot()
+    boot()
 except Exception as error:  # noqa: BLE001 - a Python process must start, whatever is wrong here
     print(f"kvtrace: does not record: {type(error).__name__}: {error}", file=sys.stderr)

@@ -50,6 +50,13 @@ class Settings:
         """Every setting but the mode, as the column `runs.settings` holds them."""
         return {key: str(value) for key, value in asdict(self).items() if key != "mode"}
 
+    def as_environment(self) -> dict[str, str]:
+        """The variables that give these settings."""
+        return {
+            f"KVTRACE_{key.upper()}": str(int(value) if isinstance(value, bool) else value)
+            for key, value in asdict(self).items()
+        }
+
 
 DEFAULT: Final = Settings()
 

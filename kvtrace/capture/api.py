@@ -19,6 +19,15 @@ _registered = False
 _ended = False
 
 
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     """Start recording into the directory `out`; while a recording goes on, return that one.
 

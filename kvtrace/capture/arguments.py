@@ -41,8 +41,8 @@ _ODD_OBJECTS: Final = 1000
 
 _double = Struct("=d")
 
-#: Whether a tensor's contents are to be kept: given its dtype's short name.
-KeepsValue = Callable[[str], bool]
+#: Gives the contents to keep of a tensor's storage, if they are kept.
+ContentsOf = Callable[[Any], bytes | None]
 
 
 class Identities:
@@ -58,6 +58,10 @@ class Identities:
         self._lock = threading.RLock()
         self._odd: dict[int, tuple[int, Any]] = {}
         self._next = 0
+
+    def renew_lock(self) -> None:
+        """Make a new lock: a forked child may have inherited one that nobody will release."""
+        self._lock = threading.RLock()
 
     def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...] | None]:
         """Return the identity, and the data pointers whose equality pattern completes it.
@@ -131,12 +135,11 @@ class Identities:
 
 
 def argument_records(
-    parameters: Sequence[Parameter], values: Sequence[Any], keeps: KeepsValue | None = None
+    parameters: Sequence[Parameter], values: Sequence[Any], contents: ContentsOf | None = None
 ) -> tuple[ArgumentRecord, ...]:
     """The metadata of a call's arguments, one record for each entry of the flattened signature.
 
-    `values` are flattened likewise (see `flattened`). With `keeps`, the contents of the storages
-    of tensors whose dtype it accepts are copied now.
+    `values` are flattened likewise (see `flattened`).
     """
     storages: dict[Any, int] = {}
     records = []
@@ -145,8 +148,8 @@ def argument_records(
         group = _storage_key(value)
         if group is not None:
             record = replace(record, alias_group=storages.setdefault(group, position))
-        if keeps is not None and record.kind == "tensor" and keeps(record.dtype or ""):
-            record = replace(record, value=storage_contents(value))
+        if contents is not None and record.kind == "tensor":
+            record = replace(record, value=contents(value))
         records.append(record)
     return tuple(records)
 

@@ -184,7 +184,7 @@ class Recorder:
         kernel_id, device_kind, device, _ = known
         if kernel_id < 0:
             return
-        key = self._key(kernel_id, grid, args, kwargs)
+        key = self.key(kernel_id, grid, args, kwargs)
         call_id = self._calls.get(key)
         if call_id is None:
             whole = (key[1], key[2], key[3])
@@ -261,9 +261,10 @@ class Recorder:
         kernels[address] = known
         return known
 
-    def _key(
+    def key(
         self, kernel_id: int, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, ...]:
+        """The identity of a launch: kernel, grid, and each argument's metadata."""
         key: list[Any] = [kernel_id, *whole_grid(grid)]
         pointers: list[int] = []
         for value in args:

@@ -31,6 +31,10 @@ class Journal:
 
     `submit` takes callables, which the thread calls with this journal: what is dear (compressing
     artifacts, printing IR) happens there and not in the program's way.
+
+    `runs.self_overhead_ns` is the CPU time of this thread, and `spent_ns`: what launches of new
+    kernels and calls took in the program's threads. The microsecond or less of each other launch
+    is not in it, since measuring it would cost as much.
     """
 
     def __init__(
@@ -55,8 +59,11 @@ class Journal:
         self._written: set[Any] = set()
         self._writer: RunWriter | None = None
         self._git: GitFacts | None = None
+        self.broken = False
+        self._devices: list[dict[str, Any]] = []
         self._next_seq = 0
         self._busy_ns = 0
+        self.spent_ns = 0
         self._context: dict[str, Any] = {}
         self._ended = threading.Event()
         self._wake = threading.Event()
@@ -66,7 +73,10 @@ class Journal:
 
     def start(self) -> None:
         """Start the thread; the files appear soon after."""
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            return  # the interpreter is ending and starts no threads; `close` writes it all
 
     def submit(self, waiting: Waiting) -> None:
         """Leave something to the thread."""
@@ -77,19 +87,25 @@ class Journal:
         with self.lock:
             self._cycle()
 
-    def close(self, ending: str) -> None:
-        """Bring everything to the files and seal them, in the calling thread."""
+    def close(self, ending: str, hurry: bool = False) -> None:
+        """Bring everything to the files and seal them, in the calling thread.
+
+        With `hurry`, facts that are still being asked for are left out.
+        """
         self._ended.set()
         self._wake.set()
-        if self._thread.is_alive() and threading.current_thread() is not self._thread:
-            self._thread.join(PATIENCE)
-        with self.lock:
-            self._cycle()
-            self._seal(ending)
+        if not self.lock.acquire(timeout=PATIENCE):
+            return  # a write hangs: what was flushed stays in the journal
+        try:
+            if not self.broken:
+                self._cycle()
+            self._seal(ending, hurry)
+        finally:
+            self.lock.release()
 
     @property
-    def failed(self) -> bool:
-        """Whether writing has ended for good."""
+    def ended(self) -> bool:
+        """Whether nothing more is written."""
         return self._ended.is_set()
 
     # -- for what is submitted --------------------------------------------------------------
@@ -142,6 +158,7 @@ class Journal:
                 self._writer.flush()
         except Exception as error:  # noqa: BLE001 - said once; the program goes on unrecorded
             self._ended.set()
+            self.broken = True
             self._failed(error)
         finally:
             self._busy_ns += time.thread_time_ns() - begin
@@ -189,18 +206,20 @@ class Journal:
 
     def _current_context(self, wait: bool = False) -> dict[str, Any]:
         git = {} if self._git is None else self._git.facts(wait)
-        return {"versions": library_versions(), "devices": devices(), **git}
+        self._devices = self._devices or devices()
+        return {"versions": library_versions(), "devices": self._devices, **git}
 
-    def _seal(self, ending: str) -> None:
+    def _seal(self, ending: str, hurry: bool) -> None:
         if self._writer is None:
             return
-        row = self._current_context(wait=True) | {
-            "ended": time.time_ns(),
-            "ending": ending,
-            "self_overhead_ns": self._busy_ns + self._facts.get("self_overhead_ns", 0),
-        }
-        dropped = self._recorder.dropped + self._writer.dropped_rows
+        begin = time.thread_time_ns()
+        row = self._current_context(wait=not hurry) | {"ended": time.time_ns(), "ending": ending}
+        row["dropped_rows"] = self._recorder.dropped + self._writer.dropped_rows
+        # The sealing that follows is left out, for it cannot be told before it is done.
+        row["self_overhead_ns"] = self._busy_ns + self.spent_ns + time.thread_time_ns() - begin
         try:
-            self._writer.seal(row | {"dropped_rows": dropped})
+            self._writer.seal(row)
         except Exception as error:  # noqa: BLE001 - the journal stays, and readers find it
-            self._failed(error)
+            if not self.broken:
+                self.broken = True
+                self._failed(error)

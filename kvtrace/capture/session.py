@@ -4,6 +4,7 @@ Nothing is written, and no thread runs, before the first launch or mark. A forke
 the session and begins a run of its own with its own first launch.
 """
 
+import errno
 import itertools
 import os
 import sys
@@ -12,7 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
@@ -26,6 +27,9 @@ _MESSAGES: Final = 1000
 
 #: Seconds that a fork waits for a flush that is under way.
 _FORK_PATIENCE: Final = 10.0
+
+#: Errors of writing that mean that there is no room.
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 #: A kernel's record, or what makes it; the latter runs in the background thread.
 KernelSource = KernelRecord | Callable[[], KernelRecord]
@@ -44,10 +48,15 @@ class Session:
         self.out = out
         self.settings = settings
         self._lock = threading.RLock()
+        self.identities = Identities(
+            lambda text: self.message("info", "argument-identity", text)
+        )
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
         self._parent: str | None = None
         self._ended = False
+        self._closed = False
+        self._failure: str | None = None
         self._fork_locked: Journal | None = None
         self._clear()
         _sessions.add(self)
@@ -57,6 +66,7 @@ class Session:
         self._call_ids = itertools.count()
         self._mark_ids = itertools.count()
         self._messages: dict[tuple[str, str], int] = {}
+        self._began = time.time_ns()
         self._early: list[Callable[[Journal], None]] = []
 
     # -- state ------------------------------------------------------------------------------
@@ -83,25 +93,31 @@ class Session:
     def _make_recorder(self) -> Recorder:
         from kvtrace.capture.hot_choice import make_recorder
 
-        identities = Identities(lambda text: self.message("info", "argument-identity", text))
-        recorder, reason = make_recorder(identities, self.problem, self.settings.max_calls)
+        recorder, reason = make_recorder(self.identities, self.problem, self.settings.max_calls)
         recorder.active = not self._ended
         self._hot_path = reason
         return recorder
 
-    def stop(self, ending: str = "stopped") -> None:
-        """End the recording and seal its files. The second call does nothing."""
+    def stop(self, ending: str = "stopped", hurry: bool = False) -> None:
+        """End the recording and seal its files. The second call does nothing.
+
+        `hurry` leaves out facts that are still being asked for.
+        """
         with self._lock:
-            if self._ended:
-                return
-            self._ended = True
-            if self._recorder is not None:
-                self._recorder.active = False
             journal = self._journal
-        if journal is None or journal.failed:
-            return
-        self._count_messages(journal)
-        journal.close(ending)
+            if journal is None or self._closed:
+                self._end()
+                return
+            self._closed = True
+            self._end()
+        if not journal.broken:
+            self._count_messages(journal)
+        journal.close(self._failure or ending, hurry)
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._recorder is not None:
+            self._recorder.active = False
 
     def flush(self) -> None:
         """Bring what was recorded to the operating system, so that it outlives the process."""
@@ -175,6 +191,11 @@ class Session:
         self._submit(write)
         return held
 
+    def spent(self, nanoseconds: int) -> None:
+        """Count time that kvtrace took in one of the program's threads."""
+        if self._journal is not None:
+            self._journal.spent_ns += nanoseconds
+
     def in_phase(self, phase: str) -> "_Phase":
         """Make a context in which the thread's launches have another phase."""
         return _Phase(self.recorder, PHASES.index(phase))
@@ -217,7 +238,7 @@ class Session:
         journal = self._journal
         if journal is None:
             journal = self._open()
-        if not journal.failed:
+        if not journal.ended:
             journal.submit(write)
 
     def _open(self) -> Journal:
@@ -226,9 +247,10 @@ class Session:
                 return self._journal
             from kvtrace.capture.run_id import new_run_id
 
+            self._say_what_is_missing()
             facts = {
-                "started": time.time_ns(),
-                "mode": self.settings.mode,
+                "started": self._began,
+                "mode": "launch",
                 "settings": self.settings.as_facts(),
                 "parent_run_id": self._parent,
             }
@@ -241,14 +263,24 @@ class Session:
                 journal.submit(write)
             self._early = []
             self._journal = journal
+            _watch_exit()
             journal.start()
         return journal
 
+    def _say_what_is_missing(self) -> None:
+        mode = self.settings.mode
+        if mode != "launch":
+            self.message(
+                "warning",
+                "mode-not-available",
+                f"mode {mode} is not available yet; launches are recorded (mode launch)",
+            )
+
     def _writing_failed(self, error: Exception) -> None:
         """Nothing can be written any more: say so once, and get out of the program's way."""
-        self._ended = True
-        if self._recorder is not None:
-            self._recorder.active = False
+        self._end()
+        if getattr(error.__cause__, "errno", None) in _NO_ROOM:
+            self._failure = "disk-full"
         _warn(f"recording has ended: {error}")
 
     def _count_messages(self, journal: Journal) -> None:
@@ -283,6 +315,7 @@ class Session:
     def _after_fork_in_child(self) -> None:
         self._lock = threading.RLock()
         self._fork_locked = None
+        self.identities.renew_lock()
         if self._journal is not None:
             # Kept for ever: closing its files here could write into the parent's.
             _inherited.append(self._journal)
@@ -335,6 +368,24 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
         after_in_parent=_after_fork_in_parent,
         after_in_child=_after_fork_in_child,
     )
+
+
+def _watch_exit() -> None:
+    """Seal before `os._exit`, with which processes of `multiprocessing` end, too."""
+    if getattr(os._exit, "seals", False):
+        return
+    leave = os._exit
+
+    def _exit(status: int) -> NoReturn:
+        try:
+            for session in list(_sessions):
+                session.stop("exit", hurry=True)
+        finally:
+            leave(status)
+
+    _exit.seals = True  # type: ignore[attr-defined]
+    _exit.__doc__ = leave.__doc__
+    os._exit = _exit
 
 
 def _warn(text: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, Final
 
+from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import (
     CompilationListener,
     function_of,
@@ -18,7 +19,7 @@ from kvtrace.backends.triton.kernels import (
     values_of,
 )
 from kvtrace.backends.triton.versions import whole_kernel
-from kvtrace.capture.arguments import KeepsValue, argument_records
+from kvtrace.capture.arguments import argument_records
 from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
 from kvtrace.capture.records import AUTOTUNE
 from kvtrace.capture.session import Session
@@ -33,17 +34,20 @@ class LaunchAdapter:
         """Make the adapter of one session."""
         self._session = session
         self._listener = listener
+        self.contents: Contents | None = None
         self._run: str | None = None
         self._calls: dict[bytes, int] = {}
         self._parameters: dict[int, Any] = {}
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a compiled variant; see `hot.Adapter`."""
+        begin = time.perf_counter_ns()
         kernel = whole_kernel(kernel)
         if not self._session.settings.records_kernel(kernel_name(kernel)):
             return (-1, NO_DEVICE, -1)
         kernel_id = self._add_kernel(kernel)
         kind, index = _device_of(kernel)
+        self._session.spent(time.perf_counter_ns() - begin)
         return (kernel_id, kind, index)
 
     def compiled(self, owner: Any, kernel: Any) -> None:
@@ -64,18 +68,22 @@ class LaunchAdapter:
         The hot path tells calls apart by how their arguments were passed, too: by position, by
         name, or left to their defaults. What is equal once bound is one call here.
         """
-        kernel = whole_kernel(kernel)
-        values = values_of(kernel, args, kwargs)
-        records = argument_records(self._signature(kernel, kernel_id), values, self._keeps())
-        digest = blake2b(repr((kernel_id, grid, records)).encode(errors="replace"), digest_size=16)
-        if self._run != self._session.run_id or len(self._calls) > self._session.settings.max_calls:
+        begin = time.perf_counter_ns()
+        session = self._session
+        if self._run != session.run_id or len(self._calls) > session.settings.max_calls:
             self._calls.clear()
             self._parameters.clear()
-            self._run = self._session.run_id
-        known = self._calls.get(digest.digest())
+            self._run = session.run_id
+        kernel = whole_kernel(kernel)
+        values = values_of(kernel, args, kwargs)
+        contents = None if self.contents is None else self.contents.of
+        records = argument_records(self._signature(kernel, kernel_id), values, contents)
+        identity = blake2b(repr((kernel_id, grid, records)).encode(errors="replace"))
+        known = self._calls.get(identity.digest())
         if known is None:
-            known = self._session.add_call(kernel_id, grid, records)
-            self._calls[digest.digest()] = known
+            known = session.add_call(kernel_id, grid, records)
+            self._calls[identity.digest()] = known
+        session.spent(time.perf_counter_ns() - begin)
         return known
 
     def _signature(self, kernel: Any, kernel_id: int) -> Any:
@@ -95,14 +103,6 @@ class LaunchAdapter:
         compilation = self._listener.take(str(kernel.hash))
         keep_source = session.settings.source
         return session.add_kernel(lambda: kernel_record(kernel, compilation, origin, keep_source))
-
-    def _keeps(self) -> KeepsValue | None:
-        tensors = self._session.settings.tensors
-        if tensors == "none":
-            return None
-        if tensors == "all":
-            return lambda _dtype: True
-        return lambda dtype: dtype[0] in "iu"
 
 
 class LaunchHooks:
@@ -150,7 +150,7 @@ class LaunchHooks:
 
         def first(self: Any, /, *args: Any, **kwargs: Any) -> Any:
             try:
-                hot = session.recorder.wrap(run, adapter)
+                hot = session.recorder.wrap(hooks._with_contents(run), adapter)
                 if owner.run is first:
                     hooks._replace(owner, "run", hot)
             except Exception as error:  # noqa: BLE001 - counted; never the program's problem
@@ -160,6 +160,24 @@ class LaunchHooks:
 
         first.__wrapped__ = run  # type: ignore[attr-defined]
         return first
+
+    def _with_contents(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """Copy tensors before each new launch, where the settings ask for it."""
+        session, adapter = self._session, self._adapter
+        assert adapter is not None
+        if session.settings.tensors == "none":
+            return run
+        contents = adapter.contents = Contents(session, session.identities)
+
+        def copying(self: Any, /, *args: Any, grid: Any, warmup: Any, **kwargs: Any) -> Any:
+            if not warmup and session.recording:
+                try:
+                    contents.before(self, args, kwargs)
+                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                    session.problem(error)
+            return run(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+        return copying
 
     def _in_autotune(self, bench: Callable[..., Any]) -> Callable[..., Any]:
         session = self._session
@@ -182,6 +200,8 @@ class LaunchHooks:
                 return launch
 
             def recorded(*args: Any, **kwargs: Any) -> Any:
+                if adapter.contents is not None:
+                    adapter.contents.before(self, args, {})
                 enter = time.time_ns()
                 result = launch(*args, **kwargs)
                 leave = time.time_ns()

@@ -1,0 +1,51 @@
+"""`kvtrace run`: what `KVTRACE=out/ python script.py` does, with options in place of variables."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    program: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT [ARGS…]", help="Script, or module with -m")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Directory of the trace")
+    ] = Path("out"),
+    as_module: Annotated[
+        bool, typer.Option("-m", help="Run a module, as python -m does")
+    ] = False,
+    mode: Annotated[
+        str, typer.Option(metavar="launch|timeline|ops", help="How much is recorded")
+    ] = "launch",
+    tensors: Annotated[
+        str, typer.Option(metavar="none|int|all", help="Whose contents are kept")
+    ] = "none",
+    kernels: Annotated[str, typer.Option(metavar="GLOB", help="Kernels to record")] = "*",
+    source: Annotated[
+        bool, typer.Option("--source/--no-source", help="Keep source text in the trace")
+    ] = True,
+    target: Annotated[
+        str, typer.Option(metavar="TARGET", help="What to compile for where there is no GPU")
+    ] = "cuda:90",
+) -> None:
+    """Record a script while it runs, exactly as python would run it.
+
+    What follows the script's name is the script's own. The exit code is the script's.
+
+    Example:
+        kvtrace run -o out/ train.py --steps 10
+        kvtrace run -o out/ --kernels "softmax*" -m pytest tests/
+
+    """
+    import os
+
+    from kvtrace.capture.execute import run_program
+    from kvtrace.settings import settings_from_arguments
+
+    settings = settings_from_arguments(
+        mode=mode, tensors=tensors, kernels=kernels, source=source, target=target
+    )
+    variables = settings.as_environment() | {"KVTRACE": os.path.abspath(output)}  # noqa: PTH100
+    run_program(program, as_module, variables)
