@@ -28,8 +28,8 @@ def command(
     Macros: host_ns(enter, exit), device_ns(start, finish). SHOW TABLES lists what there is.
 
     Example:
-        kvtrace sql out/ "SELECT kernel, count(*), sum(host_ns) FROM launched GROUP BY kernel"
-        kvtrace sql out/ "SELECT name, registers, spills FROM kernels" --format csv
+        kvtrace sql out/ "SELECT kernel, sum(host_ns) FROM launched GROUP BY 1"
+        kvtrace sql out/ "SELECT name, registers FROM kernels" --format csv
 
     """
     import sys

@@ -1,0 +1,226 @@
+"""Whatever a command is given, it answers in one sentence and exits with 2: never a traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace.cli import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+
+#: How each command is asked to read the trace at TRACE.
+READING = {
+    "info": ("info", "TRACE"),
+    "replay": ("replay", "TRACE"),
+    "sanitize": ("sanitize", "TRACE"),
+    "profile": ("profile", "TRACE"),
+    "convert": ("convert", "perfetto", "TRACE", "-o", "out.perfetto-trace"),
+    "report": ("report", "TRACE", "-o", "out.html"),
+    "diff": ("diff", "TRACE", "TRACE"),
+    "view": ("view", "TRACE"),
+    "sql": ("sql", "TRACE", "SELECT count(*) FROM launches"),
+    "recover": ("recover", "TRACE"),
+    "validate": ("validate", "TRACE"),
+}
+#: `validate` looks for damage, so that is what it finds; `recover` touches no sealed file.
+JUDGES_DAMAGE = ("validate", "recover")
+
+
+def asked(command, trace):
+    return tuple(str(trace) if word == "TRACE" else word for word in READING[command])
+
+
+def assert_one_sentence(code, out, err):
+    assert code == 2, (out, err)
+    assert err.startswith("kvtrace: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert "KVTRACE_DEBUG" not in err, "no command may fail on what it did not expect"
+    assert not out
+
+
+def part_of(trace, table):
+    return next((trace / table).rglob("*.parquet"))
+
+
+def rewrite_as_version(part, version):
+    rows = pq.read_table(part)
+    metadata = {**rows.schema.metadata, b"kvtrace.format_version": version.encode()}
+    pq.write_table(rows.replace_schema_metadata(metadata), part)
+
+
+def test_every_command_is_tried_here():
+    assert {*READING, "run"} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", READING)
+def test_no_such_directory(kvtrace, tmp_path, command):
+    code, out, err = kvtrace(*asked(command, tmp_path / "nowhere"))
+    assert_one_sentence(code, out, err)
+    assert "nowhere" in err
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_file_instead_of_a_directory(kvtrace, tmp_path, command):
+    (tmp_path / "file").write_text("not a trace")
+    code, out, err = kvtrace(*asked(command, tmp_path / "file"))
+    assert_one_sentence(code, out, err)
+    assert "file" in err
+
+
+@pytest.mark.parametrize("command", READING)
+def test_an_empty_directory(kvtrace, tmp_path, command):
+    (tmp_path / "empty").mkdir()
+    assert_one_sentence(*kvtrace(*asked(command, tmp_path / "empty")))
+
+
+@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize("run", ["20990101", "@ffffff"])
+def test_a_run_that_is_not_there(kvtrace, sound_trace, command, run):
+    if command == "diff":
+        arguments = ("diff", sound_trace, f"{sound_trace}/{run}")
+    elif command in JUDGES_DAMAGE:
+        pytest.skip("looks at the whole directory")
+    else:
+        arguments = (*asked(command, sound_trace), "--run", run)
+    code, out, err = kvtrace(*arguments)
+    assert_one_sentence(code, out, err)
+    assert run.removeprefix("@") in err
+
+
+@pytest.mark.parametrize("table", ["runs", "kernels"])
+@pytest.mark.parametrize("command", [c for c in READING if c not in JUDGES_DAMAGE])
+def test_a_truncated_parquet_file(kvtrace, own_trace, command, table):
+    part = part_of(own_trace, table)
+    part.write_bytes(part.read_bytes()[:-20])
+    code, out, err = kvtrace(*asked(command, own_trace))
+    assert_one_sentence(code, out, err)
+    assert part.name in err
+    assert table in err
+
+
+@pytest.mark.parametrize("table", ["runs", "kernels"])
+@pytest.mark.parametrize("command", [c for c in READING if c not in JUDGES_DAMAGE])
+def test_a_file_of_major_version_2(kvtrace, own_trace, command, table):
+    rewrite_as_version(part_of(own_trace, table), "2.0")
+    code, out, err = kvtrace(*asked(command, own_trace))
+    assert_one_sentence(code, out, err)
+    assert "2.0" in err
+    assert "newer" in err
+
+
+@pytest.mark.parametrize("table", ["runs", "kernels", "launches", "artifacts"])
+def test_validate_finds_a_truncated_file(kvtrace, own_trace, table):
+    part = part_of(own_trace, table)
+    part.write_bytes(part.read_bytes()[:-20])
+    code, out, err = kvtrace("validate", own_trace)
+    assert code in (1, 2)
+    assert part.name in out + err
+    assert "Traceback" not in err
+
+
+def test_validate_finds_a_newer_version(kvtrace, own_trace):
+    rewrite_as_version(part_of(own_trace, "calls"), "2.0")
+    code, out, err = kvtrace("validate", own_trace)
+    assert code in (1, 2)
+    assert "2.0" in out + err
+
+
+def test_recover_leaves_damaged_sealed_files_alone(kvtrace, own_trace):
+    part = part_of(own_trace, "kernels")
+    part.write_bytes(part.read_bytes()[:-20])
+    before = part.read_bytes()
+    code, _, err = kvtrace("recover", own_trace)
+    assert code == 0
+    assert "Traceback" not in err
+    assert part.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("info", "TRACE"),
+        ("info", "TRACE", "--recompiles", "--all"),
+        ("profile", "TRACE", "--calls", "--full"),
+        ("diff", "TRACE", "TRACE", "--full"),
+        ("sql", "TRACE", "SELECT name FROM kernels UNION ALL SELECT name FROM marks"),
+    ],
+)
+def test_hostile_names_reach_no_terminal_raw(kvtrace, sound_trace, arguments):
+    code, out, _ = kvtrace(*(sound_trace if word == "TRACE" else word for word in arguments))
+    assert code == 0
+    assert [c for c in out if not c.isprintable() and c != "\n"] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_option_that_is_not_there(kvtrace, command):
+    code, out, err = kvtrace(command, "--no-such-option")
+    assert code == 2
+    assert not out
+    assert "--no-such-option" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_given(kvtrace, command):
+    code, _, err = kvtrace(command)
+    assert code == 2
+    assert "Traceback" not in err
+
+
+def test_run_of_a_script_that_is_not_there(kvtrace, tmp_path):
+    code, out, err = kvtrace("run", tmp_path / "nowhere.py")
+    assert_one_sentence(code, out, err)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELEC",
+        "",
+        "SELECT 1; SELECT 2",
+        "SELECT nothing FROM launches",
+        "COPY (SELECT 1) TO 'stolen.csv'",
+        "SELECT * FROM read_text('/etc/hostname')",
+        "ATTACH 'other.db'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "DROP VIEW launches",
+        "SELECT 'a'::INTEGER",
+    ],
+)
+def test_sql_that_cannot_be_answered(kvtrace, sound_trace, tmp_path, statement):
+    assert_one_sentence(*kvtrace("sql", sound_trace, statement))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("diff", "TRACE", "TRACE", "--json", "--markdown"),
+        ("diff", "TRACE", "TRACE", "--time-threshold", "much"),
+        ("diff", "TRACE", "TRACE", "--time-threshold", "-5%"),
+        ("diff", "TRACE", "TRACE", "--time-threshold", "nan"),
+        ("info", "TRACE", "--all", "--run", "2026"),
+        ("convert", "nonsense", "TRACE"),
+    ],
+)
+def test_settings_that_are_not_possible(kvtrace, sound_trace, arguments):
+    assert_one_sentence(*kvtrace(*(sound_trace if word == "TRACE" else word for word in arguments)))
+
+
+@pytest.mark.parametrize("command", ["info", "sql", "diff"])
+def test_as_a_program_of_its_own(own_trace, command):
+    part = part_of(own_trace, "kernels")
+    part.write_bytes(part.read_bytes()[:-20])
+    done = subprocess.run(
+        [sys.executable, "-m", "kvtrace", *asked(command, own_trace)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
+    )
+    assert_one_sentence(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,204 @@
+"""The frame of the command line: what it imports, how it ends, what it says of itself."""
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvtrace import __version__
+from kvtrace.cli import COMMANDS, main
+from kvtrace.schema.errors import BadSetting
+
+ROOT = Path(__file__).parents[2]
+
+
+def python(*arguments, **settings):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=ROOT,
+        **settings,
+    )
+
+
+def test_help_lists_every_command(kvtrace):
+    code, out, err = kvtrace("--help")
+    assert code == 0
+    assert not err
+    for name, entry in COMMANDS.items():
+        assert f"  {name} " in out
+        assert entry.help in out
+
+
+def test_without_a_command_the_help_comes_with_the_code_of_bad_usage(kvtrace):
+    code, out, _ = kvtrace()
+    assert code == 2
+    assert out == kvtrace("--help")[1]
+
+
+def test_version(kvtrace):
+    assert kvtrace("--version") == (0, f"kvtrace {__version__}\n", "")
+
+
+def test_a_mistyped_command_names_the_nearest(kvtrace):
+    code, _, err = kvtrace("sanitise")
+    assert code == 2
+    assert "did you mean 'sanitize'?" in err
+
+
+def test_help_imports_nothing_heavy():
+    program = (
+        "import sys, kvtrace.cli; kvtrace.cli.main(['--help']); "
+        "print([m for m in ('typer', 'rich', 'pyarrow', 'numpy', 'duckdb', 'z3', 'torch') "
+        "if m in sys.modules], file=sys.stderr)"
+    )
+    assert python("-c", program).stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_commands_help_has_an_example_and_fits_80_columns(kvtrace, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = kvtrace(command, "--help")
+    assert code == 0, err
+    assert "Example" in out
+    assert f"kvtrace {command} " in out.partition("Example")[2]
+    assert [line for line in out.splitlines() if len(line) > 80] == []
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_commands_module_imports_nothing_heavy(command):
+    program = (
+        f"import sys, {COMMANDS[command].module}; "
+        "print([m for m in ('pyarrow', 'numpy', 'duckdb', 'z3', 'jinja2', 'triton', 'torch') "
+        "if m in sys.modules])"
+    )
+    assert python("-c", program).stdout.strip() == "[]"
+
+
+def replaced_command(monkeypatch, behaviour):
+    """Make `kvtrace validate TRACE` do something else for a test."""
+    module = importlib.import_module(COMMANDS["validate"].module)
+
+    def command(trace: str) -> None:
+        behaviour(trace)
+
+    monkeypatch.setattr(module, "command", command)
+
+
+def raising(error):
+    def behaviour(trace):
+        raise error
+
+    return behaviour
+
+
+def test_a_known_error_is_one_sentence(kvtrace, monkeypatch):
+    replaced_command(
+        monkeypatch, raising(BadSetting("line one\nof a \x1b[31mhostile\x1b[0m name."))
+    )
+    code, _, err = kvtrace("validate", "x")
+    assert code == 2
+    assert err == "kvtrace: line one of a \\x1b[31mhostile\\x1b[0m name.\n"
+
+
+def test_an_unexpected_error_is_one_sentence_that_says_how_to_learn_more(kvtrace, monkeypatch):
+    replaced_command(monkeypatch, raising(ZeroDivisionError("by\nnothing")))
+    code, _, err = kvtrace("validate", "x")
+    assert code == 2
+    assert (
+        err == "kvtrace: failed on ZeroDivisionError: by (KVTRACE_DEBUG=1 shows the traceback).\n"
+    )
+
+
+def test_the_traceback_comes_on_request(kvtrace, monkeypatch):
+    monkeypatch.setenv("KVTRACE_DEBUG", "1")
+    replaced_command(monkeypatch, raising(ZeroDivisionError("by nothing")))
+    code, _, err = kvtrace("validate", "x")
+    assert code == 2
+    assert "Traceback" in err
+    assert "in behaviour" in err
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (MemoryError(), 2)])
+def test_how_other_ends_are_told(kvtrace, monkeypatch, error, code):
+    replaced_command(monkeypatch, raising(error))
+    found, _, err = kvtrace("validate", "x")
+    assert found == code
+    assert "Traceback" not in err
+
+
+def test_the_result_of_a_command_is_the_exit_code(kvtrace, monkeypatch):
+    module = importlib.import_module(COMMANDS["validate"].module)
+    monkeypatch.setattr(module, "command", lambda: 1)
+    assert kvtrace("validate")[0] == 1
+
+
+def test_ctrl_c_ends_the_program_with_130():
+    program = (
+        "import sys, time, kvtrace.cli.info as info, kvtrace.cli\n"
+        "def command(trace: str) -> None:\n"
+        "    print('ready', flush=True)\n"
+        "    time.sleep(60)\n"
+        "info.command = command\n"
+        "sys.exit(kvtrace.cli.main(['info', 'x']))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_goes_away_is_no_error(sound_trace):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as output:
+        done = subprocess.run(
+            [sys.executable, "-m", "kvtrace", "info", str(sound_trace)],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            cwd=ROOT,
+        )
+    assert done.stderr == ""
+    assert done.returncode == 141
+
+
+def test_output_survives_a_terminal_that_knows_only_ascii(sound_trace):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = python("-m", "kvtrace", "info", str(sound_trace), env=environment)
+    assert done.returncode == 0
+    assert "matmul_kernel" in done.stdout
+
+
+def test_the_shell_can_complete_commands():
+    environment = {
+        **os.environ,
+        "_KVTRACE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "kvtrace sa",
+        "COMP_CWORD": "1",
+    }
+    done = python("-m", "kvtrace", env=environment)
+    assert "sanitize" in done.stdout.split()
+
+
+def test_main_takes_its_arguments_from_the_command_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["kvtrace", "--version"])
+    assert main() == 0
+    assert __version__ in capsys.readouterr().out

@@ -1,0 +1,198 @@
+"""The hand-over of a timeline to the Perfetto UI, and `kvtrace view`."""
+
+import functools
+import http.client
+import re
+import threading
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+import pytest
+from kvtrace.schema.errors import BadSetting
+
+from kvtrace.cli.handover import Handover
+from tests.support.browser import browser
+
+CONTENT = bytes(range(256)) * 5_000
+
+STAND_IN = """<!doctype html><title>stand-in</title><script>
+window.received = null;
+addEventListener('message', async (event) => {
+  if (event.data === 'PING') { event.source.postMessage('PONG', '*'); return; }
+  const {buffer, title, fileName} = event.data.perfetto;
+  const digest = await crypto.subtle.digest('SHA-256', buffer);
+  const hex = [...new Uint8Array(digest)].map((b) => b.toString(16).padStart(2, '0')).join('');
+  window.received = {size: buffer.byteLength, hex, title, fileName, from: event.origin};
+});
+</script>"""
+
+
+@pytest.fixture
+def handover(tmp_path):
+    file = tmp_path / "trace.perfetto-trace"
+    file.write_bytes(CONTENT)
+    with Handover(file, "out/") as served:
+        yield served
+
+
+def ask(handover, path, method="GET", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", handover.port, timeout=10)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, dict(answer.getheaders()), body
+
+
+@contextmanager
+def serving(folder):
+    """Some folder on another port of this machine."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_the_file_is_served_whole_and_only_under_the_secret_address(handover):
+    status, headers, body = ask(handover, handover.root + "trace")
+
+    assert (status, body) == (200, CONTENT)
+    assert headers["Content-Length"] == str(len(CONTENT))
+    assert len(handover.root) > 20
+    assert ask(handover, "/trace")[0] == 404
+    assert ask(handover, "/")[0] == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../trace.perfetto-trace", "../../etc/passwd", "%2e%2e/x", "trace/", "trace?x", "/etc/passwd"],
+)
+def test_no_other_path_leads_to_a_file(handover, path):
+    status, _, body = ask(handover, handover.root + path)
+
+    assert (status, body) == (404, b"")
+
+
+def test_no_other_origin_may_read_it(handover):
+    for path in ("", "trace"):
+        _, headers, _ = ask(handover, handover.root + path, Origin="https://evil.example")
+
+        assert not [name for name in headers if name.lower().startswith("access-control")]
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+
+
+def test_a_foreign_name_for_this_machine_is_refused(handover):
+    status, _, body = ask(handover, handover.root + "trace", Host=f"evil.example:{handover.port}")
+
+    assert (status, body) == (404, b"")
+
+
+def test_head_has_no_body_and_other_methods_are_refused(handover):
+    status, headers, body = ask(handover, handover.root + "trace", method="HEAD")
+
+    assert (status, headers["Content-Length"], body) == (200, str(len(CONTENT)), b"")
+    assert ask(handover, handover.root + "trace", method="PUT")[0] == 501
+    assert ask(handover, handover.root + "trace", method="POST")[0] == 404
+    assert not handover.handed_over.is_set()
+
+
+def test_the_page_cannot_be_broken_by_a_title(tmp_path):
+    file = tmp_path / "x"
+    file.write_bytes(b"")
+    with Handover(file, "</script><script>alert(1)</script>") as served:
+        page = ask(served, served.root)[2].decode()
+
+    assert page.count("</script>") == 1
+
+
+@pytest.mark.parametrize("ui", ["ui.perfetto.dev", "file:///etc", "javascript:alert(1)", ""])
+def test_the_ui_must_be_a_web_address(tmp_path, ui):
+    with pytest.raises(BadSetting, match="no address of a Perfetto UI"):
+        Handover(tmp_path, "x", ui)
+
+
+def open_page(page, address, is_done):
+    """Open the hand-over page and click where the browser blocked the new window."""
+    with page.context.expect_page(timeout=10_000) as popup:
+        page.goto(address)
+        page.click("#open")
+    assert is_done(20)
+    return popup.value
+
+
+def test_chromium_posts_the_bytes_to_the_ui(tmp_path):
+    (tmp_path / "ui").mkdir()
+    (tmp_path / "ui" / "index.html").write_text(STAND_IN)
+    file = tmp_path / "trace.perfetto-trace"
+    file.write_bytes(CONTENT)
+
+    with (
+        browser() as chromium,
+        serving(tmp_path / "ui") as ui,
+        Handover(file, 'out/ "of" <me>', ui) as served,
+    ):
+        context = chromium._chromium.new_context()
+        page = context.new_page()
+        console = []
+        page.on("console", lambda message: console.append(message.text))
+        open_page(page, served.address, served.wait)
+        windows = [p for p in context.pages if p.url.startswith(ui)]
+        windows[-1].wait_for_function("window.received !== null")
+        received = [w.evaluate("window.received") for w in windows]
+        page.get_by_text("Done.").wait_for()
+
+    import hashlib
+
+    (taken,) = [each for each in received if each]
+    assert taken["size"] == len(CONTENT)
+    assert taken["hex"] == hashlib.sha256(CONTENT).hexdigest()
+    assert taken["title"] == 'out/ "of" <me>'
+    assert taken["fileName"] == "trace.perfetto-trace"
+    assert taken["from"] == served.address[: served.address.index("/", 8)]
+    assert console == []
+
+
+def test_kvtrace_view_ends_by_itself_when_nobody_comes(kvtrace, sound_trace):
+    code, out, err = kvtrace("view", sound_trace, "--perfetto", "--no-browser", "--wait", "1")
+
+    assert code == 2
+    assert re.search(r"open http://127\.0\.0\.1:\d+/\S{20,}/\n", out)
+    assert err == "kvtrace: nobody opened the timeline within 1 s; --wait waits longer.\n"
+
+
+def test_kvtrace_view_ends_when_the_timeline_was_fetched(kvtrace, sound_trace, monkeypatch):
+    fetched = {}
+
+    def visit(address):
+        parts = urlsplit(address)
+
+        def act():
+            connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+            connection.request("GET", parts.path + "trace")
+            fetched["trace"] = connection.getresponse().read()
+            connection.request("POST", parts.path + "done")
+            fetched["done"] = connection.getresponse().status
+
+        threading.Thread(target=act).start()
+        return True
+
+    monkeypatch.setattr("webbrowser.open", visit)
+    code, out, err = kvtrace("view", sound_trace, "--perfetto", "-o", "kept.perfetto-trace")
+
+    with open("kept.perfetto-trace", "rb") as kept:
+        assert fetched == {"trace": kept.read(), "done": 204}
+    assert (code, err) == (0, "")
+    assert "the Perfetto UI has the timeline" in out
