@@ -22,6 +22,8 @@ _LAUNCH_SHARE: Final = 0.5
 _FEWEST_LAUNCHES: Final = 20
 #: More than this a browser can hold, but not open in a second or two.
 _MOST_LAUNCHES: Final = 1_000_000
+#: Bins over the whole timeline; the finest that fit.
+_BIN_COUNTS: Final = (2000, 500, 100, 20)
 _MOST_CALLS: Final = 20_000
 _MOST_FINDINGS: Final = 5_000
 #: Room for the sentences about what was left out, which are known last.
@@ -204,18 +206,27 @@ def _add_slices(budget: Budget) -> None:
         if _block_size(block) <= budget.room():
             budget.blocks["launches"] = block
             return
-    bins = bin_slices(launches, budget.report.span_ns)
-    budget.blocks["bins"] = columns_block(
-        {
-            "track": bins.track,
-            "bin": bins.bin,
-            "kernel": bins.kernel,
-            "count": bins.count,
-            "busy": bins.busy_ns,
-        }
-    )
+    _add_bins(budget)
     budget.blocks["launches"] = _fitted(budget, launches, 1.0, "launches", "launches")
-    budget.bin_ns = bins.width_ns
+
+
+def _add_bins(budget: Budget) -> None:
+    """Add bins that count every launch, as fine as half of the room allows."""
+    for count in _BIN_COUNTS:
+        bins = bin_slices(budget.report.launches, budget.report.span_ns, count)
+        block = columns_block(
+            {
+                "track": bins.track,
+                "bin": bins.bin,
+                "kernel": bins.kernel,
+                "count": bins.count,
+                "busy": bins.busy_ns,
+            }
+        )
+        if _block_size(block) <= budget.room() // 2 or count == _BIN_COUNTS[-1]:
+            budget.blocks["bins"] = block
+            budget.bin_ns = bins.width_ns
+            return
 
 
 def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str) -> str:
@@ -232,9 +243,9 @@ def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str)
     if len(kept) < len(slices):
         budget.drop(
             noun,
-            f"{len(kept):,} of {len(slices):,} {noun} are on this page one by one: of each call "
-            "the first and the longest, and an even choice of the others. The figures count every "
-            "one. All:",
+            f"{len(kept):,} of {len(slices):,} {noun} are on this page one by one: an even choice, "
+            "with the first and the longest of each call where there is room. The figures count "
+            "every one. All:",
             _sql(budget.report, f"FROM {table}"),
         )
     return block
