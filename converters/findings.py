@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from kvtrace.converters.source_lines import SourceLines
-from kvtrace.converters.text import plural, printable
+from kvtrace.converters.text import plural, printable, wrapped
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -85,8 +85,8 @@ class Finding:
 class Findings:
     """Findings in order of severity and place, and the count of verdicts for each kernel.
 
-    `proven` ones are in `listed` only when they were asked for. `analysed` is False where no pass
-    has filled the table for these runs.
+    `proven` ones are in `listed` only when they were asked for. `analysed` says whether the pass
+    `sanitize` has looked at every run; without it there may be findings of the recording itself.
     """
 
     listed: tuple[Finding, ...] = ()
@@ -107,8 +107,9 @@ def read_findings(trace: "Trace", runs: Sequence["Run"], *, proven: bool = False
 
     """
     table = trace.table("findings", runs)
+    analysed = all("sanitize" in trace.passes(run.run_id) for run in runs)
     if not table.num_rows:
-        return Findings()
+        return Findings(analysed=analysed)
     calls = _call_rows(trace, runs)
     counts = _counts(table, calls)
     wanted = table
@@ -124,7 +125,7 @@ def read_findings(trace: "Trace", runs: Sequence["Run"], *, proven: bool = False
         if key in merged:
             found = replace(merged[key], launches=merged[key].launches + found.launches)
         merged[key] = found
-    return Findings(tuple(sorted(merged.values(), key=_order)), counts, analysed=True)
+    return Findings(tuple(sorted(merged.values(), key=_order)), counts, analysed)
 
 
 def finding_objects(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -311,17 +312,17 @@ def _defect_text(group: list[Finding]) -> list[str]:
     if found.source is not None:
         lines.append(f"  {found.line:>5} | {printable(found.source.rstrip())}")
     if found.message:
-        lines.append(f"  {printable(found.message)}")
+        lines += wrapped(found.message, indent=2)
     lines += _witness_text(found)
     for label, text in (("address", found.expression), ("because", _new_reason(found))):
         if text:
-            lines.append(f"  {label}: {printable(text)}")
+            lines += wrapped(f"{label}: {text}", indent=2)
     for frame in found.stack[1:]:
         place = f"{frame.file}:{frame.line} {frame.function or ''}"
         lines.append(f"  called from {printable(place.rstrip())}")
     lines.append(f"  {_reach(group)}")
     hint = _hint(found)
-    return [*lines, f"  hint: {hint}"] if hint else lines
+    return lines + (wrapped(f"hint: {hint}", indent=2) if hint else [])
 
 
 def _witness_text(found: Finding) -> list[str]:
@@ -339,7 +340,7 @@ def _witness_text(found: Finding) -> list[str]:
         tensor = f" of {found.arg}" if found.arg else ""
         kind = f" ({found.tensor})" if found.tensor else ""
         text = f"byte offset {found.address_offset:,}{tensor}{kind}"
-        if found.lanes is not None:
+        if found.lanes is not None and f"{found.lanes} lanes" not in (found.message or ""):
             text += f"; {plural(found.lanes, 'lane')} over the grid"
         lines.append(f"  {printable(text)}")
     return lines
@@ -372,6 +373,8 @@ def _summary(findings: Findings) -> list[str]:
         f"  {printable(kernel)}: " + _verdict_counts(by_verdict)
         for kernel, by_verdict in findings.counts.items()
     ]
+    if not findings.analysed and not findings.counts:
+        return ["not analysed yet: kvtrace sanitize fills the findings"]
     heading = f"verdicts on the accesses of distinct calls: {_verdict_counts(total)}"
     return [heading, *lines]
 

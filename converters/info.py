@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from kvtrace.converters.specialization import Change, changes, specialization
-from kvtrace.converters.text import columns, count, duration, plural, printable, shorten
+from kvtrace.converters.text import columns, count, duration, plural, printable, shorten, wrapped
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -62,7 +62,7 @@ class RunOverview:
     marks: int
     self_overhead_ns: int | None
     dropped_rows: int | None
-    derived: tuple[str, ...]
+    passes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,8 @@ def overview_object(overview: Overview) -> dict[str, Any]:
 def overview_text(overview: Overview, *, full: bool = False, width: int = 80) -> list[str]:
     """Return lines for a terminal: warnings first, then runs, then kernels."""
     lines = [printable(overview.path)]
-    lines += [f"note: {printable(note)}" for note in overview.notes]
-    lines += _messages_text(overview.messages, len(overview.runs))
+    lines += [line for note in overview.notes for line in wrapped(f"note: {note}", width)]
+    lines += _messages_text(overview.messages, len(overview.runs), width)
     for run in overview.runs:
         lines += ["", *_run_text(run, width)]
     if overview.other_runs:
@@ -187,11 +187,7 @@ def _run(trace: "Trace", run: "Run") -> RunOverview:
         marks=_rows(trace, run, "marks", "mark_id"),
         self_overhead_ns=run.self_overhead_ns,
         dropped_rows=run.dropped_rows,
-        derived=tuple(
-            table
-            for table, key in (("ops", "call_id"), ("findings", "finding_id"))
-            if _rows(trace, run, table, key)
-        ),
+        passes=tuple(trace.passes(run.run_id)),
     )
 
 
@@ -291,7 +287,7 @@ def _recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
     return tuple(found)
 
 
-def _messages_text(messages: Sequence[Message], runs: int) -> list[str]:
+def _messages_text(messages: Sequence[Message], runs: int, width: int) -> list[str]:
     """One line for each distinct message; ranks that say the same are counted."""
     told: dict[tuple[str, str], list[Message]] = {}
     for message in messages:
@@ -301,7 +297,8 @@ def _messages_text(messages: Sequence[Message], runs: int) -> list[str]:
         total = sum(message.count for message in group)
         times = f" ({total:,} times)" if total > 1 else ""
         where = f" [{len({m.run for m in group})} of {runs} runs]" if runs > 1 else ""
-        lines.append(printable(f"{'note' if level == 'info' else level}: {text}{times}{where}"))
+        label = "note" if level == "info" else level
+        lines += wrapped(f"{label}: {text}{times}{where}", width)
     return lines
 
 
@@ -322,7 +319,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "launches": launched,
         "kernels": plural(run.kernels, "compiled variant"),
         "device": plural(run.gpu_kernels, "kernel execution") if run.gpu_kernels else None,
-        "derived": ", ".join(run.derived) or "nothing yet (kvtrace replay, kvtrace sanitize)",
+        "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
         "overhead": _overhead(run),
         "lost": _lost(run),
     }

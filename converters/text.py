@@ -4,6 +4,7 @@ Used by the converters that print; everything here fits 80 columns and needs no 
 """
 
 import shutil
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 from typing import Final
@@ -65,6 +66,21 @@ def shorten(text: str, width: int) -> str:
         if display_width(short) <= width or room == 0:
             return short
         room -= 1
+
+
+def wrapped(text: str, width: int = WIDTH, indent: int = 0) -> list[str]:
+    """Return printable lines of at most `width` columns, words and paths left whole.
+
+    Lines after the first are indented by two columns more.
+    """
+    return textwrap.wrap(
+        printable(text),
+        width,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def plural(number: int, noun: str) -> str:

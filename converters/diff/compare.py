@@ -309,8 +309,7 @@ def _times(
 ) -> tuple[KernelTime, ...]:
     found = []
     for before_key, after_key in matched:
-        before = sum_totals(v.totals for v in a.kernels[before_key])
-        after = sum_totals(v.totals for v in b.kernels[after_key])
+        before, after = a.kernel_totals(before_key), b.kernel_totals(after_key)
         if before.launches and after.launches:
             found.append(KernelTime(after_key[1], before, after))
     return tuple(sorted(found, key=lambda time: -(time.before.host_ns or 0)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import takewhile
 from typing import Any, Final
 
 from kvtrace.converters.diff.model import (
@@ -16,7 +17,7 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.specialization import Change
-from kvtrace.converters.text import columns, duration, plural, printable, shorten
+from kvtrace.converters.text import columns, duration, plural, printable, shorten, wrapped
 
 #: Lines of one source or code difference that are printed unless all are asked for.
 _SHOWN_LINES: Final = 40
@@ -55,7 +56,7 @@ def difference_text(
         lines += ["", "context (no difference by itself)"]
         lines += [f"  {_change(change, width - 2)}" for change in d.context]
     if d.notes:
-        lines += ["", "notes", *(f"  {printable(note)}" for note in d.notes)]
+        lines += ["", "notes", *(line for note in d.notes for line in wrapped(note, width, 2))]
     if times and d.times:
         lines += ["", *_times_text(d, full, width)]
     return lines
@@ -193,11 +194,19 @@ def _patch(lines: Sequence[str], full: bool, width: int) -> list[str]:
 def _change(change: Change, width: int) -> str:
     name = f"{printable(change.what):<20}  "
     room = max(20, (width - len(name) - 3) // 2)
-    before, after = (
-        "(none)" if value is None else shorten(printable(value), room)
-        for value in (change.before, change.after)
-    )
+    before, after = _told_apart(change.before, change.after, room)
     return f"{name}{before} → {after}"
+
+
+def _told_apart(before: str | None, after: str | None, room: int) -> list[str]:
+    """Both values shortened so that where they differ stays in sight."""
+    texts = ["(none)" if value is None else printable(value) for value in (before, after)]
+    short = [shorten(text, room) for text in texts]
+    if short[0] != short[1]:
+        return short
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+    start = max(0, same - room // 4)
+    return [shorten("…" + text[start:], room) for text in texts]
 
 
 def _finding_text(found: FindingDifference) -> list[str]:

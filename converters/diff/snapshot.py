@@ -5,7 +5,7 @@ are merged here by what they are. Sums over launches run inside DuckDB, not in P
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
@@ -64,7 +64,14 @@ class Snapshot:
     trace: "Trace"
     runs: tuple["Run", ...]
     kernels: dict[KernelKey, list[Variant]]
+    medians: dict[KernelKey, tuple[float | None, float | None]]
     has_ops: bool
+
+    def kernel_totals(self, key: KernelKey) -> Totals:
+        """Sum over a kernel's variants, with the medians over all its launches."""
+        host, device = self.medians.get(key, (None, None))
+        totals = sum_totals(v.totals for v in self.kernels[key])
+        return replace(totals, host_median_ns=host, device_median_ns=device)
 
     @property
     def totals(self) -> Totals:
@@ -83,17 +90,21 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     variants, members = _variants(trace, runs)
     ops = trace.table("ops", runs, ["call_id", "kind", "bytes", "flops"])
     with duckdb.connect() as database:
-        _register(database, trace, runs, members, ops)
+        _register(database, trace, runs, variants, members, ops)
         _fill_totals(database, variants)
         _fill_calls(database, variants)
+        medians = {
+            (module, name): (host, device)
+            for module, name, host, device in database.execute(_MEDIANS).fetchall()
+        }
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
-    return Snapshot(label, trace, runs, kernels, ops.num_rows > 0)
+    return Snapshot(label, trace, runs, kernels, medians, ops.num_rows > 0)
 
 
 def sum_totals(totals: Iterable[Totals]) -> Totals:
-    """Sum of all that can be summed; a figure that one part lacks is unknown, medians always."""
+    """Sum what can be summed; a figure that one part lacks is unknown, and medians always are."""
     parts = list(totals)
     launched = [part for part in parts if part.launches]
     return Totals(
@@ -104,8 +115,6 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
         compile_ns=sum(part.compile_ns or 0 for part in parts),
         bytes=_sum(part.bytes for part in launched),
         flops=_sum(part.flops for part in launched),
-        host_median_ns=launched[0].host_median_ns if len(launched) == 1 else None,
-        device_median_ns=launched[0].device_median_ns if len(launched) == 1 else None,
     )
 
 
@@ -168,6 +177,7 @@ def _register(
     database: duckdb.DuckDBPyConnection,
     trace: "Trace",
     runs: Sequence["Run"],
+    variants: Sequence[Variant],
     members: Sequence[tuple[str, int, int]],
     ops: pa.Table,
 ) -> None:
@@ -179,6 +189,13 @@ def _register(
             "variant": pa.array(columns[2], pa.int64()),
         }
     )
+    kernel_names = pa.table(
+        {
+            "variant": pa.array(range(len(variants)), pa.int64()),
+            "module": pa.array([v.key[0] for v in variants], pa.string()),
+            "name": pa.array([v.key[1] for v in variants], pa.string()),
+        }
+    )
     calls = trace.table(
         "calls", runs, ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"]
     )
@@ -186,6 +203,7 @@ def _register(
     executions = trace.table("gpu_kernels", runs, ["launch_seq", "call_id", "start", "end"])
     for name, table in (
         ("members", member_table),
+        ("kernel_names", kernel_names),
         ("all_calls", calls),
         ("launches", launches),
         ("gpu_kernels", executions),
@@ -258,6 +276,20 @@ _TOTALS: Final = """
     )
     SELECT w.variant, w.launches, w.tuning, h.total, h.middle, d.total, d.middle, w.bytes, w.flops
     FROM work w LEFT JOIN host h USING (variant) LEFT JOIN device d USING (variant)
+"""
+
+_MEDIANS: Final = """
+    WITH kernel AS (
+        SELECT place, module, name FROM place JOIN kernel_names USING (variant)
+    ), host AS (
+        SELECT module, name, median(host_ns) AS middle
+        FROM timed JOIN kernel USING (place) WHERE NOT tuning GROUP BY module, name
+    ), device AS (
+        SELECT module, name, median(device_ns) AS middle
+        FROM executed JOIN kernel USING (place) GROUP BY module, name
+    )
+    SELECT module, name, host.middle, device.middle
+    FROM host FULL JOIN device USING (module, name)
 """
 
 _CALLS: Final = """

@@ -77,13 +77,11 @@ def test_an_empty_directory(kvtrace, tmp_path, command):
     assert_one_sentence(*kvtrace(*asked(command, tmp_path / "empty")))
 
 
-@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize("command", [c for c in READING if c not in JUDGES_DAMAGE])
 @pytest.mark.parametrize("run", ["20990101", "@ffffff"])
 def test_a_run_that_is_not_there(kvtrace, sound_trace, command, run):
     if command == "diff":
         arguments = ("diff", sound_trace, f"{sound_trace}/{run}")
-    elif command in JUDGES_DAMAGE:
-        pytest.skip("looks at the whole directory")
     else:
         arguments = (*asked(command, sound_trace), "--run", run)
     code, out, err = kvtrace(*arguments)
