@@ -28,6 +28,7 @@ def batch_of_columns(table: Table, columns: Mapping[str, ColumnValues]) -> pa.Re
     Raises:
         SchemaMismatch: an unknown column, columns of different lengths, values that do not fit the
             column's type, or a null in a key column.
+
     """
     _refuse_unknown(table, columns)
     if not columns:
@@ -55,6 +56,7 @@ def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordB
 
     Raises:
         SchemaMismatch: as `batch_of_columns`.
+
     """
     listed = list(rows)
     for row in listed:
@@ -91,6 +93,7 @@ def filled(table: Table, rows: pa.Table, names: Sequence[str], source: str) -> p
 
     Raises:
         DamagedFile: a column has another type than the format says.
+
     """
     schema = table.schema
     columns = []

@@ -78,6 +78,7 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
 
     Raises:
         DamagedFile: it cannot be decompressed, or is not what its hash says.
+
     """
     advice = "restore the file from a copy; kvtrace validate lists all that is damaged"
     try:

@@ -33,6 +33,7 @@ def replace_parts(
     Raises:
         SchemaMismatch: a bad name of a pass, a table that passes do not write, wrong columns.
         TraceWriteError: the disk is full, or the like; what was there before stays.
+
     """
     if re.fullmatch(r"[a-z][a-z0-9_-]*", pass_name) is None:
         raise SchemaMismatch(f"{pass_name!r} is no name for a pass; use a-z, 0-9, _ and -")

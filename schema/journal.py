@@ -75,6 +75,7 @@ class SegmentWriter:
         Raises:
             OSError: the disk is full, or the like. The file ends after its last whole batch, and
                 the pending rows stay pending, for another try.
+
         """
         rest = memoryview(self._pending.data)
         try:

@@ -62,6 +62,7 @@ def seal_segment(segment: Path, path: Path, table: Table, facts: FileFacts) -> i
 
     Raises:
         OSError: as `write_part`.
+
     """
     with SegmentReader(segment) as reader:
         rows, ordered = _survey(reader, table.sort)
@@ -91,6 +92,7 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
         DamagedFile: it is truncated, or is not what its place says.
         NewerFormat, OlderFormat: as `read_facts`.
         FileNotFoundError: it was replaced meanwhile.
+
     """
     with open_part(path) as file:
         facts = part_facts(file, path, table.name)
@@ -98,7 +100,9 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
         present = file.schema_arrow.names
         wanted = present if old else [name for name in names if name in present]
         try:
-            rows = file.read(columns=wanted)
+            # Starting threads costs more than reading a small file; a trace has one for each run.
+            many = file.metadata.num_rows >= ROW_GROUP_ROWS
+            rows = file.read(columns=wanted, use_threads=many)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged(path, error) from error
     if not wanted:

@@ -17,6 +17,9 @@ from kvtrace.schema.tables import TABLES, Table
 #: How often to look again when a live run seals a segment between listing and reading it.
 _TRIES: Final = 20
 
+#: Every column of `runs`.
+RUN_COLUMNS: Final = tuple(column.name for column in TABLES["runs"].columns)
+
 Note = Callable[[str], None]
 
 
@@ -29,6 +32,7 @@ def run_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: N
 
     Raises:
         DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
+
     """
     captured = captured_rows(out, table, run_id, names, note)
     derived = [
@@ -52,11 +56,30 @@ def captured_rows(
     )
 
 
-def sealed_runs_row(out: Path, run_id: str) -> dict[str, Any] | None:
-    """The row of `runs` of a sealed run; None if it is not sealed."""
+def run_row(
+    out: Path, run_id: str, names: Sequence[str], note: Note
+) -> tuple[dict[str, Any] | None, bool]:
+    """The named columns of a run's own row, and whether it is sealed; None if none is whole.
+
+    Raises:
+        DamagedFile, NewerFormat, OlderFormat: the row cannot be read.
+
+    """
+    sealed = sealed_runs_row(out, run_id, names)
+    if sealed is not None:
+        return sealed, True
+    row = journal_runs_row(out, run_id, note, names)
+    if row is not None:
+        return row, False
+    sealed = sealed_runs_row(out, run_id, names)  # it may have been sealed while we were looking
+    return sealed, sealed is not None
+
+
+def sealed_runs_row(out: Path, run_id: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """The named columns of a sealed run's row; None if the run is not sealed."""
     table = TABLES["runs"]
     for path in part_numbers(run_folder(out, "runs", run_id)).values():
-        rows = plain_rows(read_part(path, table, [column.name for column in table.columns]))
+        rows = plain_rows(read_part(path, table, names))
         if len(rows) != 1:
             raise DamagedFile(
                 f"{path} has {len(rows)} rows, and a run has one; restore it from a copy"
@@ -65,14 +88,14 @@ def sealed_runs_row(out: Path, run_id: str) -> dict[str, Any] | None:
     return None
 
 
-def journal_runs_row(out: Path, run_id: str, note: Note) -> dict[str, Any] | None:
+def journal_runs_row(
+    out: Path, run_id: str, note: Note, names: Sequence[str] = RUN_COLUMNS
+) -> dict[str, Any] | None:
     """The newest provisional row of `runs` in a journal; None if none is whole."""
-    table = TABLES["runs"]
-    names = [column.name for column in table.columns]
     newest = None
     for path in segments(out, run_id).get("runs", {}).values():
         try:
-            rows = plain_rows(_segment_rows(path, table, names, note))
+            rows = plain_rows(_segment_rows(path, TABLES["runs"], names, note))
         except FileNotFoundError:
             continue  # the run was sealed meanwhile
         newest = rows[-1] if rows else newest

@@ -45,11 +45,6 @@ class Run:
         values["devices"] = tuple(row.get("devices") or ())
         return cls(**values, sealed=sealed)
 
-    @property
-    def group(self) -> str:
-        """The group it belongs to; a run outside any is a group of its own."""
-        return self.group_id or self.run_id
-
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
     """Rows as dictionaries, times as integers: Python's own times would lose the nanoseconds."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, TraceNotFound, UnknownRun
 from kvtrace.schema.layout import JOURNAL, pass_parts, run_folder, run_ids
 from kvtrace.schema.parts import open_part, part_facts
-from kvtrace.schema.reading import journal_runs_row, run_rows, sealed_runs_row
+from kvtrace.schema.reading import RUN_COLUMNS, run_row, run_rows
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import NAME, TABLES
 
@@ -25,6 +25,13 @@ __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "stack_id"]
 
 #: A row of these means the same wherever it lies, so each id is given once per run.
 _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+
+
+class _Member(NamedTuple):
+    """What a run belongs to; no group is a group of its own, no commit is empty."""
+
+    group: str
+    commit: str
 
 
 class Trace:
@@ -37,6 +44,7 @@ class Trace:
         self.path = path
         self.notes: list[str] = []
         self._artifacts = ArtifactIndex(path)
+        self._runs: dict[str, Run] = {}
 
     @cached_property
     def run_ids(self) -> tuple[str, ...]:
@@ -49,9 +57,9 @@ class Trace:
 
         Raises:
             DamagedFile, NewerFormat, OlderFormat: a run's row cannot be read.
+
         """
-        sealed = set(run_ids(self.path / "runs"))
-        return tuple(self._run(run_id, run_id in sealed) for run_id in self.run_ids)
+        return tuple(self._run(run_id) for run_id in self.run_ids)
 
     def select(self, spec: str | None = None) -> tuple[Run, ...]:
         """The runs that are meant, oldest first.
@@ -61,21 +69,26 @@ class Trace:
 
         Raises:
             UnknownRun: there is none like that.
+
         """
         if spec is None:
-            return self._group(self.runs[-1].group)
+            return self._group(self._membership[self.run_ids[-1]].group)
         if spec.startswith("@"):
             return self._of_commit(spec[1:])
-        exact = tuple(run for run in self.runs if run.run_id == spec)
-        begun = tuple(run for run in self.runs if spec and run.run_id.startswith(spec))
-        grouped = tuple(run for run in self.runs if spec and run.group.startswith(spec))
-        found = exact or begun or grouped
+        if spec in self.run_ids:
+            return (self._run(spec),)
+        found = [run_id for run_id in self.run_ids if spec and run_id.startswith(spec)]
+        found = found or [
+            run_id
+            for run_id, member in self._membership.items()
+            if spec and member.group.startswith(spec)
+        ]
         if not found:
             raise UnknownRun(
-                f"{self.path} has no run {spec!r}; {_counted(len(self.runs), 'run')}, the newest "
-                f"is {self.runs[-1].run_id} (kvtrace info lists them)"
+                f"{self.path} has no run {spec!r}; it has {_counted(len(self.run_ids), 'run')}, "
+                f"the newest is {self.run_ids[-1]} (kvtrace info lists them)"
             )
-        return found
+        return tuple(self._run(run_id) for run_id in found)
 
     def table(
         self,
@@ -92,6 +105,7 @@ class Trace:
         Raises:
             SchemaMismatch: no such table or column.
             DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
+
         """
         table = table_named(name)
         names = checked_names(table, columns)
@@ -112,6 +126,7 @@ class Trace:
 
         Raises:
             DamagedFile: it is there, but cannot be read or is not what its hash says.
+
         """
         if not sha256:
             return None
@@ -134,6 +149,7 @@ class Trace:
             SchemaMismatch: a table that passes do not write, or columns that do not fit.
             UnknownRun: the trace has no such run.
             TraceWriteError: the disk is full, or the like; what was there before stays.
+
         """
         if run_id not in self.run_ids:
             raise UnknownRun(f"{self.path} has no run {run_id!r} to add tables to")
@@ -155,30 +171,47 @@ class Trace:
                 found[facts.pass_name or ""] = dict(facts.settings)
         return dict(sorted(found.items()))
 
-    def _run(self, run_id: str, sealed: bool) -> Run:
-        row = sealed_runs_row(self.path, run_id) if sealed else None
-        if row is not None:
-            return Run.of_row(row, sealed=True)
-        row = journal_runs_row(self.path, run_id, self._note)
-        if row is None and (row := sealed_runs_row(self.path, run_id)) is not None:
-            return Run.of_row(row, sealed=True)  # sealed while we were looking
-        if row is None:
-            self._note(f"run {run_id} says nothing of itself: its first write was cut off")
-            row = {"run_id": run_id}
-        return Run.of_row(row, sealed=False)
+    @cached_property
+    def _membership(self) -> dict[str, _Member]:
+        """Group and commit of every run, oldest first: two columns are quickly read."""
+        found = {}
+        for run_id in self.run_ids:
+            row, _ = run_row(self.path, run_id, ("group_id", "git_commit"), self._note)
+            row = row or {}
+            found[run_id] = _Member(row.get("group_id") or run_id, row.get("git_commit") or "")
+        return found
+
+    def _run(self, run_id: str) -> Run:
+        if run_id not in self._runs:
+            row, sealed = run_row(self.path, run_id, RUN_COLUMNS, self._note)
+            if row is None:
+                self._note(f"run {run_id} says nothing of itself: its first write was cut off")
+                row = {"run_id": run_id}
+            self._runs[run_id] = Run.of_row(row, sealed)
+        return self._runs[run_id]
 
     def _group(self, group: str) -> tuple[Run, ...]:
-        return tuple(run for run in self.runs if run.group == group)
+        return tuple(
+            self._run(run_id)
+            for run_id, member in self._membership.items()
+            if member.group == group
+        )
 
     def _of_commit(self, commit: str) -> tuple[Run, ...]:
-        found = [run for run in self.runs if commit and (run.git_commit or "").startswith(commit)]
+        members = self._membership
+        found = [
+            run_id
+            for run_id, member in members.items()
+            if commit and member.commit.startswith(commit)
+        ]
         if not found:
-            commits = list(dict.fromkeys(run.git_commit for run in self.runs if run.git_commit))
+            commits = list(dict.fromkeys(each.commit for each in members.values() if each.commit))
             known = ", ".join(each[:12] for each in commits[-5:]) or "none"
             raise UnknownRun(
                 f"{self.path} has no run of commit {commit!r}; its newest commits: {known}"
             )
-        return tuple(run for run in found if run.group == found[-1].group)
+        group = members[found[-1]].group
+        return tuple(self._run(run_id) for run_id in found if members[run_id].group == group)
 
     def _ids(self, runs: Iterable[Run | str] | None) -> tuple[str, ...]:
         if runs is None:
@@ -212,6 +245,7 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
     Raises:
         TraceNotFound: there is no such directory, or it is none.
         EmptyTrace: no run was recorded into it.
+
     """
     folder = Path(path)
     if not folder.exists():
@@ -238,6 +272,7 @@ def resolve(text: str, base: str | os.PathLike[str] | None = None) -> Selection:
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
+
     """
     if text and Path(text).is_dir():
         trace = open_trace(text)
@@ -277,4 +312,4 @@ def _first_of_each(rows: pa.Table, key: str) -> pa.Table:
 
 
 def _counted(count: int, word: str) -> str:
-    return f"it has {count} {word}{'' if count == 1 else 's'}"
+    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -92,6 +92,7 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
         DamagedFile: it is not a file of kvtrace.
         NewerFormat: its major version is newer than this reader's.
         OlderFormat: its major version is older and there is no migration from it.
+
     """
     found = {key: value.decode("utf-8", "replace") for key, value in (metadata or {}).items()}
     version = found.get(_VERSION_KEY)

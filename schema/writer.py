@@ -70,6 +70,7 @@ class RunWriter:
 
         Raises:
             TraceWriteError: the directory cannot be written to, or has this run already.
+
         """
         self.out = Path(out)
         self.run_id = run_id
@@ -110,6 +111,7 @@ class RunWriter:
         Raises:
             SchemaMismatch: an unknown table or column, or values that do not fit; nothing is added.
             TraceWriteError: the rows could not be kept.
+
         """
         if table == "runs":
             raise SchemaMismatch("a row of runs goes through append_rows or seal")
@@ -134,6 +136,7 @@ class RunWriter:
 
         Raises:
             TraceWriteError: some rows could not be kept, as on a full disk.
+
         """
         self._check_usable()
         try:
@@ -149,6 +152,7 @@ class RunWriter:
 
         Raises:
             TraceWriteError: what could not be sealed stays in the journal, where readers find it.
+
         """
         self._check_process()
         if self._sealed:
