@@ -187,7 +187,7 @@ class Tally:
         counts = [f"{count:,} {_NOUNS[name]}" for name, count in self.drawn.items() if count]
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
         drawn = f"{runs}: {', '.join(counts) or 'nothing with a time'}"
-        missing = tuple(f"left out: {count:,} {why}" for why, count in self.left_out.items())
+        missing = tuple(f"left out: {why} ({count:,})" for why, count in self.left_out.items())
         return (drawn, *missing)
 
 

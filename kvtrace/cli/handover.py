@@ -1,0 +1,219 @@
+"""Hands one file to the Perfetto UI through the browser, and to nobody else.
+
+ui.perfetto.dev cannot read local files by itself, but takes a buffer from a page that opens it
+(https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui): that page says PING until the
+UI says PONG, then posts the buffer. So a server on this machine's loopback address offers that page
+and the file, under an address that cannot be guessed, until the page reports that it is done. No
+other site can read from it: answers carry no permission for other origins, and requests that name
+another host are refused.
+"""
+
+import json
+import secrets
+import shutil
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+from kvtrace.schema.errors import BadSetting
+
+PERFETTO_UI: Final = "https://ui.perfetto.dev"
+LOOPBACK: Final = "127.0.0.1"
+
+_PAGE: Final = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>kvtrace: opening Perfetto</title>
+<style nonce="{nonce}">
+  body {{ font: 16px/1.5 system-ui, sans-serif; margin: 4rem auto; max-width: 32rem; }}
+  button {{ font: inherit; padding: .5rem 1rem; }}
+</style>
+<h1>Timeline</h1>
+<p><button id="open">Open in Perfetto</button></p>
+<p id="status" role="status">The timeline stays on this machine: the page gives it to the
+Perfetto UI inside your browser.</p>
+<script nonce="{nonce}">
+const settings = {settings};
+const button = document.getElementById('open');
+const say = (text) => {{ document.getElementById('status').textContent = text; }};
+const content = fetch('trace').then((answer) => {{
+  if (!answer.ok) throw new Error('the server answered ' + answer.status);
+  return answer.arrayBuffer();
+}});
+content.catch((problem) => say('The timeline could not be read: ' + problem.message));
+let posted = false;
+
+function handOver() {{
+  const ui = window.open(settings.address);
+  if (!ui) return; // blocked as long as nobody has clicked
+  button.disabled = true;
+  say('Waiting for the Perfetto UI …');
+  const calling = setInterval(() => {{
+    if (!ui.closed) return ui.postMessage('PING', settings.origin);
+    clearInterval(calling);
+    button.disabled = false;
+    say('The Perfetto UI was closed before it had the timeline.');
+  }}, 100);
+  window.addEventListener('message', async (event) => {{
+    if (event.source !== ui || event.origin !== settings.origin) return;
+    if (event.data !== 'PONG' || posted) return;
+    posted = true;
+    clearInterval(calling);
+    const buffer = await content;
+    ui.postMessage({{perfetto: {{buffer, title: settings.title, fileName: settings.file}}}},
+                   settings.origin);
+    await fetch('done', {{method: 'POST'}});
+    say('Done. This page can be closed.');
+  }});
+}}
+
+button.addEventListener('click', handOver);
+handOver();
+</script>
+</html>
+"""
+
+
+class Handover:
+    """A server for one file, to be used as a context; `address` is the page to open.
+
+    Raises BadSetting where the UI's address is no http(s) URL, or no port can be had.
+    """
+
+    def __init__(self, file: Path, title: str, ui: str = PERFETTO_UI) -> None:
+        self.file = file
+        self.handed_over = threading.Event()
+        self.root = f"/{secrets.token_urlsafe(18)}/"
+        self.nonce = secrets.token_urlsafe(12)
+        origin = _origin(ui)
+        settings = {"address": ui, "origin": origin, "title": title, "file": file.name}
+        quoted = json.dumps(settings).replace("<", "\\u003c")  # no text may end the script
+        self.page = _PAGE.format(nonce=self.nonce, settings=quoted).encode()
+        try:
+            self._server = _Server(self)
+        except OSError as problem:
+            raise BadSetting(f"cannot listen on {LOOPBACK}: {problem.strerror}.") from problem
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
+
+    @property
+    def port(self) -> int:
+        """The port that the system chose."""
+        return self._server.server_port
+
+    @property
+    def address(self) -> str:
+        """The page that opens the UI and gives it the file."""
+        return f"http://{LOOPBACK}:{self.port}{self.root}"
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the UI has the file, at most so long; returns whether it has."""
+        return self.handed_over.wait(seconds)
+
+    def __enter__(self) -> Self:
+        """Begin to serve."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop serving; answers under way are finished."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # server_close waits for answers under way
+    block_on_close = True
+
+    def __init__(self, handover: Handover) -> None:
+        self.handover = handover
+        super().__init__((LOOPBACK, 0), _Answers)
+
+
+class _Answers(BaseHTTPRequestHandler):
+    """Answers for exactly three addresses: the page, the file, and the report that all is done."""
+
+    server: _Server
+    server_version = "kvtrace"
+    sys_version = ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        """Send the page or the file."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """Send the headers of the page or the file."""
+        self._answer(with_body=False)
+
+    def do_POST(self) -> None:
+        """Take the page's word that the UI has the file."""
+        handover = self.server.handover
+        if self._refused() or self.path != handover.root + "done":
+            self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
+            return
+        self._head(HTTPStatus.NO_CONTENT, "text/plain", 0)
+        handover.handed_over.set()
+
+    def _answer(self, *, with_body: bool) -> None:
+        handover = self.server.handover
+        if self._refused():
+            self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
+        elif self.path == handover.root:
+            self._head(HTTPStatus.OK, "text/html; charset=utf-8", len(handover.page))
+            if with_body:
+                self.wfile.write(handover.page)
+        elif self.path == handover.root + "trace":
+            self._send_file(handover.file, with_body=with_body)
+        else:
+            self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
+
+    def _send_file(self, path: Path, *, with_body: bool) -> None:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(0)
+            self._head(HTTPStatus.OK, "application/octet-stream", size)
+            if with_body:
+                shutil.copyfileobj(file, self.wfile, 1 << 20)
+
+    def _refused(self) -> bool:
+        """Tell whether a request names another host: a foreign name that points to this machine."""
+        port = self.server.server_port
+        return self.headers.get("Host") not in (f"{LOOPBACK}:{port}", f"localhost:{port}")
+
+    def _head(self, status: HTTPStatus, kind: str, size: int) -> None:
+        nonce = self.server.handover.nonce
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(size))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header(
+            "Content-Security-Policy",
+            f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        )
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        """Say nothing: the terminal belongs to the command."""
+
+
+def _origin(ui: str) -> str:
+    parts = urlsplit(ui)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise BadSetting(f"{ui!r} is no address of a Perfetto UI; give one as {PERFETTO_UI}.")
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,87 @@
+"""`kvtrace view`: the report or the timeline in a browser."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from kvtrace.cli.options import OutputOption, RunOption, TracePath, select
+from kvtrace.schema.errors import KvtraceError
+
+_DEFAULT_WAIT_S: Final = 600.0
+
+
+class NotFetchedError(KvtraceError):
+    """Nobody opened the timeline in time."""
+
+    slug = "not-opened"
+
+
+def command(
+    trace: TracePath,
+    perfetto: Annotated[
+        bool,
+        typer.Option("--perfetto/--report", help="The timeline in the Perfetto UI, or the report"),
+    ] = False,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open a browser, or print the address")
+    ] = True,
+    output: OutputOption = None,
+    run: RunOption = None,
+    ui: Annotated[
+        str, typer.Option(metavar="URL", help="The Perfetto UI to use, such as one of your own")
+    ] = "https://ui.perfetto.dev",
+    wait: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="How long to offer the timeline")
+    ] = _DEFAULT_WAIT_S,
+) -> None:
+    """Open the report of a trace in a browser, or its timeline in the Perfetto UI.
+
+    The timeline is handed over inside your browser; it is not uploaded.
+
+    Example:
+        kvtrace view out/ --perfetto
+
+    """
+    from tempfile import TemporaryDirectory
+
+    from kvtrace.converters.registry import load_converter
+
+    converter = load_converter("perfetto" if perfetto else "report")
+    selection = select(trace, run)
+    if not perfetto:
+        report = output or _lasting_folder() / converter.default_output
+        converter.convert(selection, report, {})
+        _open(report.resolve().as_uri(), browser=browser)
+        return
+    with TemporaryDirectory(prefix="kvtrace-") as folder:
+        file = output or Path(folder) / converter.default_output
+        converter.convert(selection, file, {})
+        _hand_over(file, str(trace), ui, wait, browser=browser)
+
+
+def _lasting_folder() -> Path:
+    """Return a folder that outlives this command, since the browser reads from it later."""
+    from tempfile import mkdtemp
+
+    return Path(mkdtemp(prefix="kvtrace-report-"))
+
+
+def _hand_over(file: Path, title: str, ui: str, wait: float, *, browser: bool) -> None:
+    from kvtrace.cli.handover import Handover
+
+    with Handover(file, title, ui) as handover:
+        _open(handover.address, browser=browser)
+        typer.echo(f"offering the timeline for {wait:g} s; Ctrl-C ends it")
+        if not handover.wait(wait):
+            raise NotFetchedError(
+                f"nobody opened the timeline within {wait:g} s; --wait waits longer."
+            )
+    typer.echo("the Perfetto UI has the timeline")
+
+
+def _open(address: str, *, browser: bool) -> None:
+    import webbrowser
+
+    opened = browser and webbrowser.open(address)
+    typer.echo(address if opened else f"open {address}")
