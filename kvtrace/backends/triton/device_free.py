@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _DEFAULT_TARGET: Final = "cuda:90"
 #: Most threads of a block, on every device in `devices.py`.
 _MAX_THREADS: Final = 1024
+#: Stands for the handles of a loaded module and its function; None would mean not loaded yet.
+_LOADED: Final = 1
 
 
 class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
