@@ -1,4 +1,4 @@
-"""Build steps that pyproject.toml cannot say: the optional C extension, and kvtrace.pth when editable."""
+"""Build steps that pyproject.toml cannot say: the C extension, and kvtrace.pth when editable."""
 
 import zipfile
 from pathlib import Path

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from kvtrace.schema.trace import open_trace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
