@@ -103,7 +103,7 @@ def write_aside(path: Path, write: Callable[[Path], None]) -> Path:
         OSError: nothing is left.
 
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     unique = f"{secrets.token_hex(4)}-{os.getpid()}"
     temporary = path.with_name(f".{path.name}.{unique}{TEMPORARY_SUFFIX}")
     try:
@@ -113,6 +113,15 @@ def write_aside(path: Path, write: Callable[[Path], None]) -> Path:
         discard(temporary)
         raise
     return temporary
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, and have their names reach the disk."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
 
 
 def discard(temporary: Path) -> None:

@@ -8,6 +8,7 @@ once, at any moment, whatever is killed when.
 import os
 import platform
 import secrets
+import shutil
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -93,8 +94,13 @@ class RunWriter:
             journal_folder(self.out, run_id).mkdir(parents=True)
         except OSError as error:
             raise self._fail(error) from error
-        self.append_rows("runs", [])
-        self.flush()
+        try:
+            self.append_rows("runs", [])
+            self.flush()
+        except TraceWriteError:
+            self.close()
+            shutil.rmtree(journal_folder(self.out, run_id), ignore_errors=True)
+            raise
 
     @property
     def dropped_rows(self) -> int:

@@ -254,6 +254,26 @@ def test_a_directory_that_is_a_file_is_refused_in_one_sentence(tmp_path):
         RunWriter(tmp_path / "out", new_run_id())
 
 
+def test_a_run_that_cannot_begin_leaves_nothing(tmp_path):
+    child = run_child(
+        """
+        import resource, signal, sys
+        from kvtrace.schema.errors import TraceWriteError
+        from kvtrace.schema.writer import RunWriter, new_run_id
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        try:
+            RunWriter(sys.argv[1], new_run_id())
+        except TraceWriteError as error:
+            print(error)
+        """,
+        tmp_path / "out",
+    )
+
+    assert "cannot be written on (File too large)" in child.stdout
+    assert list((tmp_path / "out" / ".journal").iterdir()) == []
+
+
 def _write_rank(out: str, rank: int) -> None:
     writer = RunWriter(out, new_run_id(), segment_rows=500)
     writer.append_rows("runs", [{"group_id": "job", "rank": rank, "world_size": 4}])
