@@ -57,8 +57,8 @@ bench: install  ## the figures in README.md, each with its machine and method
 docs: install  ## regenerate docs/format.md and schema/schema.json from schema/tables.py
 	$(BIN)/python -m kvtrace.schema.document
 
-update-golden: install  ## rewrite golden files; look at the difference before committing it
-	$(BIN)/python -m pytest --update-golden
+update-golden: install  ## write the golden trace of a new format version
+	$(BIN)/python tests/schema/make_golden.py
 
 lock: install  ## write requirements/dev.lock from what is in .venv
 	$(BIN)/python requirements/lock.py
