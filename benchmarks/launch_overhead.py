@@ -1,12 +1,14 @@
-"""What a recorded launch costs on a GPU: kvtrace's two hot paths, Proton and torch.profiler over bare.
+"""What a recorded launch costs on a GPU: kvtrace's two hot paths and its rivals over bare.
 
     python benchmarks/launch_overhead.py [--rounds 7] [--launches 20000] [--json FILE]
 
 Method: each recorder runs in a process of its own, which alternates rounds with the recorder off
-(bare) and on. A round launches a tiny kernel N times from Python and divides the wall time of the
-loop, without waiting for the device, by N; the device is idle at the start of each round. The
-figure is the median over the rounds, and the cost is the difference of the medians of on and off
-in the same process. Two kernels: 3 tensor arguments, and 10 tensor and 3 scalar arguments.
+(bare) and on; for Proton all bare rounds come first, since a session that was once started slows
+launches down even while it is not active. A round launches a tiny kernel N times from Python and
+divides the wall time of the loop, without waiting for the device, by N; the device is idle at the
+start of each round. The figure is the median over the rounds, and the cost is the difference of
+the medians of on and off in the same process. Two kernels: 3 tensor arguments, and 10 tensor and
+3 scalar arguments. torch.profiler and Proton run a tenth of the launches, for the memory they take.
 kvtrace's rounds record everything of launch mode: times, grid, shapes, strides, dtypes, storage
 extents, alignment, aliasing and scalars, with the journal thread writing to disk.
 """
@@ -24,13 +26,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 RECORDERS = ("kvtrace native", "kvtrace twin", "wrapper alone", "torch.profiler", "proton")
+KERNELS = ("3 tensors", "10 tensors")
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def kernels() -> dict[str, Callable[[], object]]:
     """The two launches that are timed."""
     import torch
-
     from launch_kernels import add3, add10
 
     x = [torch.rand(64, 64, device="cuda") for _ in range(10)]
@@ -56,10 +58,12 @@ def round_us(launch: Callable[[], object], launches: int) -> float:
 class Kvtrace:
     """kvtrace in launch mode, started and stopped around each round."""
 
+    interleaved = True
+
     def __init__(self, folder: Path, native: bool) -> None:
         import kvtrace
 
-        os.environ["KVTRACE_HOT_PATH"] = "native" if native else "python"
+        os.environ["KVTRACE_NATIVE"] = "1" if native else "0"
         self.kvtrace, self.folder = kvtrace, folder
 
     def on(self) -> None:
@@ -71,6 +75,8 @@ class Kvtrace:
 
 class Wrapper:
     """A Python function around `JITFunction.run` that does nothing: the floor for any wrapper."""
+
+    interleaved = True
 
     def __init__(self) -> None:
         from triton.runtime.jit import JITFunction
@@ -93,6 +99,8 @@ class Wrapper:
 class TorchProfiler:
     """torch.profiler with CPU and CUDA activities, a new profile each round, never exported."""
 
+    interleaved = True
+
     def on(self) -> None:
         from torch.profiler import ProfilerActivity, profile
 
@@ -104,20 +112,22 @@ class TorchProfiler:
 
 
 class Proton:
-    """Proton with its default back end, activated and deactivated around each round."""
+    """Proton with its Triton hook; once started, it stays on until the process ends."""
+
+    interleaved = False
 
     def __init__(self, folder: Path) -> None:
-        import triton.profiler as proton
-
-        self.proton = proton
-        self.session = proton.start(str(folder / "proton"), hook="triton")
-        proton.deactivate(self.session)
+        self.folder = folder
+        self.session: int | None = None
 
     def on(self) -> None:
-        self.proton.activate(self.session)
+        import triton.profiler as proton
+
+        if self.session is None:
+            self.session = proton.start(str(self.folder / "proton"), hook="triton")
 
     def off(self) -> None:
-        self.proton.deactivate(self.session)
+        """Do nothing: see the module's docstring."""
 
 
 def recorder(name: str, folder: Path) -> Kvtrace | Wrapper | TorchProfiler | Proton:
@@ -133,15 +143,18 @@ def measure(name: str, rounds: int, launches: int) -> dict[str, dict[str, float]
     result = {}
     with tempfile.TemporaryDirectory() as folder:
         subject = recorder(name, Path(folder))
-        for kernel, launch in kernels().items():
-            times: dict[str, list[float]] = {"bare": [], "on": []}
-            round_us(launch, launches // 4)
-            for _ in range(rounds):
-                times["bare"].append(round_us(launch, launches))
-                subject.on()
-                round_us(launch, launches // 10)
-                times["on"].append(round_us(launch, launches))
-                subject.off()
+        launchers = kernels()
+        timed = {kernel: {"bare": list[float](), "on": list[float]()} for kernel in launchers}
+        interleaved, in_turn = ["bare", "on"] * rounds, ["bare"] * rounds + ["on"] * rounds
+        for state in interleaved if subject.interleaved else in_turn:
+            for kernel, launch in launchers.items():
+                if state == "on":
+                    subject.on()
+                round_us(launch, launches // 4)
+                timed[kernel][state].append(round_us(launch, launches))
+                if state == "on":
+                    subject.off()
+        for kernel, times in timed.items():
             bare, on = statistics.median(times["bare"]), statistics.median(times["on"])
             spread = max(times["bare"]) - min(times["bare"])
             result[kernel] = {"bare": bare, "on": on, "over": on - bare, "bare_spread": spread}
@@ -187,9 +200,11 @@ def main() -> int:
         results[name] = json.loads(done.stdout.strip().splitlines()[-1])
     print(machine())
     print(f"{options.rounds} interleaved rounds of {options.launches} launches; µs a launch")
-    for kernel in ("3 tensors", "10 tensors"):
+    for kernel in KERNELS:
         ours = results.get("kvtrace native", {}).get(kernel, {}).get("over")
-        print(f"\n{kernel:24s}{'bare':>9s}{'on':>9s}{'over':>9s}{'× kvtrace':>11s}{'bare spread':>13s}")
+        print(
+            f"\n{kernel:24s}{'bare':>9s}{'on':>9s}{'over':>9s}{'× kvtrace':>11s}{'bare spread':>13s}"
+        )
         for name, by_kernel in results.items():
             row = by_kernel[kernel]
             ratio = f"{row['over'] / ours:.1f}" if ours else "-"
