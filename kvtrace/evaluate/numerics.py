@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from kvtrace.evaluate.types import ElementType
@@ -37,19 +38,33 @@ def truncated_to_tf32(array: Array) -> Array:
 
 
 def rounding_to(element: ElementType) -> Callable[[Array], Array] | None:
-    """Give the function that rounds wider values to an element type, None if none is needed."""
+    """Give the function that rounds wider values to an element type, None if none is needed.
+
+    8-bit floats saturate, infinities included: conversions to them exist in PTX only as
+    cvt.satfinite.
+    """
     if not element.rounded:
         return None
     if element.name == "bf16":
         return rounded_to_bf16
     narrow, wide = element.memory, element.value
+    largest = float(ml_dtypes.finfo(narrow).max)
 
     def rounded(array: Array) -> Array:
         with np.errstate(all="ignore"):
-            result: Array = array.astype(narrow).astype(wide)
+            result: Array = np.clip(array, -largest, largest).astype(narrow).astype(wide)
         return result
 
     return rounded
+
+
+def toward_zero(array: Array, element: ElementType) -> Array:
+    """Convert to a narrower float type, dropping the bits that do not fit."""
+    nearest = array.astype(element.memory)
+    bits = nearest.view(np.dtype(f"u{nearest.dtype.itemsize}"))
+    too_large = np.abs(nearest.astype(np.float64)) > np.abs(array.astype(np.float64))
+    bits = np.where(too_large, bits - bits.dtype.type(1), bits)
+    return bits.view(element.memory).astype(element.value)
 
 
 def from_memory(stored: Array, element: ElementType) -> Array:

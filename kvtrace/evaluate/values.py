@@ -58,16 +58,21 @@ class Mask:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that hangs on data which was not captured. `sources` name the arguments."""
+    """A value that hangs on data which was not captured.
+
+    `sources` name the arguments whose data it is, or say in words what else decides.
+    """
 
     sources: frozenset[str]
 
     @property
     def reason(self) -> str:
         """Say what decides the value."""
-        if not self.sources:
-            return "hangs on data that was not captured"
-        return f"hangs on the data of {', '.join(sorted(self.sources))}"
+        names = [source for source in sorted(self.sources) if " " not in source]
+        phrases = [source for source in sorted(self.sources) if " " in source]
+        if names:
+            phrases.insert(0, f"the data of {', '.join(names)}")
+        return f"hangs on {' and '.join(phrases) or 'data that was not captured'}"
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,20 @@ from importlib import import_module
 _FILES = (
     "arith",
     "arith_casts",
+    "arith_extended",
     "math",
     "scf",
     "cf",
     "tt_program",
     "tt_shape",
     "tt_memory",
+    "tt_addresses",
     "tt_atomic",
     "tt_reduce",
     "tt_dot",
     "tt_descriptor",
     "tt_elementwise",
+    "tt_inline",
 )
 _loaded = False
 

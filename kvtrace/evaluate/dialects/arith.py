@@ -205,6 +205,14 @@ def maxui(left: Array, right: Array) -> Array:
     return _signed(np.maximum(unsigned(left), unsigned(right)), left)
 
 
+@elementwise("arith.ceildivui")
+def ceildivui(left: Array, right: Array) -> Array:
+    """Unsigned division rounded up; 0 where the divisor is 0."""
+    a, b = unsigned(left), unsigned(right)
+    safe = np.where(b == 0, b.dtype.type(1), b)
+    return _signed(np.where(b == 0, 0, a // safe + (a % safe != 0)), left)
+
+
 @elementwise("arith.ceildivsi")
 def ceildivsi(left: Array, right: Array) -> Array:
     """Signed division rounded up."""

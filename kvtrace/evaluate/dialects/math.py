@@ -22,6 +22,16 @@ elementwise("math.sin", flops=1)(np.sin)
 elementwise("math.cos", flops=1)(np.cos)
 elementwise("math.tan", flops=1)(np.tan)
 elementwise("math.tanh", flops=1)(np.tanh)
+elementwise("math.sinh", flops=1)(np.sinh)
+elementwise("math.cosh", flops=1)(np.cosh)
+elementwise("math.asin", flops=1)(np.arcsin)
+elementwise("math.acos", flops=1)(np.arccos)
+elementwise("math.atan", flops=1)(np.arctan)
+elementwise("math.asinh", flops=1)(np.arcsinh)
+elementwise("math.acosh", flops=1)(np.arccosh)
+elementwise("math.atanh", flops=1)(np.arctanh)
+elementwise("math.cbrt", flops=1)(np.cbrt)
+elementwise("math.fpowi", flops=1)(np.power)
 elementwise("math.atan2", flops=1)(np.arctan2)
 elementwise("math.powf", flops=1)(np.power)
 elementwise("math.floor", flops=1)(np.floor)
@@ -69,6 +79,38 @@ def _erf_table() -> Array:
     """Erf at multiples of the step, from -6 to 6, beyond which float64 gives ±1."""
     count = round(_ERF_END / _ERF_STEP)
     return np.array([math.erf(position * _ERF_STEP) for position in range(-count, count + 1)])
+
+
+@elementwise("math.erfc", flops=1)
+def erfc(array: Array) -> Array:
+    """1 - erf(x), to float32's absolute precision."""
+    return np.asarray(1 - erf(array.astype(np.float64))).astype(array.dtype)
+
+
+@elementwise("math.ctpop")
+def ctpop(array: Array) -> Array:
+    """Count the bits that are set."""
+    return np.asarray(_bits(array).sum(axis=-1).astype(array.dtype))
+
+
+@elementwise("math.ctlz")
+def ctlz(array: Array) -> Array:
+    """Count zero bits from the highest down."""
+    bits = _bits(array)[..., ::-1]
+    return np.where(bits.any(axis=-1), bits.argmax(axis=-1), bits.shape[-1]).astype(array.dtype)
+
+
+@elementwise("math.cttz")
+def cttz(array: Array) -> Array:
+    """Count zero bits from the lowest up."""
+    bits = _bits(array)
+    return np.where(bits.any(axis=-1), bits.argmax(axis=-1), bits.shape[-1]).astype(array.dtype)
+
+
+def _bits(array: Array) -> Array:
+    """Give the bits of integers along a new last axis, lowest first."""
+    raw = np.ascontiguousarray(array)[..., None].view(np.uint8)
+    return np.unpackbits(raw, axis=-1, bitorder="little").astype(np.bool_)
 
 
 @elementwise("math.erf", flops=1)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute
-from kvtrace.evaluate.numerics import rounding_to, truncated_to_tf32
-from kvtrace.evaluate.registry import Step, semantics
+from kvtrace.evaluate.numerics import from_memory, rounding_to, truncated_to_tf32
+from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of
 from kvtrace.ir import Op
 
@@ -67,3 +67,70 @@ def dot(op: Op, compiler: Compiler) -> Step:
         values[result] = total if rounded is None else rounded(total)
 
     return compiler.counted(op, step, sum_type.size, flops)
+
+
+_PACKED = frozenset({4, "e2m1"})
+"""Triton's ScaleDotElemType 4: two 4-bit floats in a byte, the lower half first."""
+
+_E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
+_BYTE_FORMATS = {0: "f8E4M3FN", "e4m3": "f8E4M3FN", 1: "f8E5M2", "e5m2": "f8E5M2"}
+
+
+def unpacked(array: Array, kind: int | str, axis: int) -> Array:
+    """Turn an operand of a scaled dot into float32, K being its axis -1 (left) or -2 (right)."""
+    if kind in _PACKED:
+        bits = array.view(np.uint8)
+        pair = np.stack([_E2M1[bits & 15], _E2M1[bits >> 4]], axis=axis if axis == -1 else -2)
+        shape = list(array.shape)
+        shape[axis] *= 2
+        return pair.reshape(shape)
+    if array.dtype == np.int8:
+        element = element_of(_BYTE_FORMATS[kind])
+        return from_memory(np.ascontiguousarray(array).view(element.memory), element)
+    return array.astype(np.float32)
+
+
+def scale_factors(bits: Array) -> Array:
+    """Turn e8m0 bytes into powers of two; 255 is NaN."""
+    exponent = bits.view(np.uint8).astype(np.int32) - 127
+    return np.where(exponent == 128, np.float32(np.nan), np.ldexp(np.float32(1), exponent))
+
+
+@semantics("tt.dot_scaled")
+def dot_scaled(op: Op, compiler: Compiler) -> Step:
+    """Multiply blocks of K elements that share a power-of-two scale each, and add."""
+    sizes = attribute(op, "operandSegmentSizes")
+    if not attribute(op, "lhs_k_pack", default=True) or not attribute(
+        op, "rhs_k_pack", default=True
+    ):
+        raise unsupported(op, compiler.kernel, "packed along M or N")
+    kinds = (attribute(op, "a_elem_type"), attribute(op, "b_elem_type"))
+    slots = [value.id for value in op.operands]
+    types = [value_type(value.type) for value in op.operands]
+    left_scale = 3 if sizes[3] else None
+    right_scale = 3 + sizes[3] if sizes[4] else None
+    result, sum_type = op.results[0].id, types[2]
+
+    def scaled(values: list[Any], position: int, scale: int | None) -> Array:
+        axis = -1 - position
+        raw = full_array(values[slots[position]], types[position])
+        array = unpacked(raw, kinds[position], axis)
+        if scale is None:
+            return array
+        factors = scale_factors(full_array(values[slots[scale]], types[scale]))
+        depth = array.shape[axis] // factors.shape[-1]
+        spread = np.repeat(factors, depth, axis=-1)
+        return np.multiply(array, spread if position == 0 else np.swapaxes(spread, -1, -2))
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        unknown = unknown_of(values[slot] for slot in slots)
+        if unknown is not None:
+            values[result] = unknown
+            return
+        left, right = scaled(values, 0, left_scale), scaled(values, 1, right_scale)
+        total = np.matmul(left, right) + to_array(values[slots[2]], sum_type)
+        values[result] = total.astype(sum_type.element.value, copy=False)
+
+    depth = types[0].shape[-1] * (2 if kinds[0] in _PACKED else 1)
+    return compiler.counted(op, step, sum_type.size, 2 * sum_type.size * depth)

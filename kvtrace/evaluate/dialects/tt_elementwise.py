@@ -10,14 +10,23 @@ import numpy as np
 from kvtrace.evaluate.compiler import Compiler, attribute, typed_result
 from kvtrace.evaluate.dialects import math
 from kvtrace.evaluate.dialects.arith_casts import truncated_float
+from kvtrace.evaluate.numerics import toward_zero
 from kvtrace.evaluate.registry import Elementwise, Step, elementwise, semantics, unsupported
+from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op
 
 elementwise("tt.precise_divf", flops=1)(np.divide)
 elementwise("tt.precise_sqrt", flops=1)(np.sqrt)
-elementwise("tt.fp_to_fp")(truncated_float)
 typed_result("tt.fp_to_fp")
+
+
+@elementwise("tt.fp_to_fp", attributes=("rounding",))
+def fp_to_fp(rounding: Any, array: Array, element: ElementType) -> Array:
+    """Convert between float types; rounding mode 0 (rtz) drops bits, 1 (rtne) is the usual one."""
+    if rounding in (0, "rtz"):
+        return toward_zero(array, element)
+    return truncated_float(array, element)
 
 
 @elementwise("tt.mulhiui")

@@ -1,0 +1,158 @@
+"""Small kernels that use one corner of the language each."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _product_and_difference(a, b):
+    return a * b + 1, a - b
+
+
+@triton.jit
+def _branching(a, b):
+    if a > b:
+        return a
+    else:  # noqa: RET505
+        return b * 2
+
+
+@triton.jit
+def mapped(x, y, out, other_out, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a, b = tl.load(x + lanes), tl.load(y + lanes)
+    c, d = tl.map_elementwise(_product_and_difference, a, b)
+    tl.store(out + lanes, c + d)
+    tl.store(other_out + lanes, tl.map_elementwise(_branching, a, b))
+
+
+@triton.jit
+def inline_tanh(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    a = tl.load(x + lanes)
+    y = tl.inline_asm_elementwise(
+        "tanh.approx.f32 $0, $1;", "=f,f", [a], dtype=tl.float32, is_pure=True, pack=1
+    )
+    tl.store(out + lanes, y)
+
+
+@triton.jit
+def unknown_assembly(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    a = tl.load(x + lanes)
+    y = tl.inline_asm_elementwise(
+        "add.f32 $0, $1, $1;", "=f,f", [a], dtype=tl.float32, is_pure=True, pack=1
+    )
+    tl.store(out + lanes, y)
+
+
+@triton.jit
+def narrowed(x, fp8_out, fp8e5_out, bf16_out, bf16_rtz_out, fp16_rtz_out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    a = tl.load(x + lanes)
+    tl.store(fp8_out + lanes, a.to(tl.float8e4nv))
+    tl.store(fp8e5_out + lanes, a.to(tl.float8e5))
+    tl.store(bf16_out + lanes, a.to(tl.bfloat16))
+    tl.store(bf16_rtz_out + lanes, a.to(tl.bfloat16, fp_downcast_rounding="rtz"))
+    tl.store(fp16_rtz_out + lanes, a.to(tl.float16, fp_downcast_rounding="rtz"))
+
+
+@triton.jit
+def through_integers(x, out, shift, BLOCK: tl.constexpr):
+    """Stores through a pointer made from an integer."""
+    lanes = tl.arange(0, BLOCK)
+    address = out.to(tl.int64) + shift
+    target = address.to(tl.pointer_type(tl.float32))
+    tl.store(target + lanes, tl.load(x + lanes))
+
+
+@triton.jit
+def loaded_pointers(table, out, BLOCK: tl.constexpr):
+    """One tensor a program, by addresses in a table."""
+    source = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + tl.program_id(0) * BLOCK + lanes, tl.load(source + lanes))
+
+
+@triton.jit
+def scaled_product(a, a_scale, b, b_scale, out):
+    m, k = tl.arange(0, 32), tl.arange(0, 64)
+    half, s = tl.arange(0, 32), tl.arange(0, 2)
+    left = tl.load(a + m[:, None] * 64 + k[None, :])
+    right = tl.load(b + half[:, None] * 32 + m[None, :])
+    left_scale = tl.load(a_scale + m[:, None] * 2 + s[None, :])
+    right_scale = tl.load(b_scale + m[:, None] * 2 + s[None, :])
+    total = tl.dot_scaled(left, left_scale, "e5m2", right, right_scale, "e2m1")
+    tl.store(out + m[:, None] * 32 + m[None, :], total)
+
+
+@triton.jit
+def early_return(flags, x, out, n, BLOCK: tl.constexpr):
+    """Programs whose flag is 0 write nothing; negative ones write -1 and stop."""
+    pid = tl.program_id(0)
+    lanes = pid * BLOCK + tl.arange(0, BLOCK)
+    flag = tl.load(flags + pid)
+    if flag == 0:
+        return
+    mask = lanes < n
+    values = tl.load(x + lanes, mask=mask)
+    if flag < 0:
+        tl.store(out + lanes, -1.0, mask=mask)
+        return
+    tl.store(out + lanes, values * flag, mask=mask)
+
+
+@triton.jit
+def collatz_steps(start, out, n, BLOCK: tl.constexpr):
+    """A while loop whose trips differ from program to program."""
+    pid = tl.program_id(0)
+    value = tl.load(start + pid)
+    steps = 0
+    while value != 1:
+        if value % 2 == 0:
+            value = value // 2
+        else:
+            value = 3 * value + 1
+        steps += 1
+    tl.store(out + pid, steps)
+
+
+@triton.jit
+def ragged_sums(lengths, x, out, stride, BLOCK: tl.constexpr):
+    """A for loop to a bound that is loaded."""
+    pid = tl.program_id(0)
+    length = tl.load(lengths + pid)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, length, BLOCK):
+        lanes = start + tl.arange(0, BLOCK)
+        total += tl.load(x + pid * stride + lanes, mask=lanes < length, other=0.0)
+    tl.store(out + pid, tl.sum(total))
+
+
+@triton.jit
+def one_of_two(left, right, out, n, BLOCK: tl.constexpr):
+    """Even programs read one tensor, odd ones another, through one pointer."""
+    pid = tl.program_id(0)
+    lanes = pid * BLOCK + tl.arange(0, BLOCK)
+    source = left if pid % 2 == 0 else right
+    tl.store(out + lanes, tl.load(source + lanes, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit(noinline=True)
+def _far(a, b):
+    return a * 2 + b, a - b
+
+
+@triton.jit
+def calling(x, out, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    a, b = _far(pid, n)
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + pid * BLOCK + lanes, tl.load(x + lanes) + a * 10 + b)
+
+
+@triton.jit
+def asserting(x, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes, mask=lanes < n, other=0)
+    tl.device_assert(values >= 0, "negative value")
