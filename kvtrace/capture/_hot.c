@@ -813,6 +813,11 @@ static PyObject *launch_wrapped(PyObject *self, void *unused) {
   return function;
 }
 
+static PyObject *launch_doc(PyObject *self, void *unused) {
+  (void)unused;
+  return PyObject_GetAttrString(((launch_function *)self)->function, "__doc__");
+}
+
 static int launch_traverse(PyObject *self, visitproc visit, void *arg) {
   launch_function *function = (launch_function *)self;
   Py_VISIT(Py_TYPE(self));
@@ -1159,6 +1164,7 @@ static PyType_Slot recorder_slots[] = {{Py_tp_new, recorder_new},
 
 static PyGetSetDef launch_attributes[] = {
     {"__wrapped__", launch_wrapped, NULL, "the function that launches", NULL},
+    {"__doc__", launch_doc, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot launch_slots[] = {{Py_tp_dealloc, launch_free},
@@ -1168,7 +1174,6 @@ static PyType_Slot launch_slots[] = {{Py_tp_dealloc, launch_free},
                                      {Py_tp_descr_get, launch_get},
                                      {Py_tp_getattro, launch_attribute},
                                      {Py_tp_getset, launch_attributes},
-                                     {Py_tp_doc, "A launching function, observed."},
                                      {0, NULL}};
 
 static PyGetSetDef bound_attributes[] = {{"__self__", bound_self, NULL, "the owner", NULL},
@@ -1180,7 +1185,6 @@ static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_free},
                                     {Py_tp_call, bound_call},
                                     {Py_tp_getattro, bound_attribute},
                                     {Py_tp_getset, bound_attributes},
-                                    {Py_tp_doc, "A launching function with its owner, observed."},
                                     {0, NULL}};
 
 static PyType_Slot probe_slots[] = {{Py_tp_dealloc, probe_free},

@@ -1,0 +1,167 @@
+"""A program that launches a kernel and ends in the way that its first argument names.
+
+It never imports kvtrace, but for the ways that are about doing so.
+"""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x, y, out, size, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    kept = index < size
+    total = tl.load(x + index, mask=kept) + tl.load(y + index, mask=kept)
+    tl.store(out + index, total, mask=kept)
+
+
+def launch(times: int, size: int = 100) -> None:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    x = torch.arange(size, dtype=torch.float32, device=device)
+    out = torch.empty_like(x)
+    for _ in range(times):
+        add[lambda meta: (triton.cdiv(size, meta["BLOCK"]),)](x, x, out, size, BLOCK=64)
+    assert torch.equal(out, x + x)
+
+
+def plain() -> None:
+    launch(3)
+
+
+def leave_with_7() -> None:
+    launch(3)
+    sys.exit(7)
+
+
+def fail() -> None:
+    launch(3)
+    raise RuntimeError("the program's own")
+
+
+def leave_at_once() -> None:
+    launch(3)
+    os._exit(3)
+
+
+def wait() -> None:
+    launch(3)
+    print("launched", flush=True)
+    time.sleep(60)
+
+
+def threads() -> None:
+    launch(1)
+    workers = [threading.Thread(target=launch, args=(50,)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def fork() -> None:
+    launch(1)
+    children = []
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            launch(2)
+            sys.exit(0)
+        children.append(child)
+        launch(1)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    assert codes == [0, 0, 0], codes
+
+
+def fork_without_launching() -> None:
+    launch(1)
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    launch(1)
+
+
+def processes() -> None:
+    for method in ("spawn", "forkserver", "fork"):
+        worker = multiprocessing.get_context(method).Process(target=launch, args=(2,))
+        worker.start()
+        worker.join()
+        assert worker.exitcode == 0, method
+
+
+def ranks() -> None:
+    """Start two ranks as a launcher does, each in a folder of its own."""
+    started = []
+    for rank in ("0", "1"):
+        os.makedirs(f"rank{rank}")
+        environment = os.environ | {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}
+        command = [sys.executable, __file__, "plain"]
+        started.append(subprocess.Popen(command, env=environment, cwd=f"rank{rank}"))
+    assert [process.wait() for process in started] == [0, 0]
+
+
+def full_disk() -> None:
+    """Limit the size of the files that this process may write, as a full disk would."""
+    import resource
+
+    launch(1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    for size in range(1, 400):
+        launch(1, size)
+        time.sleep(0.005)
+    print("went on to the end")
+
+
+def main_thread_ends_first() -> None:
+    def later() -> None:
+        time.sleep(0.3)
+        launch(2)
+
+    launch(1)
+    threading.Thread(target=later).start()
+
+
+def twice() -> None:
+    import kvtrace
+
+    with kvtrace.capture("first"):
+        launch(2)
+    with kvtrace.capture("second") as session:
+        assert kvtrace.start("third") is session
+        launch(3)
+    launch_outside_of_capture()
+    kvtrace.mark("outside")
+
+
+def launch_outside_of_capture() -> None:
+    from triton.runtime.jit import JITFunction
+
+    assert type(JITFunction.run).__name__ == "function"
+    assert JITFunction.run.__code__.co_filename.endswith("jit.py")
+
+
+def marks() -> None:
+    import kvtrace
+
+    class Unprintable:
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    with kvtrace.mark("step", loss=0.5, number=1):
+        launch(1)
+    kvtrace.mark("instant")
+    kvtrace.mark("\x00\n\ud800 'quoted' \"and\" </script>", value=Unprintable())
+    kvtrace.mark("long" * 1000)
+    kvtrace.mark(42)  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

@@ -1,0 +1,170 @@
+"""Whole programs, captured by the variable alone: what is kept, however they end."""
+
+import pytest
+
+from kvtrace.schema.trace import open_trace
+from tests.capture.conftest import interrupt, kill_after_a_flush, kill_at_once
+
+pytest.importorskip("triton")
+
+
+def launches_of(trace, run=None):
+    return trace.table("launches", None if run is None else (run,)).num_rows
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "ending", "launches"),
+    [
+        ("plain", 0, "exit", 3),
+        ("leave_with_7", 7, "exit", 3),
+        ("fail", 1, "exception", 3),
+        ("leave_at_once", 3, "exit", 3),
+        ("threads", 0, "exit", 201),
+        ("main_thread_ends_first", 0, "exit", 3),
+        ("fork_without_launching", 0, "exit", 2),
+    ],
+)
+def test_every_launch_is_kept_and_sealed(
+    autostarting, program, tmp_path, way, code, ending, launches
+):
+    # when a program runs that never imports kvtrace
+    done = autostarting.run(program, way, folder=tmp_path, KVTRACE="out")
+    # then it ends as it would have, and every launch is in one sealed run
+    assert done.returncode == code, done.stderr
+    trace = open_trace(tmp_path / "out")
+    (run,) = trace.runs
+    assert (run.sealed, run.ending) == (True, ending)
+    assert launches_of(trace) == launches
+    assert run.dropped_rows == 0
+    assert (tmp_path / "out" / ".journal" / f"run={run.run_id}").exists() is False
+
+
+def test_an_exception_is_shown_as_without_capture(autostarting, program, tmp_path):
+    done = autostarting.run(program, "fail", folder=tmp_path, KVTRACE="out")
+    assert "RuntimeError: the program's own" in done.stderr
+    assert "kvtrace" not in done.stderr.replace(str(tmp_path), "")
+
+
+def test_interrupt_seals_and_says_so(autostarting, program, tmp_path):
+    done = autostarting.run_until("launched", interrupt, program, "wait", folder=tmp_path)
+    assert "KeyboardInterrupt" in done.stderr
+    trace = open_trace(tmp_path / "out")
+    assert (trace.runs[0].ending, launches_of(trace)) == ("signal", 3)
+
+
+def test_kill_leaves_what_was_flushed(autostarting, program, tmp_path):
+    autostarting.run_until("launched", kill_after_a_flush, program, "wait", folder=tmp_path)
+    trace = open_trace(tmp_path / "out")
+    assert (trace.runs[0].sealed, launches_of(trace)) == (False, 3)
+    assert trace.table("kernels").num_rows == 1
+    assert trace.table("calls").num_rows == 1
+
+
+def test_kill_at_any_moment_leaves_a_directory_that_can_be_read(autostarting, program, tmp_path):
+    autostarting.run_until("launched", kill_at_once, program, "wait", folder=tmp_path)
+    if (tmp_path / "out").exists():
+        assert all(not run.sealed for run in open_trace(tmp_path / "out").runs)
+
+
+def test_forked_children_have_runs_of_their_own(autostarting, program, tmp_path):
+    done = autostarting.run(program, "fork", folder=tmp_path, KVTRACE="out")
+    assert done.returncode == 0, done.stderr
+    trace = open_trace(tmp_path / "out")
+    (parent,) = [run for run in trace.runs if run.parent_run_id is None]
+    children = [run for run in trace.runs if run.parent_run_id is not None]
+    assert {child.parent_run_id for child in children} == {parent.run_id}
+    assert launches_of(trace, parent) == 4
+    assert [launches_of(trace, child) for child in children] == [2, 2, 2]
+    assert len({run.pid for run in trace.runs}) == 4
+    # each child's tables stand alone: its ids begin anew
+    for child in children:
+        assert trace.table("calls", (child,)).column("call_id").to_pylist() == [0]
+        assert trace.table("kernels", (child,)).column("name").to_pylist() == ["add"]
+
+
+def test_processes_of_every_start_method_are_captured(autostarting, program, tmp_path):
+    done = autostarting.run(program, "processes", folder=tmp_path, KVTRACE="out")
+    assert done.returncode == 0, done.stderr
+    trace = open_trace(tmp_path / "out")
+    assert [launches_of(trace, run) for run in trace.runs] == [2, 2, 2]
+    assert all(run.sealed for run in trace.runs)
+    assert len({run.group_id for run in trace.runs}) == 1
+
+
+def test_ranks_share_a_group_and_the_directory_of_the_first_process(
+    autostarting, program, tmp_path
+):
+    # given two ranks that work in folders of their own, and a relative KVTRACE
+    done = autostarting.run(program, "ranks", folder=tmp_path, KVTRACE="out")
+    assert done.returncode == 0, done.stderr
+    trace = open_trace(tmp_path / "out")
+    assert sorted((run.rank, run.world_size) for run in trace.runs) == [(0, 2), (1, 2)]
+    (group,) = {run.group_id for run in trace.runs}
+    assert group
+
+
+def test_full_disk_ends_the_recording_and_not_the_program(autostarting, program, tmp_path):
+    done = autostarting.run(program, "full_disk", folder=tmp_path, KVTRACE="out")
+    assert done.returncode == 0, done.stderr
+    assert "went on to the end" in done.stdout
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("kvtrace:")]
+    assert len(warnings) == 1
+    assert "recording has ended" in warnings[0]
+    assert launches_of(open_trace(tmp_path / "out")) >= 1
+
+
+def test_a_directory_that_cannot_be_made_is_one_warning(autostarting, program, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = autostarting.run(program, "plain", folder=tmp_path, KVTRACE="file/out")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("kvtrace:") == 1
+
+
+def test_broken_settings_are_one_warning_each_and_the_defaults(autostarting, program, tmp_path):
+    done = autostarting.run(
+        program,
+        "plain",
+        folder=tmp_path,
+        KVTRACE="out",
+        KVTRACE_MODE="nonsense",
+        KVTRACE_TARGET="toaster",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("kvtrace:") == 2
+    trace = open_trace(tmp_path / "out")
+    assert (trace.runs[0].mode, launches_of(trace)) == ("launch", 3)
+    codes = trace.table("messages").column("code").to_pylist()
+    assert codes.count("bad-setting") == 2
+
+
+def test_kernels_that_are_not_asked_for_leave_nothing(autostarting, program, tmp_path):
+    done = autostarting.run(
+        program, "plain", folder=tmp_path, KVTRACE="out", KVTRACE_KERNELS="softmax*,matmul"
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_captures_in_code_follow_each_other(autostarting, program, tmp_path):
+    # given a program that captures twice, the second time inside out of order
+    done = autostarting.run(program, "twice", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert launches_of(open_trace(tmp_path / "first")) == 2
+    assert launches_of(open_trace(tmp_path / "second")) == 3
+    assert not (tmp_path / "third").exists()
+
+
+def test_marks_with_hostile_names(autostarting, program, tmp_path):
+    done = autostarting.run(program, "marks", folder=tmp_path, KVTRACE="out")
+    assert done.returncode == 0, done.stderr
+    marks = open_trace(tmp_path / "out").table("marks")
+    names = marks.column("name").to_pylist()
+    ends = marks.column("end").cast("int64").to_pylist()
+    begins = marks.column("begin").cast("int64").to_pylist()
+    assert [end is None for end in ends].count(False) == 1
+    step = names.index("step")
+    assert ends[step] > begins[step]
+    assert dict(marks.column("attributes").to_pylist()[step]) == {"loss": "0.5", "number": "1"}
+    assert "42" in names
+    assert any(name.startswith("longlong") and "more characters" in name for name in names)
+    assert any("</script>" in name for name in names)
