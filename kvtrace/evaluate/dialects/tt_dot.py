@@ -121,7 +121,9 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         factors = scale_factors(full_array(values[slots[scale]], types[scale]))
         depth = array.shape[axis] // factors.shape[-1]
         spread = np.repeat(factors, depth, axis=-1)
-        return np.multiply(array, spread if position == 0 else np.swapaxes(spread, -1, -2))
+        product: Array
+        product = array * (spread if position == 0 else np.swapaxes(spread, -1, -2))
+        return product
 
     def step(values: list[Any], _scope: Scope) -> None:
         unknown = unknown_of(values[slot] for slot in slots)

@@ -1,0 +1,127 @@
+"""Accesses outside a tensor: never executed, always reported, with a witness."""
+
+import torch
+
+from tests.kernels.launching import launch
+from tests.kernels.memory import copy_tile, gather_rows, shifted_copy, unmasked_double
+from tests.kernels.recording import Recorder
+
+
+def test_missing_mask_is_reported_with_its_first_lane():
+    x, out, recorder = torch.arange(1000.0), torch.full((1000,), -1.0), Recorder()
+
+    launch(
+        unmasked_double,
+        (4,),
+        {"x": x, "out": out, "n": 1000},
+        {"BLOCK": 256},
+        observers=[recorder],
+    )
+
+    assert torch.equal(out, x * 2)
+    (defect,) = recorder.defects
+    assert defect.rule == "out-of-bounds"
+    assert defect.kind == "load"
+    assert defect.argument == 0
+    assert defect.program == (3, 0, 0)
+    assert defect.lane == (232,)
+    assert defect.address_offset == 4000
+    assert defect.past_end_bytes == 4
+    assert defect.lanes == 24
+    assert defect.certain
+
+
+def test_a_view_inside_a_larger_storage_is_told_apart():
+    storage = torch.arange(64.0)
+    x, out, recorder = storage[8:24], torch.empty(16), Recorder()
+
+    launch(
+        shifted_copy,
+        (1,),
+        {"x": x, "out": out, "shift": 4, "n": 16},
+        {"BLOCK": 16},
+        observers=[recorder],
+    )
+
+    assert torch.equal(out, storage[12:28])
+    (defect,) = recorder.defects
+    assert (defect.rule, defect.lane, defect.past_end_bytes) == ("out-of-view", (12,), 4)
+    assert defect.lanes == 4
+
+
+def test_before_the_start_counts_negative():
+    storage = torch.arange(64.0)
+    x, out, recorder = storage[8:], torch.empty(32), Recorder()
+
+    launch(
+        shifted_copy,
+        (1,),
+        {"x": x, "out": out, "shift": -10, "n": 32},
+        {"BLOCK": 32},
+        observers=[recorder],
+    )
+
+    assert torch.equal(out, torch.cat([torch.zeros(2), storage[:30]]))
+    by_rule = {defect.rule: defect for defect in recorder.defects}
+    assert by_rule["out-of-bounds"].past_end_bytes == -8
+    assert by_rule["out-of-bounds"].lanes == 2
+    assert by_rule["out-of-view"].lane == (2,)
+    assert by_rule["out-of-view"].past_end_bytes == -32
+    assert by_rule["out-of-view"].lanes == 8
+
+
+def test_rows_past_the_end_of_a_tile_and_stores_are_dropped():
+    x, recorder = torch.randn(20, 30), Recorder()
+    out = torch.full((20, 30), -1.0)
+
+    launch(
+        copy_tile,
+        (2, 2),
+        {"x": x, "out": out, "rows": 20, "columns": 30, "x_stride": 30, "out_stride": 30},
+        {"BM": 16, "BN": 16},
+        observers=[recorder],
+    )
+
+    assert torch.equal(out, x)
+    kinds = {(defect.kind, defect.program, defect.lane) for defect in recorder.defects}
+    assert kinds == {("load", (1, 0, 0), (4, 0)), ("store", (1, 0, 0), (4, 0))}
+    assert {defect.lanes for defect in recorder.defects} == {12 * 30}
+    assert {defect.address_offset for defect in recorder.defects} == {20 * 30 * 4}
+
+
+def test_an_index_from_memory_is_judged_by_its_data():
+    x, out, recorder = torch.randn(10, 12), torch.empty(4, 12), Recorder()
+    index = torch.tensor([3, 9, 10, -1])
+
+    launch(
+        gather_rows,
+        (4,),
+        {"index": index, "x": x, "out": out, "columns": 12},
+        {"BLOCK": 16},
+        observers=[recorder],
+    )
+
+    assert torch.equal(out, torch.stack([x[3], x[9], torch.zeros(12), torch.zeros(12)]))
+    (defect,) = recorder.defects
+    assert defect.program == (2, 0, 0)
+    assert defect.past_end_bytes == 4
+    assert defect.lanes == 24
+
+
+def test_witness_and_count_do_not_hang_on_chunks():
+    x = torch.arange(1000.0)
+    counts = []
+    for chunk_bytes in (1, 1 << 20):
+        out, recorder = torch.empty(1000), Recorder()
+        launch(
+            unmasked_double,
+            (6,),
+            {"x": x, "out": out, "n": 1000},
+            {"BLOCK": 256},
+            observers=[recorder],
+            chunk_bytes=chunk_bytes,
+        )
+        counts.append(
+            (recorder.defects[0].program, sum(defect.lanes for defect in recorder.defects))
+        )
+    assert counts[0] == counts[1] == ((3, 0, 0), 24 + 512)

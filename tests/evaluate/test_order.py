@@ -1,0 +1,140 @@
+"""Order between programs: where it matters they run one by one, elsewhere side by side."""
+
+import pytest
+import torch
+
+from kvtrace.evaluate import Deadlock, evaluate
+from kvtrace.evaluate.engine import order_matters
+from kvtrace.evaluate.order import written_storages
+from kvtrace.evaluate.scope import Launch
+from tests.kernels import memory
+from tests.kernels.launching import bind, compile_for, launch
+from tests.kernels.normalisation import layer_norm_backward_input
+
+
+def runs_in_order(function, grid, arguments, constexprs):
+    module = compile_for(function, arguments, constexprs)
+    bound = bind(function, arguments)
+    full = (*grid, *(1,) * (3 - len(grid)))
+    launched = Launch("test", full, tuple(bound), ())
+    evaluate(module, bind(function, arguments, unknown=True), grid)  # compiles
+    return order_matters(module, launched, written_storages(module, bound, {}))
+
+
+def test_reading_what_another_program_wrote_needs_order():
+    x, total = torch.arange(100), torch.zeros(5, dtype=torch.int64)
+    arguments = {"x": x, "total": total, "n": 100}
+
+    assert runs_in_order(memory.running_total, (4,), arguments, {"BLOCK": 32})
+    launch(memory.running_total, (4,), arguments, {"BLOCK": 32})
+
+    assert total.tolist() == [0, *(int(x[: 32 * (i + 1)].sum()) for i in range(4))]
+
+
+def test_in_place_without_overlap_runs_side_by_side():
+    x = torch.randn(1000)
+    expected = x * 3
+    arguments = {"x": x, "n": 1000, "factor": 3.0}
+
+    assert not runs_in_order(memory.in_place_scale, (8,), arguments, {"BLOCK": 128})
+    launch(memory.in_place_scale, (8,), arguments, {"BLOCK": 128})
+
+    assert torch.equal(x, expected)
+
+
+@pytest.mark.parametrize(("shift", "ordered"), [(0, False), (64, True)])
+def test_overlapping_views_of_one_storage_are_seen(shift, ordered):
+    storage = torch.arange(256.0)
+    arguments = {"x": storage[:128], "out": storage[shift : shift + 128], "shift": 0, "n": 128}
+
+    assert runs_in_order(memory.shifted_copy, (4,), arguments, {"BLOCK": 32}) is ordered
+    launch(memory.shifted_copy, (4,), arguments, {"BLOCK": 32})
+
+    expected = torch.arange(256.0)
+    for program in range(4):  # each program sees what those before it wrote
+        low = program * 32
+        expected[shift + low : shift + low + 32] = expected[low : low + 32].clone()
+    assert torch.equal(storage, expected)
+
+
+def test_locks_are_found_statically():
+    rows, columns = 6, 8
+    floats = ["dx", "dy", "x"]
+    arguments = {name: torch.randn(rows, columns) for name in floats}
+    arguments |= {"weight": torch.randn(columns), "mean_in": torch.zeros(rows)}
+    arguments |= {"rstd_in": torch.ones(rows), "lock": torch.zeros(4, dtype=torch.int32)}
+    arguments |= {name: torch.zeros(2, columns) for name in ("dw_partial", "db_partial")}
+    arguments |= {"stride": columns, "columns": columns}
+
+    assert runs_in_order(layer_norm_backward_input, (rows,), arguments, {"GROUP": 2, "BLOCK": 8})
+
+
+def test_atomics_without_results_run_side_by_side():
+    x = torch.randint(0, 10, (1000,), dtype=torch.int32)
+    counts = torch.zeros(10, dtype=torch.int32)
+    arguments = {"x": x, "counts": counts, "n": 1000}
+
+    assert not runs_in_order(memory.histogram_by_atomics, (8,), arguments, {"BLOCK": 128})
+    launch(memory.histogram_by_atomics, (8,), arguments, {"BLOCK": 128})
+
+    assert counts.tolist() == torch.bincount(x, minlength=10).tolist()
+
+
+def test_every_kind_of_atomic_equals_its_definition():
+    n = 500
+    x = torch.randint(1, 1 << 20, (n,), dtype=torch.int32)
+    outs = {name: torch.zeros(4, dtype=torch.int32) for name in ("largest", "any_bit", "parity")}
+    outs["smallest"] = torch.full((4,), 1 << 30, dtype=torch.int32)
+    outs["all_bits"] = torch.full((4,), -1, dtype=torch.int32)
+    add = torch.zeros(4)
+
+    launch(memory.atomic_of_each_kind, (4,), {"x": x, "add": add, **outs, "n": n}, {"BLOCK": 128})
+
+    for slot in range(4):
+        values = x[slot::4].tolist()
+        either = both = parity = None
+        for value in values:
+            either = value if either is None else either | value
+            both = value if both is None else both & value
+            parity = value if parity is None else parity ^ value
+        torch.testing.assert_close(float(add[slot]), float(sum(values)), rtol=1e-5, atol=1)
+        assert int(outs["largest"][slot]) == max(values)
+        assert int(outs["smallest"][slot]) == min(values)
+        assert int(outs["any_bit"][slot]) == either
+        assert int(outs["all_bits"][slot]) == both
+        assert int(outs["parity"][slot]) == parity
+
+
+def test_old_values_of_a_counter_hand_out_distinct_places():
+    x = torch.randint(-5, 5, (300,), dtype=torch.int32)
+    counter, out = torch.zeros(1, dtype=torch.int32), torch.zeros(300, dtype=torch.int32)
+    arguments = {"x": x, "counter": counter, "out": out, "n": 300}
+
+    assert not runs_in_order(memory.append, (5,), arguments, {"BLOCK": 64})
+    launch(memory.append, (5,), arguments, {"BLOCK": 64})
+
+    positive = x[x > 0]
+    assert int(counter) == len(positive)
+    assert torch.equal(out[: len(positive)], positive)
+
+
+def test_the_last_program_sees_what_all_have_left():
+    x = torch.randn(500)
+    partial, out = torch.zeros(8), torch.zeros(1)
+    counter = torch.zeros(1, dtype=torch.int32)
+
+    launch(
+        memory.last_block_sum,
+        (8,),
+        {"x": x, "partial": partial, "counter": counter, "out": out, "n": 500},
+        {"BLOCK": 64, "PROGRAMS": 8},
+    )
+
+    torch.testing.assert_close(out[0], x.sum(), atol=1e-4, rtol=1e-4)
+
+
+def test_a_lock_that_is_never_released_is_a_deadlock_not_a_hang():
+    lock = torch.zeros(1, dtype=torch.int32)
+
+    with pytest.raises(Deadlock, match=r"memory\.py:\d+.*never_released.*waits for ever"):
+        launch(memory.never_released, (2,), {"lock": lock})

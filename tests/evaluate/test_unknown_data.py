@@ -1,0 +1,198 @@
+"""Replay without data: the same accesses as with data, and no guesses."""
+
+import pytest
+import torch
+
+from tests.kernels import memory
+from tests.kernels.basic import matmul, softmax, vector_add
+from tests.kernels.launching import launch
+from tests.kernels.language import early_return, ragged_sums
+from tests.kernels.recording import Recorder
+
+
+def both_ways(function, grid, arguments, constexprs, unknown=True):
+    with_data, without = Recorder(), Recorder()
+    launch(function, grid, arguments, constexprs, observers=[with_data])
+    launch(function, grid, arguments, constexprs, observers=[without], unknown=unknown)
+    return with_data, without
+
+
+CASES = {
+    "vector_add": (
+        vector_add,
+        (5,),
+        lambda: {"x": torch.randn(600), "y": torch.randn(600), "out": torch.empty(600), "n": 600},
+        {"BLOCK": 128},
+    ),
+    "softmax": (
+        softmax,
+        (4,),
+        lambda: {
+            "out": torch.empty(10, 50),
+            "x": torch.randn(10, 50),
+            "x_stride": 50,
+            "out_stride": 50,
+            "rows": 10,
+            "columns": 50,
+        },
+        {"BLOCK": 64},
+    ),
+    "matmul": (
+        matmul,
+        (12,),
+        lambda: {
+            "a": torch.randn(50, 40),
+            "b": torch.randn(40, 60),
+            "c": torch.empty(50, 60),
+            "m": 50,
+            "n": 60,
+            "k": 40,
+            "stride_am": 40,
+            "stride_ak": 1,
+            "stride_bk": 60,
+            "stride_bn": 1,
+            "stride_cm": 60,
+            "stride_cn": 1,
+        },
+        {"BM": 16, "BN": 16, "BK": 16, "GROUP": 2, "ACTIVATION": "", "PRECISION": "ieee"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_accesses_without_data_equal_those_with_data(name):
+    function, grid, arguments, constexprs = CASES[name]
+
+    with_data, without = both_ways(function, grid, arguments(), constexprs)
+
+    assert with_data.summary() == without.summary()
+    assert with_data.loops == without.loops
+    assert with_data.ops == without.ops
+    assert all(access.certain for access in without.accesses)
+
+
+def test_storages_without_data_are_not_written():
+    x, y, out = (torch.ones(64) for _ in range(3))
+    launch(vector_add, (1,), {"x": x, "y": y, "out": out, "n": 64}, {"BLOCK": 64}, unknown=["out"])
+    assert torch.equal(out, torch.ones(64))
+
+
+def test_an_address_from_data_is_unknown_and_says_whose():
+    arguments = {
+        "index": torch.tensor([1, 2, 0, 1]),
+        "x": torch.randn(3, 12),
+        "out": torch.empty(4, 12),
+        "columns": 12,
+    }
+
+    _, without = both_ways(memory.gather_rows, (4,), arguments, {"BLOCK": 16})
+
+    index, row, store = without.accesses
+    assert index.certain
+    assert store.certain
+    assert (store.lowest, store.highest) == (0, 4 * 12 * 4 - 4)
+    assert not row.certain
+    assert row.lowest is row.highest is row.active is None
+    assert row.argument == 1
+    assert "index" in row.reason
+
+
+def test_only_the_missing_data_are_unknown():
+    arguments = {
+        "index": torch.tensor([1, 2, 0, 1]),
+        "x": torch.randn(3, 12),
+        "out": torch.empty(4, 12),
+        "columns": 12,
+    }
+
+    with_data, partly = both_ways(
+        memory.gather_rows, (4,), arguments, {"BLOCK": 16}, unknown=["x", "out"]
+    )
+
+    assert with_data.summary() == partly.summary()
+
+
+def test_a_mask_from_data_leaves_the_count_open():
+    arguments = {
+        "keep": torch.randint(0, 2, (100,), dtype=torch.int32),
+        "x": torch.randn(100),
+        "out": torch.empty(100),
+        "n": 100,
+    }
+
+    _, without = both_ways(memory.masked_by_data, (2,), arguments, {"BLOCK": 64})
+
+    masked = without.accesses[1]
+    assert masked.active is None
+    assert not masked.certain
+    assert "keep" in masked.reason
+
+
+def test_a_branch_on_data_is_walked_both_ways_in_doubt():
+    arguments = {
+        "flag": torch.ones(1),
+        "x": torch.randn(100),
+        "out": torch.empty(200),
+        "n": 100,
+    }
+
+    with_data, without = both_ways(memory.unknown_branch, (2,), arguments, {"BLOCK": 64})
+
+    assert [access.certain for access in without.accesses] == [True, True, False, True]
+    assert "flag" in without.accesses[2].reason
+    known = [entry[:-1] for entry in with_data.summary()]
+    assert [entry[:-1] for entry in without.summary()] == known
+
+
+def test_a_loop_whose_bound_is_data_is_walked_once_in_doubt():
+    arguments = {
+        "lengths": torch.tensor([3, 40], dtype=torch.int32),
+        "x": torch.randn(2, 40),
+        "out": torch.empty(2),
+        "stride": 40,
+    }
+
+    _, without = both_ways(ragged_sums, (2,), arguments, {"BLOCK": 32})
+
+    assert without.loops == [[-1, -1]]
+    lengths, body, store = without.accesses
+    assert lengths.certain
+    assert store.certain
+    assert not body.certain
+    assert "lengths" in body.reason
+
+
+def test_an_early_return_on_data_leaves_what_follows_in_doubt():
+    arguments = {
+        "flags": torch.tensor([1, 0], dtype=torch.int32),
+        "x": torch.randn(64),
+        "out": torch.empty(64),
+        "n": 64,
+    }
+
+    _, without = both_ways(early_return, (2,), arguments, {"BLOCK": 32})
+
+    assert without.accesses[0].certain
+    assert not any(access.certain for access in without.accesses[1:])
+    assert all("flags" in access.reason for access in without.accesses[1:])
+
+
+def test_counts_of_a_matrix_product():
+    recorder = Recorder()
+    function, grid, arguments, constexprs = CASES["matmul"]
+    launch(function, grid, arguments(), constexprs, observers=[recorder], unknown=True)
+
+    trips = 3
+    products = 12 * trips
+    assert recorder.ops["tt.dot"] == (products, products * 16 * 16, products * 2 * 16 * 16 * 16)
+    assert recorder.loops == [[trips] * 12]
+    assert recorder.total("store", "lanes") == 12 * 16 * 16
+
+
+def test_all_of_a_product_is_stored_once():
+    recorder = Recorder()
+    function, _, arguments, constexprs = CASES["matmul"]
+    launch(function, (4 * 4,), arguments(), constexprs, observers=[recorder], unknown=True)
+
+    assert recorder.total("store") == 50 * 60
+    assert recorder.total("load") == (16 * 4) * 4 * 40 + (16 * 4) * 4 * 40
