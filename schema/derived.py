@@ -1,6 +1,5 @@
 """Parts that a pass derives for a run: replaced as a whole, captured ones never touched."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -11,9 +10,10 @@ import pyarrow.compute as pc
 from kvtrace import __version__
 from kvtrace.schema.columns import conformed, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
-from kvtrace.schema.layout import discard, part_path, pass_parts, run_folder, sync_folder
+from kvtrace.schema.layout import discard, part_path
 from kvtrace.schema.parts import sorted_rows, write_part_aside
 from kvtrace.schema.reading import captured_rows, quietly
+from kvtrace.schema.replacement import PASS_NAME, Replacement, carry_out, commit, unfinished
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
 
@@ -35,24 +35,49 @@ def replace_parts(
         TraceWriteError: the disk is full, or the like; what was there before stays.
 
     """
-    if re.fullmatch(r"[a-z][a-z0-9_-]*", pass_name) is None:
+    if PASS_NAME.fullmatch(pass_name) is None:
         raise SchemaMismatch(f"{pass_name!r} is no name for a pass; use a-z, 0-9, _ and -")
     rows = {name: _rows(out, run_id, name, given) for name, given in tables.items()}
-    fresh: dict[Path, Path] = {}
     try:
-        for name, table_rows in rows.items():
-            path = part_path(out, name, run_id, 0, pass_name)
-            facts = derived_facts(name, run_id, pass_name, settings, __version__)
-            fresh[path] = write_part_aside(path, TABLES[name], facts, table_rows.to_batches())
-        _put_in_place(out, run_id, pass_name, fresh)
+        for path in unfinished(out):
+            carry_out(out, path)
+        fresh = _written_aside(out, run_id, pass_name, rows, settings)
+        carry_out(out, _committed(out, run_id, pass_name, fresh))
     except OSError as error:
         raise TraceWriteError(
             f"what the pass {pass_name} found cannot be written to {out} "
             f"({error.strerror or error}); nothing that was captured is touched"
         ) from error
-    finally:
+
+
+def _written_aside(
+    out: Path,
+    run_id: str,
+    pass_name: str,
+    rows: Mapping[str, pa.Table],
+    settings: Mapping[str, Any],
+) -> dict[str, Path]:
+    fresh: dict[str, Path] = {}
+    try:
+        for name, table_rows in rows.items():
+            path = part_path(out, name, run_id, 0, pass_name)
+            facts = derived_facts(name, run_id, pass_name, settings, __version__)
+            fresh[name] = write_part_aside(path, TABLES[name], facts, table_rows.to_batches())
+    except BaseException:
         for temporary in fresh.values():
             discard(temporary)
+        raise
+    return fresh
+
+
+def _committed(out: Path, run_id: str, pass_name: str, fresh: Mapping[str, Path]) -> Path:
+    names = {name: temporary.name for name, temporary in fresh.items()}
+    try:
+        return commit(out, Replacement(run_id, pass_name, names))
+    except BaseException:
+        for temporary in fresh.values():
+            discard(temporary)
+        raise
 
 
 def _rows(out: Path, run_id: str, name: str, given: pa.Table) -> pa.Table:
@@ -66,15 +91,3 @@ def _rows(out: Path, run_id: str, name: str, given: pa.Table) -> pa.Table:
     known = captured_rows(out, table, run_id, [key], quietly).column(key)
     known = known.combine_chunks()
     return rows.filter(pc.invert(pc.is_in(rows.column(key), value_set=known)))
-
-
-def _put_in_place(out: Path, run_id: str, pass_name: str, fresh: Mapping[Path, Path]) -> None:
-    for path, temporary in fresh.items():
-        temporary.replace(path)
-    for name in TABLES:
-        folder = run_folder(out, name, run_id)
-        for path in pass_parts(folder, pass_name):
-            if path not in fresh:
-                path.unlink()
-        if folder.is_dir():
-            sync_folder(folder)

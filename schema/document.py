@@ -37,8 +37,9 @@ out/
 - A table that a run has no rows of has no folder for it. A pass that found nothing writes an empty
   part, so "looked and found nothing" differs from "did not look".
 - A pass (`replay`, `sanitize` …) writes parts that carry its name. Running it again replaces its
-  own parts and touches nothing else. It may add rows to `stacks` and `artifacts`; two passes may
-  add the same row there, so take distinct `stack_id` or `sha256` when you join to them.
+  own parts, all of them or none, and touches nothing else. It may add rows to `stacks` and
+  `artifacts`; two passes may add the same row there, so take distinct `stack_id` or `sha256` when
+  you join to them.
 - Nothing captured is ever overwritten. Names that begin with a dot are temporary or the journal.
 
 ## Journal and sealing

@@ -15,7 +15,7 @@ TEMPORARY_SUFFIX: Final = ".tmp"
 
 _RUN_FOLDER = re.compile(r"run=(?P<run>[^/\\]+)")
 _PART = re.compile(r"part-(?:(?P<pass>[a-z][a-z0-9_-]*)-)?(?P<number>\d{5,})\.parquet")
-_TEMPORARY = re.compile(r"\.part-.*-(?P<process>\d+)\.tmp")
+_TEMPORARY = re.compile(r"\.part-[^/\\]*-(?P<process>\d+)\.tmp")
 _SEGMENT = re.compile(r"(?P<table>[a-z_]+)-(?P<number>\d{5,})\.arrows")
 
 
@@ -128,6 +128,11 @@ def discard(temporary: Path) -> None:
     """Remove a temporary file, if that is possible; it is no reason for a second error."""
     with contextlib.suppress(OSError):
         temporary.unlink()
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file's name is one that `write_aside` gives to parts."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def left_behind(folder: Path) -> tuple[tuple[Path, int], ...]:

@@ -14,7 +14,7 @@ from kvtrace.schema.parts import read_part, sorted_rows
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES, Table
 
-#: How often to look again when a live run seals a segment between listing and reading it.
+#: How often to look again when a file goes between listing and reading it.
 _TRIES: Final = 20
 
 #: Every column of `runs`.
@@ -34,25 +34,34 @@ def run_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: N
         DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
 
     """
-    captured = captured_rows(out, table, run_id, names, note)
-    derived = [
-        read_part(path, table, names) for path in pass_parts(run_folder(out, table.name, run_id))
-    ]
-    return pa.concat_tables([captured, *derived])
+    return _patiently(out, table, run_id, lambda: _all_rows(out, table, run_id, names, note))
 
 
 def captured_rows(
     out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
 ) -> pa.Table:
     """The named columns of what the run itself recorded; errors as `run_rows`."""
+    return _patiently(out, table, run_id, lambda: _captured_rows(out, table, run_id, names, note))
+
+
+def _patiently(out: Path, table: Table, run_id: str, read: Callable[[], pa.Table]) -> pa.Table:
+    """Read again where a file goes between listing and reading: it was sealed, or replaced."""
     for _ in range(_TRIES):
         try:
-            return _captured_rows(out, table, run_id, names, note)
+            return read()
         except FileNotFoundError:
-            continue  # a segment was sealed after we had listed it; its part is there now
+            continue
     raise DamagedFile(
         f"the files of {table.name} of run {run_id} in {out} change faster than they can be read; "
         "try again when the run has ended"
+    )
+
+
+def _all_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: Note) -> pa.Table:
+    captured = _captured_rows(out, table, run_id, names, note)
+    folder = run_folder(out, table.name, run_id)
+    return pa.concat_tables(
+        [captured, *(read_part(path, table, names) for path in pass_parts(folder))]
     )
 
 

@@ -23,6 +23,7 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.parts import seal_segment, write_part
 from kvtrace.schema.reading import journal_runs_row, quietly
+from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
@@ -76,6 +77,7 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
             ) from error
         except KvtraceError as error:
             left[run_id] = str(error)
+    _finish_replacements(folder, notes)
     _remove_leavings(folder)
     return Recovery(tuple(sealed), left, tuple(notes))
 
@@ -161,6 +163,20 @@ def _add_message(out: Path, run_id: str, text: str) -> None:
 
 def _is_sealed(out: Path, run_id: str) -> bool:
     return bool(part_numbers(run_folder(out, "runs", run_id)))
+
+
+def _finish_replacements(out: Path, notes: list[str]) -> None:
+    for path in unfinished(out):
+        try:
+            carry_out(out, path)
+            notes.append("the results of a pass that was killed were put in place")
+        except KvtraceError as error:
+            notes.append(str(error))
+        except OSError as error:
+            raise TraceWriteError(
+                f"the results of a pass in {out} cannot be put in place "
+                f"({error.strerror or error}); run kvtrace recover again"
+            ) from error
 
 
 def _remove_leavings(out: Path) -> None:

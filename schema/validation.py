@@ -22,6 +22,7 @@ from kvtrace.schema.layout import (
 from kvtrace.schema.parts import damaged, open_part, part_facts
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
+from kvtrace.schema.replacement import unfinished
 from kvtrace.schema.tables import TABLES, Table
 from kvtrace.schema.trace import Trace, open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
@@ -94,6 +95,10 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
             problems += _folder_problems(trace, table, run_id)
     for run_id in run_ids(trace.path / JOURNAL):
         problems += _journal_problems(trace, run_id)
+    for path in unfinished(trace.path):
+        problems.append(
+            Problem(str(path), "a pass was killed; kvtrace recover puts its results in place")
+        )
     for run_id in trace.run_ids:
         problems += _relation_problems(trace, run_id)
     return problems

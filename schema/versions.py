@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kvtrace.schema.errors import DamagedFile, NewerFormat, OlderFormat
+from kvtrace.schema.errors import DamagedFile, NewerFormat, OlderFormat, SchemaMismatch
 
 FORMAT_VERSION: Final = "1.0"
 
@@ -73,7 +73,13 @@ def captured_facts(table: str, run_id: str) -> FileFacts:
 def derived_facts(
     table: str, run_id: str, pass_name: str, settings: Mapping[str, Any], writer_version: str
 ) -> FileFacts:
-    """The facts of a part that a pass writes now; `settings` must be possible in JSON."""
+    """The facts of a part that a pass writes now; SchemaMismatch if JSON cannot hold `settings`."""
+    try:
+        json.dumps(dict(settings))
+    except (TypeError, ValueError) as error:
+        raise SchemaMismatch(
+            f"the settings of the pass {pass_name} cannot be written as JSON: {error}"
+        ) from error
     return FileFacts(FORMAT_VERSION, table, run_id, pass_name, dict(settings), writer_version)
 
 

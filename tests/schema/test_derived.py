@@ -1,5 +1,8 @@
 """What passes add: replaced as a whole, and nothing captured is touched."""
 
+import json
+import threading
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -8,9 +11,11 @@ from kvtrace import __version__
 from kvtrace.schema.content import artifact_row, stack_row
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError, UnknownRun
 from kvtrace.schema.layout import part_path
+from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.schema.test_writer import run_child
 
 CAPTURED = stack_row([("train.py", 1, 1, "step")])
 FOUND = stack_row([("kernel.py", 7, 9, "scale")])
@@ -151,6 +156,14 @@ def test_what_does_not_fit_is_refused_and_nothing_written(run, name, tables, say
     assert trace.table("loops").num_rows == 0
 
 
+def test_settings_that_json_cannot_hold_are_refused(run):
+    out, run_id = run
+    with pytest.raises(SchemaMismatch, match="settings of the pass sanitize"):
+        open_trace(out).add_derived(
+            run_id, "sanitize", {"findings": findings("a")}, {"x": object()}
+        )
+
+
 def test_a_run_that_is_not_there_is_refused(run):
     out, _ = run
     with pytest.raises(UnknownRun):
@@ -173,3 +186,112 @@ def test_a_part_that_cannot_be_written_leaves_the_old_ones(run):
     assert trace.table("findings").column("finding_id").to_pylist() == ["kept"]
     assert not [path for path in out.rglob("*") if path.name.endswith(".tmp")]
     assert part_path(out, "findings", run_id, 0, "sanitize").exists()
+
+
+KILLED = """
+    import os, sys
+    import pyarrow as pa
+    from pathlib import Path
+    from kvtrace.schema import replacement
+    from kvtrace.schema.trace import open_trace
+
+    def die(folder):  # after the first table is in place, before the second
+        os._exit(9)
+
+    replacement.sync_folder = die
+    open_trace(sys.argv[1]).add_derived(
+        sys.argv[2], "sanitize",
+        {
+            "findings": pa.table({"finding_id": ["new"]}),
+            "ops": pa.table({"call_id": [0], "op_index": [2]}),
+        },
+    )
+"""
+
+
+@pytest.fixture
+def cut_off(run):
+    """A pass that was killed while its results took the place of older ones."""
+    out, run_id = run
+    trace = open_trace(out)
+    older = {"findings": findings("old"), "loops": pa.table({"call_id": [0], "op_index": [1]})}
+    trace.add_derived(run_id, "sanitize", older)
+    child = run_child(KILLED, out, run_id)
+    assert child.returncode == 9, child.stderr
+    return out, run_id
+
+
+def state(out):
+    trace = open_trace(out)
+    return {
+        "findings": trace.table("findings").column("finding_id").to_pylist(),
+        "ops": trace.table("ops").column("op_index").to_pylist(),
+        "loops": trace.table("loops").num_rows,
+    }
+
+
+NEW = {"findings": ["new"], "ops": [2], "loops": 0}
+
+
+def test_a_replacement_that_was_cut_off_is_told_and_finished_by_recover(cut_off):
+    out, _ = cut_off
+    assert state(out) != NEW
+    assert any("kvtrace recover puts" in problem.text for problem in validate(out))
+
+    done = recover(out)
+
+    assert "the results of a pass that was killed were put in place" in done.notes
+    assert state(out) == NEW
+    assert not list(out.rglob("*.tmp"))
+    assert not list(out.rglob("*.json"))
+    assert recover(out).notes == ()
+
+
+def test_a_replacement_that_was_cut_off_is_finished_before_the_next_pass(cut_off):
+    out, run_id = cut_off
+
+    open_trace(out).add_derived(run_id, "other", {"findings": findings("more")})
+
+    assert state(out) == {**NEW, "findings": ["more", "new"]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan: plan | {"fresh": {"findings": "../../../secret"}},
+        lambda plan: plan | {"run": "../../elsewhere"},
+        lambda plan: plan | {"pass_name": "x/../y"},
+        lambda plan: plan | {"more": 1},
+        lambda plan: [],
+    ],
+)
+def test_a_plan_that_reaches_outside_the_trace_is_refused(cut_off, change):
+    out, _ = cut_off
+    (path,) = (out / ".journal").glob("replacement-*.json")
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    before = state(out)
+
+    done = recover(out)
+
+    assert any(str(path) in note and "is damaged" in note for note in done.notes)
+    assert state(out) == before
+
+
+def test_a_table_is_read_while_a_pass_replaces_it(run):
+    out, run_id = run
+    trace = open_trace(out)
+    trace.add_derived(run_id, "sanitize", {"findings": findings("a", "b")})
+    stop = threading.Event()
+
+    def replace():
+        while not stop.is_set():
+            open_trace(out).add_derived(run_id, "sanitize", {"findings": findings("a", "b")})
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        for _ in range(100):
+            assert trace.table("findings").num_rows == 2
+    finally:
+        stop.set()
+        thread.join()
