@@ -137,14 +137,17 @@ def message_caption(message: Row) -> Caption:
     )
 
 
-def process_title(run: Run) -> str:
-    """Return a process's name: rank, script, host, process id and commit, as far as known."""
+def process_title(run: Run, pid: int) -> str:
+    """Return a process's name: rank, script, host and commit, as far as known.
+
+    Viewers add `pid`; the run's own process id is said where it is another.
+    """
     parts = [script_name(run.command)]
     if run.rank is not None:
         parts.insert(0, f"rank {run.rank}")
     if run.host:
         parts.append(run.host)
-    if run.pid is not None:
+    if run.pid is not None and run.pid != pid:
         parts.append(f"pid {run.pid}")
     if run.git_commit:
         parts.append(run.git_commit[:8])

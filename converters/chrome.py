@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
+
 from kvtrace.converters.captions import Caption, Facts
 from kvtrace.converters.nesting import begin_order
 from kvtrace.converters.output import whole_file
@@ -237,14 +238,20 @@ def _metadata(track: Track, tids: Mapping[Track, int]) -> bytes:
         where = {"ph": "M", "pid": track.pid, "tid": tids[track]}
         name, order = "thread_name", "thread_sort_index"
         parent = track.parent
-        inner = parent is not None and parent.kind != "process"
-        title = f"{parent.name} · {track.name}" if parent is not None and inner else track.name
+        title = track.name if parent is None else _below(parent) + track.name
     sort = track.rank if track.kind == "process" else list(tids).index(track)
     events = (
         {**where, "name": name, "args": {"name": title}},
         {**where, "name": order, "args": {"sort_index": sort}},
     )
     return "".join(_json(event) + ",\n" for event in events).encode()
+
+
+def _below(parent: Track) -> str:
+    """Return what a track's title begins with: what it belongs to, where that is no process."""
+    if parent.kind == "process":
+        return ""
+    return f"{parent.name} {parent.tid} · " if parent.kind == "thread" else f"{parent.name} · "
 
 
 def _json(value: object) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from kvtrace.converters.captions import (
     Caption,
     compile_caption,
@@ -51,7 +52,10 @@ LAUNCH: Final = "launch"
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A line of the timeline. `path` is unique: the run, then names from the process downwards."""
+    """A line of the timeline.
+
+    `path` is unique: the run, the process, then a name and a number for each level below.
+    """
 
     path: tuple[str, ...]
     kind: Kind
@@ -62,7 +66,7 @@ class Track:
 
     @property
     def name(self) -> str:
-        """What the viewer writes beside it; lanes of one track share their name."""
+        """What stands beside it, where viewers add the pid or tid; lanes share their name."""
         return self.path[1] if self.kind == "process" else self.path[-2]
 
     @property
@@ -223,7 +227,7 @@ class _Builder:
         self._trace = selection.trace
         self._run = run
         self._process = Track(
-            (run.run_id, process_title(run)),
+            (run.run_id, process_title(run, pid)),
             "process",
             pid,
             rank=run.rank or 0,
@@ -253,8 +257,8 @@ class _Builder:
         return int.from_bytes(digest, "little")
 
     def _thread(self, tid: int) -> Track:
-        name = f"thread {tid}" if tid != self._run.pid else f"main thread {tid}"
-        path = (*self._process.path, name, "0")
+        name = "main thread" if tid == self._run.pid else "thread"
+        path = (*self._process.path, name, str(tid))
         return Track(path, "thread", self._process.pid, self._process, tid=tid)
 
     def _draw_launches(self, executions: pa.Table) -> None:

