@@ -19,12 +19,9 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             the disk is full.
 
     """
-    if path.is_dir():
-        raise BadSetting(f"{path} is a folder; name a file to write.")
-    if not path.parent.is_dir():
-        raise BadSetting(f"the folder {path.parent} of the output does not exist; make it first.")
     try:
-        descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        _check_place(path)
+        descriptor, name = mkstemp(dir=path.parent, prefix=".kvtrace-")
         temporary = Path(name)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -36,6 +33,13 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise BadSetting(f"cannot write {path}: {reason}; choose another place.") from problem
+
+
+def _check_place(path: Path) -> None:
+    if path.is_dir():
+        raise BadSetting(f"{path} is a folder; name a file to write.")
+    if not path.parent.is_dir():
+        raise BadSetting(f"the folder {path.parent} of the output does not exist; make it first.")
 
 
 def _publish(temporary: Path, path: Path) -> None:

@@ -1,0 +1,109 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from kvtrace.converters.output import whole_file
+from kvtrace.converters.registry import Converter, converter_names, load_converter
+from kvtrace.schema.errors import BadSetting
+
+PLUGIN = """
+from kvtrace.converters.registry import Conversion
+
+class Lines:
+    summary = "how many launches"
+    default_output = "count.txt"
+
+    def convert(self, selection, output, settings):
+        output.write_text(str(selection.table("launches").num_rows))
+        return Conversion((output,))
+
+LINES = Lines()
+BROKEN = 5
+"""
+
+ENTRY_POINTS = """[kvtrace.converters]
+count = counting:LINES
+broken = counting:BROKEN
+"""
+
+
+@pytest.mark.parametrize("name", ["perfetto", "chrome", "csv", "report"])
+def test_built_in_converters_keep_the_protocol(name):
+    converter = load_converter(name)
+
+    assert isinstance(converter, Converter)
+    assert converter.summary
+    assert converter.default_output
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    with pytest.raises(BadSetting, match="no converter 'prefetto'; choose one of perfetto, chrome"):
+        load_converter("prefetto")
+    assert converter_names()[:3] == ("perfetto", "chrome", "csv")
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    """A package with entry points, on the path of another process."""
+    (tmp_path / "counting.py").write_text(PLUGIN)
+    metadata = tmp_path / "counting-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.getcwd()])}  # noqa: PTH109
+
+
+def run(code, environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_another_package_adds_a_converter(plugin):
+    code = (
+        "from kvtrace.converters.registry import *; "
+        "print(converter_names()[-2:], load_converter('count').summary)"
+    )
+
+    assert run(code, plugin).stdout == "('broken', 'count') how many launches\n"
+
+
+def test_a_plugin_that_is_no_converter_is_named(plugin):
+    done = run("from kvtrace.converters.registry import *; load_converter('broken')", plugin)
+
+    assert "the converter 'broken' is a int without summary" in done.stderr
+
+
+def test_converters_do_not_load_each_other():
+    code = (
+        "import sys; from kvtrace.converters.registry import load_converter; "
+        "load_converter('perfetto'); "
+        "heavy = {'perfetto', 'jinja2', 'duckdb', 'google', 'kvtrace.converters.chrome', "
+        "'kvtrace.converters.report'}; print(heavy & set(sys.modules))"
+    )
+
+    assert run(code, os.environ).stdout == "set()\n"
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "out.txt"
+    target.write_bytes(b"before")
+
+    with pytest.raises(TypeError), whole_file(target) as file:
+        file.write(b"half" + file.write(b"first"))
+    assert target.read_bytes() == b"before"
+
+    with whole_file(target) as file:
+        file.write(b"whole")
+    assert target.read_bytes() == b"whole"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
+    for place in (tmp_path, tmp_path / "missing" / "file", tmp_path / ("n" * 300)):
+        with pytest.raises(BadSetting) as caught, whole_file(place):
+            pass
+        assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
