@@ -3,8 +3,10 @@
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -119,8 +121,6 @@ def test_capture_knows_the_registry_of_backends_and_no_backend() -> None:
 
 
 def test_schema_needs_only_its_three_libraries() -> None:
-    import sys
-
     outside = {
         target.split(".")[0]
         for name, path in MODULES
@@ -151,6 +151,19 @@ def test_reading_a_trace_imports_neither_torch_nor_triton() -> None:
         if target.split(".")[0] in NOT_IN_READING
     ]
     assert broken == []
+
+
+def test_declared_dependencies_are_those_that_are_imported() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    declared = {re.split(r"[<>=]", line)[0].lower() for line in settings["project"]["dependencies"]}
+    provided_by = packages_distributions()
+    imported = {
+        provided_by.get(top, [top])[0].lower()
+        for name, path in MODULES
+        for target in imports_of(name, path)
+        if (top := target.split(".")[0]) not in sys.stdlib_module_names
+    }
+    assert imported - {"kvtrace", "torch", "triton"} == declared
 
 
 def test_every_package_is_listed_for_the_wheel() -> None:
