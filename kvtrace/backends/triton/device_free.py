@@ -213,7 +213,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
     session.message(
         "info",
         "device-free",
-        f"Triton found no GPU; kernels are compiled for {target} and executed by the evaluator",
+        f"Triton found no GPU: the target is {target}, and compiled kernels run in the evaluator",
     )
     return driver
 

@@ -1,0 +1,221 @@
+"""Launches under `TRITON_INTERPRET=1`: recorded like compiled ones, with origin "interpreter".
+
+Every launch of an interpreted function passes `GridExecutor.__call__`. What it launches has no
+compiled kernel; its record holds the TTIR that the function would have been compiled to for the
+target, so that interpreted runs can be replayed and compared too.
+
+Imports Triton: to be imported once Triton is.
+"""
+
+import time
+import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from triton.runtime import driver
+from triton.runtime.interpreter import GridExecutor, InterpretedFunction
+
+from kvtrace.backends.triton.generic import generic_ttir
+from kvtrace.backends.triton.interpreted_ir import Language, Specializer, twin_of
+from kvtrace.backends.triton.kernels import parameters_of, values_of
+from kvtrace.backends.triton.versions import definition
+from kvtrace.capture.arguments import argument_records
+from kvtrace.capture.hot import NO_DEVICE
+from kvtrace.capture.records import KernelRecord, Stage
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+
+
+class Variant:
+    """One specialization of an interpreted function; stands where a compiled kernel would."""
+
+    def __init__(self, source: Any, options: Any, ttir: str | None) -> None:
+        self.src = source
+        self.options = options
+        self.ttir = ttir
+
+
+class _Interpreted:
+    """What is known of one interpreted function."""
+
+    def __init__(self, function: Any, language: Language) -> None:
+        self.target = driver.active.get_current_target()
+        self.specializer = Specializer(twin_of(function), self.target, language)
+        self.variants: dict[str, Variant] = {}
+
+
+class InterpreterHooks:
+    """The hook of one session in Triton's interpreter, and what it records."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._original: Callable[..., Any] = GridExecutor.__call__
+        self._language = Language()
+        self._functions: weakref.WeakKeyDictionary[Any, _Interpreted] = weakref.WeakKeyDictionary()
+
+    def install(self) -> None:
+        """Wrap the interpreter's launching function."""
+        hooks, original = self, self._original
+
+        def __call__(  # noqa: N807 - stands in for the method
+            self: Any, /, *args: Any, **kwargs: Any
+        ) -> Any:
+            return hooks._launch(original, self, args, kwargs)
+
+        __call__.__wrapped__ = original  # type: ignore[attr-defined]
+        self._ours = __call__
+        GridExecutor.__call__ = __call__
+
+    def uninstall(self) -> None:
+        """Take the hook out, where nothing else lies on top of it."""
+        if GridExecutor.__call__ is self._ours:
+            GridExecutor.__call__ = self._original
+
+    def _launch(
+        self, original: Callable[..., Any], executor: Any, args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
+        if not self._session.recording or kwargs.get("warmup"):
+            return original(executor, *args, **kwargs)
+        variant = self._guarded_variant(executor, args, kwargs)
+        given = executor.grid
+        noted = _NotedGrid(given) if callable(given) else None
+        if noted is not None:
+            executor.grid = noted
+        enter = time.time_ns()
+        try:
+            result = original(executor, *args, **kwargs)
+        finally:
+            executor.grid = given
+        leave = time.time_ns()
+        if variant is not None:
+            grid = given if noted is None else noted.grid
+            self._record(variant, grid, args, kwargs, enter, leave)
+        return result
+
+    def _guarded_variant(self, executor: Any, args: tuple[Any, ...], kwargs: Any) -> Variant | None:
+        """Find what is launched before it is: interpreting leaves traces in `triton.language`."""
+        try:
+            return self._variant(executor, args, kwargs)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+            return None
+
+    def _variant(self, executor: Any, args: tuple[Any, ...], kwargs: Any) -> Variant | None:
+        function = _original_function(executor.fn)
+        if function is None or not self._session.settings.records_kernel(function.__name__):
+            return None
+        known = self._functions.get(function)
+        if known is None:
+            known = self._functions[function] = _Interpreted(function, self._language)
+        source, options = known.specializer.source(args, _without_launch(kwargs))
+        key = repr((source.signature, source.constants, source.attrs, options))
+        variant = known.variants.get(key)
+        if variant is None:
+            ttir = self._ttir(known, source, options)
+            variant = known.variants[key] = Variant(source, options, ttir)
+        return variant
+
+    def _ttir(self, known: _Interpreted, source: Any, options: Any) -> str | None:
+        try:
+            return known.specializer.ttir(source, options)
+        except Exception as error:  # noqa: BLE001 - the interpreter may run what cannot be compiled
+            cause = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__  # type: ignore[assignment]
+            reason = " ".join(str(cause).split()) or type(cause).__name__
+            self._session.message(
+                "info",
+                "interpreter-ir",
+                f"kernel {source.name} is recorded without IR, as it cannot be compiled for "
+                f"{known.target.backend}:{known.target.arch}: {reason}",
+            )
+            return None
+
+    def _record(
+        self, variant: Variant, grid: Any, args: Any, kwargs: Any, enter: int, leave: int
+    ) -> None:
+        try:
+            names = {parameter.name for parameter in variant.src.fn.params}
+            passed = {name: value for name, value in kwargs.items() if name in names}
+            recorder = self._session.recorder
+            recorder.record(self, variant, variant, grid, args, passed, enter, leave)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+
+    # -- what the hot path asks of an adapter ------------------------------------------------
+
+    def new_kernel(self, _owner: Any, kernel: Variant) -> tuple[int, int, int]:
+        """Record a variant; see `hot.Adapter`."""
+        keep_source = self._session.settings.source
+        target = self._functions[kernel.src.fn.fn].target
+        kernel_id = self._session.add_kernel(lambda: _kernel_record(kernel, target, keep_source))
+        return (kernel_id, NO_DEVICE, -1)
+
+    def new_call(
+        self,
+        _owner: Any,
+        kernel: Variant,
+        kernel_id: int,
+        grid: tuple[int, int, int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> int:
+        """Record a distinct call; see `hot.Adapter`."""
+        values = values_of(kernel, args, kwargs)
+        return self._session.add_call(
+            kernel_id, grid, argument_records(parameters_of(kernel), values)
+        )
+
+    def compiled(self, owner: Any, kernel: Any) -> None:
+        """Do nothing: an interpreted function is never compiled ahead of its launches."""
+
+
+class _NotedGrid:
+    """A callable grid that keeps what it gave."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self.grid: Any = None
+
+    def __call__(self, meta: Any) -> Any:
+        self.grid = self._function(meta)
+        return self.grid
+
+
+def _without_launch(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what Triton 3.5 passes on along with the arguments."""
+    return {name: value for name, value in kwargs.items() if name not in ("grid", "warmup")}
+
+
+def _original_function(rewritten: Any) -> Any:
+    """Return the Python function that the interpreter rewrote; None if it is not known."""
+    for original, made in InterpretedFunction.rewritten_fn.items():
+        if made is rewritten:
+            return original
+    return None
+
+
+def _kernel_record(kernel: Variant, target: Any, keep_source: bool) -> KernelRecord:
+    function = kernel.src.fn
+    file, line = definition(function)
+    stages: tuple[Stage, ...] = ()
+    if kernel.ttir is not None:
+        generic = Stage("ttir_generic", generic_ttir(kernel.ttir).encode())
+        stages = (Stage("ttir", kernel.ttir.encode()), generic)
+    return KernelRecord(
+        name=function.__name__,
+        origin="interpreter",
+        module=str(function.fn.__module__),
+        file=file,
+        line=line,
+        source=str(function.src) if keep_source else None,
+        signature=parameters_of(SimpleNamespace(src=kernel.src)),
+        target=f"{target.backend}:{target.arch}",
+        warp_size=int(target.warp_size),
+        num_warps=kernel.options.num_warps,
+        num_ctas=kernel.options.num_ctas,
+        num_stages=getattr(kernel.options, "num_stages", None),
+        stages=stages,
+    )
