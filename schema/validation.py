@@ -30,10 +30,11 @@ from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong: where, and what."""
+    """Something that is wrong: where, and what; `unreadable` where the file cannot be judged."""
 
     where: str
     text: str
+    unreadable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,10 @@ def _folder_problems(trace: Trace, table: Table, run_id: str) -> Iterator[Proble
         try:
             yield from _part_problems(path, table, run_id)
         except KvtraceError as error:
-            yield Problem(str(path), str(error))
+            yield Problem(str(path), str(error), unreadable=True)
         except OSError as error:
-            yield Problem(str(path), f"it cannot be read: {error.strerror or error}")
+            text = f"it cannot be read: {error.strerror or error}"
+            yield Problem(str(path), text, unreadable=True)
     for path, process in left_behind(folder):
         if not is_running(process):
             yield Problem(str(path), "a killed process left it; kvtrace recover removes it")

@@ -9,7 +9,8 @@ from kvtrace.cli.options import JsonOption, TracePath
 def command(trace: TracePath, as_json: JsonOption = False) -> int:
     """Check every file of a trace: readable, of the right form, complete, and referring to what is.
 
-    Exits with 1 if anything is wrong.
+    Exits with 1 if anything is wrong, with 2 if a file cannot even be read: damaged, or of a newer
+    version of the format.
 
     Example:
         kvtrace validate out/
@@ -27,4 +28,6 @@ def command(trace: TracePath, as_json: JsonOption = False) -> int:
         print(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} in {trace}")
     else:
         print(f"{trace} is fine")
+    if any(problem.unreadable for problem in problems):
+        return 2
     return 1 if problems else 0

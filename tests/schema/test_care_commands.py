@@ -42,7 +42,8 @@ def test_json_is_for_programs(dead, capsys):
 
     assert main(["validate", str(out), "--json"]) == 1
     (problem,) = json.loads(capsys.readouterr().out)
-    assert set(problem) == {"where", "text"}
+    assert set(problem) == {"where", "text", "unreadable"}
+    assert not problem["unreadable"]
     assert main(["recover", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"sealed": [run_id], "left": {}, "notes": []}
     assert main(["validate", str(out), "--json"]) == 0
@@ -56,7 +57,7 @@ def test_a_damaged_file_is_named_with_what_to_do(dead, capsys):
     path.write_bytes(path.read_bytes()[:-1])
     capsys.readouterr()
 
-    assert main(["validate", str(out)]) == 1
+    assert main(["validate", str(out)]) == 2
 
     first, last = capsys.readouterr().out.splitlines()
     assert str(path) in first
