@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
+#: Library whose import a built-in backend waits for → where the backend is.
+BUILT_IN = {
+    "triton": "kvtrace.backends.triton:BACKEND",
+    "torch._inductor.runtime.triton_heuristics": "kvtrace.backends.inductor:BACKEND",
+}
+
+#: Every library that is waited for; more are added when backends are found by entry points.
+_libraries = set(BUILT_IN)
+
 _OFF = frozenset({"0", "off", "no", "false"})
 
 #: Absolute path that `KVTRACE` names; None when the variable did not start kvtrace.
@@ -60,13 +69,10 @@ def _imported(name: str) -> None:
 class _Finder:
     """Finds nothing itself; notes the import of the libraries that backends wait for."""
 
-    #: Names that backends wait for; more are added when backends are found by entry points.
-    libraries: "set[str]" = {"triton", "torch._inductor.runtime.triton_heuristics"}
-
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
-        if name not in self.libraries:
+        if name not in _libraries:
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
@@ -76,7 +82,7 @@ class _Finder:
             if spec is None:
                 continue
             if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                spec.loader = _Loader(spec.loader)
+                spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
             return spec
         return None
 
@@ -105,7 +111,7 @@ class _Loader:
 
 def add_libraries(names: "Sequence[str]") -> None:
     """Wait for more libraries; those that are imported already are for the caller to handle."""
-    _Finder.libraries.update(names)
+    _libraries.update(names)
 
 
 try:

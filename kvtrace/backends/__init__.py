@@ -11,16 +11,13 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kvtrace import _boot
+from kvtrace._boot import BUILT_IN
+
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
 GROUP: Final = "kvtrace.backends"
-
-#: Library whose import a built-in backend waits for → where the backend is.
-BUILT_IN: Final = {
-    "triton": "kvtrace.backends.triton:BACKEND",
-    "torch._inductor.runtime.triton_heuristics": "kvtrace.backends.inductor:BACKEND",
-}
 
 
 class Backend(Protocol):
@@ -87,9 +84,7 @@ def _install_backend(name: str, backend: Backend, session: "Session") -> None:
     try:
         backend.install(session)
     except Exception as error:  # noqa: BLE001 - the program goes on without it
-        session.message(
-            "warning", "backend-failed", f"the backend {name} cannot record: {error}"
-        )
+        session.message("warning", "backend-failed", f"the backend {name} cannot record: {error}")
         return
     _installed.append(backend)
 
@@ -109,8 +104,6 @@ def _extra() -> dict[str, Backend]:
             _found[point.name] = point.load()
         except Exception as error:  # noqa: BLE001 - another package's fault must not stop ours
             print(f"kvtrace: the backend {point.name} cannot be loaded: {error}", file=sys.stderr)
-    from kvtrace import _boot
-
     _boot.add_libraries([name for backend in _found.values() for name in backend.libraries])
     return _found
 

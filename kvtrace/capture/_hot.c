@@ -143,7 +143,7 @@ typedef struct {
 } grid_probe;
 
 static PyTypeObject *recorder_type, *launch_type, *bound_type, *probe_type;
-static PyObject *name_grid, *name_warmup, *name_new_kernel, *name_new_call, *name_compiled;
+static PyObject *name_grid, *name_warmup, *name_new_kernel, *name_new_call;
 
 /* Per thread, since asking for the thread's id is a system call. A fork makes a new generation. */
 static unsigned generation = 1;
@@ -731,12 +731,12 @@ static PyObject *call_observed(launch_function *launch, PyObject *self, PyObject
     return NULL;
   }
   int failed = 0;
-  if (warmup) {
-    PyObject *noted =
-        PyObject_CallMethodObjArgs(launch->adapter, name_compiled, self, kernel, NULL);
-    failed = noted ? 0 : -1;
-    Py_XDECREF(noted);
-  } else if (kernel != Py_None && grid) {
+  if (kernel == Py_None) {
+    /* a hook of Triton's took the launch over */
+  } else if (warmup) {
+    struct kernel compiled;
+    failed = kernel_known(recorder, launch->adapter, self, kernel, &compiled);
+  } else if (grid) {
     failed = record(recorder, launch->adapter, self, kernel, grid, args, kwargs, enter, leave);
   }
   Py_XDECREF(grid);
@@ -1225,7 +1225,6 @@ PyMODINIT_FUNC PyInit__hot(void) {
   name_warmup = PyUnicode_InternFromString("warmup");
   name_new_kernel = PyUnicode_InternFromString("new_kernel");
   name_new_call = PyUnicode_InternFromString("new_call");
-  name_compiled = PyUnicode_InternFromString("compiled");
   recorder_type = add_type(module, &recorder_spec, "Recorder");
   launch_type = add_type(module, &launch_spec, "LaunchFunction");
   bound_type = add_type(module, &bound_spec, "BoundLaunch");

@@ -110,7 +110,7 @@ class Identities:
         if hasattr(value, "cache_key") and hasattr(value, "fn"):  # a jitted function
             return f"{value.fn.__module__}.{value.fn.__qualname__}:{value.cache_key}".encode()
         if hasattr(value, "dtype") and hasattr(value, "tobytes") and hasattr(value, "shape"):
-            return f"{value.dtype}{value.shape}".encode() + value.tobytes()  # NumPy's scalars
+            return f"{value.dtype}{value.shape}".encode() + bytes(value.tobytes())  # NumPy's
         return self._numbered(value)
 
     def _numbered(self, value: Any) -> bytes:

@@ -14,9 +14,7 @@ from kvtrace.schema.errors import BadSetting
 AUTOSTART = "kvtrace.pth"
 
 
-def run_program(
-    program: Sequence[str], as_module: bool, variables: Mapping[str, str]
-) -> NoReturn:
+def run_program(program: Sequence[str], as_module: bool, variables: Mapping[str, str]) -> NoReturn:
     """Run a script, or a module, with more environment variables; ends as the program ends.
 
     Where the autostart line is installed, this process becomes the program. Where it is not (a

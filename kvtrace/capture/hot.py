@@ -11,7 +11,7 @@ that may die: kernels are numbered, and a number is forgotten when its kernel di
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import Any, Final, Protocol
 
@@ -49,9 +49,6 @@ class Adapter(Protocol):
         kwargs: dict[str, Any],
     ) -> int:
         """Record a distinct call; return its id (-1: not to be recorded)."""
-
-    def compiled(self, owner: Any, kernel: Any) -> None:
-        """A variant was compiled without being launched."""
 
 
 class Describe(Protocol):
@@ -150,9 +147,11 @@ class Recorder:
                 kernel = function(self, *args, grid=grid, warmup=warmup, **kwargs)
                 leave = clock()
             try:
-                if warmup:
-                    adapter.compiled(self, kernel)
-                elif kernel is not None:
+                if kernel is None:
+                    pass  # a hook of Triton's took the launch over
+                elif warmup:
+                    recorder.kernel(adapter, self, kernel)
+                else:
                     recorder.record(adapter, self, kernel, grid, args, kwargs, enter, leave)
             except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                 recorder._problem(error)
@@ -178,10 +177,7 @@ class Recorder:
         leave: int,
     ) -> None:
         """Record one launch that has happened; the kernel, or the call, may be new."""
-        known = self._kernels.get(id(kernel))
-        if known is None:
-            known = self._list_kernel(adapter, owner, kernel)
-        kernel_id, device_kind, device, _ = known
+        kernel_id, device_kind, device, _ = self.kernel(adapter, owner, kernel)
         if kernel_id < 0:
             return
         key = self.key(kernel_id, grid, args, kwargs)
@@ -247,9 +243,11 @@ class Recorder:
 
     # -- identity ---------------------------------------------------------------------------
 
-    def _list_kernel(
-        self, adapter: Adapter, owner: Any, kernel: Any
-    ) -> tuple[int, int, int, Any]:
+    def kernel(self, adapter: Adapter, owner: Any, kernel: Any) -> tuple[int, int, int, Any]:
+        """A kernel's id, device kind and device index; one that is new is recorded."""
+        known = self._kernels.get(id(kernel))
+        if known is not None:
+            return known
         kernel_id, device_kind, device = adapter.new_kernel(owner, kernel)
         address, kernels = id(kernel), self._kernels
         reference: Any
@@ -267,32 +265,45 @@ class Recorder:
         """The identity of a launch: kernel, grid, and each argument's metadata."""
         key: list[Any] = [kernel_id, *whole_grid(grid)]
         pointers: list[int] = []
-        for value in args:
-            self._add_identity(key, pointers, value)
-        for name, value in kwargs.items():
-            key.append(name)
-            self._add_identity(key, pointers, value)
+        self._add_values(key, pointers, args)
+        if kwargs:
+            # Names are what tells keyword arguments apart; as values they cannot be taken for
+            # positional ones, since no value's entry is a bare tuple.
+            key.append(tuple(kwargs))
+            self._add_values(key, pointers, kwargs.values())
         return tuple(key)
 
-    def _add_identity(self, key: list[Any], pointers: list[int], value: Any) -> None:
-        kind = type(value)
-        if kind in self._tensor_types:
-            pointer = value.data_ptr()
-            if pointer not in pointers:
-                pointers.append(pointer)
-            alias = pointers.index(pointer)
-            key += (value.shape, value.stride(), value.dtype, value.device, pointer & 15, alias)
-        elif kind is int or kind is bool or kind is str or value is None:
-            key += (kind, value)
-        elif kind is float:
-            key += (kind, _double.pack(value))
-        else:
-            identity, found = self._describe(value)
-            key.append(identity)
-            for pointer in found or ():
+    def _add_values(self, key: list[Any], pointers: list[int], values: Iterable[Any]) -> None:
+        """Add an entry of fixed form for each value: a tensor's size first, or a type, or bytes."""
+        tensor_types = self._tensor_types
+        for value in values:
+            kind = type(value)
+            if kind in tensor_types:
+                pointer = value.data_ptr()
                 if pointer not in pointers:
                     pointers.append(pointer)
-                key.append(pointers.index(pointer))
+                key += (
+                    value.shape,
+                    value.stride(),
+                    value.dtype,
+                    value.device,
+                    pointer & 15,
+                    pointers.index(pointer),
+                )
+            elif kind is int or kind is bool or kind is str or value is None:
+                key += (kind, value)
+            elif kind is float:
+                key += (kind, _double.pack(value))
+            else:
+                self._add_uncommon(key, pointers, value)
+
+    def _add_uncommon(self, key: list[Any], pointers: list[int], value: Any) -> None:
+        identity, found = self._describe(value)
+        key.append(identity)
+        for pointer in found or ():
+            if pointer not in pointers:
+                pointers.append(pointer)
+            key.append(pointers.index(pointer))
 
 
 def whole_grid(grid: Any) -> tuple[int, int, int]:

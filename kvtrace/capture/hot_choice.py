@@ -1,4 +1,4 @@
-"""Which hot path a recording has: the native one where it is built and torch offers what it needs."""
+"""Which hot path a recording has: the native one where it is built and torch has what it needs."""
 
 import os
 import sys
@@ -49,7 +49,7 @@ def _native(torch: Any) -> tuple[Any, str]:
     if torch is not None and not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         return None, f"torch {torch.__version__} has no DLPack exchange API, 2.10 and newer have"
     try:
-        from kvtrace.capture import _hot
+        from kvtrace.capture import _hot  # type: ignore[attr-defined]
     except ImportError as error:
         return None, f"the extension is not built here ({error})"
     return _hot.Recorder, ""

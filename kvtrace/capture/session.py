@@ -48,9 +48,7 @@ class Session:
         self.out = out
         self.settings = settings
         self._lock = threading.RLock()
-        self.identities = Identities(
-            lambda text: self.message("info", "argument-identity", text)
-        )
+        self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
         self._parent: str | None = None
@@ -291,7 +289,7 @@ class Session:
                 f"more than {self.settings.max_calls} distinct calls: the table in memory was "
                 "emptied, and calls that came back have several ids"
             )
-            row = {"level": "info", "code": "calls-forgotten", "text": text}
+            row: dict[str, Any] = {"level": "info", "code": "calls-forgotten", "text": text}
             row |= {"time": now, "count": self._recorder.overflows}
             journal.submit(lambda j, row=row: j.add("messages", row))  # type: ignore[misc]
         for (code, text), count in self._messages.items():

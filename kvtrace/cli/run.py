@@ -13,9 +13,7 @@ def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Directory of the trace")
     ] = Path("out"),
-    as_module: Annotated[
-        bool, typer.Option("-m", help="Run a module, as python -m does")
-    ] = False,
+    as_module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does")] = False,
     mode: Annotated[
         str, typer.Option(metavar="launch|timeline|ops", help="How much is recorded")
     ] = "launch",

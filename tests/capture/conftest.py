@@ -1,4 +1,4 @@
-"""A Python that starts with the autostart line, as after installation, and programs to run in it."""
+"""A Python that starts with the autostart line, as after installation, and a program for it."""
 
 import os
 import signal

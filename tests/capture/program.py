@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import torch
 import triton
@@ -101,7 +102,7 @@ def ranks() -> None:
     """Start two ranks as a launcher does, each in a folder of its own."""
     started = []
     for rank in ("0", "1"):
-        os.makedirs(f"rank{rank}")
+        Path(f"rank{rank}").mkdir()
         environment = os.environ | {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}
         command = [sys.executable, __file__, "plain"]
         started.append(subprocess.Popen(command, env=environment, cwd=f"rank{rank}"))

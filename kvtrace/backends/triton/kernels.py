@@ -1,4 +1,4 @@
-"""Triton's compiled kernels as kernel records: signature, stages, resources, how it was compiled."""
+"""Triton's compiled kernels as kernel records: signature, stages, resources, compilation."""
 
 import re
 import time
@@ -18,7 +18,7 @@ STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
 
 #: Metadata that has a column of its own, or is no compile option.
 _NO_OPTIONS: Final = frozenset(
-    "hash target name shared num_warps num_ctas num_stages warp_size".split()
+    ["hash", "target", "name", "shared", "num_warps", "num_ctas", "num_stages", "warp_size"]
 )
 #: Compilations whose kernel has not been seen yet are remembered up to this many.
 _COMPILATIONS: Final = 10_000
@@ -42,7 +42,7 @@ class Compilation:
 
 
 class CompilationListener:
-    """Notes every compilation by the compiler's hash, and calls the listener that was set before."""
+    """Notes compilations by the compiler's hash, and calls the listener that was set before."""
 
     def __init__(self, before: Callable[..., Any] | None, problem: Callable[[Exception], None]):
         """`before` is the user's own listener, `problem` is told of failures of ours."""
@@ -156,13 +156,21 @@ def kernel_record(
         shared_bytes=metadata.shared,
         registers=registers,
         spills=spills,
-        cache_hit=compilation and compilation.cache_hit,
         cache_key=str(kernel.hash),
-        compile_begin=compilation and compilation.begin,
-        compile_ns=compilation and compilation.duration,
-        thread=compilation and compilation.thread,
+        **_compilation_facts(compilation),
         stages=tuple(_stages(kernel.asm, compilation)),
     )
+
+
+def _compilation_facts(compilation: Compilation | None) -> dict[str, Any]:
+    if compilation is None:
+        return {}  # it was compiled before the recording began
+    return {
+        "cache_hit": compilation.cache_hit,
+        "compile_begin": compilation.begin,
+        "compile_ns": compilation.duration,
+        "thread": compilation.thread,
+    }
 
 
 def _stages(asm: Mapping[str, Any], compilation: Compilation | None) -> Iterator[Stage]:

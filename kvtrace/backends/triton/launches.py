@@ -42,17 +42,14 @@ class LaunchAdapter:
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a compiled variant; see `hot.Adapter`."""
         begin = time.perf_counter_ns()
+        del owner
         kernel = whole_kernel(kernel)
-        if not self._session.settings.records_kernel(kernel_name(kernel)):
+        if kernel is None or not self._session.settings.records_kernel(kernel_name(kernel)):
             return (-1, NO_DEVICE, -1)
         kernel_id = self._add_kernel(kernel)
         kind, index = _device_of(kernel)
         self._session.spent(time.perf_counter_ns() - begin)
         return (kernel_id, kind, index)
-
-    def compiled(self, owner: Any, kernel: Any) -> None:
-        """Record a variant that was compiled ahead of its launches, if it is ever launched too."""
-        # Its record is made by its first launch: a program that only compiles has no launches.
 
     def new_call(
         self,
@@ -68,6 +65,7 @@ class LaunchAdapter:
         The hot path tells calls apart by how their arguments were passed, too: by position, by
         name, or left to their defaults. What is equal once bound is one call here.
         """
+        del owner
         begin = time.perf_counter_ns()
         session = self._session
         if self._run != session.run_id or len(self._calls) > session.settings.max_calls:

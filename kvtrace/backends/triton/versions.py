@@ -14,11 +14,14 @@ def version_of(triton: Any) -> tuple[int, int]:
 
 
 def whole_kernel(kernel: Any) -> Any:
-    """The compiled kernel behind what a launch returned: asynchronous compilation wraps it."""
+    """The compiled kernel behind what a launch returned; None while it is being compiled.
+
+    Asynchronous compilation wraps kernels; only their launches wait for them.
+    """
     if hasattr(kernel, "asm"):
         return kernel
     inner = getattr(kernel, "kernel", None)
-    return inner if hasattr(inner, "asm") else kernel
+    return inner if hasattr(inner, "asm") else None
 
 
 def definition(function: Any) -> tuple[str, int]:
