@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
+
 from kvtrace.converters.report.locations import line_links
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.pack import columns_block, json_block

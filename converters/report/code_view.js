@@ -22,14 +22,13 @@ function codeView(report, variantIndex, findings) {
     for (const tab of tabs.children) tab.setAttribute("aria-selected", String(tab.dataset.stage === stage.stage));
     const { text, links } = await readText(stage.text);
     renderStage(right, stage.stage, text);
-    linker.setStage(stage.stage, links);
+    linker.setStage(stage.stage, links, shownPaths(links, sources));
   }
 
   async function start() {
     const loaded = await Promise.all(sources.map(async (file) => ({ ...file, ...(await readText(file.text)) })));
     const first = stages[0] ? await readText(stages[0].text) : null;
-    renderSources(left, loaded, linkedLines(first?.links), report.kernels[variant.kernel], findings, report);
-    linker.setSources(loaded);
+    renderSources(left, loaded, linkedLines(first?.links, sources), report.kernels[variant.kernel], findings, report);
     if (stages[0]) await showStage(stages[0]);
     else right.lines.append(note("No stage of this variant is on this page."));
     if (!loaded.length) left.lines.append(note("The source was not recorded, or it did not fit into this page."));
@@ -85,11 +84,24 @@ function sourceKey(path, line) {
   return `${path}\n${line}`;
 }
 
+/**
+ * The page's path of each file that the links name. A kernel from the compiler's cache names the
+ * place where it was compiled first: then the only source file of the same name is meant.
+ */
+function shownPaths(links, sources) {
+  return (links?.files ?? []).map((path) => {
+    if (sources.some((file) => file.path === path)) return path;
+    const named = sources.filter((file) => baseName(file.path) === baseName(path));
+    return named.length === 1 ? named[0].path : path;
+  });
+}
+
 /** Keys of all source lines that a stage's lines come from. */
-function linkedLines(links) {
+function linkedLines(links, sources) {
   const keys = new Set();
+  const paths = shownPaths(links, sources);
   for (const stack of links?.stacks ?? []) {
-    for (const [file, line] of stack) keys.add(sourceKey(links.files[file], line));
+    for (const [file, line] of stack) keys.add(sourceKey(paths[file], line));
   }
   return keys;
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
 from kvtrace.converters.report.findings import FindingRows, finding_counts, findings_of
 from kvtrace.converters.report.kernels import CallRows, KernelRows, kernels_of
 from kvtrace.converters.report.model import Mark, Message, Report, Run, Totals, Track

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from kvtrace.converters.report.kernels import CallRows
 from kvtrace.converters.report.model import Finding, FindingCount
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
 from kvtrace.converters.report.model import Argument, Call, Kernel, SourceFile, Stage, Variant
 from kvtrace.converters.report.slices import NO_CALL
 

@@ -14,17 +14,14 @@ class Linker {
     this.follow(right);
   }
 
-  setSources(files) {
-    this.names = new Map(files.map((file) => [file.path, baseName(file.path)]));
-  }
-
-  setStage(stage, links) {
+  /** `paths` are the source files that `links.files` stand for on this page. */
+  setStage(stage, links, paths) {
     this.stage = STAGE_NAMES[stage] ?? stage;
     this.toStage.clear();
     this.toSource.clear();
     (links?.lines ?? []).forEach((stack, line) => {
       if (stack < 0) return;
-      const keys = links.stacks[stack].map(([file, at]) => sourceKey(links.files[file], at));
+      const keys = links.stacks[stack].map(([file, at]) => sourceKey(paths[file], at));
       this.toSource.set(String(line), keys);
       this.right.byKey.get(String(line))?.classList.add("linked");
       keys.forEach((key, depth) => {

@@ -4,8 +4,10 @@ The kernels are compiled by Triton without a GPU, so the stages with all their l
 compiler's own. The derived tables are written as the passes write them, with known figures.
 """
 
+import functools
 import hashlib
 import importlib.util
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import zstandard
+
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace, stack_id
 from kvtrace.schema.writer import RunWriter
@@ -67,6 +70,8 @@ DEFECT_LINE = 1 + KERNELS.split("\n").index(
 )
 HOSTILE_NAME = "</script><img src=x onerror=alert(2)> ${name} 'quoted' 漢字"
 START = 1_767_323_045_000_000_000
+#: Holds the kernels' source and their cache; gone when the process ends.
+_FOLDER = tempfile.TemporaryDirectory(prefix="kvtrace-report-kernels-")
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 
 
@@ -86,18 +91,26 @@ def build_report_trace(
     derived: bool = True,
     stages: tuple[str, ...] = STAGES,
     calls_per_kernel: int = 3,
+    files: bool = True,
+    moved_to: str | None = None,
 ) -> ReportTrace:
-    """Write a sealed run with two variants of `softmax`, one of `accumulate`, one hostile kernel."""
-    folder.mkdir(parents=True, exist_ok=True)
-    source = folder / "kernels_of_the_test.py"
-    source.write_text(KERNELS, encoding="utf-8")
+    """Write a sealed run: two variants of `softmax`, one of `accumulate`, one hostile kernel.
+
+    moved_to: where the source file is said to be, while the compiler's cache still has its old
+        place. files: whether whole source files were recorded, besides each function's own source.
+    """
+    source, compiled_kernels = _compiled()
     run_id = "20260102T030405-report"
     writer = RunWriter(folder / "out", run_id)
     artifacts: dict[str, dict[str, Any]] = {}
     kernels = [
         _kernel_row(artifacts, number, compiled, stages)
-        for number, compiled in enumerate(_compiled(source))
+        for number, compiled in enumerate(compiled_kernels)
     ]
+    if moved_to is not None:
+        kernels = [_moved(kernel, moved_to) for kernel in kernels]
+    if not files:
+        kernels = [{**kernel, "files": None} for kernel in kernels]
     kernels.append({"kernel_id": len(kernels), "name": HOSTILE_NAME, "origin": "interpreter"})
     stacks = [_stack_row([(str(source), 90, "main"), (str(source), 99, "<module>")])]
     calls = [
@@ -118,24 +131,40 @@ def build_report_trace(
     return ReportTrace(folder / "out", run_id, source)
 
 
-def _compiled(source: Path) -> list[tuple[str, int, Any]]:
-    """Return (name, BLOCK, compiled kernel), compiled for a Hopper GPU that need not be here."""
+@functools.cache
+def _compiled() -> tuple[Path, list[tuple[str, int, Any]]]:
+    """Return the source file and (name, BLOCK, compiled kernel) of each kernel.
+
+    Compiled once a process for a Hopper GPU that need not be here, into a cache of its own: a
+    kernel from the user's cache would have the locations of wherever it was compiled first.
+    """
     import triton
+    from triton import knobs
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
+    folder = Path(_FOLDER.name)
+    source = folder / "kernels_of_the_test.py"
+    source.write_text(KERNELS, encoding="utf-8")
     module = _imported(source)
     signature = {"result_ptr": "*fp32", "source_ptr": "*fp32"}
     softmax = {**signature, "stride": "i32", "columns": "i32", "BLOCK": "constexpr"}
     accumulate = {**signature, "count": "i32", "BLOCK": "constexpr"}
     wanted = [("softmax", softmax, 256), ("softmax", softmax, 512), ("accumulate", accumulate, 128)]
     found = []
-    for name, parameters, block in wanted:
-        constant = {(list(parameters).index("BLOCK"),): block}
-        text = ASTSource(getattr(module, name), signature=parameters, constexprs=constant)
-        compiled = triton.compile(text, target=GPUTarget("cuda", 90, 32))
-        found.append((name, block, compiled))
-    return found
+    with knobs.cache.scope():
+        knobs.cache.dir = str(folder / "cache")
+        for name, parameters, block in wanted:
+            constant = {(list(parameters).index("BLOCK"),): block}
+            text = ASTSource(getattr(module, name), signature=parameters, constexprs=constant)
+            compiled = triton.compile(text, target=GPUTarget("cuda", 90, 32))
+            found.append((name, block, compiled))
+    return source, found
+
+
+def _moved(kernel: dict[str, Any], path: str) -> dict[str, Any]:
+    files = [{**file, "path": path} for file in kernel.get("files") or ()]
+    return {**kernel, "file": path, "files": files}
 
 
 def _imported(source: Path) -> ModuleType:

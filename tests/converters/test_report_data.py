@@ -1,0 +1,180 @@
+"""The report as data: every figure equals SQL over the Parquet files."""
+
+import duckdb
+import pytest
+
+from kvtrace.converters.report import report_data
+from kvtrace.schema.trace import open_trace
+from tests.support.report_trace import HOSTILE_NAME, build_report_trace
+from tests.support.synthetic_trace import build_synthetic_trace
+
+
+def report_of(path):
+    trace = open_trace(path)
+    return report_data(trace, trace.select(), "title", "out/")
+
+
+def sql(path, query):
+    """Rows of a query in which {name} is a table's Parquet files."""
+    tables = ("launches", "calls", "kernels", "ops", "findings", "gpu_kernels", "artifacts")
+    files = {name: f"'{path}/{name}/*/*.parquet'" for name in tables}
+    return duckdb.sql(query.format(**files)).fetchall()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return build_report_trace(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def report(built):
+    return report_of(built.path)
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    """Two ranks with device executions and hostile names, and their report."""
+    made = build_synthetic_trace(tmp_path_factory.mktemp("ranks"), kernels=10)
+    return made, report_of(made.path)
+
+
+def test_totals_equal_sql(built, report):
+    ((launches, host),) = sql(
+        built.path,
+        'SELECT count(*), sum(epoch_ns("exit") - epoch_ns(enter)) FROM {launches}',
+    )
+    ((moved, flops, calls),) = sql(
+        built.path,
+        "SELECT sum(o.bytes), sum(o.flops), count(DISTINCT l.call_id) FROM {launches} l "
+        "JOIN {ops} o USING (call_id)",
+    )
+    ((compiled,),) = sql(built.path, "SELECT sum(compile_ns) FROM {kernels}")
+    totals = report.totals
+    assert (totals.launches, totals.host_ns) == (launches, host)
+    assert (totals.bytes, totals.flops, totals.evaluated_calls) == (moved, flops, calls)
+    assert totals.compile_ns == compiled
+    assert totals.phases == dict(
+        sql(built.path, "SELECT phase, count(*) FROM {launches} GROUP BY phase")
+    )
+
+
+def test_each_kernel_equals_sql(built, report):
+    rows = sql(
+        built.path,
+        "SELECT k.name, count(*), sum(epoch_ns(\"exit\") - epoch_ns(enter)), "
+        "count(DISTINCT call_id), count(DISTINCT kernel_id) "
+        "FROM {launches} l JOIN {calls} c USING (call_id) JOIN {kernels} k USING (kernel_id) "
+        "GROUP BY k.name",
+    )  # fmt: skip
+    found = {(k.name, k.launches, k.host_ns, k.calls, len(k.variants)) for k in report.kernels}
+    assert found == set(rows)
+
+
+def test_each_call_equals_sql(built, report):
+    rows = sql(
+        built.path,
+        'SELECT call_id, count(*), sum(epoch_ns("exit") - epoch_ns(enter)) '
+        "FROM {launches} GROUP BY call_id",
+    )
+    assert {(c.call_id, c.launches, c.host_ns) for c in report.calls} == set(rows)
+
+
+def test_the_timeline_has_every_launch_at_its_time(built, report):
+    rows = sql(
+        built.path,
+        'SELECT seq, epoch_ns(enter), epoch_ns("exit") - epoch_ns(enter), thread '
+        "FROM {launches} ORDER BY enter, seq",
+    )
+    ((first,),) = sql(built.path, "SELECT min(epoch_ns(compile_begin)) FROM {kernels}")
+    launches = report.launches
+    threads = [report.tracks[track].thread for track in launches.track]
+    assert launches.seq.tolist() == [row[0] for row in rows]
+    assert (launches.begin + first).tolist() == [row[1] for row in rows]
+    assert launches.duration.tolist() == [row[2] for row in rows]
+    assert threads == [row[3] for row in rows]
+
+
+def test_ranks_stand_side_by_side_and_their_kernels_together(ranks):
+    made, report = ranks
+    assert [run.label for run in report.runs] == ["rank 0", "rank 1"]
+    assert report.totals.launches == made.launches == len(report.launches)
+    assert len(report.kernels) == 10
+    assert all(len(kernel.variants) == 2 for kernel in report.kernels)
+    assert {(t.run, t.thread) for t in report.tracks if t.kind == "host"} == {
+        (0, 4242), (0, 4243), (1, 4242), (1, 4243)
+    }  # fmt: skip
+
+
+def test_device_time_equals_sql(ranks):
+    made, report = ranks
+    ((executions, total),) = sql(
+        made.path, 'SELECT count(*), sum(epoch_ns("end") - epoch_ns(start)) FROM {gpu_kernels}'
+    )
+    assert (report.totals.gpu_kernels, report.totals.device_ns) == (executions, total)
+    ((of_calls,),) = sql(
+        made.path,
+        'SELECT sum(epoch_ns("end") - epoch_ns(start)) FROM {gpu_kernels} '
+        "WHERE call_id IS NOT NULL",
+    )
+    assert sum(kernel.device_ns or 0 for kernel in report.kernels) == of_calls
+
+
+def test_a_finding_in_several_calls_is_one_entry_and_all_accesses_are_counted(built, report):
+    violation, unknown = report.findings
+    assert (violation.finding_id, violation.calls, violation.verdict) == ("oob-1", 3, "violation")
+    assert (violation.program, violation.lane, violation.past_end_bytes) == ((3, 0, 0), (232,), 96)
+    assert unknown.reason == "the address hangs on data that was not recorded"
+    counted = {(c.verdict, c.count) for c in report.finding_counts or ()}
+    assert counted == set(
+        sql(built.path, "SELECT verdict, count(*) FROM {findings} GROUP BY verdict")
+    )
+    assert report.totals.violations == 1
+
+
+def test_a_kernel_that_was_never_judged_is_not_called_clean(report):
+    judged = {kernel.name: kernel.judged for kernel in report.kernels}
+    assert judged == {"softmax": 9, "accumulate": 1, HOSTILE_NAME: 0}
+
+
+def test_without_derived_tables_nothing_is_zero(tmp_path):
+    built = build_report_trace(tmp_path, launches=10, derived=False, stages=("ttir",))
+    report = report_of(built.path)
+    assert report.totals.bytes is None
+    assert report.totals.flops is None
+    assert report.totals.violations is None
+    assert report.finding_counts is None
+    assert all(kernel.violations is None and kernel.bytes is None for kernel in report.kernels)
+    assert all(call.bytes is None for call in report.calls)
+
+
+def test_a_pass_that_found_nothing_has_run(tmp_path):
+    built = build_report_trace(tmp_path, launches=10, derived=False, stages=("ttir",))
+    trace = open_trace(built.path)
+    empty = trace.table("findings").drop_columns(["run"])
+    trace.add_derived(built.run_id, "sanitize", {"findings": empty})
+    report = report_of(built.path)
+    assert report.finding_counts == ()
+    assert report.totals.violations == 0
+
+
+def test_a_variant_has_its_stages_sources_and_parameters(built, report):
+    variant = report.variants[0]
+    assert [stage.stage for stage in variant.stages] == ["ttir", "ttgir", "llir", "ptx"]
+    assert all(stage.text is not None and stage.size_bytes for stage in variant.stages)
+    assert [file.path for file in variant.files] == [str(built.source)]
+    assert [p["name"] for p in variant.signature][-1] == "BLOCK"
+
+
+def test_only_the_function_s_own_source_is_shown_from_its_line(tmp_path):
+    built = build_report_trace(tmp_path, launches=10, stages=("ttir",), files=False)
+    variant = report_of(built.path).variants[0]
+    (file,) = variant.files
+    assert (file.path, file.first_line) == (str(built.source), 13)
+
+
+def test_arguments_keep_shape_strides_storage_and_alias_group(report):
+    call = next(call for call in report.calls if call.call_id == 1)
+    result, source, stride, _ = (report.arguments[index] for index in call.args)
+    assert (result.shape, result.strides, result.storage_bytes) == ((5, 1000), (1000, 1), 20_000)
+    assert source.alias_group == result.alias_group == 0
+    assert stride.scalar == "1000"

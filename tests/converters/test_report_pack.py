@@ -1,0 +1,36 @@
+"""Blocks of data inside the page."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtrace.converters.report.pack import columns_block, json_block, read_columns, read_json
+
+WHOLE = st.integers(-(2**52), 2**52)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=5), st.lists(WHOLE, max_size=40), max_size=5))
+def test_columns_come_back_exactly(columns):
+    arrays = {name: np.array(values, np.int64) for name, values in columns.items()}
+    found = read_columns(columns_block(arrays))
+    assert {name: values.tolist() for name, values in found.items()} == columns
+
+
+@given(st.lists(st.integers(0, 2**50), min_size=2, max_size=50).map(sorted))
+def test_rising_columns_come_back_exactly(values):
+    found = read_columns(columns_block({"begin": np.array(values, np.int64)}))
+    assert found["begin"].tolist() == values
+
+
+@given(st.recursive(st.none() | WHOLE | st.text(), st.lists, max_leaves=20))
+def test_json_comes_back_exactly_unless_it_is_no_unicode(value):
+    assert read_json(json_block(value)) == value
+
+
+def test_a_block_never_holds_markup():
+    block = json_block({"name": '</script><!-- ]]> & "'})
+    assert set("<>&\"'") & set(block) == set()
+
+
+def test_the_same_data_gives_the_same_block():
+    assert json_block({"a": 1}) == json_block({"a": 1})

@@ -1,0 +1,174 @@
+"""The page as a file: its size, its policy, what it says that it left out."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.registry import load_converter
+from kvtrace.converters.report import report_data, write_report
+from kvtrace.converters.report.pack import read_columns, read_json
+from kvtrace.converters.report.slices import Slices
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import open_trace, resolve
+from tests.support.report_trace import HOSTILE_NAME, build_report_trace
+
+MEBIBYTE = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return build_report_trace(tmp_path_factory.mktemp("page"), launches=3000)
+
+
+def written(built, path, max_mb=20.0, change=lambda report: report):
+    trace = open_trace(built.path)
+    report = change(report_data(trace, trace.select(), HOSTILE_NAME, "out/"))
+    return write_report(report, trace.artifact, path, max_mb)
+
+
+def block(path, name):
+    """The block of that name in a page."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(
+        f'<script type="application/gzip\\+base64" id="{name}">([^<]*)</script>', text
+    )
+    return found[1] if found else None
+
+
+def test_the_policy_names_the_hash_of_the_only_script_and_style(built, tmp_path):
+    written(built, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    (script,) = re.findall(r'<script type="module">(.*?)</script>', text, re.DOTALL)
+    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert policy.startswith("default-src 'none';")
+    for content in (script, style):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+
+
+def test_text_of_the_trace_is_in_the_page_only_as_packed_data_and_the_escaped_title(
+    built, tmp_path
+):
+    written(built, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<img" not in text
+    assert "taken over" not in text
+    assert text.count("</script>") == text.count("<script")
+    assert "&lt;/script&gt;" in re.search("<title>(.*?)</title>", text, re.DOTALL)[1]
+
+
+def test_the_same_trace_gives_the_same_page(built, tmp_path):
+    written(built, tmp_path / "a.html")
+    written(built, tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_a_page_with_room_leaves_nothing_out(built, tmp_path):
+    result = written(built, tmp_path / "r.html")
+    assert result.dropped == ()
+    assert result.size_bytes == (tmp_path / "r.html").stat().st_size
+    assert len(read_columns(block(tmp_path / "r.html", "launches"))["seq"]) == 3000
+    assert block(tmp_path / "r.html", "bins") is None
+
+
+@pytest.mark.parametrize("spare_kib", [2, 10, 20])
+def test_a_small_budget_is_kept_and_the_page_says_what_it_left_out(built, tmp_path, spare_kib):
+    with pytest.raises(BadSetting) as refused:
+        written(built, tmp_path / "r.html", 0.01)
+    least = float(re.search(r"at least ([\d.]+) MiB", str(refused.value))[1]) + 0.005
+    budget = least + spare_kib / 1024
+    result = written(built, tmp_path / "r.html", budget)
+    assert result.size_bytes <= budget * MEBIBYTE
+    report = read_json(block(tmp_path / "r.html", "report"))
+    assert [entry["what"] for entry in report["dropped"]] == [e.what for e in result.dropped]
+    assert {"texts", "launches"} == {entry.what for entry in result.dropped}
+    assert all(e["command"].startswith("kvtrace sql out/ ") for e in report["dropped"])
+    kept = len(read_columns(block(tmp_path / "r.html", "launches"))["seq"])
+    assert kept < 3000
+    assert any(e["text"].startswith(f"{kept:,} of 3,000 launches") for e in report["dropped"])
+
+
+def test_when_launches_are_left_out_figures_and_bins_still_count_all(built, tmp_path):
+    written(built, tmp_path / "r.html", 0.15)
+    report = read_json(block(tmp_path / "r.html", "report"))
+    bins = read_columns(block(tmp_path / "r.html", "bins"))
+    assert report["totals"]["launches"] == bins["count"].sum() == 3000
+    assert report["totals"]["host_ns"] == bins["busy"].sum()
+
+
+def test_texts_that_are_left_out_are_not_referred_to(built, tmp_path):
+    written(built, tmp_path / "r.html", 0.15)
+    report = read_json(block(tmp_path / "r.html", "report"))
+    texts = [
+        entry["text"]
+        for variant in report["variants"]
+        for entry in (*variant["stages"], *variant["files"])
+    ]
+    assert None in texts
+    assert all(block(tmp_path / "r.html", f"text-{t}") for t in texts if t is not None)
+
+
+def test_with_very_many_calls_the_longest_and_those_with_findings_stay(built, tmp_path):
+    def many(report):
+        extra = [replace(report.calls[4], call_id=1000 + n, host_ns=n) for n in range(30_000)]
+        calls = (*report.calls, *extra)
+        launches = Slices.join(
+            [
+                report.launches,
+                replace(report.launches, call=np.full(3000, len(calls) - 1, np.int64)),
+            ]
+        )
+        return replace(report, calls=calls, launches=launches)
+
+    result = written(built, tmp_path / "r.html", 20, many)
+    report = read_json(block(tmp_path / "r.html", "report"))
+    ids = [call["call_id"] for call in report["calls"]]
+    assert [entry.what for entry in result.dropped] == ["calls"]
+    assert len(ids) == 20_000
+    assert {ids[f["call"]] for f in report["findings"]} == {0, 8}
+    launches = read_columns(block(tmp_path / "r.html", "launches"))
+    assert {ids[call] for call in launches["call"]} >= {30_999}
+    args = {arg for call in report["calls"] for arg in call["args"]}
+    assert args == set(range(len(report["arguments"])))
+
+
+def test_the_command_writes_the_page_and_says_what_is_in_it(built, tmp_path, capsys):
+    out = tmp_path / "r.html"
+    assert main(["report", str(built.path), "-o", str(out), "--run", built.run_id[:8]]) == 0
+    assert "3,000 launches, 3 kernels" in capsys.readouterr().out
+    assert out.stat().st_size > 100_000
+
+
+def test_the_converter_is_registered_and_refuses_other_settings(built, tmp_path):
+    converter = load_converter("report")
+    selection = resolve(str(built.path))
+    with pytest.raises(BadSetting, match="max-mb"):
+        converter.convert(selection, tmp_path / "r.html", {"max-mb": "lots"})
+    with pytest.raises(BadSetting, match="colour"):
+        converter.convert(selection, tmp_path / "r.html", {"colour": "red"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--max-mb", "0.1"], "at least"),
+        (["-o", "missing/r.html"], "does not exist"),
+        (["--run", "nothing"], "no run"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    built, tmp_path, capsys, monkeypatch, arguments, word
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(built.path), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("kvtrace: ")
+    assert word in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

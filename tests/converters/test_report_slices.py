@@ -1,0 +1,73 @@
+"""Thinning and counting launches: what is left out of the page is never left out of its sums."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtrace.converters.report.slices import Slices, bin_slices, thin
+
+
+def slices(rows: list[tuple[int, int, int, int, int]]) -> Slices:
+    """Slices from (begin, duration, kernel, call, track)."""
+    columns = np.array(rows, np.int64).reshape(-1, 5).T
+    zeros = np.zeros(len(rows), np.int64)
+    begin, duration, kernel, call, track = columns
+    return Slices.join(
+        [Slices(begin, duration, kernel, call, track, zeros, np.arange(len(rows), dtype=np.int64))]
+    )
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 10_000), st.integers(0, 3_000), st.integers(-1, 3), st.integers(-1, 4),
+        st.integers(0, 2),
+    ),
+    min_size=1, max_size=60,
+)  # fmt: skip
+
+
+@settings(max_examples=200)
+@given(ROWS, st.integers(1, 50))
+def test_bins_count_every_slice_once_and_share_out_its_time_exactly(rows, count):
+    given_slices = slices(rows)
+    span = int((given_slices.begin + given_slices.duration).max())
+    bins = bin_slices(given_slices, span, count)
+    for kernel in range(-1, 4):
+        for track in range(3):
+            mine = (given_slices.kernel == kernel) & (given_slices.track == track)
+            here = (bins.kernel == kernel) & (bins.track == track)
+            assert bins.count[here].sum() == mine.sum()
+            assert bins.busy_ns[here].sum() == given_slices.duration[mine].sum()
+
+
+@given(ROWS)
+def test_a_bin_holds_what_happened_in_it(rows):
+    given_slices = slices(rows)
+    span = int((given_slices.begin + given_slices.duration).max())
+    bins = bin_slices(given_slices, span, 7)
+    for track, index, kernel, busy in zip(
+        bins.track, bins.bin, bins.kernel, bins.busy_ns, strict=True
+    ):
+        low, high = index * bins.width_ns, (index + 1) * bins.width_ns
+        mine = (given_slices.kernel == kernel) & (given_slices.track == track)
+        begin, end = given_slices.begin[mine], (given_slices.begin + given_slices.duration)[mine]
+        overlap = np.minimum(end, high) - np.maximum(begin, low)
+        assert busy == overlap[overlap > 0].sum()
+
+
+@given(ROWS, st.integers(20, 60))
+def test_thinning_keeps_order_and_the_first_and_longest_of_each_call(rows, keep):
+    given_slices = slices(rows)
+    kept = thin(given_slices, keep)
+    assert np.all(np.diff(kept.begin) >= 0)
+    assert set(kept.seq) <= set(given_slices.seq)
+    assert len(kept) <= max(keep, 1) + 10
+    for call in set(given_slices.call.tolist()) - {-1}:
+        mine, chosen = given_slices.call == call, kept.call == call
+        assert given_slices.duration[mine].max() == kept.duration[chosen].max()
+        assert given_slices.begin[mine].min() == kept.begin[chosen].min()
+
+
+def test_nothing_is_thinned_that_fits():
+    few = slices([(0, 1, 0, 0, 0), (5, 1, 0, 0, 0)])
+    assert thin(few, 2) is few
