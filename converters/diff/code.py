@@ -7,7 +7,7 @@ one line and `%4` in the next. What remains is a difference of meaning.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Final
@@ -49,21 +49,45 @@ class _Code:
     pattern: re.Pattern[str]
 
 
-def compare_code(stage: str, before: str, after: str) -> CodeDifference | None:
-    """Return the difference of two texts of a stage, or None where they mean the same."""
+def compare_code(
+    stage: str, before: str, after: str, known: Mapping[str, str] | None = None
+) -> CodeDifference | None:
+    """Return the difference of two texts of a stage, or None where they mean the same.
+
+    Args:
+        stage: One of `STAGES`; it says which language the texts are in.
+        before: One text.
+        after: The other.
+        known: Numbers that are expected to change, as the values of constants that did. Lines that
+            differ in those alone are counted apart. A few numbers that alone turn one text into the
+            other are found without being told.
+
+    """
     language = {"llir": "llvm", "ptx": "ptx"}.get(stage, "mlir")
     a, b = _read(language, before), _read(language, after)
     pairs, foreign = _corresponding(a, b, _align(a.keys, b.keys))
     if len(pairs) == len(a.lines) == len(b.lines):
         return None
-    substitutions, changed = _number_substitutions(a, b)
+    every = tuple(_unified(a, b, pairs, foreign))
+    substitutions = _only_numbers(a, b) or dict(known or {})
+    folded = [
+        pair for pair in _align_but_for(a, b, substitutions) if _alike(a, b, pair, substitutions)
+    ]
+    folded, foreign = _corresponding(a, b, folded)
+    touched = [(i, j) for i, j in folded if a.keys[i] != b.keys[j]]
+    if not touched:
+        return CodeDifference(
+            stage, every, every, len(a.lines) - len(pairs), len(b.lines) - len(pairs), (), 0
+        )
+    used = {pair for i, j in touched for pair in _number_changes(a.keys[i], b.keys[j])}
     return CodeDifference(
         stage=stage,
-        lines=tuple(_unified(a, b, pairs, foreign)),
-        removed=len(a.lines) - len(pairs),
-        added=len(b.lines) - len(pairs),
-        substitutions=substitutions,
-        substituted_lines=changed,
+        lines=tuple(_unified(a, b, folded, foreign)),
+        all_lines=every,
+        removed=len(a.lines) - len(folded),
+        added=len(b.lines) - len(folded),
+        substitutions=tuple(pair for pair in substitutions.items() if pair in used),
+        substituted_lines=len(touched),
     )
 
 
@@ -222,29 +246,48 @@ def _renamed(b: _Code, line: int, names: _Names) -> str:
     )
 
 
-def _number_substitutions(a: _Code, b: _Code) -> tuple[tuple[tuple[str, str], ...], int]:
-    """Return the few numbers that alone turn one text into the other, and in how many lines.
+def _only_numbers(a: _Code, b: _Code) -> dict[str, str]:
+    """Return the few numbers that alone turn one text into the other.
 
     Empty where the texts differ otherwise, as by an op. A block size of 64 instead of 128 changes
     the type of nearly every line, which is one fact, not a hundred.
     """
-    straight = [(line, line) for line in range(len(a.keys))]
-    if len(a.keys) != len(b.keys) or not _same_numbers_aside(a, b):
-        return (), 0
-    names_agree, _ = _corresponding(a, b, straight)
-    if len(names_agree) < len(straight):
-        return (), 0
-    found: dict[tuple[str, str], None] = {}
-    lines = 0
+    if len(a.keys) != len(b.keys):
+        return {}
+    found: dict[str, str] = {}
     for left, right in zip(a.keys, b.keys, strict=True):
-        if left == right:
-            continue
-        numbers = zip(_NUMBER.findall(left), _NUMBER.findall(right), strict=True)
-        found.update(dict.fromkeys(pair for pair in numbers if pair[0] != pair[1]))
-        lines += 1
-    if len(found) > _MOST_SUBSTITUTIONS:
-        return (), 0
-    return tuple(found), lines
+        if _NUMBER.sub("0", left) != _NUMBER.sub("0", right):
+            return {}
+        for before, after in _number_changes(left, right):
+            if found.setdefault(before, after) != after:
+                return {}
+    return found if len(found) <= _MOST_SUBSTITUTIONS else {}
+
+
+def _number_changes(left: str, right: str) -> list[tuple[str, str]]:
+    """Return the numbers that differ between two lines that differ in numbers alone."""
+    numbers = zip(_NUMBER.findall(left), _NUMBER.findall(right), strict=True)
+    return [pair for pair in numbers if pair[0] != pair[1]]
+
+
+def _align_but_for(a: _Code, b: _Code, substitutions: Mapping[str, str]) -> list[tuple[int, int]]:
+    """Align lines with each number and what it stands for taken as one."""
+    if not substitutions:
+        return []
+    merged = {after: before for before, after in substitutions.items()}
+
+    def key(line: str) -> str:
+        return _NUMBER.sub(lambda found: merged.get(found.group(), found.group()), line)
+
+    return _align([key(line) for line in a.keys], [key(line) for line in b.keys])
+
+
+def _alike(a: _Code, b: _Code, pair: tuple[int, int], substitutions: Mapping[str, str]) -> bool:
+    """Whether two aligned lines differ in nothing but the substitutions, in their direction."""
+    left, right = a.keys[pair[0]], b.keys[pair[1]]
+    return left == right or all(
+        substitutions.get(before) == after for before, after in _number_changes(left, right)
+    )
 
 
 def _unified(
@@ -260,11 +303,6 @@ def _unified(
             script.append((" ", a.lines[next_i]))
         i, j = next_i + 1, next_j + 1
     return _with_context(script)
-
-
-def _same_numbers_aside(a: _Code, b: _Code) -> bool:
-    pairs = zip(a.keys, b.keys, strict=True)
-    return all(x == y or _NUMBER.sub("0", x) == _NUMBER.sub("0", y) for x, y in pairs)
 
 
 def _with_context(script: list[tuple[str, str]]) -> list[str]:

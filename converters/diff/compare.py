@@ -226,18 +226,36 @@ def _source(pairing: _Pairing, a: Variant, b: Variant) -> SourceDifference | Non
 
 
 def _code(pairing: _Pairing, a: Variant, b: Variant) -> CodeDifference | None:
-    """Return the first stage whose text differs; the stages behind it differ because of it."""
-    for stage in STAGES:
+    """Return the first stage whose text differs; the stages behind it differ because of it.
+
+    Behind the first stage, other facts (as the number of warps) explain what differs.
+    """
+    changed = changes(a.facts, b.facts)
+    for stage in STAGES[:1] if changed else STAGES:
         first, second = a.stages.get(stage), b.stages.get(stage)
         if first == second or first is None or second is None:
             continue
         before, after = _text(pairing.before, first), _text(pairing.after, second)
         if before is None or after is None:
             continue
-        found = compare_code(stage, before, after)
+        found = compare_code(stage, before, after, _numbers(changed))
         if found is not None:
             return found
     return None
+
+
+def _numbers(changed: Iterable[Change]) -> dict[str, str]:
+    """Return the numbers that constants changed from and to, and those beside them.
+
+    A block size of 64 appears in shapes, and as 63 in what divides rounding up.
+    """
+    found: dict[str, str] = {}
+    for change in changed:
+        before, after = change.before or "", change.after or ""
+        if before.isdecimal() and after.isdecimal():
+            found.setdefault(before, after)
+            found.setdefault(str(int(before) - 1), str(int(after) - 1))
+    return found
 
 
 def _text(side: Snapshot, sha256: str) -> str | None:

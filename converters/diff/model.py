@@ -40,12 +40,14 @@ class SourceDifference:
 class CodeDifference:
     """The first compiler stage whose text differs, locations and value names left aside.
 
-    `substitutions` are the numbers that alone turn one text into the other, if there are few, and
-    `substituted_lines` the lines that they touch.
+    `substitutions` are numbers that stand for each other all through, as block sizes do, and
+    `substituted_lines` counts the lines that differ in nothing else. `lines` is the unified
+    difference without those lines, which `removed` and `added` count; `all_lines` has them too.
     """
 
     stage: str
     lines: tuple[str, ...]
+    all_lines: tuple[str, ...]
     removed: int
     added: int
     substitutions: tuple[tuple[str, str], ...]

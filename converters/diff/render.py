@@ -173,12 +173,19 @@ def _call_change(found: CallChange, width: int) -> str:
 
 def _code_text(code: CodeDifference, full: bool, width: int) -> list[str]:
     stage = _WORD.get(code.stage, code.stage)
-    if code.substitutions and code.substituted_lines > _SHOWN_SUBSTITUTED and not full:
-        numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
-        lines = plural(code.substituted_lines, "line")
-        return [f"    {stage} the same but for {numbers} in {lines} (--full shows them)"]
-    heading = f"    {stage} -{code.removed} +{code.added} lines (places and value names left aside)"
+    if full or code.substituted_lines <= _SHOWN_SUBSTITUTED:
+        counts = f"-{code.removed} +{code.added} lines " if not code.substitutions else ""
+        heading = f"    {stage} {counts}(places and value names left aside)"
+        return [heading, *_patch(code.all_lines, full, width)]
+    same = f"{_substitutions(code)} in {plural(code.substituted_lines, 'line')}"
+    if not code.lines:
+        return [f"    {stage} the same but for {same} (--full shows them)"]
+    heading = f"    {stage} -{code.removed} +{code.added} lines, besides {same}"
     return [heading, *_patch(code.lines, full, width)]
+
+
+def _substitutions(code: CodeDifference) -> str:
+    return ", ".join(f"{before} → {after}" for before, after in code.substitutions)
 
 
 def _patch(lines: Sequence[str], full: bool, width: int) -> list[str]:
@@ -278,9 +285,8 @@ def _variant_markdown(variant: VariantDifference) -> list[str]:
     code = variant.code
     title = f"{_WORD.get(code.stage, code.stage)}: -{code.removed} +{code.added} lines"
     if code.substitutions:
-        numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
-        title += f", the same but for {numbers}"
-    return lines + _folded(title, code.lines)
+        title += f", besides {_substitutions(code)} in {plural(code.substituted_lines, 'line')}"
+    return lines + _folded(title, code.lines or code.all_lines)
 
 
 def _change_rows(all_changes: Iterable[Change]) -> list[str]:

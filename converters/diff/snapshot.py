@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
+
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.specialization import specialization, without_addresses
 

@@ -1,0 +1,424 @@
+"""Differences of written traces: what counts, what is named, and what is left out."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.diff import (
+    compare,
+    difference_markdown,
+    difference_object,
+    difference_text,
+)
+from kvtrace.converters.specialization import Change
+from tests.converters.written_trace import (
+    EPOCH,
+    SOURCE,
+    Kernel,
+    Launches,
+    Op,
+    add_findings,
+    add_ops,
+    write_trace,
+)
+
+TTIR = """module {
+  tt.func public @scale(%x: !tt.ptr<f32>) {
+    %0 = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %1 = tt.splat %x : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+    %2 = tt.addptr %1, %0 : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+    %3 = tt.load %2 : tensor<128x!tt.ptr<f32>>
+    tt.store %2, %3 : tensor<128x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"""
+SCALE = Kernel(ttir=TTIR, calls=(Launches(number=5),))
+OTHER = Kernel(name="softmax", line=40, calls=(Launches(number=3, shape=(7, 9)),))
+
+
+@pytest.fixture
+def sides(tmp_path):
+    """Write two traces of the given kernels and compare them."""
+
+    def build(before, after, *, settings=({}, {}), **options):
+        first, second = settings
+        a = write_trace(tmp_path / "a", before, **first)
+        b = write_trace(tmp_path / "b", after, **second)
+        return compare(a, b, **options)
+
+    return build
+
+
+def only_variant(difference):
+    (kernel,) = difference.kernels
+    (variant,) = kernel.variants
+    return variant
+
+
+def whats(changes):
+    return [change.what for change in changes]
+
+
+def test_two_recordings_of_the_same_program_differ_in_nothing(sides):
+    """Ids, order of kernels, process, host, times, alignments and cache: none is a difference."""
+    slower = replace(SCALE, calls=(Launches(number=5, host_us=900, device_us=800),), line=99)
+    found = sides(
+        [SCALE, OTHER],
+        [OTHER, slower],
+        settings=(
+            {"pid": 1, "host": "one", "git_commit": "a" * 40},
+            {
+                "pid": 2, "host": "two", "git_commit": "a" * 40, "first_kernel_id": 17,
+                "start": EPOCH + 10**12, "run_id": "20270101T000000-0002", "alignment": 8,
+            },
+        ),
+    )  # fmt: skip
+    assert found.empty
+    assert found.kernels == ()
+    assert found.same_kernels == 2
+    assert found.context == ()
+    assert "no difference in 2 kernels" in difference_text(found)
+
+
+def test_moved_and_renumbered_code_is_no_difference(sides):
+    moved = TTIR.replace("%3", "%33").replace("%2 ", "%x_4 ").replace("%2,", "%x_4,")
+    assert sides([SCALE], [replace(SCALE, ttir=f"#loc1 = loc(unknown)\n{moved}")]).empty
+
+
+def test_kernels_that_came_and_went(sides):
+    found = sides([SCALE], [OTHER])
+    assert {(k.name, k.status) for k in found.kernels} == {
+        ("scale", "removed"),
+        ("softmax", "added"),
+    }
+    text = "\n".join(difference_text(found))
+    assert "kernels: 1 added, 1 removed, 0 the same" in text
+    assert "+ softmax (/home/user/kernels.py:40) added, 1 variant, 3 launches" in text
+
+
+def test_a_kernel_that_moved_to_another_module_is_matched_by_its_name(sides):
+    found = sides([SCALE], [replace(SCALE, module="elsewhere")])
+    (kernel,) = found.kernels
+    assert kernel.changes == (Change("module", "kernels", "elsewhere"),)
+    assert kernel.variants == ()
+
+
+def test_another_block_size_is_named_and_little_else(sides):
+    smaller = replace(
+        SCALE,
+        block=64,
+        ttir=TTIR.replace("128", "64"),
+        calls=(Launches(number=5, grid=(16, 1, 1)),),
+    )
+    found = sides([SCALE, OTHER], [smaller, OTHER])
+    variant = only_variant(found)
+    assert variant.changes == (Change("constexpr BLOCK", "128", "64"),)
+    assert [(c.change, c.calls) for c in variant.calls] == [
+        (Change("grid", "(8, 1, 1)", "(16, 1, 1)"), 1)
+    ]
+    assert variant.code is not None
+    assert variant.code.substitutions == (("128", "64"),)
+    assert variant.code.lines == ()
+    assert (variant.resources, variant.work, variant.times) == ((), (), ())
+    lines = difference_text(found, times=False)
+    about_the_kernel = lines[lines.index("") :]
+    assert len([line for line in about_the_kernel if line]) == 5, about_the_kernel
+
+
+def test_a_changed_source_line_shows_in_source_and_code(sides):
+    after = replace(
+        SCALE,
+        source=SOURCE.replace(", values * 2, mask=offsets < n)", ", values * 2)"),
+        ttir=TTIR.replace("tt.store %2, %3", "tt.store %2, %3, %0"),
+    )
+    found = sides([SCALE], [after])
+    (kernel,) = found.kernels
+    assert kernel.source is not None
+    assert (kernel.source.removed, kernel.source.added) == (1, 1)
+    assert only_variant(found).code.lines[0] == "@@"
+    text = difference_text(found)
+    assert "      -    tl.store(y_ptr + offsets, values * 2, mask=offsets < n)" in text
+    assert "      +    tl.store(y_ptr + offsets, values * 2)" in text
+
+
+def test_resources_and_warps(sides):
+    found = sides([SCALE], [replace(SCALE, registers=64, num_warps=8)])
+    variant = only_variant(found)
+    assert variant.changes == (Change("num_warps", "4", "8"),)
+    assert variant.resources == (Change("registers", "32", "64"),)
+
+
+def test_unknown_resources_are_no_change(sides):
+    assert sides([SCALE], [replace(SCALE, registers=None)]).empty
+
+
+def test_a_later_stage_counts_where_nothing_before_it_explains_it(sides):
+    before = replace(SCALE, later={"ptx": "add.s32 %r1, %r2, 1;\n"})
+    after = replace(SCALE, later={"ptx": "add.s32 %r1, %r2, 2;\n"})
+    assert only_variant(sides([before], [after])).code.stage == "ptx"
+
+
+def test_a_later_stage_is_left_out_where_an_option_explains_it(sides):
+    before = replace(SCALE, later={"ptx": "add.s32 %r1, %r2, 1;\n"})
+    after = replace(SCALE, later={"ptx": "add.s32 %r1, %r2, 2;\n"}, num_warps=8)
+    assert only_variant(sides([before], [after])).code is None
+
+
+def test_more_launches(sides):
+    found = sides([SCALE], [replace(SCALE, calls=(Launches(number=7),))])
+    assert only_variant(found).work == (Change("launches", "5", "7"),)
+
+
+def test_as_many_launches_of_other_calls(sides):
+    first = (Launches(number=1), Launches(number=3, scalar="9"))
+    second = (Launches(number=3), Launches(number=1, scalar="9"))
+    found = sides([replace(SCALE, calls=first)], [replace(SCALE, calls=second)])
+    assert whats(only_variant(found).work) == ["launches of 2 calls"]
+
+
+def test_another_shape(sides):
+    after = replace(SCALE, calls=(Launches(number=5, shape=(2000,), scalar="2000"),))
+    variant = only_variant(sides([SCALE], [after]))
+    assert [c.change for c in variant.calls] == [
+        Change("x_ptr shape", "[1000]", "[2000]"),
+        Change("x_ptr storage bytes", "4000", "8000"),
+        Change("y_ptr shape", "[1000]", "[2000]"),
+        Change("y_ptr storage bytes", "4000", "8000"),
+        Change("n", "1000", "2000"),
+    ]
+
+
+def test_many_values_of_one_scalar_are_one_line(sides):
+    def seeds(first):
+        return replace(SCALE, calls=tuple(Launches(scalar=str(first + i)) for i in range(30)))
+
+    (change,) = only_variant(sides([seeds(0)], [seeds(1000)])).calls
+    assert change.change == Change("n", "30 values", "30 values")
+    assert change.calls == 30
+
+
+def test_calls_without_a_counterpart_are_counted(sides):
+    more = replace(SCALE, calls=(Launches(number=5), Launches(scalar="1"), Launches(scalar="2")))
+    variant = only_variant(sides([SCALE], [more]))
+    assert (variant.calls_added, variant.calls_removed) == (2, 0)
+
+
+def test_an_autotuners_repetitions_and_choice_are_no_difference(sides):
+    def tuned(chosen, trials):
+        return [
+            replace(
+                SCALE,
+                block=block,
+                calls=(
+                    Launches(number=trials, phase="autotune"),
+                    *((Launches(number=6),) if block == chosen else ()),
+                ),
+            )
+            for block in (64, 128)
+        ]
+
+    found = sides(tuned(64, 12), tuned(128, 31))
+    assert found.empty
+    assert any("autotuner" in note for note in found.notes)
+
+
+def test_a_new_configuration_of_an_autotuner_is_a_difference(sides):
+    def tuned(*blocks):
+        calls = (Launches(number=4, phase="autotune"), Launches(number=1))
+        return [replace(SCALE, block=block, calls=calls) for block in blocks]
+
+    found = sides(tuned(64), tuned(64, 128))
+    (kernel,) = found.kernels
+    assert [(v.status, v.label, v.changes) for v in kernel.variants] == [
+        ("added", "BLOCK=128", (Change("constexpr BLOCK", "64", "128"),))
+    ]
+
+
+def test_variants_pair_with_the_most_alike(sides):
+    before = [replace(SCALE, block=32), replace(SCALE, block=64, num_warps=8)]
+    after = [replace(SCALE, block=64, num_warps=4), replace(SCALE, block=32, registers=33)]
+    (kernel,) = sides(before, after).kernels
+    found = {(v.label, v.changes, v.resources) for v in kernel.variants}
+    assert found == {
+        ("BLOCK=32", (), (Change("registers", "32", "33"),)),
+        ("BLOCK=64", (Change("num_warps", "8", "4"),), ()),
+    }
+
+
+def test_times_count_only_from_a_threshold_on(sides):
+    slower = replace(SCALE, calls=(Launches(number=5, host_us=11, device_us=23),))
+    faster = replace(SCALE, calls=(Launches(number=5, host_us=10, device_us=20),))
+    assert sides([faster], [slower]).empty
+
+
+@pytest.mark.parametrize(("threshold", "empty"), [(0.2, True), (0.1, False)])
+def test_the_threshold_is_of_device_time_where_there_is_any(sides, threshold, empty):
+    slower = replace(SCALE, calls=(Launches(number=5, host_us=99, device_us=23),))
+    faster = replace(SCALE, calls=(Launches(number=5, host_us=10, device_us=20),))
+    found = sides([faster], [slower], time_threshold=threshold)
+    assert found.empty == empty
+    if not empty:
+        assert only_variant(found).times == (
+            Change("median device time", "20.0 µs", "23.0 µs (+15.0%)"),
+        )
+
+
+def test_times_of_both_sides_are_shown(sides):
+    found = sides([SCALE], [replace(SCALE, calls=(Launches(number=5, host_us=30),))])
+    (time,) = found.times
+    assert (time.before.host_ns, time.after.host_ns) == (50_000, 150_000)
+    assert (time.before.host_median_ns, time.after.host_median_ns) == (10_000, 30_000)
+    row = next(line for line in difference_text(found) if line.startswith("  scale"))
+    assert row.split() == ["scale", "50.0", "µs", "150", "µs", "10.0", "µs", "30.0", "µs"]
+
+
+def loads(bytes_):
+    values = {"elements": 128, "masked_off": 0, "bytes": bytes_, "flops": None}
+    return [Op(0, 5, "load", 12, values), Op(0, 6, "dot", 13, {"flops": 1000})]
+
+
+def test_bytes_and_flops_are_those_of_all_launches(tmp_path):
+    a = write_trace(tmp_path / "a", [SCALE])
+    b = write_trace(tmp_path / "b", [SCALE])
+    add_ops(a, loads(512))
+    add_ops(b, loads(1024))
+    assert only_variant(compare(a, b)).work == (Change("bytes", "2.50 KiB", "5 KiB"),)
+
+
+def test_a_side_that_was_not_replayed_is_not_compared_but_told(tmp_path):
+    a = write_trace(tmp_path / "a", [SCALE])
+    b = write_trace(tmp_path / "b", [SCALE])
+    add_ops(b, loads(1024))
+    found = compare(a, b, labels=("old", "new"))
+    assert found.empty
+    assert any(note.startswith("old has not been replayed") for note in found.notes)
+
+
+LINE_3 = [("/home/user/kernels.py", 12, 14, "scale")]
+LINE_4 = [("/home/user/kernels.py", 13, 5, "scale")]
+
+
+def finding(identity, stack, **values):
+    from kvtrace.schema.content import stack_id
+
+    row = {
+        "finding_id": identity, "call_id": 0, "op_index": 3, "rule": "out-of-bounds",
+        "verdict": "violation", "severity": "error", "access": "load", "arg": "x_ptr",
+        "stack_id": stack_id(stack),
+    }  # fmt: skip
+    return row | values
+
+
+def test_a_new_finding_is_a_difference_and_a_lasting_one_is_not(tmp_path):
+    a = write_trace(tmp_path / "a", [SCALE])
+    b = write_trace(tmp_path / "b", [replace(SCALE, line=20)])
+    lasting = {**finding("before", LINE_3)}
+    moved = [("/home/user/kernels.py", 22, 14, "scale")]
+    add_findings(a, [lasting], [LINE_3])
+    new = finding("new", [("/home/user/kernels.py", 23, 5, "scale")], access="store", arg="y_ptr")
+    stacks = [moved, [("/home/user/kernels.py", 23, 5, "scale")]]
+    add_findings(b, [finding("after", moved), new], stacks)
+    found = compare(a, b)
+    assert [(f.status, f.finding.finding_id) for f in found.findings] == [("new", "new")]
+    assert not found.empty
+    text = "\n".join(difference_text(found))
+    assert "+ new: error: out-of-bounds: store of y_ptr in scale" in text
+    assert "tl.store(y_ptr + offsets, values * 2, mask=offsets < n)" in text
+
+
+def test_a_finding_that_is_gone(tmp_path):
+    a = write_trace(tmp_path / "a", [SCALE])
+    b = write_trace(tmp_path / "b", [SCALE])
+    add_findings(a, [finding("x", LINE_3)], [LINE_3])
+    add_findings(b, [finding("x", LINE_3, verdict="proven", severity="note")], [LINE_3])
+    assert [f.status for f in compare(a, b).findings] == ["gone"]
+
+
+def test_findings_of_one_side_alone_are_not_compared_but_told(tmp_path):
+    a = write_trace(tmp_path / "a", [SCALE])
+    b = write_trace(tmp_path / "b", [SCALE])
+    add_findings(b, [finding("x", LINE_3)], [LINE_3])
+    found = compare(a, b)
+    assert found.empty
+    assert any("has not been sanitized" in note for note in found.notes)
+
+
+def test_versions_and_machines_are_context(sides):
+    found = sides(
+        [SCALE],
+        [SCALE],
+        settings=(
+            {"git_commit": "a" * 40, "versions": {"triton": "3.6.0"}},
+            {"git_commit": "b" * 40, "versions": {"triton": "3.7.1"}},
+        ),
+    )
+    assert found.empty
+    assert Change("version of triton", "3.6.0", "3.7.1") in found.context
+    assert Change("commit", "a" * 40, "b" * 40) in found.context
+
+
+def test_ranks_that_compiled_the_same_are_one_variant(tmp_path):
+    one = write_trace(tmp_path / "one", [SCALE], run_id="r0", group_id="job")
+    write_trace(tmp_path / "two", [SCALE], run_id="r0", group_id="job")
+    both = write_trace(tmp_path / "two", [SCALE], run_id="r1", group_id="job")
+    both = replace(both, runs=both.trace.select())
+    assert len(both.runs) == 2
+    found = compare(one, both)
+    variant = only_variant(found)
+    assert variant.work == (Change("launches", "5", "10"),)
+
+
+def test_a_run_that_is_not_sealed_is_compared_and_told(tmp_path):
+    a = write_trace(tmp_path / "a", [SCALE])
+    b = write_trace(tmp_path / "b", [SCALE], seal=False)
+    found = compare(a, b)
+    assert found.empty
+    assert any("not sealed" in note for note in found.notes)
+
+
+def test_the_json_form_can_be_read_back(sides):
+    found = sides([SCALE, OTHER], [replace(SCALE, block=64)])
+    form = json.loads(json.dumps(difference_object(found)))
+    assert form["empty"] is False
+    assert {k["name"]: k["status"] for k in form["kernels"]} == {
+        "scale": "changed",
+        "softmax": "removed",
+    }
+    assert form["kernels"][1]["variants"][0]["changes"] == [
+        {"what": "constexpr BLOCK", "before": "128", "after": "64"}
+    ]
+
+
+def test_markdown_escapes_what_names_hold(sides):
+    hostile = replace(OTHER, name="</details>`<img src=x>`|*\x1b[31m")
+    lines = difference_markdown(sides([SCALE], [SCALE, hostile]))
+    heading = next(line for line in lines if line.startswith("####"))
+    assert "\x1b" not in heading
+    assert heading.count("`") == 2
+
+
+def test_text_fits_its_width(sides):
+    wide = SOURCE.replace("values * 2", "values * " + " + ".join(["factor"] * 40))
+    long = replace(SCALE, source=wide, name="kernel_" * 40)
+    found = sides([replace(SCALE, name="kernel_" * 40), OTHER], [long])
+    assert max(map(len, difference_text(found, width=80))) <= 110  # paths are never cut
+
+
+def test_the_command_line(tmp_path, capsys):
+    write_trace(tmp_path / "t", [SCALE], run_id="20260101T000000-1", git_commit="a" * 40)
+    write_trace(
+        tmp_path / "t", [replace(SCALE, block=64)], run_id="20260102T000000-2", git_commit="b" * 40
+    )
+    out = str(tmp_path / "t")
+    assert main(["diff", f"{out}/@aaaa", f"{out}/@bbbb"]) == 0
+    assert "constexpr BLOCK       128 → 64" in capsys.readouterr().out
+    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--exit-code"]) == 1
+    assert main(["diff", "@aaaa", "20260101", "--in", out, "--exit-code"]) == 0
+    capsys.readouterr()
+    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["empty"] is False
+    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--markdown"]) == 0
+    assert "constexpr BLOCK: `128` → `64`" in capsys.readouterr().out
