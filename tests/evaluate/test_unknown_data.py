@@ -5,8 +5,8 @@ import torch
 
 from tests.kernels import memory
 from tests.kernels.basic import matmul, softmax, vector_add
-from tests.kernels.launching import launch
 from tests.kernels.language import early_return, ragged_sums
+from tests.kernels.launching import launch
 from tests.kernels.recording import Recorder
 
 

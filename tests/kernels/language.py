@@ -109,7 +109,7 @@ def collatz_steps(start, out, n, BLOCK: tl.constexpr):
     value = tl.load(start + pid)
     steps = 0
     while value != 1:
-        if value % 2 == 0:
+        if value % 2 == 0:  # noqa: SIM108
             value = value // 2
         else:
             value = 3 * value + 1

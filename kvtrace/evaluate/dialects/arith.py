@@ -156,8 +156,9 @@ def _shift_in_range(array: Array, amount: Array) -> Array:
 def shli(left: Array, right: Array) -> Array:
     """Shift left; by the width or more gives 0 (PTX shl clamps)."""
     inside = _shift_in_range(left, right)
-    shifted = np.left_shift(unsigned(left), unsigned(np.where(inside, right, 0)).astype(left.dtype))
-    return _signed(np.where(inside, shifted.astype(left.dtype), 0), left)
+    bits = unsigned(left)
+    shifted = np.left_shift(bits, np.where(inside, right, 0).astype(bits.dtype))
+    return _signed(np.where(inside, shifted, 0), left)
 
 
 @elementwise("arith.shrui")
