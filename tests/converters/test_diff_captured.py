@@ -1,0 +1,132 @@
+"""Differences of real recordings of a real program, made without a GPU."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.diff import compare, difference_text
+from kvtrace.converters.specialization import Change
+from kvtrace.schema.trace import resolve
+
+pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="nothing here can launch")
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = '''"""Adds and scales."""
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, x * factor, mask=offsets < n)
+
+n, block = 1000, 128
+x, y, out = torch.ones(n), torch.ones(n), torch.empty(n)
+for _ in range(3):
+    add[(triton.cdiv(n, block),)](x, y, out, n, BLOCK=block)
+    scale[(triton.cdiv(n, 256),)](out, out, n, 0.5, BLOCK=256)
+assert out.eq(1).all()
+'''
+VERSIONS = {
+    "first": PROGRAM,
+    "again": PROGRAM,
+    "moved": PROGRAM.replace('"""Adds and scales."""', '"""Adds.\n\nAnd scales.\n"""'),
+    "block": PROGRAM.replace("block = 1000, 128", "block = 1000, 256"),
+    "mask": PROGRAM.replace("x + y, mask=mask", "x + y"),
+}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A directory with a trace of each version, each recorded in a process of its own."""
+    top = tmp_path_factory.mktemp("recorded")
+    environment = os.environ | {"TRITON_CACHE_DIR": str(top / "cache")}
+    for name, text in VERSIONS.items():
+        folder = top / name
+        folder.mkdir()
+        (folder / "program.py").write_text(text)
+        command = [sys.executable, "-m", "kvtrace", "run", "-o", str(folder / "out")]
+        done = subprocess.run(
+            [*command, str(folder / "program.py")],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            cwd=ROOT,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        assert main(["replay", str(folder / "out")]) == 0
+        assert main(["sanitize", str(folder / "out")]) == int(name == "mask")
+    return top
+
+
+def difference(recorded, name):
+    return compare(resolve(str(recorded / "first/out")), resolve(str(recorded / name / "out")))
+
+
+@pytest.mark.parametrize("name", ["again", "moved"])
+def test_the_same_program_recorded_twice_differs_in_nothing(recorded, name):
+    found = difference(recorded, name)
+    assert found.empty, difference_text(found)
+    assert found.same_kernels == 2
+    assert found.before.totals.launches == 6
+
+
+def test_the_exit_code_tells(recorded, capsys):
+    first, again, block = (str(recorded / name / "out") for name in ("first", "again", "block"))
+    assert main(["diff", first, again, "--exit-code"]) == 0
+    assert main(["diff", first, block, "--exit-code"]) == 1
+
+
+def test_a_changed_block_size_is_named_and_little_else(recorded):
+    found = difference(recorded, "block")
+    (kernel,) = found.kernels
+    assert kernel.name == "add"
+    assert kernel.source is None
+    (variant,) = kernel.variants
+    assert variant.changes == (Change("constexpr BLOCK", "128", "256"),)
+    assert [c.change for c in variant.calls] == [Change("grid", "(8, 1, 1)", "(4, 1, 1)")]
+    assert variant.code is not None
+    assert variant.code.stage == "ttir"
+    assert variant.code.substitutions == (("128", "256"),)
+    assert variant.code.lines == ()
+    assert {c.what for c in variant.resources} <= {"registers", "spills", "shared_bytes"}
+    assert variant.work == ()  # as many bytes and FLOPs
+    assert found.findings == ()
+
+
+def test_a_lost_mask_is_named_and_little_else(recorded):
+    found = difference(recorded, "mask")
+    (kernel,) = found.kernels
+    assert kernel.source is not None
+    assert [line for line in kernel.source.lines[2:] if line[0] in "+-"] == [
+        "-    tl.store(out_ptr + offsets, x + y, mask=mask)",
+        "+    tl.store(out_ptr + offsets, x + y)",
+    ]
+    (variant,) = kernel.variants
+    assert variant.changes == ()
+    assert variant.calls == ()
+    assert variant.code is not None
+    assert (variant.code.removed, variant.code.added) == (1, 1)
+    assert [c.what for c in variant.work] == ["bytes"]
+    (finding,) = found.findings
+    assert finding.status == "new"
+    assert (finding.finding.rule, finding.finding.access) == ("out-of-bounds", "store")
+    assert finding.finding.line == 1 + PROGRAM.splitlines().index(
+        "    tl.store(out_ptr + offsets, x + y, mask=mask)"
+    )

@@ -1,0 +1,117 @@
+"""`info`: what a trace holds, at a glance."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.info import overview_object, overview_text, read_overview
+from kvtrace.converters.specialization import Change
+from kvtrace.schema.trace import resolve
+from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
+from tests.support.synthetic_trace import build_synthetic_trace
+
+SCALE = Kernel(calls=(Launches(number=5), Launches(number=2, phase="autotune", scalar="1")))
+
+
+def overview_of(selection, **options):
+    return read_overview(selection.trace, selection.runs, **options)
+
+
+def test_counts_of_a_run(tmp_path):
+    side = write_trace(
+        tmp_path, [SCALE, Kernel(name="softmax")], git_commit="a" * 40, mode="launch"
+    )
+    (run,) = overview_of(side).runs
+    assert (run.kernels, run.calls, run.launches) == (2, 3, 8)
+    assert run.phases == {"autotune": 2, "run": 6}
+    assert run.sealed
+    assert run.git_commit == "a" * 40
+    assert run.passes == ()
+
+
+def test_kernels_by_launches_with_host_time(tmp_path):
+    side = write_trace(tmp_path, [Kernel(name="softmax"), SCALE, replace(SCALE, block=64)])
+    kernels = overview_of(side).kernels
+    assert [(k.name, k.variants, k.calls, k.launches, k.host_ns) for k in kernels] == [
+        ("scale", 2, 4, 14, 140_000),
+        ("softmax", 1, 1, 1, 10_000),
+    ]
+
+
+def test_a_run_without_an_end_says_so_and_until_when_it_is_known(tmp_path):
+    side = write_trace(tmp_path, [SCALE], seal=False)
+    overview = overview_of(side)
+    assert not overview.runs[0].sealed
+    assert overview.runs[0].last_launch == EPOCH + 610_000
+    assert any(
+        "not sealed" in line and "kvtrace recover" in line for line in overview_text(overview)
+    )
+
+
+def test_lost_rows_and_overhead_are_told(tmp_path):
+    side = write_trace(tmp_path, [SCALE], dropped_rows=12, self_overhead_ns=5_000_000)
+    text = "\n".join(overview_text(overview_of(side)))
+    assert "12 rows could not be kept" in text
+    assert "kvtrace took 5 ms (measured), 0.50 % of the run" in text
+
+
+def test_passes_that_looked_at_a_run(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4})])
+    assert overview_of(side).runs[0].passes == ("replay",)
+
+
+def test_warnings_come_first_and_ranks_that_say_the_same_say_it_once(tmp_path):
+    build_synthetic_trace(tmp_path, runs=2, launches=10)
+    lines = overview_text(overview_of(resolve(str(tmp_path))))
+    assert lines[1].startswith("warning: One launch bypassed Python")
+    assert "(6 times) [2 of 2" in lines[1]
+
+
+def test_runs_that_were_not_chosen_are_counted(tmp_path, capsys):
+    write_trace(tmp_path, [SCALE], run_id="20260101T000000-1")
+    write_trace(tmp_path, [SCALE], run_id="20260102T000000-2")
+    assert main(["info", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "1 more run in this directory" in out
+    assert "20260101T000000-1" not in out
+    assert main(["info", str(tmp_path), "--all"]) == 0
+    assert "20260101T000000-1" in capsys.readouterr().out
+    assert main(["info", str(tmp_path), "--run", "20260101"]) == 0
+    assert "run 20260101T000000-1" in capsys.readouterr().out
+
+
+def test_what_made_a_kernel_be_compiled_again(tmp_path):
+    variants = [SCALE, replace(SCALE, block=64), replace(SCALE, block=64, num_warps=8)]
+    side = write_trace(tmp_path, [*variants, Kernel(name="softmax")])
+    overview = overview_of(side, recompiles=True)
+    assert [(r.kernel, r.first, r.changes) for r in overview.recompiles] == [
+        ("scale", True, ()),
+        ("scale", False, (Change("constexpr BLOCK", "128", "64"),)),
+        ("scale", False, (Change("num_warps", "4", "8"),)),
+        ("softmax", True, ()),
+    ]
+    text = overview_text(overview)
+    assert "    constexpr BLOCK 128 → 64 (took 2 ms)" in text
+    assert not any("softmax" in line for line in text[text.index("") + 20 :])
+
+
+def test_the_json_form_has_every_fact(tmp_path, capsys):
+    side = write_trace(tmp_path, [SCALE], versions={"triton": "3.6.0"})
+    assert main(["info", str(tmp_path), "--json"]) == 0
+    form = json.loads(capsys.readouterr().out)
+    assert form == json.loads(json.dumps(overview_object(overview_of(side))))
+    assert form["runs"][0]["versions"] == {"triton": "3.6.0"}
+    assert form["runs"][0]["launches"] == 7
+
+
+@pytest.mark.parametrize("options", [(), ("--all",), ("--recompiles",)])
+def test_text_fits_80_columns(tmp_path, capsys, monkeypatch, options):
+    monkeypatch.setenv("COLUMNS", "80")
+    out = tmp_path / "t"
+    build_synthetic_trace(out, runs=1, launches=20)
+    monkeypatch.chdir(tmp_path)
+    assert main(["info", "t", *options]) == 0
+    assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 80

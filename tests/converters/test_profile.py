@@ -1,0 +1,185 @@
+"""`profile`: times are measured, bytes and FLOPs derived, and each is said to be what it is."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.profile import profile_text, read_profile
+from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
+
+SCALE = Kernel(
+    calls=(
+        Launches(number=3, host_us=10, device_us=4),
+        Launches(number=1, host_us=30, device_us=8, shape=(500,), scalar="500", grid=(4, 1, 1)),
+        Launches(number=9, host_us=1000, device_us=500, phase="autotune"),
+    )
+)
+
+
+def load(call_id, bytes_, masked=24):
+    values = {"elements": 1024, "masked_off": masked, "bytes": bytes_}
+    return Op(call_id, 5, "load", 12, values)
+
+
+def add(call_id, flops):
+    return Op(call_id, 6, "elementwise", 13, {"elements": 1024, "flops": flops})
+
+
+def profile_of(side, **options):
+    return read_profile(side.trace, side.runs, **options)
+
+
+@pytest.fixture
+def replayed(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE, Kernel(name="softmax", calls=())])
+    add_ops(side, [load(0, 4000), add(0, 1000), load(1, 2000, masked=0), add(1, 500)])
+    return side
+
+
+def test_measured_times_leave_tuning_out(replayed):
+    kernel = profile_of(replayed).kernels[0]
+    assert (kernel.launches, kernel.tuning_launches) == (4, 9)
+    assert kernel.measured.host_ns == 60_000
+    assert kernel.measured.host_median_ns == 10_000
+    assert kernel.measured.device_ns == 20_000
+    assert kernel.measured.device_median_ns == 4_000
+    assert kernel.measured.device_executions == 4
+    assert kernel.compile_ns == 2_000_000
+
+
+def test_derived_work_weighs_each_call_by_its_launches(replayed):
+    derived = profile_of(replayed).kernels[0].derived
+    assert derived.bytes == 3 * 4000 + 2000
+    assert derived.flops == 3 * 1000 + 500
+    assert derived.bytes_per_launch == pytest.approx(3500)
+    assert derived.intensity == pytest.approx(3500 / 14000)
+    assert derived.mask_efficiency == pytest.approx(1 - 3 * 24 / (4 * 1024))
+    assert derived.bytes_per_second == pytest.approx(14000 / 20e-6)
+    assert derived.unknown_accesses == 0
+
+
+def test_a_kernel_that_was_compiled_and_not_launched_is_not_in_the_text(replayed):
+    profile = profile_of(replayed)
+    assert [k.name for k in profile.kernels] == ["scale", "softmax"]
+    assert not any("softmax" in line for line in profile_text(profile))
+
+
+def test_every_figure_stands_under_measured_or_derived(replayed):
+    lines = profile_text(profile_of(replayed))
+    assert lines[0].split() == [
+        "measured",
+        "launches",
+        "host",
+        "median",
+        "device",
+        "median",
+        "compile",
+    ]
+    assert lines[1].split() == [
+        "scale",
+        "4",
+        "60.0",
+        "µs",
+        "10.0",
+        "µs",
+        "20.0",
+        "µs",
+        "4",
+        "µs",
+        "2",
+        "ms",
+    ]
+    assert lines[2] == "without 9 launches of autotuners and warm-ups"
+    assert lines[4].split()[:3] == ["derived", "bytes/launch", "FLOP/launch"]
+    assert lines[5].split() == [
+        "scale",
+        "3.42",
+        "KiB",
+        "875",
+        "13.7",
+        "KiB",
+        "3.50",
+        "K",
+        "0.25",
+        "98.2",
+        "%",
+    ]
+
+
+def test_without_replay_the_profile_says_how_to_get_bytes_and_flops(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    profile = profile_of(side)
+    assert not profile.replayed
+    assert profile.kernels[0].derived.bytes is None
+    assert any(f"kvtrace replay {tmp_path / 't'}" in line for line in profile_text(profile))
+
+
+def test_calls_that_replay_could_not_evaluate_are_counted(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    add_ops(side, [load(0, 4000)])
+    profile = profile_of(side)
+    assert profile.missing_calls == 1
+    assert any("1 launched call not in ops" in line for line in profile_text(profile))
+
+
+def test_an_access_whose_mask_is_not_known_makes_bytes_a_lower_bound(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    unknown = Op(0, 7, "store", 14, {"elements": 1024, "masked_off": None, "bytes": None})
+    add_ops(side, [load(0, 4000), unknown, load(1, 4000)])
+    profile = profile_of(side)
+    assert profile.kernels[0].derived.unknown_accesses == 1
+    assert any(">3.91 KiB" in line for line in profile_text(profile))
+
+
+def test_without_a_device_timeline_its_columns_are_left_out(tmp_path):
+    side = write_trace(tmp_path / "t", [Kernel()])
+    profile = profile_of(side)
+    assert profile.kernels[0].measured.device_ns is None
+    assert "device" not in profile_text(profile)[0]
+
+
+def test_distinct_calls(replayed):
+    calls = profile_of(replayed, calls=True).kernels[0].calls
+    assert [(c.grid, c.launches, c.tensors, c.derived.bytes) for c in calls] == [
+        ((8, 1, 1), 3, ("x_ptr fp32[1000]", "y_ptr fp32[1000]"), 12_000),
+        ((4, 1, 1), 1, ("x_ptr fp32[500]", "y_ptr fp32[500]"), 2_000),
+    ]
+
+
+def test_source_lines(replayed):
+    lines = profile_of(replayed, lines=True).lines
+    assert [(line.line, line.accesses, line.bytes, line.flops) for line in lines] == [
+        (12, "load", 14_000, None),
+        (13, "", None, 3_500),
+    ]
+    assert lines[0].source == "    values = tl.load(x_ptr + offsets, mask=offsets < n)"
+    assert lines[0].kernels == ("scale",)
+
+
+def test_variants_and_ranks_of_a_kernel_are_summed_once(tmp_path):
+    small = Kernel(calls=(Launches(),))
+    for rank in range(2):
+        side = write_trace(
+            tmp_path / "t", [small, replace(small, block=64)], run_id=f"r{rank}", group_id="job"
+        )
+    side = replace(side, runs=side.trace.select())
+    add_ops(side, [load(0, 100), load(1, 100)])
+    profile = profile_of(side, lines=True)
+    (kernel,) = profile.kernels
+    assert (kernel.launches, kernel.compilations, kernel.derived.bytes) == (4, 4, 400)
+    assert profile.lines[0].bytes == 400
+
+
+def test_the_command_line(replayed, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    path = str(replayed.trace.path)
+    assert main(["profile", path, "--calls", "--lines"]) == 0
+    out = capsys.readouterr().out
+    assert "kernels.py:12" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert main(["profile", path, "--json"]) == 0
+    form = json.loads(capsys.readouterr().out)
+    assert form["kernels"][0]["measured"]["host_ns"] == 60_000
+    assert form["kernels"][0]["derived"]["bytes"] == 14_000

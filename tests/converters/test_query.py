@@ -1,0 +1,152 @@
+"""SQL over a trace: every table, wherever its rows lie, and nothing else in reach."""
+
+import csv
+import io
+import json
+
+import duckdb
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.query import BadQuery, connect, query
+from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
+from kvtrace.schema.tables import TABLES
+from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
+
+SCALE = Kernel(calls=(Launches(number=3, host_us=10), Launches(scalar="2", host_us=20)))
+
+
+def ask(side, text):
+    with connect(side.trace, side.runs) as database:
+        return query(database, text)[1]
+
+
+def test_every_table_has_its_columns_and_run(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    with connect(side.trace, side.runs) as database:
+        for name, table in TABLES.items():
+            names, rows = query(database, f'SELECT * FROM "{name}"')
+            assert names == (*(column.name for column in table.columns), "run")
+            assert len(rows) == side.trace.table(name, side.runs).num_rows
+
+
+@pytest.mark.parametrize("seal", [True, False])
+def test_sealed_and_journalled_runs_answer_alike(tmp_path, seal):
+    side = write_trace(tmp_path, [SCALE], seal=seal)
+    assert ask(side, "SELECT kernel, count(*), sum(host_ns) FROM launched GROUP BY ALL") == [
+        ("scale", 4, 50_000)
+    ]
+    assert ask(side, "SELECT max(host_ns(enter, exit)) FROM launches") == [(20_000,)]
+    assert ask(side, "SELECT DISTINCT run FROM launches") == [(side.runs[0].run_id,)]
+
+
+def test_sealed_and_journalled_runs_together(tmp_path):
+    write_trace(tmp_path, [SCALE], run_id="r1")
+    side = write_trace(tmp_path, [SCALE], run_id="r2", seal=False)
+    with connect(side.trace, side.trace.runs) as database:
+        found = query(database, "SELECT run, count(*) FROM launches GROUP BY run ORDER BY run")
+    assert found == (("run", "count_star()"), [("r1", 4), ("r2", 4)])
+
+
+def test_derived_rows_are_there_and_stacks_only_once(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4}), Op(0, 2, "store", 12, {"bytes": 8})])
+    assert ask(side, "SELECT sum(bytes) FROM ops JOIN stacks USING (run, stack_id)") == [(12,)]
+
+
+def test_points_in_time_keep_their_nanoseconds(tmp_path):
+    side = write_trace(tmp_path, [SCALE], start=EPOCH + 123)
+    assert ask(side, "SELECT min(enter) FROM launches") == [("2026-01-02T03:04:05.000000123Z",)]
+
+
+def test_a_directory_whose_name_is_a_pattern(tmp_path):
+    side = write_trace(tmp_path / "out[1]*", [SCALE])
+    assert ask(side, "SELECT count(*) FROM launches") == [(4,)]
+
+
+def test_a_directory_with_a_quote(tmp_path):
+    side = write_trace(tmp_path / "it's", [SCALE])
+    assert ask(side, "SELECT count(*) FROM launches") == [(4,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "COPY launches TO 'x.csv'",
+        "COPY (SELECT 1) TO '{part}' (USE_TMP_FILE false)",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "ATTACH 'x.db'",
+        "SET lock_configuration = false",
+        "CREATE TABLE t AS SELECT 1",
+        "INSERT INTO ops SELECT * FROM ops",
+    ],
+)
+def test_nothing_but_the_trace_is_in_reach(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    side = write_trace(tmp_path / "t", [SCALE])
+    part = next((tmp_path / "t" / "launches").rglob("*.parquet"))
+    before = part.read_bytes()
+    with pytest.raises(BadQuery):
+        ask(side, text.replace("{part}", str(part)))
+    assert part.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+def test_errors_are_one_sentence(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    with pytest.raises(BadQuery, match="nowhere") as caught:
+        ask(side, "SELECT *\nFROM nowhere")
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, duckdb.Error)
+
+
+ROWS = [(1, "a,b", None, [1, {"k": b"\x00"}], 1.5), (20, 'q"', "x\x1b", [], float("nan"))]
+NAMES = ("number", "text", "null", "nested", "share")
+
+
+def test_json_is_json():
+    rows = json.loads("\n".join(json_lines(NAMES, ROWS)))
+    assert rows[0] == {
+        "number": 1, "text": "a,b", "null": None, "nested": [1, {"k": "AA=="}], "share": 1.5,
+    }  # fmt: skip
+    assert rows[1]["share"] is None
+    assert json.loads("\n".join(json_lines(NAMES, []))) == []
+
+
+def test_csv_is_csv():
+    (text,) = csv_lines(NAMES, ROWS)
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == list(NAMES)
+    assert rows[1] == ["1", "a,b", "", '[1, {"k": "AA=="}]', "1.5"]
+    assert rows[2][1] == 'q"'
+
+
+def test_a_table_is_aligned_and_printable():
+    lines = table_lines(NAMES, ROWS)
+    assert lines[2].startswith("     1  a,b ")
+    assert lines[3].startswith('    20  q"  ')
+    assert "x\\x1b" in lines[3]
+    assert lines[-1] == "(2 rows)"
+    assert table_lines(NAMES, [])[-1] == "(0 rows)"
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("table", "n\n-\n4\n(1 row)\n"),
+        ("json", '[\n  {"n": 4}\n]\n'),
+        ("csv", "n\n4\n"),
+    ],
+)
+def test_the_command_line(tmp_path, capsys, form, expected):
+    write_trace(tmp_path, [SCALE])
+    arguments = ["sql", str(tmp_path), "SELECT count(*) AS n FROM launches", "--format", form]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_the_statement_may_come_from_standard_input(tmp_path, capsys, monkeypatch):
+    write_trace(tmp_path, [SCALE])
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 7 AS seven"))
+    assert main(["sql", str(tmp_path), "-", "--format", "csv"]) == 0
+    assert capsys.readouterr().out == "seven\n7\n"
