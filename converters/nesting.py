@@ -2,8 +2,8 @@
 
 Viewers close the slice that was begun last. So slices on one track must nest or follow one another,
 and where several points share one time their order matters: first the ends of what began earlier,
-last begun first; then the begins, longest first; zero-length slices end after they begin. Slices
-that overlap without nesting go to different lanes.
+last begun first; then the begins, longest first; then zero-length slices, each its begin and its
+end. Slices that overlap without nesting go to different lanes.
 """
 
 from dataclasses import dataclass
@@ -79,10 +79,10 @@ def _order_inside_clusters(
     row, is_end = rows[places], ends[places]
     time = np.where(is_end, end[row], begin[row])
     empty = begin[row] == end[row]
-    kind = np.where(is_end, np.where(empty, 2, 0), 1)
+    kind = np.where(empty, 2, np.where(is_end, 0, 1))
     other = np.where(is_end, begin[row], end[row])
     rank = np.arange(row.size)  # in begin order; an end has its own begin's rank plus one
-    nesting = np.where(is_end, -rank, rank)
+    nesting = np.where(kind == 0, -rank, rank)
     order = np.lexsort((nesting, -other, kind, time, cluster[places]))
     rows[places], ends[places] = row[order], is_end[order]
 

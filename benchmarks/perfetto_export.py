@@ -1,0 +1,134 @@
+"""How fast a trace becomes a Perfetto file: ours against the protobuf builder of `perfetto`.
+
+    python benchmarks/perfetto_export.py [--launches 3000000] [--rounds 5] [--json FILE]
+
+Method: a trace of one run with two threads, 12 kernels and 24 distinct calls of four arguments is
+written with kvtrace's own writer, into a temporary folder. A round converts it, from opening the
+Parquet files to the renamed output file, in this process; the first round is left out, and the
+figure is the median of the others. The builder makes the same packets one by one from a smaller
+trace of the same kind, reading and nesting included, and its bytes are compared with ours: they
+must be equal. A slice is one begin and one end with name, category, launch and 10 annotations.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from kvtrace.converters.perfetto import encode_slices
+from kvtrace.converters.registry import load_converter
+from kvtrace.converters.timeline import timelines
+from kvtrace.schema.trace import Selection, resolve
+from tests.support.perfetto_builder import built
+from tests.support.synthetic_trace import build_synthetic_trace
+
+PACKAGES = ("numpy", "pyarrow", "perfetto", "protobuf")
+
+
+def main() -> None:
+    """Measure, print a table, and write the figures as JSON if asked to."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--launches", type=int, default=3_000_000)
+    options.add_argument("--builder-launches", type=int, default=20_000)
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--json", type=Path)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as folder:
+        figures = measure(Path(folder), chosen.launches, chosen.builder_launches, chosen.rounds)
+    print_table(figures)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def measure(folder: Path, launches: int, builder_launches: int, rounds: int) -> dict[str, Any]:
+    """Slices a second of each way, and what they were measured on."""
+    large = synthetic(folder / "large", launches)
+    small = synthetic(folder / "small", builder_launches)
+    ours = {
+        name: median_rate(lambda name=name: convert(name, large, folder), rounds)
+        for name in ("perfetto", "chrome")
+    }
+    builder = median_rate(lambda: convert_with_builder(small, folder), 3)
+    return {
+        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "launches": launches,
+        "builder_launches": builder_launches,
+        "slices_per_second": {**ours, "protobuf builder": builder},
+        "ratio": ours["perfetto"] / builder,
+        "bytes_per_slice": (folder / "perfetto").stat().st_size / launches,
+        "identical_bytes": same_bytes(small),
+    }
+
+
+def synthetic(folder: Path, launches: int) -> Selection:
+    """A trace of so many launches, and ten crafted ones."""
+    build_synthetic_trace(folder, runs=1, launches=launches, hostile=False, device=False)
+    return resolve(str(folder))
+
+
+def median_rate(convert_once: Callable[[], int], rounds: int) -> float:
+    """Slices a second, the median of some rounds after a first one that does not count."""
+    rates = []
+    for _ in range(rounds + 1):
+        begin = time.perf_counter()
+        slices = convert_once()
+        rates.append(slices / (time.perf_counter() - begin))
+    return statistics.median(rates[1:])
+
+
+def convert(name: str, selection: Selection, folder: Path) -> int:
+    """Convert a trace with one of our converters; returns the launches that it drew."""
+    output = folder / name
+    output.unlink(missing_ok=True)
+    fresh = resolve(str(selection.trace.path))
+    load_converter(name).convert(fresh, output, {})
+    return int(fresh.table("launches", ["seq"]).num_rows)
+
+
+def convert_with_builder(selection: Selection, folder: Path) -> int:
+    """Convert the launches of a trace with the protobuf builder; returns how many there are."""
+    fresh = resolve(str(selection.trace.path))
+    count = 0
+    with (folder / "builder").open("wb") as file:
+        for timeline in timelines(fresh):
+            for sequence, slices in enumerate(timeline.slices, 2):
+                if slices.category == "launch":
+                    file.write(built(slices, sequence))
+                    count += slices.begin.size
+    return count
+
+
+def same_bytes(selection: Selection) -> bool:
+    """Whether both ways give the same bytes for the launches of a trace."""
+    return all(
+        b"".join(bytes(chunk) for chunk in encode_slices(slices, sequence))
+        == built(slices, sequence)
+        for timeline in timelines(selection)
+        for sequence, slices in enumerate(timeline.slices, 2)
+        if slices.category == "launch"
+    )
+
+
+def print_table(figures: dict[str, Any]) -> None:
+    """Print the figures for people."""
+    packages = ", ".join(f"{name} {number}" for name, number in figures["packages"].items())
+    print(f"{figures['machine']}; Python {figures['python']}; {packages}")
+    print(f"{figures['launches']:,} launches, builder {figures['builder_launches']:,}")
+    for name, rate in figures["slices_per_second"].items():
+        print(f"  {name:<18} {rate / 1e6:6.2f} M slices/s")
+    print(f"  perfetto over the builder: {figures['ratio']:.1f} x")
+    print(f"  {figures['bytes_per_slice']:.0f} bytes a slice")
+    print(f"  same bytes as the builder: {'yes' if figures['identical_bytes'] else 'NO'}")
+
+
+if __name__ == "__main__":
+    main()
