@@ -40,9 +40,11 @@ def run_op(name, operands, result_types, attributes="", result_shapes=None, regi
     for position, (element, array) in enumerate(operands):
         parameters.append(f"%p{position}: !tt.ptr<{element}>")
         lines += _addresses(f"a{position}", f"p{position}", element, array.shape)
+        pointers = _tensor(array.shape, f"!tt.ptr<{element}>")
         lines.append(
-            f'%v{position} = "tt.load"(%a{position}) <{{operandSegmentSizes = array<i32: 1, 0, 0>}}>'
-            f" : ({_tensor(array.shape, f'!tt.ptr<{element}>')}) -> {_tensor(array.shape, element)}"
+            f'%v{position} = "tt.load"(%a{position}) '
+            f"<{{operandSegmentSizes = array<i32: 1, 0, 0>}}>"
+            f" : ({pointers}) -> {_tensor(array.shape, element)}"
         )
         names.append(f"%v{position}")
     types = [_tensor(array.shape, element) for element, array in operands]

@@ -98,7 +98,24 @@ def test_integer_comparisons(width, predicate):
     assert result.tolist() == [compare(a, b) for a, b in zip(left, right, strict=True)]
 
 
-FLOAT_PREDICATES = "false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split()
+FLOAT_PREDICATES = [
+    "false",
+    "oeq",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "one",
+    "ord",
+    "ueq",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+    "une",
+    "uno",
+    "true",
+]
 
 
 @pytest.mark.parametrize("predicate", range(16))

@@ -1,0 +1,44 @@
+"""Sums of terms wrap exactly where 32-bit registers do."""
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.kernels.launching import launch
+from tests.kernels.shapes import wrapped_sums
+
+BLOCK, PROGRAMS = 16, 3
+EDGES = [0, 1, -1, 2, 7, 2**15, 2**16, 2**30, 2**31 - 1, -(2**31), -(2**31) + 5, 46341]
+NUMBERS = st.one_of(st.sampled_from(EDGES), st.integers(-(2**31), 2**31 - 1), st.integers(-40, 40))
+
+
+def expected_of(pid, a, b, c, d):
+    """The kernel in NumPy's own 32-bit arithmetic, every term materialised."""
+    a, b, c, d = (np.array(x, np.int32) for x in (a, b, c, d))
+    lanes = np.arange(BLOCK, dtype=np.int32)
+    rows = (np.int32(pid) + a) * b
+    columns = lanes * c - d
+    total = rows + columns
+    quotient = np.trunc(total.astype(np.float64) / 7).astype(np.int32)
+    remainder = total - quotient * np.int32(7)
+    compared = (total < d).astype(np.int32) + (columns - rows > b).astype(np.int32) * np.int32(2)
+    limited = np.minimum(rows + lanes, columns) - np.maximum(rows, columns + d)
+    block = rows + columns[None, :] + columns[:, None]
+    product = (rows + lanes) * (columns + a)
+    return np.concatenate([block.reshape(-1), product, quotient + remainder, compared, limited])
+
+
+@settings(max_examples=150, deadline=None)
+@given(a=NUMBERS, b=NUMBERS, c=NUMBERS, d=NUMBERS)
+def test_factored_integers_equal_32_bit_registers(a, b, c, d):
+    # Keep Triton from specialising a value of 1 or of another width: all are passed as i32.
+    out = torch.empty(PROGRAMS, BLOCK * BLOCK + 4 * BLOCK, dtype=torch.int32)
+
+    launch(
+        wrapped_sums, (PROGRAMS,), {"out": out, "a": a, "b": b, "c": c, "d": d}, {"BLOCK": BLOCK}
+    )
+
+    with np.errstate(over="ignore"):
+        expected = np.stack([expected_of(pid, a, b, c, d) for pid in range(PROGRAMS)])
+    np.testing.assert_array_equal(out.numpy(), expected)
