@@ -104,14 +104,15 @@ class Slices:
 
     def rows(self, chosen: npt.NDArray[np.bool_], track: Track) -> "Slices":
         """Return some of the slices, on another track."""
+        places = np.flatnonzero(chosen)
         return replace(
             self,
             track=track,
-            begin=self.begin[chosen],
-            duration=self.duration[chosen],
-            caption=self.caption[chosen],
-            launch=None if self.launch is None else self.launch[chosen],
-            flow=None if self.flow is None else self.flow[chosen],
+            begin=self.begin[places],
+            duration=self.duration[places],
+            caption=self.caption[places],
+            launch=None if self.launch is None else self.launch[places],
+            flow=None if self.flow is None else self.flow[places],
         )
 
 
