@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from kvtrace.converters.captions import Caption, Facts
+from kvtrace.converters.drawing import timelines
 from kvtrace.converters.nesting import begin_order
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.pieces import (
@@ -37,7 +38,6 @@ from kvtrace.converters.timeline import (
     Tally,
     Timeline,
     Track,
-    timelines,
 )
 from kvtrace.schema.trace import Selection
 

@@ -19,7 +19,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
 from kvtrace.converters.captions import Caption, Facts
+from kvtrace.converters.drawing import timelines
 from kvtrace.converters.nesting import Points, points_in_order
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.parallel import in_order
@@ -48,7 +50,6 @@ from kvtrace.converters.timeline import (
     Tally,
     Timeline,
     Track,
-    timelines,
 )
 from kvtrace.schema.trace import Selection
 

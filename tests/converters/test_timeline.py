@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from kvtrace.converters.captions import argument_text, process_title, script_name
 from kvtrace.converters.columns import combined_codes
-from kvtrace.converters.timeline import Tally, compile_spans, counter_step, process_ids, timelines
+from kvtrace.converters.drawing import compile_spans, counter_step, process_ids, timelines
+from kvtrace.converters.timeline import Tally
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter

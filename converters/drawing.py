@@ -1,0 +1,312 @@
+"""Draws the timeline of a run from its tables: launches, compilations, marks, device executions.
+
+What cannot be drawn, for want of a time, is counted in the timeline's `left_out`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.converters.captions import (
+    Caption,
+    compile_caption,
+    execution_caption,
+    launch_caption,
+    mark_caption,
+    message_caption,
+    process_title,
+)
+from kvtrace.converters.columns import combined_codes, dictionary_values, integers
+from kvtrace.converters.nesting import lanes
+from kvtrace.converters.timeline import Counter, Instants, Integers, Slices, Timeline, Track
+from kvtrace.schema.runs import Run, plain_rows
+from kvtrace.schema.trace import Selection
+
+#: Process ids that no system gives out (Linux ends at 2^22), for runs whose own id is taken.
+_FIRST_FREE_PID: Final = 1 << 22
+_LARGEST_PID: Final = (1 << 31) - 1
+_COUNTER_STEPS: Final = 2_000
+_SHORTEST_STEP_NS: Final = 1_000_000
+
+
+def timelines(selection: Selection) -> Iterator[Timeline]:
+    """Make the timeline of each selected run, one at a time."""
+    pids = process_ids(selection.runs)
+    for run in selection.runs:
+        yield _Builder(selection, run, pids[run.run_id]).build()
+
+
+def process_ids(runs: Sequence[Run]) -> dict[str, int]:
+    """Return a process id for each run id: its own where no other run has it already.
+
+    Ranks on several hosts may share a process id, and so may runs at different times; viewers would
+    draw them as one process.
+    """
+    chosen: dict[str, int] = {}
+    taken: set[int] = set()
+    free = _FIRST_FREE_PID
+    for run in runs:
+        pid = run.pid if run.pid is not None and 0 < run.pid <= _LARGEST_PID else None
+        if pid is None or pid in taken:
+            pid = free = free + 1
+        taken.add(pid)
+        chosen[run.run_id] = pid
+    return chosen
+
+
+class _Builder:
+    """Turns the tables of one run into its timeline."""
+
+    def __init__(self, selection: Selection, run: Run, pid: int) -> None:
+        self._trace = selection.trace
+        self._run = run
+        self._process = Track(
+            (run.run_id, process_title(run, pid)),
+            "process",
+            pid,
+            rank=run.rank or 0,
+        )
+        self._timeline = Timeline(self._process)
+
+    def build(self) -> Timeline:
+        """Draw every table that has times."""
+        executions = self._table("gpu_kernels")
+        self._draw_launches(executions)
+        self._draw_compilations()
+        self._draw_marks()
+        self._draw_executions(executions)
+        self._draw_messages()
+        return self._timeline
+
+    def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        return self._trace.table(name, [self._run], columns)
+
+    @cached_property
+    def _kernels(self) -> dict[int, dict[str, Any]]:
+        return {row["kernel_id"]: row for row in plain_rows(self._table("kernels"))}
+
+    @cached_property
+    def _flow_base(self) -> int:
+        digest = blake2b(self._run.run_id.encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little")
+
+    def _thread(self, tid: int) -> Track:
+        name = "main thread" if tid == self._run.pid else "thread"
+        path = (*self._process.path, name, str(tid))
+        return Track(path, "thread", self._process.pid, self._process, tid=tid)
+
+    def _draw_launches(self, executions: pa.Table) -> None:
+        columns = ("seq", "call_id", "enter", "exit", "thread", "phase")
+        rows = self._timed(self._table("launches", columns), "enter", "launches without a time")
+        if not rows.num_rows:
+            return
+        begin, duration = self._interval(rows, "enter", "exit")
+        codes, first = combined_codes([rows["call_id"], rows["phase"]])
+        seq = integers(rows["seq"])
+        slices = Slices(
+            self._process,
+            "launch",
+            begin,
+            duration,
+            codes,
+            self._launch_captions(rows, first),
+            launch=seq,
+            flow=self._launch_flows(seq, executions),
+        )
+        self._draw_threads(slices, rows["thread"])
+        self._draw_launch_counter(begin)
+
+    def _launch_captions(self, rows: pa.Table, first: Integers) -> list[Caption]:
+        examples = rows.select(["call_id", "phase"]).take(first).to_pylist()
+        calls = {row["call_id"]: row for row in self._table("calls").to_pylist()}
+        stacks = {row["stack_id"]: row for row in self._table("stacks").to_pylist()}
+        captions = []
+        for example in examples:
+            call = calls.get(example["call_id"], {})
+            kernel = self._kernels.get(call.get("kernel_id", -1), {})
+            stack = stacks.get(call.get("stack_id"), {})
+            caption = launch_caption(example["call_id"], example["phase"], call, kernel, stack)
+            captions.append(caption)
+        return captions
+
+    def _launch_flows(self, seq: Integers, executions: pa.Table) -> npt.NDArray[np.uint64] | None:
+        wanted = np.unique(integers(executions["launch_seq"].drop_null()))
+        if not wanted.size:
+            return None
+        place = np.minimum(np.searchsorted(wanted, seq), wanted.size - 1)
+        return np.where(wanted[place] == seq, self._flows(seq), np.uint64(0))
+
+    def _flows(self, seq: Integers) -> npt.NDArray[np.uint64]:
+        """Return one number per launch, unlike that of any other run's launches."""
+        numbers = seq.astype(np.uint64) + np.uint64(self._flow_base)
+        return np.where(numbers == 0, np.uint64(1) << np.uint64(63), numbers)
+
+    def _draw_launch_counter(self, begin: Integers) -> None:
+        first = int(begin.min())
+        step = counter_step(int(begin.max()) - first)
+        counts = np.bincount((begin - first) // step)
+        values = np.append(counts, 0).astype(np.int64)
+        changed = np.flatnonzero(np.diff(values, prepend=-1))
+        track = self._process.child(f"launches per {step // 1_000_000} ms", "counter", rank=-1)
+        counter = Counter(track, first + changed * step, values[changed])
+        self._timeline.counters.append(counter)
+
+    def _draw_compilations(self) -> None:
+        spans: dict[int, list[tuple[int, int, Caption]]] = {}
+        for kernel in self._kernels.values():
+            if kernel["compile_begin"] is None:
+                self._leave_out("kernels without a time of compilation")
+                continue
+            spans.setdefault(kernel["thread"] or 0, []).extend(compile_spans(kernel))
+        for tid, found in sorted(spans.items()):
+            self._draw_spans(self._thread(tid).child("compile"), "compile", found)
+
+    def _draw_marks(self) -> None:
+        ranges: dict[int, list[tuple[int, int, Caption]]] = {}
+        instants: dict[int, list[tuple[int, Caption]]] = {}
+        for mark in plain_rows(self._table("marks")):
+            if mark["begin"] is None:
+                self._leave_out("marks without a time")
+                continue
+            tid, caption = mark["thread"] or 0, mark_caption(mark)
+            if mark["end"] is None:
+                instants.setdefault(tid, []).append((mark["begin"], caption))
+                continue
+            duration = max(mark["end"] - mark["begin"], 0)
+            ranges.setdefault(tid, []).append((mark["begin"], duration, caption))
+        for tid, found in sorted(ranges.items()):
+            self._draw_spans(self._thread(tid).child("marks"), "mark", found)
+        for tid, points in sorted(instants.items()):
+            self._draw_instants(self._thread(tid).child("marks"), "mark", points)
+
+    def _draw_executions(self, rows: pa.Table) -> None:
+        rows = self._timed(rows, "start", "device executions without a time")
+        if not rows.num_rows:
+            return
+        begin, duration = self._interval(rows, "start", "end")
+        names = ("name", "call_id", "grid_x", "grid_y", "grid_z", "registers", "shared_bytes")
+        alike = (*names, "graph_id", "graph_node_id")
+        codes, first = combined_codes([rows[name] for name in alike])
+        captions = [execution_caption(row) for row in rows.select(alike).take(first).to_pylist()]
+        seq = integers(rows["launch_seq"], missing=-1)
+        flow = np.where(seq >= 0, self._flows(seq), np.uint64(0))
+        slices = Slices(self._process, "gpu", begin, duration, codes, captions, seq, flow)
+        where, first = combined_codes([rows["device"], rows["stream"]])
+        places = rows.select(["device", "stream"]).take(first).to_pylist()
+        for number, place in enumerate(places):
+            device = "?" if place["device"] is None else place["device"]
+            stream = "?" if place["stream"] is None else place["stream"]
+            track = self._process.child(f"GPU {device}", rank=1).child(f"stream {stream}")
+            self._draw_lanes(slices.rows(where == number, track))
+
+    def _draw_messages(self) -> None:
+        messages = plain_rows(self._table("messages"))
+        points = [(row["time"], message_caption(row)) for row in messages]
+        if points:
+            self._draw_instants(self._process.child("kvtrace", rank=2), "message", points)
+
+    def _draw_threads(self, slices: Slices, thread: pa.ChunkedArray) -> None:
+        codes, first = combined_codes([thread])
+        for number, tid in enumerate(dictionary_values(thread, first)):
+            track = self._thread(tid or 0)
+            whole = first.size == 1  # spares a copy of every column
+            own = replace(slices, track=track) if whole else slices.rows(codes == number, track)
+            self._draw_lanes(own)
+
+    def _draw_spans(
+        self, track: Track, category: str, spans: list[tuple[int, int, Caption]]
+    ) -> None:
+        begin = np.array([span[0] for span in spans], np.int64)
+        duration = np.array([span[1] for span in spans], np.int64)
+        captions = [span[2] for span in spans]
+        slices = Slices(track, category, begin, duration, np.arange(len(spans)), captions)
+        self._draw_lanes(slices)
+
+    def _draw_instants(
+        self, track: Track, category: str, points: list[tuple[int, Caption]]
+    ) -> None:
+        points = sorted(points, key=lambda point: point[0])
+        time = np.array([point[0] for point in points], np.int64)
+        captions = [point[1] for point in points]
+        instants = Instants(track, category, time, np.arange(len(points)), captions)
+        self._timeline.instants.append(instants)
+
+    def _draw_lanes(self, slices: Slices) -> None:
+        """Add the slices on their track, and those that would overlap on further lanes."""
+        lane = lanes(slices.begin, slices.end)
+        if not lane.any():
+            self._timeline.slices.append(slices)
+            return
+        for number in range(int(lane.max()) + 1):
+            track = lane_track(slices.track, number)
+            self._timeline.slices.append(slices.rows(lane == number, track))
+
+    def _timed(self, rows: pa.Table, column: str, reason: str) -> pa.Table:
+        missing = rows[column].null_count
+        if missing:
+            self._leave_out(reason, missing)
+            rows = rows.filter(pc.is_valid(rows[column]))
+        return rows
+
+    def _interval(self, rows: pa.Table, begin: str, end: str) -> tuple[Integers, Integers]:
+        """Return begins and durations; a missing or earlier end gives a duration of zero."""
+        begins = integers(rows[begin])
+        ends = integers(rows[end], missing=np.iinfo(np.int64).min)
+        return begins, np.maximum(ends, begins) - begins
+
+    def _leave_out(self, reason: str, count: int = 1) -> None:
+        self._timeline.left_out[reason] = self._timeline.left_out.get(reason, 0) + count
+
+
+def lane_track(track: Track, number: int) -> Track:
+    """Return the track of a lane: the track itself, or one beside it with the same name.
+
+    A thread has one track of its own, so its further lanes are below it.
+    """
+    if number == 0:
+        return track
+    if track.parent is None or track.kind == "thread":
+        return track.child("overlapping", lane=number)
+    return replace(track, path=(*track.path[:-1], str(number)))
+
+
+def compile_spans(kernel: dict[str, Any]) -> list[tuple[int, int, Caption]]:
+    """Return a kernel's compilation and its stages below it as (begin, duration, caption).
+
+    Only durations of stages are recorded: they are drawn one after another from the begin on.
+    Stages that were not timed are left out.
+    """
+    begin = kernel["compile_begin"]
+    stages = [
+        (stage["stage"] or "stage", max(stage["duration_ns"], 0))
+        for stage in kernel["stages"] or ()
+        if stage["duration_ns"] is not None
+    ]
+    inside = sum(duration for _, duration in stages)
+    spans = [(begin, max(kernel["compile_ns"] or 0, inside), compile_caption(kernel))]
+    facts = (("kernel", kernel["kernel_id"]),)
+    for name, duration in stages:
+        spans.append((begin, duration, Caption(name, facts)))
+        begin += duration
+    return spans
+
+
+def counter_step(span_ns: int) -> int:
+    """Return a step of 1, 2 or 5 times a power of ten ms that cuts a span into at most 2,000."""
+    step = _SHORTEST_STEP_NS
+    factors = (2, 5, 10)
+    decade = step
+    turn = 0
+    while span_ns // step > _COUNTER_STEPS:
+        step = decade * factors[turn % 3]
+        turn += 1
+        if turn % 3 == 0:
+            decade = step
+    return step
