@@ -3,6 +3,8 @@
 
 const STAGE_NAMES = { ttir: "TTIR", ttgir: "TTGIR", llir: "LLVM IR", ptx: "PTX", amdgcn: "GCN", ttir_generic: "TTIR, generic form" };
 const CHUNK_LINES = 100;
+/** Lines after these are laid out when they come into view. */
+const AT_ONCE_LINES = 500;
 const FOLD_CONTEXT = 3;
 
 function codeView(report, variantIndex, findings) {
@@ -67,11 +69,13 @@ function renderStage(pane, stage, text) {
   const lines = text.split("\n");
   if (lines[lines.length - 1] === "") lines.pop();
   for (let from = 0; from < lines.length; from += CHUNK_LINES) {
-    const chunk = el("div", { class: "chunk" });
+    const chunk = el("div", { class: from < AT_ONCE_LINES ? null : "deferred" });
     chunk.style.setProperty("--lines", Math.min(CHUNK_LINES, lines.length - from));
-    lines.slice(from, from + CHUNK_LINES).forEach((content, offset) => {
+    const shown = lines.slice(from, from + CHUNK_LINES);
+    const coloured = highlightedLines(stage, shown);
+    shown.forEach((content, offset) => {
       const number = from + offset;
-      const node = lineNode(String(number), number + 1, highlighted(stage, content), /^#\w+ = loc\(/.test(content) ? "location" : "");
+      const node = lineNode(String(number), number + 1, coloured[offset], /^#\w+ = loc\(/.test(content) ? "location" : "");
       pane.byKey.set(String(number), node);
       chunk.append(node);
     });
@@ -113,23 +117,24 @@ function renderSources(pane, files, linked, kernel, findings, report) {
     if (lines[lines.length - 1] === "") lines.pop();
     pane.lines.append(el("div", { class: "file-name", title: file.path }, baseName(file.path)));
     const shown = shownLines(file, lines, linked, kernel);
+    const coloured = highlightedLines("source", lines);
     let from = 0;
     while (from < lines.length) {
       let to = from;
       while (to < lines.length && shown[to] === shown[from]) to += 1;
-      appendLines(pane, file, lines, from, to, shown[from], marks, linked);
+      appendLines(pane, file, coloured, from, to, shown[from], marks, linked);
       from = to;
     }
   }
 }
 
-function appendLines(pane, file, lines, from, to, shown, marks, linked) {
+function appendLines(pane, file, coloured, from, to, shown, marks, linked) {
   const nodes = [];
   for (let index = from; index < to; index += 1) {
     const number = index + file.first_line;
     const key = sourceKey(file.path, number);
     const classes = [marks.get(key), linked.has(key) ? "linked" : null].filter(Boolean).join(" ");
-    const node = lineNode(key, number, highlighted("source", lines[index]), classes);
+    const node = lineNode(key, number, coloured[index], classes);
     pane.byKey.set(key, node);
     nodes.push(node);
   }

@@ -107,10 +107,10 @@ async function fillExcerpt(report, finding, frames, box) {
     const at = line - source.first_line;
     if (at < 0 || at >= lines.length) continue;
     const from = Math.max(0, at - CONTEXT_LINES);
-    const shown = lines.slice(from, at + CONTEXT_LINES + 1).map((content, index) =>
+    const shown = highlightedLines("source", lines).slice(from, at + CONTEXT_LINES + 1).map((parts, index) =>
       el("div", { class: from + index === at ? "line marked" : "line" },
         el("span", { class: "line-number" }, String(from + index + source.first_line)),
-        el("code", {}, ...highlighted("source", content))));
+        el("code", {}, parts)));
     box.replaceChildren(el("div", { class: "code-block" }, shown));
     return;
   }

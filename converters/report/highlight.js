@@ -7,7 +7,38 @@ const ASSEMBLY_TOKENS = /(?<comment>\/\/.*|;.*)|(?<string>"(?:[^"\\]|\\.)*")|(?<
 const TOKENS = { source: PYTHON_TOKENS, ttir: MLIR_TOKENS, ttgir: MLIR_TOKENS, ttir_generic: MLIR_TOKENS, llir: ASSEMBLY_TOKENS, ptx: ASSEMBLY_TOKENS, amdgcn: ASSEMBLY_TOKENS };
 const LONGEST_COLOURED_LINE = 2000;
 
-/** A line as text and coloured spans. */
+/** Lines as text and coloured spans; a Python string in triple quotes may go over several. */
+function highlightedLines(language, lines) {
+  if (language !== "source") return lines.map((line) => highlighted(language, line));
+  let quotes = null;
+  return lines.map((line) => {
+    if (line.length > LONGEST_COLOURED_LINE) return [line];
+    const parts = [];
+    let rest = line;
+    while (rest) {
+      const [text, next] = quotes ? untilQuotes(rest, quotes) : beforeQuotes(rest);
+      if (quotes) parts.push(el("span", { class: "token-string" }, text));
+      else parts.push(...highlighted(language, text));
+      rest = rest.slice(text.length);
+      quotes = next;
+    }
+    return parts;
+  });
+}
+
+/** The text up to and with the closing quotes, and null; or all of it, and the quotes still open. */
+function untilQuotes(text, quotes) {
+  const at = text.indexOf(quotes);
+  return at < 0 ? [text, quotes] : [text.slice(0, at + 3), null];
+}
+
+/** The text before a triple quote that opens, with the quotes; or all of it. */
+function beforeQuotes(text) {
+  const found = text.match(/^(?:[^"'#]|"(?!"")(?:[^"\\]|\\.)*"|'(?!'')(?:[^'\\]|\\.)*')*("""|''')/);
+  return found ? [found[0], found[1]] : [text, null];
+}
+
+/** One line as text and coloured spans. */
 function highlighted(language, line) {
   const tokens = TOKENS[language];
   if (!tokens || line.length > LONGEST_COLOURED_LINE) return [line];

@@ -58,15 +58,15 @@ function kernelTable(report, kernels, { brief, caption }) {
     report.totals.device_ns === null ? null : number("device time", "measured", "device_ns", formatNanoseconds, "Sum over executions on the device"),
     report.totals.bytes === null ? null : number("bytes", "derived", "bytes", formatBytes, "Bytes of active lanes, over all launches of the calls that were evaluated"),
     report.totals.flops === null ? null : number("FLOPs", "derived", "flops", formatFlops, "Floating-point operations, over all launches of the calls that were evaluated"),
+    {
+      label: "findings", note: "derived", cell: (index) => kernelFindings(of(index)), key: (index) => of(index).violations, number: true,
+    },
     number("compile", "measured", "compile_ns", formatNanoseconds, "Sum over variants"),
     { label: "variants", number: true, cell: (index) => formatCount(of(index).variants.length), key: (index) => of(index).variants.length },
     brief ? null : number("calls", null, "calls", formatCount, "Distinct calls: grid and argument metadata"),
     brief ? null : number("registers", "compiler", "registers", formatCount, "Registers of a thread, most of any variant"),
     brief ? null : number("spills", "compiler", "spills", formatCount, "32-bit words of local memory of a thread, most of any variant"),
     brief ? null : number("shared", "compiler", "shared_bytes", formatBytes, "Shared memory of a program, most of any variant"),
-    {
-      label: "findings", note: "derived", cell: (index) => kernelFindings(of(index)), key: (index) => of(index).violations, number: true,
-    },
     brief ? null : { label: "Defined", cell: (index) => el("span", { title: of(index).file ?? "" }, formatPlace(of(index).file, of(index).line)), key: (index) => of(index).file },
   ].filter(Boolean);
   const column = columns.findIndex((each) => each.label === "host time");
@@ -143,6 +143,18 @@ function variantDifference(variant) {
   return [...constants, `warps ${variant.num_warps ?? UNKNOWN}`, `stages ${variant.num_stages ?? UNKNOWN}`].join(", ");
 }
 
+/** All that the compiler was told, folded away: there is much of it, and it is rarely asked for. */
+function compileOptions(variant) {
+  const options = Object.entries(variant.options);
+  if (!options.length) return null;
+  const columns = [
+    { label: "Option", cell: ([name]) => code(shortText(name, 80)), key: ([name]) => name },
+    { label: "Value", class: "prose", cell: ([, value]) => code(shortText(value)) },
+  ];
+  return el("details", { class: "whole-row" }, el("summary", {}, `Compile options (${formatCount(options.length)})`),
+    dataTable(columns, options, { caption: "Compile options" }).node);
+}
+
 function resources(report, variant) {
   const parameters = [
     { label: "Parameter", cell: (p) => code(p.name ?? UNKNOWN) },
@@ -167,8 +179,8 @@ function resources(report, variant) {
       ["Compile time", variant.compile_ns === null ? null : formatNanoseconds(variant.compile_ns)],
       ["Disk cache", { true: "hit", false: "miss" }[variant.cache_hit]],
       ["Cache key", variant.cache_key && code(variant.cache_key, { class: "wrap" })],
-      ...Object.entries(variant.options),
     ]),
     variant.signature.length ? dataTable(parameters, variant.signature, { caption: "Parameters" }).node : null,
-    variant.stages.length ? dataTable(stages, variant.stages, { caption: "Compiler stages" }).node : null);
+    variant.stages.length ? dataTable(stages, variant.stages, { caption: "Compiler stages" }).node : null,
+    compileOptions(variant));
 }

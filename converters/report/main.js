@@ -37,6 +37,7 @@ function showPage(data) {
   const heading = content.querySelector("h1");
   document.title = `${heading ? `${heading.textContent} · ` : ""}${data.report.title}`;
   window.scrollTo(0, 0);
+  document.documentElement.dataset.address = address;
 }
 
 function sectionOf(address) {

@@ -3,6 +3,7 @@
 import pytest
 
 from kvtrace.cli import main
+from kvtrace.schema.writer import RunWriter
 from tests.support.browser import browser
 from tests.support.report_trace import DEFECT_LINE, HOSTILE_NAME, KERNELS, build_report_trace
 from tests.support.synthetic_trace import HOSTILE_NAMES, build_synthetic_trace
@@ -62,7 +63,7 @@ def test_the_overview_shows_what_ran_its_figures_and_what_was_found(opened):
 def test_every_section_opens_from_the_navigation_and_by_its_address(opened):
     for name in ("Kernels", "Launches", "Findings", "Overview"):
         opened.page.get_by_role("link", name=name).first.click()
-        assert opened.text("h1") == name
+        opened.page.wait_for_selector(f"h1:text-is('{name}')")
         assert opened.page.locator("#nav a[aria-current=page]").inner_text().startswith(name)
     for address, heading in (
         ("#/kernel/1", "accumulate"), ("#/call/3", "Call 4"), ("#/nowhere", "Not here"),
@@ -258,6 +259,24 @@ def test_without_derived_tables_the_page_names_the_commands_that_fill_them(chrom
         assert f"kvtrace sanitize {built.path}/" in text
         opened.go("#/findings")
         assert "kvtrace sanitize" in opened.text("main")
+        assert opened.console == []
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_run_with_next_to_nothing_in_it_is_shown(chromium, tmp_path, rows):
+    writer = RunWriter(tmp_path / "out", "20260102T030405-sparse")
+    if rows:
+        writer.append_rows("kernels", [{"kernel_id": 5}])
+        writer.append_rows("calls", [{"call_id": 7, "kernel_id": 5}, {"call_id": 8}])
+        launches = [{"seq": n, "call_id": 7 + n, "enter": 5, "exit": 9} for n in range(rows)]
+        writer.append_rows("launches", launches)
+    writer.flush()
+    with chromium.open(page_of(tmp_path / "out", tmp_path / "r.html")) as opened:
+        assert figures(opened)["launches"] == str(rows)
+        assert "the process was killed" in opened.text("main")
+        for address in ("#/kernels", "#/kernel/0", "#/launches", "#/launch/2", "#/call/1"):
+            opened.go(address)
+            opened.page.wait_for_timeout(50)
         assert opened.console == []
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from kvtrace.converters.report import report_data
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.synthetic_trace import build_synthetic_trace
 
@@ -145,6 +146,32 @@ def test_without_derived_tables_nothing_is_zero(tmp_path):
     assert report.finding_counts is None
     assert all(kernel.violations is None and kernel.bytes is None for kernel in report.kernels)
     assert all(call.bytes is None for call in report.calls)
+
+
+def test_a_run_that_was_killed_before_its_first_launch_is_shown(tmp_path):
+    writer = RunWriter(tmp_path / "out", "20260102T030405-killed")
+    writer.flush()
+    report = report_of(tmp_path / "out")
+    (run,) = report.runs
+    assert (run.sealed, run.duration_ns, run.ending) == (False, None, None)
+    assert (report.totals.launches, report.kernels, report.tracks) == (0, (), ())
+    assert (report.origin, report.span_ns) == (None, 0)
+
+
+def test_rows_that_lack_all_but_their_keys_are_counted(tmp_path):
+    writer = RunWriter(tmp_path / "out", "20260102T030405-sparse")
+    writer.append_rows("kernels", [{"kernel_id": 5}])
+    writer.append_rows("calls", [{"call_id": 7, "kernel_id": 5}, {"call_id": 8}])
+    writer.append_rows("launches", [{"seq": n, "call_id": c} for n, c in enumerate((7, 8, 9))])
+    writer.append_rows("gpu_kernels", [{"record": 0}])
+    writer.append_rows("marks", [{"mark_id": 0}])
+    writer.append_rows("findings", [])
+    writer.seal({})
+    report = report_of(tmp_path / "out")
+    assert report.totals.launches == 3
+    assert (report.totals.host_ns, report.totals.device_ns) == (0, 0)
+    assert [kernel.launches for kernel in report.kernels] == [1]
+    assert report.totals.phases == {"not recorded": 3}
 
 
 def test_a_pass_that_found_nothing_has_run(tmp_path):

@@ -52,9 +52,11 @@ class OpenPage:
         return str(self.page.locator(selector).first.inner_text())
 
     def go(self, address: str) -> None:
-        """Go to an address inside the page, as `#/kernels`."""
+        """Go to an address inside the page, as `#/kernels`, and wait until it is shown."""
         self.page.evaluate("address => { location.hash = address; }", address)
-        self.page.wait_for_timeout(50)
+        self.page.wait_for_function(
+            "address => document.documentElement.dataset.address === address", arg=address[1:]
+        )
 
 
 class Browser:
