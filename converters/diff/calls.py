@@ -17,9 +17,13 @@ _MOST_VALUES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class CallsDifference:
-    """What changed in calls that correspond, and calls without a counterpart."""
+    """What changed in calls that correspond, and how many calls have no counterpart.
+
+    `unread` corresponding calls differ too, but were too many to look at one by one.
+    """
 
     changes: tuple[CallChange, ...]
+    unread: int
     added: int
     removed: int
 
@@ -37,7 +41,8 @@ def compare_calls(
     new = [call for alike, call in there.items() if alike not in here]
     if not gone and not new:
         return None
-    read = min(len(gone), len(new), _MOST_READ)
+    corresponding = min(len(gone), len(new))
+    read = min(corresponding, _MOST_READ)
     found: Counter[Change] = Counter()
     for first, second in zip(
         call_rows(before, gone[:read]), call_rows(after, new[:read]), strict=True
@@ -45,12 +50,13 @@ def compare_calls(
         found.update(changes(call_facts(first), call_facts(second)))
     return CallsDifference(
         changes=tuple(_condensed(found)),
+        unread=corresponding - read,
         added=max(0, len(new) - len(gone)),
         removed=max(0, len(gone) - len(new)),
     )
 
 
-def _launched(variant: Variant) -> dict[str, Call]:
+def _launched(variant: Variant) -> dict[int, Call]:
     return {alike: call for alike, call in variant.calls.items() if call.launches}
 
 

@@ -190,6 +190,7 @@ def _variant(
         code=_code(pairing, a, b),
         resources=changes(_resources(a, b), _resources(b, a)),
         calls=calls.changes if calls else (),
+        calls_unread=calls.unread if calls else 0,
         calls_added=calls.added if calls else 0,
         calls_removed=calls.removed if calls else 0,
         work=_work(a, b) if launches else (),

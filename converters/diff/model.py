@@ -67,7 +67,8 @@ class VariantDifference:
     """A compiled variant that is new, gone or changed.
 
     Of a new or gone one, `changes` says how it differs from the variant nearest to it on the other
-    side, if the kernel has one there.
+    side, if the kernel has one there. `calls` are the changes of distinct calls that correspond;
+    `calls_unread` more of those differ and were not looked at one by one.
     """
 
     status: Status
@@ -76,6 +77,7 @@ class VariantDifference:
     code: CodeDifference | None = None
     resources: tuple[Change, ...] = ()
     calls: tuple[CallChange, ...] = ()
+    calls_unread: int = 0
     calls_added: int = 0
     calls_removed: int = 0
     work: tuple[Change, ...] = ()

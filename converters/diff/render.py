@@ -160,10 +160,17 @@ def _calls_text(variant: VariantDifference, full: bool, width: int) -> list[str]
     lines = [f"    {_call_change(change, width - 4)}" for change in shown]
     if len(shown) < len(variant.calls):
         lines.append(f"    … {len(variant.calls) - len(shown)} more (--full shows them)")
-    for number, word in ((variant.calls_added, "new"), (variant.calls_removed, "gone")):
-        if number:
-            lines.append(f"    {plural(number, 'distinct call')} {word}")
-    return lines
+    return lines + [f"    {count}" for count in _call_counts(variant)]
+
+
+def _call_counts(variant: VariantDifference) -> list[str]:
+    """Say how many distinct calls are not among those whose changes are listed."""
+    counts = (
+        (variant.calls_unread, "changed too, and not listed"),
+        (variant.calls_added, "new"),
+        (variant.calls_removed, "gone"),
+    )
+    return [f"{plural(number, 'distinct call')} {word}" for number, word in counts if number]
 
 
 def _call_change(found: CallChange, width: int) -> str:
@@ -209,7 +216,7 @@ def _told_apart(before: str | None, after: str | None, room: int) -> list[str]:
     """Both values shortened so that where they differ stays in sight."""
     texts = ["(none)" if value is None else printable(value) for value in (before, after)]
     short = [shorten(text, room) for text in texts]
-    if short[0] != short[1]:
+    if short[0] != short[1] or texts[0] == texts[1]:
         return short
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
     start = max(0, same - room // 4)
@@ -277,9 +284,7 @@ def _variant_markdown(variant: VariantDifference) -> list[str]:
     lines = _change_rows(
         (*variant.changes, *variant.resources, *variant.work, *variant.times, *calls)
     )
-    for number, word in ((variant.calls_added, "new"), (variant.calls_removed, "gone")):
-        if number:
-            lines.append(f"- {plural(number, 'distinct call')} {word}")
+    lines += [f"- {count}" for count in _call_counts(variant)]
     if variant.code is None:
         return lines
     code = variant.code

@@ -40,7 +40,7 @@ class Variant:
     stages: dict[str, str]
     resources: dict[str, int]
     totals: Totals = field(default_factory=Totals)
-    calls: dict[str, Call] = field(default_factory=dict)
+    calls: dict[int, Call] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -67,6 +67,13 @@ class Snapshot:
     kernels: dict[KernelKey, list[Variant]]
     medians: dict[KernelKey, tuple[float | None, float | None]]
     has_ops: bool
+    _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+
+    def calls_of(self, run: "Run") -> pa.Table:
+        """Return the rows of `calls` of a run, read once and only where something differs."""
+        if run.run_id not in self._calls:
+            self._calls[run.run_id] = self.trace.table("calls", [run])
+        return self._calls[run.run_id]
 
     def kernel_totals(self, key: KernelKey) -> Totals:
         """Sum over a kernel's variants, with the medians over all its launches."""
@@ -127,7 +134,7 @@ def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
         ids = [call_id for run_id, call_id in wanted if run_id == run.run_id]
         if not ids:
             continue
-        table = side.trace.table("calls", [run])
+        table = side.calls_of(run)
         mask = pa.compute.is_in(table["call_id"], pa.array(ids, pa.int64()))
         for row in table.filter(mask).to_pylist():
             rows[wanted[row["run"], row["call_id"]]] = row
@@ -216,12 +223,12 @@ def _register(
 
 #: Launches of the phases autotune and warmup are counted apart: an autotuner repeats them as often
 #: as time allows. `place` numbers (run, call_id), so that a million launches join on one small
-#: integer. `alike` is all of a call that is the same in another process: no addresses, no values.
+#: integer. `alike` is a 64-bit hash of all of a call that is the same in another process: no
+#: addresses, no recorded values.
 _PREPARE: Final = """
     CREATE TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, c.run, c.call_id, m.variant,
-        c.grid_x || ',' || c.grid_y || ',' || c.grid_z || ' '
-        || coalesce(list_transform(
+        hash(c.grid_x, c.grid_y, c.grid_z, list_transform(
             list_filter(c.args, lambda a: a.kind IS DISTINCT FROM 'constexpr'),
             lambda a: {
                 'name': a.name, 'kind': a.kind, 'dtype': a.dtype,
@@ -229,7 +236,7 @@ _PREPARE: Final = """
                 'strides': a.strides, 'offset': a.offset_bytes, 'storage': a.storage_bytes,
                 'alias': a.alias_group,
                 'scalar': regexp_replace(a.scalar, '0x[0-9a-fA-F]{6,}', '0x…', 'g')
-            })::VARCHAR, '') AS alike
+            })) AS alike
     FROM all_calls c JOIN members m ON c.run = m.run AND c.kernel_id = m.kernel_id;
 
     CREATE TABLE timed AS

@@ -422,3 +422,12 @@ def test_the_command_line(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["empty"] is False
     assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--markdown"]) == 0
     assert "constexpr BLOCK: `128` → `64`" in capsys.readouterr().out
+
+
+def test_of_very_many_changed_calls_some_are_read_and_all_are_counted(sides):
+    def seeds(first):
+        return replace(SCALE, calls=tuple(Launches(scalar=str(first + i)) for i in range(510)))
+
+    variant = only_variant(sides([seeds(0)], [seeds(1000)]))
+    assert [(c.change.what, c.calls) for c in variant.calls] == [("n", 500)]
+    assert (variant.calls_unread, variant.calls_added, variant.calls_removed) == (10, 0, 0)
