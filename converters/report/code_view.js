@@ -3,6 +3,8 @@
 
 const STAGE_NAMES = { ttir: "TTIR", ttgir: "TTGIR", llir: "LLVM IR", ptx: "PTX", amdgcn: "GCN", ttir_generic: "TTIR, generic form" };
 const CHUNK_LINES = 100;
+/** Lines that only say where others come from: shown on demand. */
+const LOCATION_LINE = /^#\w+ = loc\(|^\s*\.loc\s|^!\d+ = /;
 /** Lines after these are laid out when they come into view. */
 const AT_ONCE_LINES = 500;
 const FOLD_CONTEXT = 3;
@@ -75,7 +77,7 @@ function renderStage(pane, stage, text) {
     const coloured = highlightedLines(stage, shown);
     shown.forEach((content, offset) => {
       const number = from + offset;
-      const node = lineNode(String(number), number + 1, coloured[offset], /^#\w+ = loc\(/.test(content) ? "location" : "");
+      const node = lineNode(String(number), number + 1, coloured[offset], LOCATION_LINE.test(content) ? "location" : "");
       pane.byKey.set(String(number), node);
       chunk.append(node);
     });

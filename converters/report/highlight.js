@@ -3,7 +3,7 @@
 
 const PYTHON_TOKENS = /(?<comment>#.*)|(?<string>[rbfu]*(?:"""|'''|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?))|(?<decorator>^\s*@[\w.]+)|(?<keyword>\b(?:and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|None|True|False)\b)|(?<number>\b\d[\w.]*)/g;
 const MLIR_TOKENS = /(?<location> ?loc\((?:#\w+|"[^"]*"(?::\d+)*(?:\([^)]*\))?|unknown|callsite\([^()]*\))\))|(?<comment>\/\/.*)|(?<string>"(?:[^"\\]|\\.)*")|(?<name>[%^]\w+(?:#\d+)?)|(?<type>!?\b(?:tensor|tt\.ptr|ttg\.\w+|memref|vector)(?=<)|\b(?:[fiu]|bf|tf|si|ui)\d+\b|\bindex\b)|(?<keyword>\b(?:tt|ttg|ttng|arith|math|scf|cf|gpu|nvvm|llvm|func|ub)\.[\w.]+)|(?<number>\b\d[\w.+]*)/g;
-const ASSEMBLY_TOKENS = /(?<comment>\/\/.*|;.*)|(?<string>"(?:[^"\\]|\\.)*")|(?<location>^\s*\.loc\b.*)|(?<name>[%$!@][\w.]+)|(?<decorator>\.[a-z][\w.]*)|(?<keyword>^\s*(?:tail call|call|define|declare|ret|br|store|load|getelementptr|bitcast|phi|select|icmp|fcmp|[a-z_]+)(?=[. \t]))|(?<number>\b(?:0[xfd])?\d[\w.]*)/g;
+const ASSEMBLY_TOKENS = /(?<comment>\/\/.*|;.*)|(?<string>"(?:[^"\\]|\\.)*")|(?<location>^\s*\.loc\b.*|, !dbg !\d+)|(?<name>[%$!@][\w.]+)|(?<decorator>\.[a-z][\w.]*)|(?<keyword>^\s*(?:tail call|call|define|declare|ret|br|store|load|getelementptr|bitcast|phi|select|icmp|fcmp|[a-z_]+)(?=[. \t]))|(?<number>\b(?:0[xfd])?\d[\w.]*)/g;
 const TOKENS = { source: PYTHON_TOKENS, ttir: MLIR_TOKENS, ttgir: MLIR_TOKENS, ttir_generic: MLIR_TOKENS, llir: ASSEMBLY_TOKENS, ptx: ASSEMBLY_TOKENS, amdgcn: ASSEMBLY_TOKENS };
 const LONGEST_COLOURED_LINE = 2000;
 

@@ -78,7 +78,6 @@ def link_assembly(text: str) -> LineLinks:
         found = _ASSEMBLY_LOCATION.match(line)
         if found:
             current = _assembly_stack(found, files, by_name, seen)
-            table.put(number, current)
         elif _ENDS_FUNCTION.match(line):
             current = ()
         elif current and _INSTRUCTION.match(line):

@@ -75,7 +75,15 @@ class Timeline {
     this.show(-0.01 * this.span, 1.01 * this.span);
   }
 
-  zoom(factor, at = (this.view.begin + this.view.end) / 2) {
+  /** Where buttons and keys zoom to: the selection if it is in view, or the middle. */
+  get focus() {
+    const { begin, end } = this.view;
+    const selected = this.drawing.selected;
+    const at = selected ? selected.row.begin[selected.index] : NaN;
+    return at >= begin && at <= end ? at : (begin + end) / 2;
+  }
+
+  zoom(factor, at = this.focus) {
     const { begin, end } = this.view;
     const width = Math.min(Math.max((end - begin) * factor, 50), 1.04 * this.span);
     const from = at - ((at - begin) / (end - begin)) * width;
