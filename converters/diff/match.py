@@ -1,12 +1,10 @@
 """Which kernel, and which compiled variant of it, stands for which on the other side."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from kvtrace.converters.diff.snapshot import KernelKey, Variant
 from kvtrace.converters.specialization import changes
-
-_T = TypeVar("_T")
 
 #: Another type makes two variants more unlike than another constant or option does.
 _WEIGHTS: Final = {"type": 4, "constexpr": 2, "target": 4}
@@ -15,23 +13,41 @@ _MOST_PAIRS: Final = 40_000
 
 
 def match_kernels(
-    before: Mapping[KernelKey, _T], after: Mapping[KernelKey, _T]
+    before: Mapping[KernelKey, Sequence[Variant]], after: Mapping[KernelKey, Sequence[Variant]]
 ) -> tuple[list[tuple[KernelKey, KernelKey]], list[KernelKey], list[KernelKey]]:
-    """Pair kernels by module and name, then by name alone where that is the only one left.
+    """Pair kernels by module and name, then by name and source, then by name alone.
 
-    Returns the pairs in the order of `before`, then what only one side has.
+    By name alone only where both sides have as many of that name left: Inductor gives one name to
+    kernels of several modules, whose names are hashes. Returns the pairs in the order of `before`,
+    then what only one side has.
     """
     pairs = {key: key for key in before if key in after}
     removed = [key for key in before if key not in pairs]
     added = [key for key in after if key not in pairs]
     for key in list(removed):
-        here = [k for k in removed if k[1] == key[1]]
-        there = [k for k in added if k[1] == key[1]]
-        if len(here) == len(there) == 1:
-            pairs[key] = there[0]
+        twin = next(
+            (k for k in added if k[1] == key[1] and _source(after[k]) == _source(before[key])), None
+        )
+        if twin is not None:
+            pairs[key] = twin
             removed.remove(key)
-            added.remove(there[0])
-    return [(key, pairs[key]) for key in before if key in pairs], removed, added
+            added.remove(twin)
+    for name in dict.fromkeys(key[1] for key in removed):
+        here = [key for key in removed if key[1] == name]
+        there = [key for key in added if key[1] == name]
+        if len(here) == len(there):
+            pairs.update(zip(here, there, strict=True))
+    taken = set(pairs.values())
+    return (
+        [(key, pairs[key]) for key in before if key in pairs],
+        [key for key in removed if key not in pairs],
+        [key for key in added if key not in taken],
+    )
+
+
+def _source(variants: Sequence[Variant]) -> str | None:
+    source: str | None = variants[0].row["source_artifact"]
+    return source
 
 
 def match_variants(

@@ -106,6 +106,23 @@ def test_a_kernel_that_moved_to_another_module_is_matched_by_its_name(sides):
     assert kernel.variants == ()
 
 
+def test_kernels_of_one_name_in_renamed_modules_pair_by_their_source(sides):
+    """As Inductor's do, whose modules are named by a hash."""
+
+    def fused(*places):
+        return [
+            replace(SCALE, module=module, source=f"def fused(): return {text}\n")
+            for module, text in places
+        ]
+
+    found = sides(fused(("c1", 1), ("c2", 2), ("c3", 3)), fused(("d2", 2), ("d1", 1), ("d4", 4)))
+    assert {(k.changes, k.source is None) for k in found.kernels} == {
+        ((Change("module", "c1", "d1"),), True),
+        ((Change("module", "c2", "d2"),), True),
+        ((Change("module", "c3", "d4"),), False),
+    }
+
+
 def test_another_block_size_is_named_and_little_else(sides):
     smaller = replace(
         SCALE,
