@@ -9,8 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -33,9 +34,12 @@ def chromium_path() -> str:
         found = shutil.which(name)
         if found:
             return found
-    reason = f"no {' or '.join(NAMES)} on PATH"
+    _missing(f"no {' or '.join(NAMES)} on PATH")
+
+
+def _missing(reason: str) -> NoReturn:
     if os.environ.get("KVTRACE_REQUIRE_CHROMIUM"):
-        pytest.fail(reason)
+        pytest.fail(f"{reason}, and KVTRACE_REQUIRE_CHROMIUM asks for a browser")
     pytest.skip(reason)
 
 
@@ -95,7 +99,10 @@ class Browser:
 def browser() -> Iterator[Browser]:
     """Start Chromium with a user data folder of its own."""
     path = chromium_path()
-    playwright = pytest.importorskip("playwright.sync_api")
+    try:
+        playwright = import_module("playwright.sync_api")
+    except ImportError:
+        _missing("the Python package playwright is not installed")
     with (
         tempfile.TemporaryDirectory(prefix="kvtrace-chromium-") as home,
         playwright.sync_playwright() as driver,
