@@ -1,25 +1,22 @@
 """What a trace holds, at a glance: runs, kernels, launches, what was lost, what kvtrace had to say.
 
-`read_overview` makes plain data from the tables; `overview_text` and `overview_object` print it.
+`read_overview` makes plain data from the tables; `info_text` prints it.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from kvtrace.converters.specialization import Change, changes, specialization
-from kvtrace.converters.text import columns, count, duration, plural, printable, shorten, wrapped
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-_SHOWN_KERNELS: Final = 15
 _LEVELS: Final = ("error", "warning", "info")
-_NANOSECONDS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +131,6 @@ def read_overview(trace: "Trace", runs: Sequence["Run"], *, recompiles: bool = F
 def overview_object(overview: Overview) -> dict[str, Any]:
     """Return the JSON form: the fields of `Overview`."""
     return asdict(overview)
-
-
-def overview_text(overview: Overview, *, full: bool = False, width: int = 80) -> list[str]:
-    """Return lines for a terminal: warnings first, then runs, then kernels."""
-    lines = [printable(overview.path)]
-    lines += [line for note in overview.notes for line in wrapped(f"note: {note}", width)]
-    lines += _messages_text(overview.messages, len(overview.runs), width)
-    for run in overview.runs:
-        lines += ["", *_run_text(run, width)]
-    if overview.other_runs:
-        more = plural(overview.other_runs, "more run")
-        lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
-    lines += ["", *_kernels_text(overview.kernels, full, width)]
-    if overview.recompiles:
-        lines += ["", *_recompiles_text(overview.recompiles, width)]
-    return lines
 
 
 def _run(trace: "Trace", run: "Run") -> RunOverview:
@@ -285,132 +266,3 @@ def _recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
         )
         known.append(facts)
     return tuple(found)
-
-
-def _messages_text(messages: Sequence[Message], runs: int, width: int) -> list[str]:
-    """One line for each distinct message; ranks that say the same are counted."""
-    told: dict[tuple[str, str], list[Message]] = {}
-    for message in messages:
-        told.setdefault((message.level, message.text), []).append(message)
-    lines = []
-    for (level, text), group in told.items():
-        total = sum(message.count for message in group)
-        times = f" ({total:,} times)" if total > 1 else ""
-        where = f" [{len({m.run for m in group})} of {runs} runs]" if runs > 1 else ""
-        label = "note" if level == "info" else level
-        lines += wrapped(f"{label}: {text}{times}{where}", width)
-    return lines
-
-
-def _run_text(run: RunOverview, width: int) -> list[str]:
-    heading = f"run {run.run_id}"
-    if run.rank is not None:
-        heading += f", rank {run.rank} of {run.world_size}"
-    launched = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'distinct call')}"
-    phases = [f"{number:,} {phase}" for phase, number in run.phases.items()]
-    if len(phases) > 1:
-        launched += f" ({', '.join(phases)})"
-    facts = {
-        "command": run.command,
-        "started": _started(run),
-        "commit": _commit(run),
-        "host": ", ".join((str(run.host), *run.devices)) if run.host else None,
-        "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
-        "launches": launched,
-        "kernels": plural(run.kernels, "compiled variant"),
-        "device": plural(run.gpu_kernels, "kernel execution") if run.gpu_kernels else None,
-        "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
-        "overhead": _overhead(run),
-        "lost": _lost(run),
-    }
-    room = width - 12
-    lines = [printable(heading)]
-    lines += [
-        f"  {what:<9} {shorten(printable(value), room)}" for what, value in facts.items() if value
-    ]
-    return lines
-
-
-def _started(run: RunOverview) -> str | None:
-    if run.started is None:
-        return None
-    began = datetime.fromtimestamp(run.started // _NANOSECONDS, UTC)
-    text = f"{began:%Y-%m-%d %H:%M:%S} UTC"
-    if run.ended is not None:
-        return f"{text}, {duration(run.ended - run.started)} long, ended by {run.ending or '?'}"
-    return text
-
-
-def _commit(run: RunOverview) -> str | None:
-    if run.git_commit is None:
-        return None
-    branch = f" on {run.git_branch}" if run.git_branch else ""
-    dirty = ", with uncommitted changes" if run.git_dirty else ""
-    return f"{run.git_commit[:12]}{branch}{dirty}"
-
-
-def _overhead(run: RunOverview) -> str | None:
-    if run.self_overhead_ns is None:
-        return None
-    text = f"kvtrace took {duration(run.self_overhead_ns)} (measured)"
-    if run.started is None or run.ended is None or run.ended <= run.started:
-        return text
-    return f"{text}, {100 * run.self_overhead_ns / (run.ended - run.started):.2f} % of the run"
-
-
-def _lost(run: RunOverview) -> str | None:
-    parts = []
-    if run.dropped_rows:
-        parts.append(f"{plural(run.dropped_rows, 'row')} could not be kept")
-    if not run.sealed:
-        parts.append(
-            f"not sealed: still running or killed; {_known_until(run)}kvtrace recover seals"
-        )
-    return "; ".join(parts) or None
-
-
-def _known_until(run: RunOverview) -> str:
-    """Up to when a run without an end is known: its last recorded launch."""
-    if run.last_launch is None or run.started is None:
-        return ""
-    return f"known until {duration(run.last_launch - run.started)} after its start; "
-
-
-def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> list[str]:
-    if not kernels:
-        return ["no kernel was recorded"]
-    shown = kernels if full else kernels[:_SHOWN_KERNELS]
-    rows = [
-        (
-            k.name or "(no name)",
-            count(k.variants),
-            count(k.calls),
-            count(k.launches),
-            duration(k.host_ns),
-        )
-        for k in shown
-    ]
-    header = ("kernel", "variants", "calls", "launches", "host time")
-    lines = columns(header, rows, width)
-    left = len(kernels) - len(shown)
-    return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines
-
-
-def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
-    by_kernel: dict[tuple[str, str], list[Recompile]] = {}
-    for one in recompiles:
-        by_kernel.setdefault((one.run, one.kernel), []).append(one)
-    repeated = {key: group for key, group in by_kernel.items() if len(group) > 1}
-    if not repeated:
-        return ["no kernel was compiled more than once"]
-    lines = ["compiled more than once, each variant against the nearest earlier one:"]
-    for (_, kernel), group in repeated.items():
-        lines.append(f"  {shorten(printable(kernel), width - 20)}, {len(group)} variants")
-        lines += [_recompile_line(one, width) for one in group if not one.first]
-    return lines
-
-
-def _recompile_line(one: Recompile, width: int) -> str:
-    reason = "; ".join(str(change) for change in one.changes) or "nothing differs in what we see"
-    taken = "from the cache" if one.cache_hit else f"took {duration(one.compile_ns)}"
-    return f"    {shorten(printable(reason), width - 26)} ({taken})"

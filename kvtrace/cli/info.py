@@ -29,7 +29,8 @@ def command(
 
     """
     from kvtrace.cli.options import print_lines, select
-    from kvtrace.converters.info import overview_object, overview_text, read_overview
+    from kvtrace.converters.info import overview_object, read_overview
+    from kvtrace.converters.info_text import overview_text
     from kvtrace.converters.text import terminal_width
     from kvtrace.schema.errors import BadSetting
 

@@ -28,7 +28,8 @@ def command(
 
     """
     from kvtrace.cli.options import print_lines, select
-    from kvtrace.converters.profile import profile_object, profile_text, read_profile
+    from kvtrace.converters.profile import profile_object, read_profile
+    from kvtrace.converters.profile_text import profile_text
     from kvtrace.converters.text import terminal_width
 
     selection = select(trace, run)

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.info import overview_object, overview_text, read_overview
+from kvtrace.converters.info import overview_object, read_overview
+from kvtrace.converters.info_text import overview_text
 from kvtrace.converters.specialization import Change
 from kvtrace.schema.trace import resolve
 from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace

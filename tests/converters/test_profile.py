@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.profile import profile_text, read_profile
+from kvtrace.converters.profile import read_profile
+from kvtrace.converters.profile_text import profile_text
 from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
 
 SCALE = Kernel(
