@@ -1,0 +1,141 @@
+"""The Inductor backend: launches of the kernels that `torch.compile` generates.
+
+They do not pass `JITFunction.run` but `CachingAutotuner.run`, all of them. That is wrapped, and
+nothing else: a launch hook of Triton's would change which launcher Inductor picks. Trial launches
+of Inductor's own autotuning call launchers directly and are not seen; a whole run that Inductor
+makes to measure has phase "autotune".
+"""
+
+import sys
+import time
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_by
+from kvtrace.capture.arguments import argument_records
+from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+
+__all__ = ["BACKEND", "InductorBackend"]
+
+_DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM}
+#: Stands for the grid in a launch's identity: the grid follows from kernel and arguments.
+_ANY_GRID: Final = (0, 0, 0)
+
+
+class InductorAdapter:
+    """Turns what the hot path has not seen before into kernels and calls of the session."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._launched: weakref.WeakKeyDictionary[Any, Launched] = weakref.WeakKeyDictionary()
+
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+        """Record a configuration, given its autotuner and its launcher; see `hot.Adapter`."""
+        launched = launched_by(owner)
+        if launched is None or not self._session.settings.records_kernel(launched.name):
+            return (-1, NO_DEVICE, -1)
+        keep_source = self._session.settings.source
+        kernel_id = self._session.add_kernel(lambda: self._record(launched, keep_source))
+        device = owner.device_props
+        kind = _DEVICE_KINDS.get(device.type, NO_DEVICE)
+        self._launched[kernel] = launched
+        return (kernel_id, kind, -1 if device.index is None else int(device.index))
+
+    def new_call(
+        self,
+        _owner: Any,
+        kernel: Any,
+        kernel_id: int,
+        _grid: tuple[int, int, int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> int:
+        """Record a distinct call; see `hot.Adapter`."""
+        launched = self._launched[kernel]
+        records = argument_records(launched.parameters(), launched.values(args, kwargs))
+        return self._session.add_call(kernel_id, launched.grid(args, kwargs), records)
+
+    def compiled(self, owner: Any, kernel: Any) -> None:
+        """Do nothing: a kernel is recorded when it is first launched."""
+
+    def _record(self, launched: Launched, keep_source: bool) -> Any:
+        record = launched.record(keep_source)
+        if not any(stage.stage == "ttir" for stage in record.stages):
+            self._session.message(
+                "info",
+                "inductor-ir",
+                f"kernel {launched.name} is recorded without IR, as neither its launcher nor "
+                "Triton's cache has it",
+            )
+        return record
+
+
+class InductorBackend:
+    """Hooks Inductor's runtime."""
+
+    name: Final = "inductor"
+    libraries: Final = (LIBRARY,)
+
+    def __init__(self) -> None:
+        self._undo: Callable[[], None] | None = None
+
+    def install(self, session: "Session") -> None:
+        """Wrap the method that every launch passes."""
+        autotuner: Any = sys.modules[LIBRARY].CachingAutotuner
+        original = autotuner.run
+        run = _wrapped(original, session, InductorAdapter(session))
+        autotuner.run = run
+
+        def undo() -> None:
+            if autotuner.run is run:
+                autotuner.run = original
+
+        self._undo = undo
+
+    def uninstall(self) -> None:
+        """Take the hook out, where nothing else lies on top of it."""
+        if self._undo is not None:
+            self._undo()
+            self._undo = None
+
+
+def _wrapped(
+    original: Callable[..., Any], session: "Session", adapter: InductorAdapter
+) -> Callable[..., Any]:
+    clock = time.time_ns
+
+    def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
+        recorder = session.recorder
+        if not recorder.active or self.triton_interpret:
+            return original(self, *args, stream=stream, **kwargs)
+        if kwargs.get("benchmark_run"):
+            with session.in_phase("autotune"):
+                return launch(self, args, stream, kwargs)
+        return launch(self, args, stream, kwargs)
+
+    def launch(autotuner: Any, args: tuple[Any, ...], stream: Any, kwargs: dict[str, Any]) -> Any:
+        enter = clock()
+        result = original(autotuner, *args, stream=stream, **kwargs)
+        leave = clock()
+        try:
+            launchers = autotuner.launchers
+            if len(launchers) == 1:
+                passed = kwargs
+                if kwargs:
+                    passed = {k: v for k, v in kwargs.items() if k != "benchmark_run"}
+                session.recorder.record(
+                    adapter, autotuner, launchers[0], _ANY_GRID, args, passed, enter, leave
+                )
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            session.problem(error)
+        return result
+
+    run.__wrapped__ = original  # type: ignore[attr-defined]
+    return run
+
+
+BACKEND: Final = InductorBackend()

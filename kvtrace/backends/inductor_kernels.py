@@ -1,0 +1,197 @@
+"""What Inductor's autotuner launches: which kernel, with what signature, over which grid.
+
+Inductor generates, for each configuration, a Python function `launcher(*arguments, stream)` that
+works out the grid and calls `runner(x, y, z, stream, …)`. The runner is a compiled kernel's, or,
+with the static launcher, that of an object that knows no more than the kernel's hash; the stages
+then lie in Triton's cache, under `launcher.cache_hash`. Seen in torch 2.11 and 2.13.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FunctionType, SimpleNamespace
+from typing import Any, Final
+
+from kvtrace.backends.triton.kernels import kernel_record, parameters_of
+from kvtrace.capture.records import KernelRecord, Parameter, capped
+
+#: The module that holds Inductor's autotuner.
+LIBRARY: Final = "torch._inductor.runtime.triton_heuristics"
+
+_BINARIES: Final = frozenset({"cubin", "hsaco"})
+#: Facts of Inductor's own that are kept among the compile options.
+_FACTS: Final = (
+    "kernel_name",
+    "grid_type",
+    "mutated_arg_names",
+    "kernel_num_gb",
+    "kernel_flop",
+    "original_fxnode_name",
+)
+
+
+class _Metadata(SimpleNamespace):
+    """A compiled kernel's metadata, as Triton's own offers it."""
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One configuration of an Inductor kernel, ready to launch."""
+
+    autotuner: Any
+    launcher: Any
+    kernel: Any
+    compile_meta: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, as Inductor gave it."""
+        named = self.autotuner.inductor_meta.get("kernel_name")
+        return str(named or self.autotuner.fn.__name__)
+
+    @property
+    def source(self) -> SimpleNamespace:
+        """The compiler's input, shaped as Triton's `ASTSource`, with constants by position."""
+        signature = dict(self.compile_meta["signature"])
+        names = list(signature)
+        constants = self.compile_meta.get("constants", {})
+        attributes = (self.compile_meta.get("configs") or [{}])[0]
+        return SimpleNamespace(
+            fn=None,
+            signature=signature,
+            constants={
+                key if isinstance(key, tuple) else (names.index(key),): value
+                for key, value in constants.items()
+                if isinstance(key, tuple) or key in signature
+            },
+            attrs=attributes if isinstance(attributes, Mapping) else {},
+        )
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return the kernel's flattened signature."""
+        return parameters_of(SimpleNamespace(src=self.source))
+
+    def values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Return the values of all parameters, constants included, in the signature's order."""
+        code = self.launcher.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        given = {**self.compile_meta.get("constants", {}), **dict(zip(names, args, strict=False))}
+        given.update(kwargs)
+        return [given.get(name) for name in self.compile_meta["signature"]]
+
+    def grid(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[int, int, int]:
+        """Work out the grid by the launcher's own code, with a runner that launches nothing."""
+        noted: list[tuple[int, int, int]] = []
+
+        def runner(x: Any, y: Any, z: Any, *_: Any) -> None:
+            noted.append((int(x), int(y), int(z)))
+
+        shadow = FunctionType(
+            self.launcher.__code__, {**self.launcher.__globals__, "runner": runner}
+        )
+        shadow(*args, **kwargs, stream=0)
+        return noted[0]
+
+    def record(self, keep_source: bool) -> KernelRecord:
+        """Read everything there is to record; for the background thread."""
+        files = dict(self._cached_files())
+        metadata = self._metadata(files.pop("json", None))
+        stages = getattr(self.kernel, "asm", None) or files
+        made = SimpleNamespace(
+            src=self.source,
+            metadata=metadata,
+            asm=stages,
+            hash=self.kernel.hash,
+            name=getattr(metadata, "name", self.name),
+            n_regs=getattr(self.launcher, "n_regs", None),
+            n_spills=getattr(self.launcher, "n_spills", None),
+        )
+        record = kernel_record(made, None, "inductor", keep_source)
+        file = self.autotuner.filename
+        text = getattr(self.autotuner.fn, "src", None)
+        return replace(
+            record,
+            name=self.name,
+            file=file,
+            line=_definition_line(file, self.autotuner.fn.__name__),
+            source=str(text) if keep_source and text else None,
+            options={**record.options, **dict(self._facts())},
+        )
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        meta = self.autotuner.inductor_meta
+        for name in _FACTS:
+            if meta.get(name) is not None:
+                yield f"inductor.{name}", capped(str(meta[name]))
+
+    def _metadata(self, stored: Any) -> _Metadata:
+        """Take the metadata from the compiled kernel, or the cache, or what the launcher knows."""
+        known = getattr(self.kernel, "metadata", None)
+        if known is not None and hasattr(known, "_asdict"):
+            return _Metadata(**known._asdict())
+        meta = self.compile_meta
+        facts: dict[str, Any] = {
+            "num_warps": meta.get("num_warps"),
+            "num_stages": meta.get("num_stages"),
+            "num_ctas": 1,
+            "shared": getattr(self.launcher, "shared", None),
+            "target": {
+                "backend": meta.get("device_type"),
+                "arch": meta.get("cc"),
+                "warp_size": self.autotuner.inductor_meta.get("warp_size") or 32,
+            },
+        }
+        if stored is not None:
+            facts |= json.loads(stored)
+        facts["target"] = SimpleNamespace(**facts["target"])
+        return _Metadata(**facts)
+
+    def _cached_files(self) -> Iterator[tuple[str, Any]]:
+        """Read the kernel's stages from Triton's cache: suffix and content of each file."""
+        key = getattr(self.launcher, "cache_hash", None)
+        if key is None or getattr(self.kernel, "asm", None):
+            return
+        for folder in _cache_folders(self.compile_meta.get("device")):
+            for path in sorted((folder / key).glob(f"{self.autotuner.fn.__name__[:150]}.*")):
+                suffix = path.suffix[1:]
+                yield suffix, path.read_bytes() if suffix in _BINARIES else path.read_text()
+
+
+def launched_by(autotuner: Any) -> Launched | None:
+    """Tell what an autotuner has just launched; None if it is not decided yet."""
+    if len(autotuner.launchers) != 1:
+        return None
+    (launcher,) = autotuner.launchers
+    scope = launcher.__globals__
+    kernel = scope.get("bin") or scope["runner"].__self__
+    return Launched(autotuner, launcher, kernel, _compile_meta(autotuner, launcher))
+
+
+def _compile_meta(autotuner: Any, launcher: Any) -> Mapping[str, Any]:
+    for result in autotuner.compile_results:
+        if result.config is launcher.config or vars(result.config) == vars(launcher.config):
+            return dict(result.compile_meta)
+    return dict(autotuner._create_compile_meta(launcher.config))
+
+
+def _cache_folders(device: Any) -> Iterator[Path]:
+    chosen = os.environ.get("TRITON_CACHE_DIR")
+    if chosen:
+        yield Path(chosen)
+    inductor: Any = sys.modules[LIBRARY]
+    yield Path(inductor.triton_cache_dir(device if device is not None else 0))
+
+
+def _definition_line(file: str | None, function: str) -> int | None:
+    if file is None or not Path(file).is_file():
+        return None
+    for number, line in enumerate(Path(file).read_text().splitlines(), 1):
+        if line.startswith(f"def {function}("):
+            return number
+    return None

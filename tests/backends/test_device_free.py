@@ -1,0 +1,62 @@
+"""Launches without a GPU, in every version of Triton that there is to test with."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.triton_versions import ROOT, run_with, versions
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+
+PROGRAM = ROOT / "tests" / "support" / "gpu_free_program.py"
+
+
+@pytest.fixture(scope="module", params=versions())
+def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    done = run_with(request.param, [str(PROGRAM)], tmp_path_factory.mktemp("triton"))
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_results_land_in_the_tensors(seen: Any) -> None:
+    assert seen["device"] == "cpu"
+    assert seen["add"]
+    assert all(seen["dtypes"].values()), seen["dtypes"]
+    assert seen["views"]
+    assert seen["tuple"]
+
+
+def test_kernels_are_really_compiled(seen: Any) -> None:
+    assert {"ttir", "ttgir", "llir", "ptx", "cubin"} <= set(seen["stages"])
+    assert 8 <= seen["registers"] <= 255
+
+
+def test_an_access_out_of_bounds_is_told_once_and_the_program_goes_on(seen: Any) -> None:
+    assert seen["unmasked"]
+    told = [text for _, code, text in seen["messages"] if code == "out-of-bounds"]
+    assert len(told) == 1
+    (text,) = told
+    assert "kernel unmasked" in text
+    lines = PROGRAM.read_text().splitlines()
+    place = next(i for i, line in enumerate(lines, 1) if "tl.load(x + lanes))" in line)
+    assert f"gpu_free_program.py:{place}: a load" in text
+    assert "past the end of x of shape (1000,)" in text
+    assert "in program (3, 0, 0)" in text
+
+
+def test_autotuning_takes_the_first_configuration_that_compiles(seen: Any) -> None:
+    assert seen["block"] == 128
+    assert seen["autotuned"]  # each launch once: the trial must not have added to it
+    assert seen["milliseconds"] > 0
+
+
+def test_what_cannot_be_executed_is_one_sentence(seen: Any) -> None:
+    assert "argument x is on device meta" in seen["meta"]
+
+
+def test_nothing_stays_behind(seen: Any) -> None:
+    assert seen["uninstalled"].startswith("0 active drivers")
+    assert [code for _, code, _ in seen["messages"]].count("device-free") == 1

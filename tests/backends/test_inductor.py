@@ -1,0 +1,150 @@
+"""Inductor's autotuner, run for real; only its checks that there is a GPU are answered for it."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import kvtrace
+from kvtrace.ir import parse
+from kvtrace.schema.trace import open_trace
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+heuristics = pytest.importorskip("torch._inductor.runtime.triton_heuristics")
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def triton_poi_fused_add_0(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)
+    mask = offsets < xnumel
+    total = tl.load(in_ptr0 + offsets, mask) + tl.load(in_ptr1 + offsets, mask)
+    tl.store(out_ptr0 + offsets, total, mask)
+"""
+
+
+@pytest.fixture
+def autotuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """What Inductor generates for `x + y`, on a device that is not there."""
+    import importlib.util
+
+    from torch._inductor.runtime import triton_helpers
+    from torch._inductor.runtime.hints import DeviceProperties
+
+    path = tmp_path / "generated.py"
+    path.write_text(KERNEL)
+    spec = importlib.util.spec_from_file_location("generated", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    interface = SimpleNamespace(
+        synchronize=lambda *_: None,
+        device=lambda *_: contextlib.nullcontext(),
+        exchange_device=lambda _index: 0,
+        maybe_exchange_device=lambda _index: 0,
+        current_device=lambda: 0,
+    )
+    monkeypatch.setattr(triton_helpers, "set_driver_to_gpu", lambda: None)
+    monkeypatch.setattr(
+        heuristics.CachingAutotuner, "get_device_interface", lambda _self: interface
+    )
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    device = DeviceProperties(
+        type="cuda", index=0, multi_processor_count=132, cc=90, major=9, warp_size=32
+    )
+    made = heuristics.CachingAutotuner(
+        fn=module.triton_poi_fused_add_0,
+        triton_meta={
+            "signature": {
+                "in_ptr0": "*fp32",
+                "in_ptr1": "*fp32",
+                "out_ptr0": "*fp32",
+                "xnumel": "i32",
+                "XBLOCK": "constexpr",
+            },
+            "device": device,
+            "constants": {},
+            "configs": [{(0,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]}],
+        },
+        configs=[triton.Config({"XBLOCK": 256}, num_warps=4, num_stages=1)],
+        save_cache_hook=None,
+        mutated_arg_names=[],
+        optimize_mem=True,
+        heuristic_type=heuristics.HeuristicType.POINTWISE,
+        inductor_meta={"grid_type": "Grid1D", "kernel_name": "triton_poi_fused_add_0"},
+        filename=str(path),
+    )
+    # The static launcher reads a cubin into a GPU.
+    with torch._inductor.config.patch(use_static_triton_launcher=False):
+        yield made
+
+
+def test_every_launch_is_recorded_with_its_kernel(autotuner: Any, tmp_path: Path) -> None:
+    original = heuristics.CachingAutotuner.run
+    x, y = torch.randn(1000), torch.randn(1000)
+    out, other = torch.empty(1000), torch.empty(500)
+
+    with kvtrace.capture(tmp_path / "out"):
+        assert heuristics.CachingAutotuner.run is not original
+        for _ in range(5):
+            autotuner.run(x, y, out, 1000, stream=0)
+        autotuner.run(x[:500], y[:500], other, 500, stream=0)
+    assert heuristics.CachingAutotuner.run is original
+    assert torch.equal(out, x + y)
+    assert torch.equal(other, (x + y)[:500])
+
+    trace = open_trace(tmp_path / "out")
+    (kernel,) = trace.table("kernels").to_pylist()
+    calls = trace.table("calls").to_pylist()
+    launches = trace.table("launches", columns=["call_id", "phase"]).to_pylist()
+    assert [launch["call_id"] for launch in launches] == [0, 0, 0, 0, 0, 1]
+    assert {launch["phase"] for launch in launches} == {"run"}
+    assert [call["grid_x"] for call in calls] == [4, 2]
+    assert (kernel["name"], kernel["origin"]) == ("triton_poi_fused_add_0", "inductor")
+    assert kernel["target"] == "cuda:90"
+    assert (kernel["file"], kernel["line"]) == (str(tmp_path / "generated.py"), 6)
+    assert dict(kernel["options"])["inductor.grid_type"] == "Grid1D"
+    signature = [(entry["name"], entry["type"]) for entry in kernel["signature"]]
+    assert signature[3:] == [("xnumel", "i32"), ("XBLOCK", "constexpr")]
+    assert kernel["signature"][0]["divisibility"] == 16
+    assert kernel["signature"][4]["constexpr"] == "256"
+    names = [(entry["name"], entry["scalar"]) for entry in calls[0]["args"]]
+    assert names[3:] == [("xnumel", "1000"), ("XBLOCK", "256")]
+    assert calls[1]["args"][0]["shape"] == [500]
+
+    stages = {stage["stage"]: stage["artifact"] for stage in kernel["stages"]}
+    assert {"ttir", "ttir_generic", "ptx", "cubin"} <= stages.keys()
+    text = trace.artifact(stages["ttir_generic"])
+    assert text is not None
+    assert len(parse(text.decode()).main.arguments) == 4
+
+
+def test_the_launcher_that_inductor_picks_stays_the_same(autotuner: Any, tmp_path: Path) -> None:
+    x, out = torch.randn(100), torch.empty(100)
+    with kvtrace.capture(tmp_path / "out"):
+        autotuner.run(x, x, out, 100, stream=0)
+        before = autotuner.launchers[0]
+        assert before.__globals__["launch_enter_hook"] is not None
+        assert not triton.knobs.runtime.launch_enter_hook.calls
+        begin = time.perf_counter()
+        autotuner.run(x, x, out, 100, stream=0)
+        assert time.perf_counter() - begin < 5
+        assert autotuner.launchers[0] is before
+
+
+def test_a_kernel_that_is_not_asked_for_is_left_out(autotuner: Any, tmp_path: Path) -> None:
+    x, out = torch.randn(100), torch.empty(100)
+    with kvtrace.capture(tmp_path / "out", kernels="other_*"), kvtrace.mark("step"):
+        autotuner.run(x, x, out, 100, stream=0)
+    trace = open_trace(tmp_path / "out")
+    assert trace.table("marks").num_rows == 1
+    assert trace.table("launches").num_rows == trace.table("kernels").num_rows == 0
+    assert torch.equal(out, x + x)
