@@ -110,17 +110,18 @@ def read_findings(trace: "Trace", runs: Sequence["Run"], *, proven: bool = False
     analysed = all("sanitize" in trace.passes(run.run_id) for run in runs)
     if not table.num_rows:
         return Findings(analysed=analysed)
-    calls = _call_rows(trace, runs)
-    counts = _counts(table, calls)
+    kernels = _kernel_rows(trace, runs)
+    counts = _counts(table, kernels)
     wanted = table
     if not proven:
         wanted = table.filter(pc.not_equal(table["verdict"].cast(pa.string()), "proven"))
+    calls = _call_rows(trace, runs, wanted)
     stacks = _stacks(trace, runs, wanted)
     launches = _launches(trace, runs)
     lines = SourceLines(trace, runs)
     merged: dict[tuple[str, str], Finding] = {}
     for row in wanted.to_pylist():
-        found = _finding(row, calls, stacks, launches, lines)
+        found = _finding(row, kernels, calls, stacks, launches, lines)
         key = (found.finding_id, found.kernel)
         if key in merged:
             found = replace(merged[key], launches=merged[key].launches + found.launches)
@@ -168,13 +169,14 @@ def sarif(findings: Iterable[Finding], version: str) -> dict[str, Any]:
 
 def _finding(
     row: dict[str, Any],
+    kernels: dict[tuple[str, int], dict[str, Any]],
     calls: dict[tuple[str, int], dict[str, Any]],
     stacks: dict[int, tuple[StackFrame, ...]],
     launches: Counter[tuple[str, int]],
     lines: SourceLines,
 ) -> Finding:
     place = (row["run"], row["call_id"])
-    call = calls.get(place, {})
+    kernel, call = kernels.get(place, {}), calls.get(place, {})
     stack = stacks.get(row["stack_id"], ())
     file, line = (stack[0].file, stack[0].line) if stack else (None, None)
     program = (row["program_x"], row["program_y"], row["program_z"])
@@ -183,9 +185,9 @@ def _finding(
         rule=row["rule"] or "unnamed",
         verdict=row["verdict"] or "unknown",
         severity=row["severity"] or "note",
-        kernel=call.get("kernel", "?"),
-        file=file or call.get("file"),
-        line=line or call.get("line"),
+        kernel=kernel.get("name") or "?",
+        file=file or kernel.get("file"),
+        line=line or kernel.get("line"),
         column=stack[0].column if stack else None,
         access=row["access"],
         arg=row["arg"],
@@ -209,35 +211,44 @@ def _finding(
     )
 
 
-def _call_rows(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], dict[str, Any]]:
-    """Kernel, place, grid and arguments of every call that is in the runs."""
+def _kernel_rows(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return name and place of the kernel of every call of the runs."""
     kernels = {
         (row["run"], row["kernel_id"]): row
         for row in trace.table("kernels", runs, ["kernel_id", "name", "file", "line"]).to_pylist()
     }
-    columns = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"]
-    rows = {}
-    for row in trace.table("calls", runs, columns).to_pylist():
-        kernel = kernels.get((row["run"], row["kernel_id"]), {})
-        rows[row["run"], row["call_id"]] = {
-            "kernel": kernel.get("name") or "?",
-            "file": kernel.get("file"),
-            "line": kernel.get("line"),
+    calls = trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
+    return {
+        (row["run"], row["call_id"]): kernels.get((row["run"], row["kernel_id"]), {})
+        for row in calls
+    }
+
+
+def _call_rows(
+    trace: "Trace", runs: Sequence["Run"], findings: pa.Table
+) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return grid and arguments of the calls that these findings are of."""
+    columns = ["call_id", "grid_x", "grid_y", "grid_z", "args"]
+    table = trace.table("calls", runs, columns)
+    needed = table.filter(pc.is_in(table["call_id"], pc.unique(findings["call_id"])))
+    return {
+        (row["run"], row["call_id"]): {
             "grid": (row["grid_x"], row["grid_y"], row["grid_z"]),
             "args": {arg["name"]: arg for arg in row["args"] or ()},
         }
-    return rows
+        for row in needed.to_pylist()
+    }
 
 
 def _counts(
-    table: pa.Table, calls: dict[tuple[str, int], dict[str, Any]]
+    table: pa.Table, kernels: dict[tuple[str, int], dict[str, Any]]
 ) -> dict[str, dict[str, int]]:
     columns = table.select(["run", "call_id", "verdict"])
     plain = pa.table({name: _plain(columns[name]) for name in columns.column_names})
     grouped = plain.group_by(["run", "call_id", "verdict"]).aggregate([([], "count_all")])
     counts: dict[str, dict[str, int]] = {}
     for row in grouped.to_pylist():
-        kernel = calls.get((row["run"], row["call_id"]), {}).get("kernel", "?")
+        kernel = kernels.get((row["run"], row["call_id"]), {}).get("name") or "?"
         by_verdict = counts.setdefault(kernel, dict.fromkeys(VERDICTS, 0))
         verdict = row["verdict"] or "unknown"
         by_verdict[verdict] = by_verdict.get(verdict, 0) + row["count_all"]
