@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.converters.text import plural, printable, wrapped
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
+
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from kvtrace.schema.errors import BadSetting
 
 from kvtrace import __version__
 from kvtrace.cli import COMMANDS, main
+from kvtrace.schema.errors import BadSetting
 
 ROOT = Path(__file__).parents[2]
 
