@@ -30,11 +30,10 @@ FLAGS = (
 
 def chromium_path() -> str:
     """The browser's path; skips the test, or fails it, where there is none."""
-    for name in NAMES:
-        found = shutil.which(name)
-        if found:
-            return found
-    _missing(f"no {' or '.join(NAMES)} on PATH")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        _missing(f"no {' or '.join(NAMES)} on PATH")
+    return found
 
 
 def _missing(reason: str) -> NoReturn:
