@@ -172,24 +172,24 @@ class _Sources:
 
 def _slice_packets(sources: _Sources, chunk: int) -> Buffer:
     """Encode the begins and ends from one position in the nesting order on."""
-    slices, points = sources.slices, sources.points
+    slices, points, sequence = sources.slices, sources.points, sources.sequence
     until = chunk + _CHUNK
-    times, rows, ends = (
-        points.times[chunk:until],
-        points.rows[chunk:until],
-        points.ends[chunk:until],
-    )
-    count = rows.size
-    begins = np.flatnonzero(~ends)
-    begun = rows[begins]
-    event: list[Piece] = [Some(begins, [Constant(integer_field(_CATEGORY, 1))], count)]
+    ends = points.ends[chunk:until]
+    deltas = np.diff(points.times[chunk:until], prepend=points.times[max(chunk - 1, 0)])
+    begun, ended = np.flatnonzero(~ends), np.flatnonzero(ends)
+    rows = points.rows[chunk:until][begun]
+    begin: list[Piece] = [Constant(integer_field(_CATEGORY, 1))]
     if slices.launch is not None:
-        event.append(_launches(begins, slices.launch[begun], sources.launch_key, count))
-    event.append(Lookup(sources.table, np.where(ends, 0, sources.entry[rows])))
+        begin.append(_launches(slices.launch[rows], sources.launch_key))
+    begin.append(Lookup(sources.table, sources.entry[rows]))
     if slices.flow is not None:
-        event.append(_flows(begins, slices.flow[begun], count))
-    before = int(points.times[max(chunk - 1, 0)])
-    return _packets(times, before, sources.sequence, event)
+        begin.append(_flows(slices.flow[rows]))
+    end: list[Piece] = [Constant(integer_field(_TYPE, _END))]
+    packets = [
+        Some(begun, _packet_pieces(deltas[begun], sequence, begin), ends.size),
+        Some(ended, _packet_pieces(deltas[ended], sequence, end), ends.size),
+    ]
+    return concatenate_rows(packets, ends.size).data
 
 
 def encode_instants(instants: Instants, sequence: int) -> Iterator[Buffer]:
@@ -199,7 +199,7 @@ def encode_instants(instants: Instants, sequence: int) -> Iterator[Buffer]:
     start = int(instants.time[0])
     yield _first_packet(sequence, instants.track, start, strings, instants.category)
     event: list[Piece] = [Constant(integer_field(_CATEGORY, 1)), Lookup(table, entry)]
-    yield _packets(instants.time, start, sequence, event)
+    yield _packets(instants.time, sequence, event)
 
 
 def encode_counter(counter: Counter, sequence: int) -> Iterator[Buffer]:
@@ -207,7 +207,7 @@ def encode_counter(counter: Counter, sequence: int) -> Iterator[Buffer]:
     start = int(counter.time[0])
     yield _first_packet(sequence, counter.track, start, _Strings(), None)
     tag = integer_field(_TYPE, _COUNTER) + varint(_COUNTER_VALUE << 3)
-    yield _packets(counter.time, start, sequence, [Constant(tag), Varint(counter.value)])
+    yield _packets(counter.time, sequence, [Constant(tag), Varint(counter.value)])
 
 
 def track_packet(track: Track, sequence: int) -> bytes:
@@ -239,33 +239,37 @@ def _packet(content: bytes) -> bytes:
     return bytes_field(_PACKET, content)
 
 
-def _packets(times: Integers, start: int, sequence: int, event: Sequence[Piece]) -> Buffer:
-    """Encode one packet per row: the time since the packet before, the sequence, the event."""
-    count = times.size
+def _packets(times: Integers, sequence: int, event: Sequence[Piece]) -> Buffer:
+    """Encode one packet per row; the times are in order, and the first is the sequence's start."""
+    deltas = np.diff(times, prepend=times[0])
+    return concatenate_rows(_packet_pieces(deltas, sequence, event), times.size).data
+
+
+def _packet_pieces(deltas: Integers, sequence: int, event: Sequence[Piece]) -> list[Piece]:
+    """Return what one packet per row is made of: time since the one before, sequence, event."""
+    tag = integer_field(_SEQUENCE, sequence) + varint(_TRACK_EVENT << 3 | 2)
     packet: list[Piece] = [
         Constant(varint(_TIMESTAMP << 3)),
-        Varint(np.diff(times, prepend=start)),
-        *length_prefixed(
-            integer_field(_SEQUENCE, sequence) + varint(_TRACK_EVENT << 3 | 2), event, count
-        ),
+        Varint(deltas),
+        *length_prefixed(tag, event, deltas.size),
         Constant(integer_field(_FLAGS, _NEEDS_STATE)),
     ]
-    return concatenate_rows(length_prefixed(varint(_PACKET << 3 | 2), packet, count), count).data
+    return length_prefixed(varint(_PACKET << 3 | 2), packet, deltas.size)
 
 
-def _launches(begins: Integers, launch: Integers, key: int, count: int) -> Piece:
+def _launches(launch: Integers, key: int) -> Piece:
     """Return the annotation that says which launch a slice is of, where one is known."""
     known = np.flatnonzero(launch >= 0)
     key_field = integer_field(_KEY, key) + varint(_INTEGER << 3)
     numbers: list[Piece] = [Constant(key_field), Varint(launch[known])]
     tag = varint(_ANNOTATION << 3 | 2)
-    return Some(begins[known], length_prefixed(tag, numbers, known.size), count)
+    return Some(known, length_prefixed(tag, numbers, known.size), launch.size)
 
 
-def _flows(begins: Integers, flow: npt.NDArray[np.uint64], count: int) -> Piece:
+def _flows(flow: npt.NDArray[np.uint64]) -> Piece:
     """Return the flow that a slice is part of, where there is one."""
     known = np.flatnonzero(flow)
-    return Some(begins[known], [Constant(varint(_FLOW << 3 | 1)), Fixed64(flow[known])], count)
+    return Some(known, [Constant(varint(_FLOW << 3 | 1)), Fixed64(flow[known])], flow.size)
 
 
 class _Numbers:
@@ -312,12 +316,11 @@ class _Strings:
 def _event_table(
     captions: Sequence[Caption], caption: Integers, kind: int, strings: _Strings
 ) -> tuple[ByteTable, Integers]:
-    """Encode the captions that are used; returns them, an end at 0, and each row's entry."""
+    """Encode the captions that are used, and return them with each row's entry."""
     used = np.zeros(len(captions), np.bool_)
     used[caption] = True
-    entries = [integer_field(_TYPE, _END)]
-    entries += [_event(captions[index], kind, strings) for index in np.flatnonzero(used)]
-    entry: Integers = np.cumsum(used, dtype=np.int64)[caption]
+    entries = [_event(captions[index], kind, strings) for index in np.flatnonzero(used)]
+    entry: Integers = np.cumsum(used, dtype=np.int64)[caption] - 1
     return ByteTable(entries), entry
 
 

@@ -213,3 +213,15 @@ def test_kvtrace_view_ends_when_the_timeline_was_fetched(kvtrace, sound_trace, m
     assert fetched == {"trace": Path("kept.perfetto-trace").read_bytes(), "done": 204}
     assert (code, err) == (0, "")
     assert "the Perfetto UI has the timeline" in out
+
+
+def test_kvtrace_view_opens_the_report(kvtrace, sound_trace, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+
+    code, out, err = kvtrace("view", sound_trace, "-o", "report.html")
+
+    assert (code, err) == (0, "")
+    assert opened == [Path("report.html").resolve().as_uri()]
+    assert out.strip() == opened[0]
+    assert "<html" in Path("report.html").read_text(encoding="utf-8")[:2_000]

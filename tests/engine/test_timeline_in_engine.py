@@ -3,13 +3,15 @@
 import json
 
 import duckdb
+import numpy as np
 import pytest
-from kvtrace.converters.registry import load_converter
-from kvtrace.schema.trace import resolve
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
+from kvtrace.converters.registry import load_converter
+from kvtrace.schema.trace import resolve
+from kvtrace.schema.writer import RunWriter
 from tests.engine.trace_processor import TraceProcessor
-from tests.support.synthetic_trace import build_synthetic_trace
+from tests.support.synthetic_trace import EPOCH, build_synthetic_trace
 
 FORMATS = ("perfetto", "chrome")
 FAULTS = (
@@ -209,6 +211,35 @@ def test_the_counter_adds_up_to_all_launches(engine, trace):
     )
 
     assert total == trace.launches
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_launches_in_every_position_to_each_other_are_all_seen(tmp_path, name):
+    """Equal, nested, touching, empty and overlapping launches by the thousand, on three threads."""
+    random = np.random.default_rng(5)
+    count = 4_000
+    begin = EPOCH + random.integers(0, 3_000, count) * 1_000
+    length = random.choice([0, 0, 1, 2, 3, 40], count) * 1_000
+    writer = RunWriter(tmp_path / "out", "20260102-030405-000-0000abcd")
+    writer.append(
+        "launches",
+        {
+            "seq": np.arange(count),
+            "call_id": np.zeros(count, np.int64),
+            "enter": begin,
+            "exit": begin + length,
+            "thread": random.integers(1, 4, count),
+        },
+    )
+    writer.seal({"started": EPOCH})
+    load_converter(name).convert(resolve(str(tmp_path / "out")), tmp_path / "timeline", {})
+
+    with TraceProcessor(tmp_path / "timeline", tmp_path / "log") as engine:
+        seen = engine.rows("select ts, dur from slice where category = 'launch'")
+
+    first = min(time for time, _ in seen)
+    expected = zip((begin - begin.min()).tolist(), length.tolist(), strict=True)
+    assert sorted((time - first, duration) for time, duration in seen) == sorted(expected)
 
 
 def test_the_harness_sees_the_silent_trap(trace, tmp_path):
