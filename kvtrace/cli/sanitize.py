@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, RunOption, TracePath, select
+from kvtrace.cli.options import JsonOption, RunOption, TracePath, print_lines, select
 
 
 def command(
@@ -16,6 +16,9 @@ def command(
     everything: Annotated[
         bool, typer.Option("--all", help="List proven accesses too, not only count them")
     ] = False,
+    as_sarif: Annotated[
+        bool, typer.Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
+    ] = False,
 ) -> int:
     """Judge every memory access of each distinct call, without a GPU.
 
@@ -24,21 +27,29 @@ def command(
 
     Example:
         kvtrace sanitize out/
+        kvtrace sanitize out/ --sarif > findings.sarif
 
     """
+    from kvtrace import __version__
     from kvtrace.cli.progress import calls_progress
-    from kvtrace.converters.findings import finding_objects, findings_text, read_findings
+    from kvtrace.converters.findings import finding_objects, findings_text, read_findings, sarif
+    from kvtrace.converters.text import printable
     from kvtrace.passes.sanitize import sanitize
+    from kvtrace.schema.errors import BadSetting
 
+    if as_json and as_sarif:
+        raise BadSetting("--json and --sarif are two forms of one output; choose one.")
     selection = select(trace, run)
     for one in selection.runs:
         with calls_progress(f"sanitize {one.run_id}") as progress:
             outcome = sanitize(selection.trace, one, progress)
         for failure in outcome.failures:
-            print(f"kvtrace: {failure}", file=sys.stderr)
+            print(f"kvtrace: {printable(failure)}", file=sys.stderr)
     findings = read_findings(selection.trace, selection.runs, proven=everything)
     if as_json:
         print(json.dumps(finding_objects(findings.listed), indent=2))
+    elif as_sarif:
+        print(json.dumps(sarif(findings.listed, __version__), indent=2))
     else:
-        print("\n".join(findings_text(findings)))
+        print_lines(findings_text(findings))
     return 1 if findings.violations else 0

@@ -203,6 +203,7 @@ def test_sql_that_cannot_be_answered(kvtrace, sound_trace, tmp_path, statement):
         ("diff", "TRACE", "TRACE", "--time-threshold", "-5%"),
         ("diff", "TRACE", "TRACE", "--time-threshold", "nan"),
         ("info", "TRACE", "--all", "--run", "2026"),
+        ("sanitize", "TRACE", "--json", "--sarif"),
         ("convert", "nonsense", "TRACE"),
     ],
 )

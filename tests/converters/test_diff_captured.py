@@ -1,5 +1,6 @@
 """Differences of real recordings of a real program, made without a GPU."""
 
+import json
 import os
 import subprocess
 import sys
@@ -73,6 +74,19 @@ def recorded(tmp_path_factory):
         assert main(["replay", str(folder / "out")]) == 0
         assert main(["sanitize", str(folder / "out")]) == int(name == "mask")
     return top
+
+
+def test_sanitize_prints_text_json_and_sarif(recorded, capsys):
+    out = str(recorded / "mask/out")
+    assert main(["sanitize", out]) == 1
+    text = capsys.readouterr().out
+    assert "out-of-bounds: store of out_ptr in add" in text
+    assert main(["sanitize", out, "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["past_end_bytes"], found["launches"]) == ("violation", 4, 3)
+    assert main(["sanitize", out, "--sarif"]) == 1
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert [result["level"] for result in run["results"]] == ["error"]
 
 
 def difference(recorded, name):
