@@ -5,3 +5,27 @@
 backends call the session. Nothing here imports NumPy or pyarrow before the first launch.
 May import `kvtrace.schema` and `kvtrace.settings` only.
 """
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+    from contextlib import AbstractContextManager
+
+    from kvtrace.capture.session import Session
+
+
+class _CallableFolder(ModuleType):
+    """`kvtrace.capture(...)` names this folder too, once any module of it has been imported."""
+
+    def __call__(
+        self, out: "str | os.PathLike[str]", **settings: Any
+    ) -> "AbstractContextManager[Session]":
+        from kvtrace.capture.api import capture
+
+        return capture(out, **settings)
+
+
+sys.modules[__name__].__class__ = _CallableFolder
