@@ -39,7 +39,11 @@ class InductorAdapter:
         if launched is None or not self._session.settings.records_kernel(launched.name):
             return (-1, NO_DEVICE, -1)
         keep_source = self._session.settings.source
-        kernel_id = self._session.add_kernel(lambda: self._record(launched, keep_source))
+
+        def tell(text: str) -> None:
+            self._session.message("info", "inductor-ir", text)
+
+        kernel_id = self._session.add_kernel(lambda: launched.record(keep_source, tell))
         device = owner.device_props
         kind = _DEVICE_KINDS.get(device.type, NO_DEVICE)
         self._launched[kernel] = launched
@@ -61,17 +65,6 @@ class InductorAdapter:
 
     def compiled(self, owner: Any, kernel: Any) -> None:
         """Do nothing: a kernel is recorded when it is first launched."""
-
-    def _record(self, launched: Launched, keep_source: bool) -> Any:
-        record = launched.record(keep_source)
-        if not any(stage.stage == "ttir" for stage in record.stages):
-            self._session.message(
-                "info",
-                "inductor-ir",
-                f"kernel {launched.name} is recorded without IR, as neither its launcher nor "
-                "Triton's cache has it",
-            )
-        return record
 
 
 class InductorBackend:

@@ -9,7 +9,7 @@ then lie in Triton's cache, under `launcher.cache_hash`. Seen in torch 2.11 and 
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
@@ -98,8 +98,11 @@ class Launched:
         shadow(*args, **kwargs, stream=0)
         return noted[0]
 
-    def record(self, keep_source: bool) -> KernelRecord:
-        """Read everything there is to record; for the background thread."""
+    def record(self, keep_source: bool, tell: Callable[[str], None]) -> KernelRecord:
+        """Read everything there is to record; for the background thread.
+
+        `tell` hears, in one sentence, of what there is not.
+        """
         files = dict(self._cached_files())
         metadata = self._metadata(files.pop("json", None))
         stages = getattr(self.kernel, "asm", None) or files
@@ -112,7 +115,12 @@ class Launched:
             n_regs=getattr(self.launcher, "n_regs", None),
             n_spills=getattr(self.launcher, "n_spills", None),
         )
-        record = kernel_record(made, None, "inductor", keep_source)
+        record = kernel_record(made, None, "inductor", keep_source, tell)
+        if "ttir" not in stages:
+            tell(
+                f"kernel {self.name} is recorded without IR, as neither its launcher nor Triton's "
+                "cache has it"
+            )
         file = self.autotuner.filename
         text = getattr(self.autotuner.fn, "src", None)
         return replace(

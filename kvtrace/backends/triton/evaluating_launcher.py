@@ -9,8 +9,9 @@ result for every launch, in all versions that we know (3.5 to 3.9):
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from kvtrace.backends.triton.device_free import state
 from kvtrace.backends.triton.generic import generic_ttir
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.evaluate import evaluate
@@ -19,12 +20,8 @@ from kvtrace.evaluate.observe import Observer, OutOfBounds
 from kvtrace.ir import Module, parse, source_stack
 from kvtrace.schema.errors import KvtraceError
 
-
-class Reporter(Protocol):
-    """Who is told of defects: the session."""
-
-    def message(self, level: str, code: str, text: str) -> None:
-        """Record one sentence; a warning is also printed, once."""
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
 
 
 class MissingIR(KvtraceError):
@@ -46,15 +43,6 @@ trial = _Trial()
 before_launch: list[Callable[[], None]] = []
 
 
-class _Reports:
-    """The session that launches report to; kernels outlive sessions."""
-
-    session: Reporter | None = None
-
-
-reports = _Reports()
-
-
 class EvaluatingLauncher:
     """Executes the launches of one compiled kernel.
 
@@ -70,7 +58,7 @@ class EvaluatingLauncher:
         self._hash = str(metadata.hash)
         self._signature = tuple(source.signature.items())
         self._module: Module | None = None
-        self._warned: set[tuple[Reporter, str, int]] = set()
+        self._warned: set[tuple[Session, str, int]] = set()
 
     def __call__(
         self,
@@ -122,7 +110,7 @@ class EvaluatingLauncher:
 
     def report(self, defect: OutOfBounds, arguments: list[Argument]) -> None:
         """Say what left its tensor, once per source line and session."""
-        session = reports.session
+        session = state.session
         if session is None:
             return
         frames = source_stack(defect.op)
