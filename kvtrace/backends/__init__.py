@@ -61,7 +61,14 @@ def install_for(library: str, session: "Session") -> None:
 def uninstall_all() -> None:
     """Take out every installed backend."""
     while _installed:
-        _installed.pop().uninstall()
+        _uninstall(_installed.pop())
+
+
+def _uninstall(backend: Backend) -> None:
+    try:
+        backend.uninstall()
+    except Exception as error:  # noqa: BLE001 - the program goes on, or ends, as it would
+        print(f"kvtrace: the backend {backend.name} stays hooked: {error}", file=sys.stderr)
 
 
 def _install(place: str, session: "Session") -> None:
@@ -85,6 +92,7 @@ def _install_backend(name: str, backend: Backend, session: "Session") -> None:
         backend.install(session)
     except Exception as error:  # noqa: BLE001 - the program goes on without it
         session.message("warning", "backend-failed", f"the backend {name} cannot record: {error}")
+        _uninstall(backend)
         return
     _installed.append(backend)
 

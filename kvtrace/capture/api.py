@@ -43,9 +43,14 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     base, problems = settings_from_environment(os.environ)
     chosen = settings_from_arguments(base, **settings)
     with _lock:
+        folder = os.path.abspath(os.fspath(out))  # noqa: PTH100
         if _current is not None and _current.recording:
+            if folder != _current.out:
+                _current.message(
+                    "info", "already-recording", f"start({folder!r}) while this recording went on"
+                )
             return _current
-        session = Session(os.path.abspath(os.fspath(out)), chosen)  # noqa: PTH100
+        session = Session(folder, chosen)
         _current = session
         if not _registered:
             _registered = True

@@ -37,18 +37,19 @@ def group_id(environment: Mapping[str, str]) -> str | None:
     """The id that the ranks of one job share; None where the run stands alone.
 
     `KVTRACE_GROUP` is handed from a process to those it starts, and so covers one host. Ranks on
-    several hosts share the rendezvous instead.
+    several hosts share the rendezvous instead, and so do those that inherited nothing.
     """
+    inherited = environment.get("KVTRACE_GROUP")
     ranks = _number(environment, "WORLD_SIZE") or 1
     local = _number(environment, "LOCAL_WORLD_SIZE") or ranks
-    if ranks > local:
+    if ranks > local or (ranks > 1 and inherited is None):
         job = environment.get("TORCHELASTIC_RUN_ID", "none")
         if job != "none":
             return f"job-{job}"
         address, port = environment.get("MASTER_ADDR"), environment.get("MASTER_PORT")
         if address and port:
             return f"job-{address}-{port}"
-    return environment.get("KVTRACE_GROUP")
+    return inherited
 
 
 def library_versions() -> dict[str, str]:

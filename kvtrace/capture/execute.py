@@ -84,5 +84,5 @@ def _execute(program: Callable[[], object]) -> None:
         for _ in range(own_frames):
             trace = trace.tb_next if trace is not None and trace.tb_next is not None else trace
         sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
-        sys.excepthook(type(error), error, trace)
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
         raise SystemExit(1) from error

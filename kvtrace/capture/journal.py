@@ -22,6 +22,14 @@ INTERVAL: Final = 0.5
 #: Seconds that the end of a run waits for a flush that is under way.
 PATIENCE: Final = 30.0
 
+_GRAPH_MESSAGE: Final = {
+    "level": "info",
+    "code": "graph-replays",
+    "text": "launches were captured into graphs; when a graph is replayed, its launches do not "
+    "pass Python and are not recorded again",
+    "count": 1,
+}
+
 #: Something that waits: makes rows of tables, `(table, row)`, when the thread comes to it.
 Waiting = Callable[["Journal"], None]
 
@@ -62,6 +70,7 @@ class Journal:
         self.broken = False
         self._devices: list[dict[str, Any]] = []
         self._next_seq = 0
+        self._saw_graph_capture = False
         self._busy_ns = 0
         self.spent_ns = 0
         self._context: dict[str, Any] = {}
@@ -183,12 +192,15 @@ class Journal:
     def _write_launches(self) -> None:
         import numpy as np
 
-        from kvtrace.capture.launch_rows import columns_of
+        from kvtrace.capture.launch_rows import columns_of, has_graph_capture
 
         content = self._recorder.drain()
         if not content or self._writer is None:
             return
         columns = columns_of(content)
+        if not self._saw_graph_capture and has_graph_capture(content):
+            self._saw_graph_capture = True
+            self.add("messages", _GRAPH_MESSAGE | {"time": time.time_ns()})
         count = len(columns["call_id"])
         columns["seq"] = np.arange(self._next_seq, self._next_seq + count)
         self._next_seq += count
@@ -198,11 +210,25 @@ class Journal:
         assert self._writer is not None
         rows, self._rows = self._rows, {}
         for table, listed in rows.items():
-            self._writer.append_rows(table, listed)
+            self._append_rows(table, listed)
         context = self._current_context()
         if context != self._context:
             self._context = context
             self._writer.append_rows("runs", [context])
+
+    def _append_rows(self, table: str, rows: list[dict[str, Any]]) -> None:
+        """Append rows; one that does not fit its table must not take the others with it."""
+        from kvtrace.schema.errors import SchemaMismatch
+
+        assert self._writer is not None
+        try:
+            self._writer.append_rows(table, rows)
+        except SchemaMismatch as error:
+            if len(rows) == 1:
+                self._problem(error)
+                return
+            for row in rows:
+                self._append_rows(table, [row])
 
     def _current_context(self, wait: bool = False) -> dict[str, Any]:
         git = {} if self._git is None else self._git.facts(wait)

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.capture.records import PHASES
+from kvtrace.capture.records import GRAPH_CAPTURE, PHASES
 
 #: The layout of `hot.ROW`, and of `struct row` in `_hot.c`.
 LAYOUT: Final = np.dtype(
@@ -21,6 +21,11 @@ LAYOUT: Final = np.dtype(
 )
 
 _PHASES = pa.array(PHASES, pa.string())
+
+
+def has_graph_capture(content: bytes) -> bool:
+    """Whether any of the launches went into a graph."""
+    return bool((np.frombuffer(content, LAYOUT)["phase"] == GRAPH_CAPTURE).any())
 
 
 def columns_of(content: bytes) -> dict[str, Any]:

@@ -29,7 +29,9 @@ _MESSAGES: Final = 1000
 _FORK_PATIENCE: Final = 10.0
 
 #: Errors of writing that mean that there is no room.
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ROOM: Final = tuple(
+    getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
+)
 
 #: A kernel's record, or what makes it; the latter runs in the background thread.
 KernelSource = KernelRecord | Callable[[], KernelRecord]

@@ -15,7 +15,6 @@ def launches_of(trace, run=None):
 @pytest.mark.parametrize(
     ("way", "code", "ending", "launches"),
     [
-        ("plain", 0, "exit", 3),
         ("leave_with_7", 7, "exit", 3),
         ("fail", 1, "exception", 3),
         ("leave_at_once", 3, "exit", 3),
@@ -31,6 +30,7 @@ def test_every_launch_is_kept_and_sealed(
     done = autostarting.run(program, way, folder=tmp_path, KVTRACE="out")
     # then it ends as it would have, and every launch is in one sealed run
     assert done.returncode == code, done.stderr
+    assert "kvtrace" not in done.stderr.replace(str(program.parents[2]), "")
     trace = open_trace(tmp_path / "out")
     (run,) = trace.runs
     assert (run.sealed, run.ending) == (True, ending)
@@ -39,10 +39,14 @@ def test_every_launch_is_kept_and_sealed(
     assert (tmp_path / "out" / ".journal" / f"run={run.run_id}").exists() is False
 
 
-def test_an_exception_is_shown_as_without_capture(autostarting, program, tmp_path):
-    done = autostarting.run(program, "fail", folder=tmp_path, KVTRACE="out")
-    assert "RuntimeError: the program's own" in done.stderr
-    assert "kvtrace" not in done.stderr.replace(str(tmp_path), "")
+def test_the_python_hot_path_does_the_same(autostarting, program, tmp_path):
+    done = autostarting.run(program, "threads", folder=tmp_path, KVTRACE="out", KVTRACE_NATIVE="0")
+    assert done.returncode == 0, done.stderr
+    trace = open_trace(tmp_path / "out")
+    assert launches_of(trace) == 201
+    assert trace.table("calls").num_rows == 1
+    texts = trace.table("messages").column("text").to_pylist()
+    assert "launches are recorded by the Python hot path: KVTRACE_NATIVE=0 asks for it" in texts
 
 
 def test_interrupt_seals_and_says_so(autostarting, program, tmp_path):

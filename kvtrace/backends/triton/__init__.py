@@ -44,18 +44,20 @@ class TritonBackend:
 
         if triton.__file__ is not None:
             hide_frames_of(str(Path(triton.__file__).parent))
-        from kvtrace.backends.triton import device_free
+        from kvtrace.backends.triton import device_free, interpreter
 
-        device_free.install(session)
         self._hooks = LaunchHooks(session)
         self._hooks.install()
+        device_free.install(session)
+        interpreter.install(session)
 
     def uninstall(self) -> None:
         """Take the hooks out again."""
         if self._hooks is None:
             return
-        from kvtrace.backends.triton import device_free
+        from kvtrace.backends.triton import device_free, interpreter
 
+        interpreter.uninstall()
         device_free.uninstall()
         self._hooks.uninstall()
         self._hooks = None

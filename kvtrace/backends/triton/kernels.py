@@ -126,9 +126,13 @@ def values_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 
 
 def kernel_record(
-    kernel: Any, compilation: Compilation | None, origin: str, keep_source: bool
+    kernel: Any,
+    compilation: Compilation | None,
+    origin: str,
+    keep_source: bool,
+    tell: Callable[[str], None],
 ) -> KernelRecord:
-    """Everything there is to record of a compiled kernel.
+    """Everything there is to record of a compiled kernel; `tell` hears of what there is not.
 
     It reads texts of megabytes and prints the IR again: for the background thread.
     """
@@ -158,7 +162,7 @@ def kernel_record(
         spills=spills,
         cache_key=str(kernel.hash),
         **_compilation_facts(compilation),
-        stages=tuple(_stages(kernel.asm, compilation)),
+        stages=tuple(_stages(kernel.asm, compilation, tell)),
     )
 
 
@@ -173,7 +177,9 @@ def _compilation_facts(compilation: Compilation | None) -> dict[str, Any]:
     }
 
 
-def _stages(asm: Mapping[str, Any], compilation: Compilation | None) -> Iterator[Stage]:
+def _stages(
+    asm: Mapping[str, Any], compilation: Compilation | None, tell: Callable[[str], None]
+) -> Iterator[Stage]:
     durations = {} if compilation is None else dict(compilation.stages)
     if compilation is not None and not compilation.cache_hit:
         yield Stage("ir_initialization", None, compilation.initialization)
@@ -185,15 +191,18 @@ def _stages(asm: Mapping[str, Any], compilation: Compilation | None) -> Iterator
         whole = content.encode() if isinstance(content, str) else content
         yield Stage(name, whole, durations.get(name))
         if name == "ttir" and isinstance(content, str):
-            yield _generic(content)
+            yield from _generic(content, tell)
     if compilation is not None and not compilation.cache_hit:
         yield Stage("store_results", None, compilation.storing)
 
 
-def _generic(ttir: str) -> Stage:
-    from kvtrace.backends.triton.generic import generic_ttir
+def _generic(ttir: str, tell: Callable[[str], None]) -> Iterator[Stage]:
+    from kvtrace.backends.triton.generic import GenericFormFailed, generic_ttir
 
-    return Stage("ttir_generic", generic_ttir(ttir).encode())
+    try:
+        yield Stage("ttir_generic", generic_ttir(ttir).encode())
+    except GenericFormFailed as error:
+        tell(f"{error} The kernel is recorded without it and cannot be replayed.")
 
 
 def _resources(kernel: Any) -> tuple[int | None, int | None]:

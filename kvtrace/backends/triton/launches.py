@@ -100,7 +100,13 @@ class LaunchAdapter:
             origin = "gluon"
         compilation = self._listener.take(str(kernel.hash))
         keep_source = session.settings.source
-        return session.add_kernel(lambda: kernel_record(kernel, compilation, origin, keep_source))
+
+        def tell(text: str) -> None:
+            session.message("warning", "no-generic-ir", text)
+
+        return session.add_kernel(
+            lambda: kernel_record(kernel, compilation, origin, keep_source, tell)
+        )
 
 
 class LaunchHooks:

@@ -1,0 +1,139 @@
+"""Metadata of arguments: what a row of `calls.args` says of tensors, scalars and the rest."""
+
+import ast
+import math
+from collections import namedtuple
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtrace.capture.arguments import (
+    Identities,
+    argument_records,
+    flattened,
+    literal,
+    short_dtype,
+    storage_contents,
+)
+from kvtrace.capture.records import Parameter
+
+torch = pytest.importorskip("torch")
+
+
+def record(kind, value, constexpr=None):
+    (found,) = argument_records([Parameter("x", kind, constexpr)], [value])
+    return found
+
+
+def test_a_view_tells_where_it_lies_in_its_storage():
+    base = torch.zeros(10, 10)
+    found = record("*fp32", base[2:5, 3:])
+    assert (found.kind, found.dtype, found.device) == ("tensor", "fp32", "cpu")
+    assert (found.shape, found.strides) == ((3, 7), (10, 1))
+    assert (found.offset_bytes, found.storage_bytes) == (92, 400)
+    assert found.alignment == base[2:5, 3:].data_ptr() % 16
+
+
+def test_tensors_of_one_storage_share_a_group_and_others_do_not():
+    base, other = torch.zeros(100), torch.zeros(100)
+    parameters = [Parameter(name, "*fp32") for name in "abcd"] + [Parameter("n", "i32")]
+    values = [other, base[:50], base[50:], other.view(10, 10), 3]
+    groups = [each.alias_group for each in argument_records(parameters, values)]
+    assert groups == [0, 1, 1, 0, None]
+
+
+def test_empty_tensors_are_described():
+    found = record("*fp32", torch.zeros(0, 4))
+    assert (found.shape, found.storage_bytes, found.offset_bytes) == ((0, 4), 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "short"),
+    [
+        (torch.bool, "i1"),
+        (torch.bfloat16, "bf16"),
+        (torch.float64, "fp64"),
+        (torch.uint16, "u16"),
+        (torch.float8_e4m3fn, "fp8e4nv"),
+    ],
+)
+def test_dtypes_have_tritons_short_names(dtype, short):
+    assert record("*x", torch.zeros(3).to(dtype)).dtype == short
+    assert short_dtype(dtype) == short
+
+
+def test_scalars_are_python_literals():
+    assert record("i32", 7).scalar == "7"
+    assert record("i1", True).scalar == "True"
+    assert record("fp32", 0.1).scalar == "0.1"
+    assert record("fp32", math.nan).scalar == "nan"
+    assert record("fp32", -math.inf).scalar == "-inf"
+    assert record("constexpr", 1, "1").kind == "constexpr"
+    assert record("constexpr", None).scalar == "None"
+
+
+@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans())
+def test_numbers_come_back_exactly(value):
+    again = ast.literal_eval(literal(value))
+    assert (again, type(again)) == (value, type(value))
+
+
+def test_long_text_is_cut_with_a_mark():
+    text = literal("x" * 10_000)
+    assert len(text) < 1100
+    assert "more characters" in text
+
+
+def test_objects_have_no_address_in_their_text():
+    assert "0x" not in literal(object())
+
+
+def test_tuples_are_flattened_in_order():
+    pair = namedtuple("pair", "left right")
+    kinds = ("*fp32", ("i32", "constexpr"))
+    found = list(flattened("x", kinds, pair("tensor", (1, 2))))
+    assert found == [("x.0", "*fp32", "tensor"), ("x.1.0", "i32", 1), ("x.1.1", "constexpr", 2)]
+
+
+def test_a_descriptor_shows_its_tensor_and_its_blocks():
+    base = torch.zeros(64, 32)
+    descriptor = SimpleNamespace(
+        base=base, shape=[64, 32], strides=[32, 1], block_shape=[16, 16], padding="zero"
+    )
+    found = record("tensordesc<fp32[16,16]>", descriptor)
+    assert (found.kind, found.shape, found.storage_bytes) == ("descriptor", (64, 32), 8192)
+    assert "block_shape=(16, 16)" in (found.scalar or "")
+
+
+def test_descriptors_are_told_apart_exactly():
+    identities = Identities(lambda text: None)
+    base, other = torch.zeros(64, 32), torch.zeros(64, 32)
+
+    def identity(tensor, block):
+        return identities(
+            SimpleNamespace(base=tensor, shape=[64, 32], strides=[32, 1], block_shape=block)
+        )
+
+    assert identity(base, [16, 16])[0] == identity(other, [16, 16])[0]
+    assert identity(base, [16, 16])[0] != identity(base, [16, 32])[0]
+    assert identity(base, [16, 16])[1] == (base.data_ptr(),)
+
+
+def test_contents_are_those_of_the_whole_storage():
+    base = torch.arange(6, dtype=torch.int32)
+    assert storage_contents(base[2:]) == base.numpy().tobytes()
+    parameters = [Parameter("x", "*i32")]
+    (found,) = argument_records(parameters, [base[2:]], storage_contents)
+    assert found.value == base.numpy().tobytes()
+
+
+def test_arguments_that_cannot_be_told_apart_are_said_so_once_each():
+    class Opaque:
+        __slots__ = ()
+
+    said = []
+    identities = Identities(said.append)
+    assert identities(Opaque())[0] == identities(Opaque())[0]
+    assert "Opaque" in said[0]

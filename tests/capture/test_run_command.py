@@ -1,0 +1,123 @@
+"""`kvtrace run`: the program runs as python would run it, and is recorded."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvtrace.schema.trace import open_trace
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SCRIPT = """
+import os, sys
+import beside
+print(sys.argv, __name__, __file__, __package__)
+print(sys.path[0])
+print(vars(sys.modules["__main__"]) is globals())
+print(sorted(k for k in os.environ if k.startswith("KVTRACE_") and k != "KVTRACE_GROUP"))
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path):
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "beside.py").write_text("")
+    return folder
+
+
+def inside(*arguments, folder):
+    """Run it where no autostart line is installed, so inside kvtrace's own process."""
+    code = (
+        "import sys; from kvtrace.capture import execute; execute._autostarts = lambda: False; "
+        "from kvtrace.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, "run", *map(str, arguments)],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_script_sees_what_python_would_show_it(autostarting, scripts, tmp_path):
+    # given what plain python shows
+    plain = autostarting.run(scripts / "script.py", "3", "--help", "-o", folder=tmp_path)
+    # when it runs with the autostart line (in its own process) and without (inside ours)
+    command = ("-o", "out", scripts / "script.py", "3", "--help", "-o")
+    started = autostarting.run("-m", "kvtrace", "run", *command, folder=tmp_path)
+    within = inside(*command, folder=tmp_path)
+    # then both see the same, but for the variables
+    assert plain.returncode == started.returncode == within.returncode == 3
+    assert started.stdout.splitlines()[:3] == plain.stdout.splitlines()[:3]
+    assert within.stdout.splitlines()[:3] == plain.stdout.splitlines()[:3], within.stderr
+    assert "KVTRACE_KERNELS" in started.stdout
+
+
+def test_a_module_runs_by_its_name(autostarting, scripts):
+    for done in (
+        autostarting.run("-m", "kvtrace", "run", "-m", "script", "4", folder=scripts),
+        inside("-m", "script", "4", folder=scripts),
+    ):
+        assert done.returncode == 4, done.stderr
+        assert "__main__" in done.stdout
+
+
+@pytest.mark.parametrize("where", ["started", "inside"])
+def test_an_exception_is_shown_as_pythons(autostarting, scripts, where):
+    (scripts / "fails.py").write_text("def f():\n    raise KeyError('x')\nf()\n")
+    if where == "started":
+        done = autostarting.run("-m", "kvtrace", "run", "fails.py", folder=scripts)
+    else:
+        done = inside("fails.py", folder=scripts)
+    assert done.returncode == 1
+    assert "KeyError: 'x'" in done.stderr
+    assert done.stderr.count("File ") == 2
+
+
+def test_a_script_that_is_not_there_is_a_sentence(autostarting, tmp_path):
+    done = autostarting.run("-m", "kvtrace", "run", "nothing.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "kvtrace: there is no script 'nothing.py' to run\n"
+
+
+def test_an_impossible_option_is_a_sentence(autostarting, tmp_path):
+    done = autostarting.run("-m", "kvtrace", "run", "--mode", "x", "s.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert "the setting mode is one of launch, timeline, ops" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_launches_are_recorded_with_the_options(autostarting, program, tmp_path):
+    pytest.importorskip("triton")
+    done = autostarting.run(
+        "-m",
+        "kvtrace",
+        "run",
+        "-o",
+        "here",
+        "--no-source",
+        "--tensors",
+        "all",
+        program,
+        "plain",
+        folder=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    trace = open_trace(tmp_path / "here")
+    assert trace.table("launches").num_rows == 3
+    (kernel,) = trace.table("kernels", columns=["source_artifact", "files"]).to_pylist()
+    assert kernel["source_artifact"] is None
+    assert [file["artifact"] for file in kernel["files"]] == [None]
+    (call,) = trace.table("calls").to_pylist()
+    first = trace.artifact(call["args"][0]["value_artifact"])
+    assert first is not None
+    assert len(first) == 400
+    out = trace.artifact(call["args"][2]["value_artifact"])
+    assert out is not None  # as it was before the launch, whatever that was
+    assert len(out) == 400

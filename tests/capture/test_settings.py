@@ -1,0 +1,82 @@
+"""Settings from the environment and from keyword arguments."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtrace.schema.errors import BadSetting
+from kvtrace.settings import (
+    DEFAULT,
+    Settings,
+    settings_from_arguments,
+    settings_from_environment,
+)
+
+
+def test_the_environment_and_the_arguments_have_the_same_names():
+    given_names = {
+        "mode": "ops",
+        "tensors": "int",
+        "kernels": "softmax*",
+        "source": False,
+        "target": "hip:gfx942",
+        "max_calls": 7,
+    }
+    assert set(given_names) == {field.name for field in dataclasses.fields(Settings)}
+    from_arguments = settings_from_arguments(**given_names)
+    from_environment, problems = settings_from_environment(from_arguments.as_environment())
+    assert (from_environment, problems) == (from_arguments, ())
+    assert from_arguments == Settings(**given_names)
+
+
+def test_an_empty_environment_gives_the_defaults():
+    assert settings_from_environment({"KVTRACE": "out", "KVTRACE_MODE": ""}) == (DEFAULT, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mode", "nonsense"),
+        ("tensors", "some"),
+        ("source", "perhaps"),
+        ("target", "sm90"),
+        ("max_calls", "0"),
+        ("max_calls", "many"),
+        ("kernels", " "),
+    ],
+)
+def test_an_impossible_value_is_a_sentence_and_leaves_the_default(name, value):
+    variable = f"KVTRACE_{name.upper()}"
+    found, (problem,) = settings_from_environment(
+        {variable: value, "KVTRACE_KERNELS": "a*"} | {variable: value}
+    )
+    assert getattr(found, name) == getattr(DEFAULT, name)
+    assert problem.startswith(f"{variable}: ")
+    with pytest.raises(BadSetting):
+        settings_from_arguments(**{name: value})
+
+
+def test_a_setting_that_does_not_exist_is_named():
+    with pytest.raises(BadSetting, match="there is no setting 'tensor'"):
+        settings_from_arguments(tensor="all")
+
+
+@given(st.dictionaries(st.sampled_from(["MODE", "TENSORS", "SOURCE", "MAX_CALLS"]), st.text()))
+def test_no_environment_makes_it_raise(variables):
+    found, problems = settings_from_environment(
+        {f"KVTRACE_{name}": value for name, value in variables.items()}
+    )
+    assert isinstance(found, Settings)
+    assert len(problems) <= len(variables)
+
+
+def test_kernels_are_chosen_by_globs():
+    chosen = settings_from_arguments(kernels="softmax*, matmul")
+    assert [chosen.records_kernel(n) for n in ("softmax_fwd", "matmul", "matmul2", "add")] == [
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -1,0 +1,168 @@
+"""Kernels and calls as Triton's launches leave them in a trace, with every Triton at hand."""
+
+import pytest
+
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace
+from tests.support.triton_versions import run_with, versions
+
+pytest.importorskip("triton")
+
+PROGRAM = """
+import sys
+import torch, triton, triton.language as tl
+import kvtrace
+from triton import knobs
+
+heard = []
+knobs.compilation.listener = lambda **facts: heard.append(facts["cache_hit"])
+
+
+@triton.jit
+def scale(x, out, size, factor, flag, pair, BLOCK: tl.constexpr, NAME: tl.constexpr = "plain"):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + index, mask=index < size) * factor * pair[0]
+    tl.store(out + index, value, mask=index < size)
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": b}) for b in (64, 128)], key=["size"])
+@triton.jit
+def tuned(x, out, size, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + index, tl.load(x + index, mask=index < size) * 2, mask=index < size)
+
+
+with kvtrace.capture(sys.argv[1]):
+    x = torch.arange(100.0)
+    out = torch.empty(100)
+    for _ in range(2):
+        scale[(2,)](x, out, 100, 2.0, True, (3, 1), BLOCK=64)
+    scale[(2,)](x, out, size=100, factor=2.0, flag=True, pair=(3, 1), BLOCK=64)
+    assert torch.equal(out, x * 6)
+    scale[(2, 1, 1)](x, out, 100, 2.0, True, (3, 1), 64)
+    scale[lambda meta: (meta["BLOCK"] // 32,)](x[1:], out[1:], 99, 2.0, True, (3, 1), BLOCK=64)
+    tuned[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, out, 100)
+    kernel = tuned.fn.warmup(x, out, 100, BLOCK=32, grid=(1,))
+    kernel[(4, 1, 1)](x, out, 100, 32)
+    assert torch.equal(out, x * 2)
+print(len(heard))
+print(type(knobs.compilation.listener).__name__)
+"""
+
+
+@pytest.fixture(scope="module", params=versions())
+def recorded(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "program.py").write_text(PROGRAM)
+    done = run_with(request.param, [str(folder / "program.py"), str(folder / "out")], folder / "c")
+    return done, open_trace(folder / "out"), folder
+
+
+def rows(trace, table, *columns):
+    return trace.table(table, columns=list(columns) or None).to_pylist()
+
+
+KERNEL_COLUMNS = tuple(
+    column.name for column in TABLES["kernels"].columns if column.name != "compile_begin"
+)
+
+
+def test_no_message_but_those_that_are_expected(recorded):
+    _, trace, _ = recorded
+    assert set(trace.table("messages").column("code").to_pylist()) == {"hot-path", "device-free"}
+
+
+def test_the_users_listener_is_called_and_comes_back(recorded):
+    done, trace, _ = recorded
+    compiled, listener = done.stdout.split()
+    assert int(compiled) == trace.table("kernels").num_rows
+    assert listener == "function"
+
+
+def test_a_kernel_tells_its_source_stages_and_resources(recorded):
+    _, trace, folder = recorded
+    first = rows(trace, "kernels", *KERNEL_COLUMNS)[0]
+    lines = PROGRAM.splitlines()
+    assert (first["name"], first["module"], first["origin"]) == ("scale", "__main__", "jit")
+    assert first["file"] == str(folder / "program.py")
+    assert lines[first["line"] - 1].startswith("def scale(")
+    assert trace.artifact(first["source_artifact"]).decode().startswith("def scale(")
+    assert [file["path"] for file in first["files"]] == [first["file"]]
+    assert trace.artifact(first["files"][0]["artifact"]).decode() == PROGRAM
+    assert (first["target"], first["warp_size"], first["num_warps"]) == ("cuda:90", 32, 4)
+    assert first["registers"] > 0
+    assert (first["spills"], first["cache_hit"]) == (0, False)
+    assert len(first["cache_key"]) == 64
+
+
+def test_stages_are_in_order_with_their_times(recorded):
+    _, trace, _ = recorded
+    first = rows(trace, "kernels", *KERNEL_COLUMNS)[0]
+    stages = {stage["stage"]: stage for stage in first["stages"]}
+    names = [name for name in stages if stages[name]["artifact"]]
+    assert names == ["ttir", "ttir_generic", "ttgir", "llir", "ptx", "cubin"]
+    times = [stage["duration_ns"] for stage in first["stages"] if stage["duration_ns"] is not None]
+    assert sum(times) == first["compile_ns"] > 0
+    assert b'"tt.func"' in trace.artifact(stages["ttir_generic"]["artifact"])
+    assert trace.artifact(stages["cubin"]["artifact"]).startswith(b"\x7fELF")
+
+
+def test_the_signature_is_flattened_and_names_divisibility(recorded):
+    _, trace, _ = recorded
+    first, other = rows(trace, "kernels", *KERNEL_COLUMNS)[:2]
+    parameters = [(p["name"], p["type"], p["constexpr"]) for p in first["signature"]]
+    assert parameters == [
+        ("x", "*fp32", None),
+        ("out", "*fp32", None),
+        ("size", "i32", None),
+        ("factor", "fp32", None),
+        ("flag", "i1", None),
+        ("pair.0", "i32", None),
+        ("pair.1", "constexpr", "1"),
+        ("BLOCK", "constexpr", "64"),
+        ("NAME", "constexpr", "'plain'"),
+    ] or parameters[4] == ("flag", "u1", None)
+    assert first["signature"][0]["divisibility"] == 16
+    assert other["signature"][0]["divisibility"] is None  # x[1:] is not aligned
+
+
+def test_ways_of_passing_arguments_are_one_call(recorded):
+    _, trace, _ = recorded
+    calls = rows(trace, "calls")
+    launches = trace.table("launches").column("call_id").to_pylist()
+    assert launches[:5] == [0, 0, 0, 0, 1]
+    assert [len(call["args"]) for call in calls[:2]] == [9, 9]
+    scalars = [arg["scalar"] for arg in calls[0]["args"]]
+    assert scalars == [None, None, "100", "2.0", "True", "3", "1", "64", "'plain'"]
+    assert [arg["kind"] for arg in calls[0]["args"]][-4:] == ["scalar", *["constexpr"] * 3]
+    assert (calls[0]["grid_x"], calls[0]["grid_y"], calls[0]["grid_z"]) == (2, 1, 1)
+    assert calls[1]["args"][0]["offset_bytes"] == 4
+    assert calls[1]["args"][0]["storage_bytes"] == 400
+
+
+def test_stacks_lead_to_the_launching_line(recorded):
+    _, trace, folder = recorded
+    stacks = {row["stack_id"]: row["frames"] for row in rows(trace, "stacks")}
+    lines = PROGRAM.splitlines()
+    for call in rows(trace, "calls"):
+        (frame,) = stacks[call["stack_id"]]
+        assert frame["file"] == str(folder / "program.py")
+        assert "[" in lines[frame["line"] - 1]
+        assert lines[frame["line"] - 1][frame["column"] - 1] != " "
+
+
+def test_autotuning_is_told_from_launching(recorded):
+    _, trace, _ = recorded
+    phases = trace.table("launches").column("phase").to_pylist()
+    assert phases[:5] == ["run"] * 5
+    assert phases[5:] == ["autotune", "run", "run"]
+    origins = [row["origin"] for row in rows(trace, "kernels", "origin")]
+    assert origins == ["jit", "jit", "autotune", "jit"]
+
+
+def test_a_launch_of_a_compiled_kernel_is_a_launch(recorded):
+    _, trace, _ = recorded
+    last = rows(trace, "calls")[-1]
+    assert last["grid_x"] == 4
+    assert [arg["name"] for arg in last["args"]] == ["x", "out", "size", "BLOCK"]
+    assert last["args"][3]["scalar"] == "32"
