@@ -12,12 +12,13 @@ from tempfile import mkdtemp
 from typing import BinaryIO, Final
 
 import pyarrow as pa
+from pyarrow import csv
+
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Selection
-from pyarrow import csv
 
 
 class CsvConverter:

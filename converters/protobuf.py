@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
 from kvtrace.converters.pieces import (
     WORD,
     Bytes,

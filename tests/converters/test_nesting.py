@@ -1,6 +1,7 @@
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from kvtrace.converters.nesting import lanes, points_in_order
 
 #: Few distinct times, so that equal, touching, nested, empty and overlapping slices are common.

@@ -3,6 +3,7 @@ import pytest
 from google.protobuf.internal.decoder import _DecodeVarint
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.pieces import ByteTable, Constant, Decimal, Lookup, Some, concatenate_rows
 from kvtrace.converters.protobuf import Fixed64, Varint, length_prefixed, varint

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import zstandard
+
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.writer import RunWriter
 
