@@ -36,6 +36,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'kvtrace' has no attribute {name!r}")
     from kvtrace.capture import api
 
+    if name == "capture":  # the folder of that name, which can be called, and now is an attribute
+        return globals()[name]
     value: object = getattr(api, name)
     globals()[name] = value
     return value

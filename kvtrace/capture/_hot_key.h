@@ -1,0 +1,259 @@
+/* The identity of a launch as 64-bit words: kernel, grid, and each argument's metadata.
+ * Included by _hot.c alone. */
+#ifndef KVTRACE_HOT_KEY_H
+#define KVTRACE_HOT_KEY_H
+
+#include "_hot_state.h"
+
+#include <string.h>
+
+static PyObject *name_grid, *name_warmup; /* interned */
+
+enum { WORDS_AT_HAND = 256, POINTERS_AT_HAND = 32 };
+
+struct key {
+  uint64_t *words;
+  size_t count, size;
+  void **pointers;
+  size_t pointer_count, pointer_size;
+  uint64_t words_at_hand[WORDS_AT_HAND];
+  void *pointers_at_hand[POINTERS_AT_HAND];
+};
+
+/* Tags in the lowest byte of an entry's first word: entries can never be taken for one another. */
+enum { TENSOR = 1, UNSTRIDED, INTEGER, TRUE_VALUE, FALSE_VALUE, NONE, REAL, TEXT, NAME, DESCRIBED };
+
+static void key_begin(struct key *key) {
+  key->words = key->words_at_hand;
+  key->size = WORDS_AT_HAND;
+  key->pointers = key->pointers_at_hand;
+  key->pointer_size = POINTERS_AT_HAND;
+  key->count = key->pointer_count = 0;
+}
+
+static void key_end(struct key *key) {
+  if (key->words != key->words_at_hand) PyMem_Free(key->words);
+  if (key->pointers != key->pointers_at_hand) PyMem_Free(key->pointers);
+}
+
+/* Doubles a buffer that starts in the key itself. */
+static void *grown(void *buffer, const void *at_hand, size_t used, size_t size) {
+  void *larger = PyMem_Malloc(size);
+  if (!larger) {
+    PyErr_NoMemory();
+    return NULL;
+  }
+  memcpy(larger, buffer, used);
+  if (buffer != at_hand) PyMem_Free(buffer);
+  return larger;
+}
+
+static int key_reserve(struct key *key, size_t words) {
+  if (key->count + words <= key->size) return 0;
+  size_t size = (key->count + words) * 2;
+  uint64_t *larger = grown(key->words, key->words_at_hand, key->count * 8, size * 8);
+  if (!larger) return -1;
+  key->words = larger;
+  key->size = size;
+  return 0;
+}
+
+static int key_bytes(struct key *key, int tag, const char *bytes, size_t length) {
+  size_t words = (length + 7) / 8;
+  if (key_reserve(key, words + 1)) return -1;
+  key->words[key->count] = (uint64_t)tag | ((uint64_t)length << 8);
+  if (words) key->words[key->count + words] = 0;
+  memcpy(key->words + key->count + 1, bytes, length);
+  key->count += words + 1;
+  return 0;
+}
+
+/* The index of the first pointer that equals this one; -1 with an exception on no memory. */
+static int64_t alias_of(struct key *key, void *pointer) {
+  size_t index = 0;
+  while (index < key->pointer_count && key->pointers[index] != pointer) index++;
+  if (index < key->pointer_count) return (int64_t)index;
+  if (index == key->pointer_size) {
+    size_t size = index * 2;
+    void **larger =
+        grown(key->pointers, key->pointers_at_hand, index * sizeof(void *), size * sizeof(void *));
+    if (!larger) return -1;
+    key->pointers = larger;
+    key->pointer_size = size;
+  }
+  key->pointers[key->pointer_count++] = pointer;
+  return (int64_t)index;
+}
+
+static int key_described(struct key *key, PyObject *identity, PyObject *pointers) {
+  char *bytes;
+  Py_ssize_t length;
+  if (PyBytes_AsStringAndSize(identity, &bytes, &length)) return -1;
+  if (key_bytes(key, DESCRIBED, bytes, (size_t)length)) return -1;
+  Py_ssize_t count = pointers == Py_None ? 0 : PyTuple_Size(pointers);
+  if (count < 0 || key_reserve(key, (size_t)count + 1)) return -1;
+  key->words[key->count++] = (uint64_t)count;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    unsigned long long pointer =
+        PyLong_AsUnsignedLongLongMask(PyTuple_GetItem(pointers, i));
+    if (PyErr_Occurred()) return -1;
+    int64_t alias = alias_of(key, (void *)(uintptr_t)pointer);
+    if (alias < 0) return -1;
+    key->words[key->count++] = (uint64_t)alias;
+  }
+  return 0;
+}
+
+/* An argument of no common type. Objects that never change, like dtypes, are described once. */
+static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
+  size_t slot = ((uintptr_t)value >> 4) % CONSTANTS;
+  while (self->constants[slot].object) {
+    if (self->constants[slot].object == value)
+      return key_described(key, self->constants[slot].identity, Py_None);
+    slot = (slot + 1) % CONSTANTS;
+  }
+  PyObject *found = PyObject_CallFunctionObjArgs(self->describe, value, NULL);
+  if (!found) return -1;
+  PyObject *identity = PyTuple_GetItem(found, 0);
+  PyObject *pointers = identity ? PyTuple_GetItem(found, 1) : NULL;
+  int failed = pointers ? key_described(key, identity, pointers) : -1;
+  if (!failed && pointers == Py_None && self->constant_count < CONSTANTS / 2) {
+    slot = ((uintptr_t)value >> 4) % CONSTANTS; /* the callback may have let others in */
+    while (self->constants[slot].object && self->constants[slot].object != value)
+      slot = (slot + 1) % CONSTANTS;
+    if (!self->constants[slot].object) {
+      Py_INCREF(value);
+      Py_INCREF(identity);
+      self->constants[slot].object = value;
+      self->constants[slot].identity = identity;
+      self->constant_count++;
+    }
+  }
+  Py_DECREF(found);
+  return failed;
+}
+
+static int key_tensor(recorder *self, struct key *key, PyObject *value) {
+  dl_tensor tensor;
+  if (self->exchange->view(value, &tensor)) {
+    PyErr_Clear(); /* a type or layout that DLPack does not know */
+    return key_uncommon(self, key, value);
+  }
+  size_t dimensions = (size_t)tensor.dimensions;
+  if (dimensions > 255) return key_uncommon(self, key, value);
+  char *pointer = (char *)tensor.data + tensor.byte_offset;
+  int64_t alias = alias_of(key, pointer);
+  if (alias < 0 || key_reserve(key, 2 + 2 * dimensions)) return -1;
+  uint64_t *word = key->words + key->count;
+  *word++ = (uint64_t)(tensor.strides ? TENSOR : UNSTRIDED) | (uint64_t)dimensions << 8 |
+            (uint64_t)tensor.dtype.code << 16 | (uint64_t)tensor.dtype.bits << 24 |
+            (uint64_t)tensor.dtype.lanes << 32 | (uint64_t)(uint8_t)tensor.device.type << 48 |
+            (uint64_t)((uintptr_t)pointer & 15) << 56;
+  *word++ = (uint64_t)(uint32_t)tensor.device.index | (uint64_t)alias << 32;
+  memcpy(word, tensor.shape, dimensions * 8);
+  word += dimensions;
+  if (tensor.strides) {
+    memcpy(word, tensor.strides, dimensions * 8);
+    word += dimensions;
+  }
+  key->count = (size_t)(word - key->words);
+  return 0;
+}
+
+static int key_text(struct key *key, int tag, PyObject *text) {
+  Py_ssize_t length;
+  const char *bytes = PyUnicode_AsUTF8AndSize(text, &length);
+  return bytes ? key_bytes(key, tag, bytes, (size_t)length) : -1;
+}
+
+static int key_value(recorder *self, struct key *key, PyObject *value) {
+  PyTypeObject *type = Py_TYPE(value);
+  if (type == self->fast_types[0] || type == self->fast_types[1])
+    return key_tensor(self, key, value);
+  if (key_reserve(key, 2)) return -1;
+  if (type == &PyLong_Type) {
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow) return key_uncommon(self, key, value);
+    key->words[key->count++] = INTEGER;
+    key->words[key->count++] = (uint64_t)number;
+    return 0;
+  }
+  if (type == &PyBool_Type) {
+    key->words[key->count++] = value == Py_True ? TRUE_VALUE : FALSE_VALUE;
+    return 0;
+  }
+  if (type == &PyFloat_Type) {
+    double number = PyFloat_AsDouble(value);
+    key->words[key->count++] = REAL;
+    memcpy(key->words + key->count++, &number, 8);
+    return 0;
+  }
+  if (value == Py_None) {
+    key->words[key->count++] = NONE;
+    return 0;
+  }
+  if (type == &PyUnicode_Type) {
+    if (key_text(key, TEXT, value) == 0) return 0;
+    PyErr_Clear(); /* lone surrogates have no UTF-8 */
+  }
+  return key_uncommon(self, key, value);
+}
+
+static int grid_number(PyObject *grid, Py_ssize_t index, Py_ssize_t count, int64_t *out) {
+  *out = 1;
+  if (index >= count) return 0;
+  PyObject *item = PySequence_GetItem(grid, index);
+  if (!item) return -1;
+  PyObject *number = PyNumber_Index(item);
+  Py_DECREF(item);
+  if (!number) return -1;
+  *out = PyLong_AsLongLong(number);
+  Py_DECREF(number);
+  return *out == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static int key_grid(struct key *key, PyObject *grid) {
+  Py_ssize_t count = PyObject_Length(grid);
+  if (count < 0) return -1;
+  if (count == 0) {
+    PyErr_SetString(PyExc_IndexError, "the grid is empty");
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < 3; i++) {
+    int64_t number;
+    if (grid_number(grid, i, count, &number)) return -1;
+    key->words[key->count++] = (uint64_t)number;
+  }
+  return 0;
+}
+
+static int is_name(PyObject *key, PyObject *name) {
+  return key == name || (PyUnicode_Check(key) && PyUnicode_Compare(key, name) == 0);
+}
+
+/* kwargs may hold grid and warmup, which are no arguments of the kernel. */
+static int key_arguments(recorder *self, struct key *key, PyObject *args, PyObject *kwargs) {
+  Py_ssize_t count = PyTuple_Size(args);
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (key_value(self, key, PyTuple_GetItem(args, i))) return -1;
+  if (!kwargs) return 0;
+  PyObject *name, *value;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(kwargs, &position, &name, &value)) {
+    if (is_name(name, name_grid) || is_name(name, name_warmup)) continue;
+    if (key_text(key, NAME, name) || key_value(self, key, value)) return -1;
+  }
+  return 0;
+}
+
+static uint64_t key_hash(const struct key *key) {
+  uint64_t hash = key->count;
+  for (size_t i = 0; i < key->count; i++) {
+    hash = (hash ^ key->words[i]) * 0x9E3779B97F4A7C15ull;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+#endif

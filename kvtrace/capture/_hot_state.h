@@ -1,0 +1,99 @@
+/* The state of a recorder, and what it reads: DLPack's tensors. Included by _hot.c alone. */
+#ifndef KVTRACE_HOT_STATE_H
+#define KVTRACE_HOT_STATE_H
+
+#include <Python.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- DLPack, as dlpack.h 1.3 lays it out ------------------------------------------------------ */
+
+enum { DL_CUDA = 2, DL_ROCM = 10 };
+
+typedef struct {
+  int32_t type, index;
+} dl_device;
+
+typedef struct {
+  uint8_t code, bits;
+  uint16_t lanes;
+} dl_dtype;
+
+typedef struct {
+  void *data;
+  dl_device device;
+  int32_t dimensions;
+  dl_dtype dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} dl_tensor;
+
+typedef struct dl_exchange {
+  struct {
+    uint32_t major, minor;
+  } version;
+  struct dl_exchange *older;
+  void *allocate, *export_managed, *import_managed;
+  int (*view)(void *object, dl_tensor *out);
+  int (*current_stream)(int32_t device_type, int32_t device, void **out);
+} dl_exchange;
+
+/* ---- one launch, as hot.ROW and launch_rows.LAYOUT have it ------------------------------------ */
+
+struct row {
+  int64_t enter, leave, call, stream, thread;
+  int32_t device, phase;
+};
+
+enum { GRAPH_CAPTURE = 3 };
+enum { ROWS_IN_CHUNK = 2048, ROWS_LIMIT = 1 << 22 };
+
+struct chunk {
+  struct chunk *next;
+  size_t count;
+  struct row rows[ROWS_IN_CHUNK];
+};
+
+/* ---- the recorder's state --------------------------------------------------------------------- */
+
+struct kernel {
+  PyObject *object;    /* address only, not owned; NULL: never used, GONE: removed */
+  PyObject *reference; /* owned: a weak reference that unlists it, or the kernel itself */
+  int64_t id;
+  int32_t device_kind, device;
+};
+#define GONE ((PyObject *)1)
+
+struct call {
+  uint64_t hash;
+  int64_t id;
+  size_t offset, length; /* words in the arena; length 0: free */
+};
+
+struct constant {
+  PyObject *object;   /* owned, so that its address stays its own */
+  PyObject *identity; /* owned bytes */
+};
+enum { CONSTANTS = 256 };
+
+typedef struct {
+  PyObject_HEAD
+  char active;
+  PyObject *describe, *problem, *capsule, *tensor_types;
+  PyTypeObject *fast_types[2];
+  dl_exchange *exchange;
+  int (*is_capturing)(void *stream, int *status);
+  int64_t max_calls, dropped, overflows, pending;
+  struct kernel *kernels;
+  size_t kernel_slots, kernel_used;
+  struct call *calls;
+  size_t call_slots, call_count;
+  uint64_t *arena;
+  size_t arena_used, arena_size;
+  struct constant constants[CONSTANTS];
+  size_t constant_count;
+  struct chunk *first, *last;
+} recorder;
+
+#endif

@@ -1,0 +1,202 @@
+/* The tables of known kernels and calls, and the rows of launches. Included by _hot.c alone. */
+#ifndef KVTRACE_HOT_TABLES_H
+#define KVTRACE_HOT_TABLES_H
+
+#include "_hot_key.h"
+
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <time.h>
+#endif
+
+#if defined(_MSC_VER)
+#define THREAD_LOCAL __declspec(thread)
+#else
+#define THREAD_LOCAL __thread
+#endif
+
+/* Per thread, since asking for the thread's id is a system call. A fork makes a new generation. */
+static unsigned generation = 1;
+static THREAD_LOCAL struct {
+  unsigned generation;
+  int32_t phase;
+  int64_t id;
+} thread_facts;
+
+static int64_t now(void) {
+#ifdef _WIN32
+  FILETIME t;
+  GetSystemTimePreciseAsFileTime(&t); /* 100 ns since 1601 */
+  int64_t ticks = ((int64_t)t.dwHighDateTime << 32) | t.dwLowDateTime;
+  return (ticks - 116444736000000000ll) * 100;
+#else
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (int64_t)t.tv_sec * 1000000000ll + t.tv_nsec;
+#endif
+}
+
+static void renew_thread_facts(void) {
+  if (thread_facts.generation == generation) return;
+  thread_facts.generation = generation;
+  thread_facts.phase = 0;
+#ifdef PY_HAVE_THREAD_NATIVE_ID
+  thread_facts.id = (int64_t)PyThread_get_thread_native_id();
+#else
+  thread_facts.id = (int64_t)PyThread_get_thread_ident();
+#endif
+}
+
+static size_t kernel_slot(PyObject *object, size_t slots) {
+  uint64_t mixed = ((uint64_t)(uintptr_t)object >> 4) * 0x9E3779B97F4A7C15ull;
+  return (size_t)(mixed >> 32) & (slots - 1);
+}
+
+static struct kernel *kernel_find(recorder *self, PyObject *object) {
+  if (!self->kernel_slots) return NULL;
+  size_t slot = kernel_slot(object, self->kernel_slots);
+  while (self->kernels[slot].object) {
+    if (self->kernels[slot].object == object) return &self->kernels[slot];
+    slot = (slot + 1) & (self->kernel_slots - 1);
+  }
+  return NULL;
+}
+
+static void kernel_put(recorder *self, struct kernel entry) {
+  size_t slot = kernel_slot(entry.object, self->kernel_slots);
+  while (self->kernels[slot].object) slot = (slot + 1) & (self->kernel_slots - 1);
+  self->kernels[slot] = entry;
+  self->kernel_used++;
+}
+
+static int kernels_reserve(recorder *self) {
+  if (self->kernel_slots && self->kernel_used * 2 < self->kernel_slots) return 0;
+  size_t live = 0, before = self->kernel_slots;
+  for (size_t i = 0; i < before; i++)
+    live += self->kernels[i].object && self->kernels[i].object != GONE;
+  size_t slots = 64;
+  while (slots < live * 4) slots *= 2;
+  struct kernel *old = self->kernels, *fresh = PyMem_Calloc(slots, sizeof *fresh);
+  if (!fresh) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  self->kernels = fresh;
+  self->kernel_slots = slots;
+  self->kernel_used = 0;
+  for (size_t i = 0; i < before; i++)
+    if (old[i].object && old[i].object != GONE) kernel_put(self, old[i]);
+  PyMem_Free(old);
+  return 0;
+}
+
+static struct call *call_find(recorder *self, const struct key *key, uint64_t hash) {
+  if (!self->call_slots) return NULL;
+  size_t slot = (size_t)hash & (self->call_slots - 1);
+  while (self->calls[slot].length) {
+    struct call *call = &self->calls[slot];
+    if (call->hash == hash && call->length == key->count &&
+        !memcmp(self->arena + call->offset, key->words, key->count * 8))
+      return call;
+    slot = (slot + 1) & (self->call_slots - 1);
+  }
+  return NULL;
+}
+
+static void call_put(recorder *self, struct call entry) {
+  size_t slot = (size_t)entry.hash & (self->call_slots - 1);
+  while (self->calls[slot].length) slot = (slot + 1) & (self->call_slots - 1);
+  self->calls[slot] = entry;
+  self->call_count++;
+}
+
+static void calls_clear(recorder *self) {
+  PyMem_Free(self->calls);
+  PyMem_Free(self->arena);
+  self->calls = NULL;
+  self->arena = NULL;
+  self->call_slots = self->call_count = self->arena_used = self->arena_size = 0;
+}
+
+static int calls_reserve(recorder *self, size_t words) {
+  if (self->arena_used + words > self->arena_size) {
+    size_t size = (self->arena_used + words) * 2 + 1024;
+    uint64_t *arena = PyMem_Realloc(self->arena, size * 8);
+    if (!arena) goto no_memory;
+    self->arena = arena;
+    self->arena_size = size;
+  }
+  if (self->call_slots && self->call_count * 2 < self->call_slots) return 0;
+  size_t before = self->call_slots, slots = before ? before * 2 : 256;
+  struct call *old = self->calls, *fresh = PyMem_Calloc(slots, sizeof *fresh);
+  if (!fresh) goto no_memory;
+  self->calls = fresh;
+  self->call_slots = slots;
+  self->call_count = 0;
+  for (size_t i = 0; i < before; i++)
+    if (old[i].length) call_put(self, old[i]);
+  PyMem_Free(old);
+  return 0;
+no_memory:
+  PyErr_NoMemory();
+  return -1;
+}
+
+static int call_remember(recorder *self, const struct key *key, uint64_t hash, int64_t id) {
+  if ((int64_t)self->call_count >= self->max_calls) {
+    calls_clear(self);
+    self->overflows++;
+  }
+  if (calls_reserve(self, key->count)) return -1;
+  struct call entry = {hash, id, self->arena_used, key->count};
+  memcpy(self->arena + self->arena_used, key->words, key->count * 8);
+  self->arena_used += key->count;
+  call_put(self, entry);
+  return 0;
+}
+
+static void rows_clear(recorder *self) {
+  while (self->first) {
+    struct chunk *next = self->first->next;
+    PyMem_Free(self->first);
+    self->first = next;
+  }
+  self->last = NULL;
+  self->pending = 0;
+}
+
+static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leave, int32_t device,
+                       void *stream) {
+  struct chunk *chunk = self->last;
+  if (!chunk || chunk->count == ROWS_IN_CHUNK) {
+    chunk = self->pending >= ROWS_LIMIT ? NULL : PyMem_Malloc(sizeof *chunk);
+    if (!chunk) {
+      self->dropped++;
+      return;
+    }
+    chunk->next = NULL;
+    chunk->count = 0;
+    if (self->last)
+      self->last->next = chunk;
+    else
+      self->first = chunk;
+    self->last = chunk;
+  }
+  renew_thread_facts();
+  int32_t phase = thread_facts.phase;
+  int capturing = 0; /* the default stream, 0, cannot be captured */
+  if (stream && self->is_capturing && self->is_capturing(stream, &capturing) == 0 && capturing)
+    phase = GRAPH_CAPTURE;
+  struct row *row = &chunk->rows[chunk->count++];
+  row->enter = enter;
+  row->leave = leave;
+  row->call = call;
+  row->stream = (int64_t)(intptr_t)stream;
+  row->thread = thread_facts.id;
+  row->device = device;
+  row->phase = phase;
+  self->pending++;
+}
+
+#endif
