@@ -25,6 +25,11 @@ CHUNK_BYTES = 1 << 20
 """How large the largest tensor of a kernel may get over the programs that run at once."""
 
 
+ADDRESSES_ONLY = 64
+"""How many times more programs run at once where no data is known: only addresses are worked out,
+mostly as vectors."""
+
+
 def evaluate(
     module: Module,
     arguments: Sequence[Argument],
@@ -57,6 +62,11 @@ def evaluate(
 
 def _run_programs(compiler: Compiler, launch: Launch, values: list[Any], chunk_bytes: int) -> None:
     programs = math.prod(launch.grid)
+    if not any(
+        isinstance(argument, TensorArgument) and argument.storage.data is not None
+        for argument in launch.arguments
+    ):
+        chunk_bytes *= ADDRESSES_ONLY
     chunk = 1 if launch.in_order else max(1, chunk_bytes // largest_tensor(compiler))
     body = function_body(compiler)
     with np.errstate(all="ignore"):
@@ -162,13 +172,13 @@ def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> An
         if type_.descriptor:
             extents = tuple(constant_sum(extent) for extent in argument.shape)
             strides = tuple(constant_sum(stride) for stride in argument.strides)
-            return Descriptor(Pointer(position, constant_sum(0)), extents, strides, False)
+            return Descriptor(Pointer(position, constant_sum(0), 0), extents, strides, False)
         if not type_.pointer:
             raise BadArguments(
                 f"argument {argument.name!r} of kernel {name!r} is a tensor, "
                 f"its parameter is {type_.text}"
             )
-        return Pointer(position, constant_sum(0))
+        return Pointer(position, constant_sum(0), 0)
     if argument.value is None:
         unknown = Unknown(frozenset({argument.name}))
         return Pointer(None, unknown) if type_.pointer else unknown

@@ -7,6 +7,7 @@ wraps in NumPy.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from kvtrace.evaluate.values import Array, Mask, Sum, constant_sum, sum_of_terms
 _INT64_LOW, _INT64_HIGH = -(1 << 63), (1 << 63) - 1
 
 
+@lru_cache(maxsize=1 << 14)
 def nests(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
     """Tell whether an array of shape `inner` broadcasts into `outer` without growing it."""
     return all(small in (1, large) for small, large in zip(inner, outer, strict=True))

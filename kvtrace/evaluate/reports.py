@@ -15,7 +15,7 @@ from kvtrace.evaluate.values import Array, Sum, Unknown, conjunction, sum_of_ter
 from kvtrace.ir import Op
 
 if TYPE_CHECKING:
-    from kvtrace.evaluate.memory import Request
+    from kvtrace.evaluate.requests import Request
 
 
 def report_access(

@@ -79,11 +79,13 @@ class Unknown:
 class Pointer:
     """Pointers into one argument: `offset` counts bytes from its data pointer.
 
-    `argument` None: it is not known into what (then `offset` is Unknown as well).
+    `argument` None: it is not known into what (then `offset` is Unknown as well). Every part of the
+    offset, terms and constant alike, is a multiple of `unit` (0: no offset yet).
     """
 
     argument: int | None
     offset: Sum | Unknown
+    unit: int = 1
 
 
 @dataclass(frozen=True)
@@ -199,16 +201,17 @@ def uniform_flag(value: Any) -> bool | None:
 
 def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
     """Apply a change of shape to each part of a value. It must keep the set of elements."""
-    if isinstance(value, np.ndarray):
+    kind = type(value)
+    if kind is np.ndarray:
         return change(value)
-    if isinstance(value, Sum):
+    if kind is Sum:
         if not value.terms:
             return value
         return Sum(value.constant, tuple(map(change, value.terms)), value.low, value.high)
     if isinstance(value, Mask):
         return Mask(tuple(map(change, value.factors)))
     if isinstance(value, Pointer):
-        return Pointer(value.argument, map_arrays(value.offset, change))
+        return Pointer(value.argument, map_arrays(value.offset, change), value.unit)
     if isinstance(value, PointerChoice):
         return PointerChoice(
             change(value.condition),

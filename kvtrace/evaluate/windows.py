@@ -91,87 +91,175 @@ def _separated(terms: tuple[Array, ...]) -> tuple[Array, ...]:
     return result
 
 
-def read_window(flat: Array, window: Window, rank: int, *, copy: bool) -> Array:
-    """Read elements; axes along which offsets do not vary have extent 1 in the result.
-
-    Every element of the window must lie in `flat`. With `copy` False the result may be a view.
-    """
-    view, index, order = _strided_view(flat, window, rank)
-    if index is None:
-        result = view.transpose(order)
-        return result.copy() if copy else result
-    if view.ndim == 1:
-        return view.take(index)
-    return view[index].transpose(order)
-
-
-def write_window(flat: Array, window: Window, rank: int, values: Array) -> None:
-    """Write elements: `values` must broadcast to the window's shape.
-
-    Where elements are addressed more than once, the last in program-major order stays.
-    """
-    view, index, order = _strided_view(flat, window, rank)
-    if index is None:
-        target = view.transpose(order)
-        if not _fits_into(values.shape, target.shape):
-            values = _last_of_repeated(values, target.shape)
-        target[...] = values
-        return
-    shape = [1] * rank
-    for axis, extent, _ in window.strided:
-        shape[axis] = extent
-    for axis, extent in enumerate(index.shape[: rank - len(window.strided)]):
-        shape[_base_axes(window, rank)[axis]] = extent
-    if not _fits_into(values.shape, tuple(shape)):
-        values = _last_of_repeated(values, tuple(shape))
-    inverse = np.argsort(order)
-    view[index] = np.broadcast_to(values, shape).transpose(inverse)
-
-
 def _base_axes(window: Window, rank: int) -> list[int]:
     taken = {axis for axis, _, _ in window.strided}
     return [axis for axis in range(rank) if axis not in taken]
 
 
-def _fits_into(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    return all(extent in (1, wanted) for extent, wanted in zip(shape, target, strict=True))
-
-
-def _last_of_repeated(values: Array, shape: tuple[int, ...]) -> Array:
-    """Keep what a later program or lane writes last where several share an address."""
-    for axis, extent in enumerate(shape):
-        if extent == 1 and values.shape[axis] != 1:
-            values = np.take(values, [-1], axis=axis)
-    return values
-
-
-def _strided_view(
-    flat: Array, window: Window, rank: int
-) -> tuple[Array, Array | None, tuple[int, ...]]:
-    """Give a view with windows last, the index of its first axis, and the order of result axes.
-
-    Index None: the view holds the one window, with an axis of extent 1 for each base axis.
-    """
-    extents = tuple(extent for _, extent, _ in window.strided)
-    item = flat.strides[0]
-    strides = tuple(step * item for _, _, step in window.strided)
-    base_axes = _base_axes(window, rank)
+def _order(window: Window, rank: int) -> tuple[int, ...]:
+    """Say where each axis lies when base axes come first and strided ones last."""
     order = [0] * rank
-    for position, axis in enumerate(base_axes):
+    base_axes = _base_axes(window, rank)
+    for position, axis in enumerate([*base_axes, *(axis for axis, _, _ in window.strided)]):
         order[axis] = position
-    for position, (axis, _, _) in enumerate(window.strided):
-        order[axis] = len(base_axes) + position
-    if isinstance(window.base, int):
-        ones = (1,) * len(base_axes)
-        view = _as_strided(flat[window.base :], ones + extents, (item,) * len(base_axes) + strides)
-        return view, None, tuple(order)
+    return tuple(order)
+
+
+def _windows(flat: Array, window: Window) -> Array:
+    """View memory as all windows that fit into it, overlapping."""
+    item = flat.strides[0]
     count = flat.shape[0] - window.span
-    view = _as_strided(flat, (count, *extents), (item, *strides))
-    strided_axes = tuple(axis for axis, _, _ in window.strided)
-    return view, np.squeeze(window.base, axis=strided_axes), tuple(order)
+    shape = (count, *(extent for _, extent, _ in window.strided))
+    strides = (item, *(step * item for _, _, step in window.strided))
+    return _as_strided(flat, shape, strides)
+
+
+def _one_window(flat: Array, window: Window, rank: int) -> Array:
+    """View the only window of an access whose base is one number, in the order of the axes."""
+    assert isinstance(window.base, int)
+    item = flat.strides[0]
+    shape = [1] * rank
+    strides = [item] * rank
+    for axis, extent, step in window.strided:
+        shape[axis], strides[axis] = extent, step * item
+    return _as_strided(flat[window.base :], tuple(shape), tuple(strides))
 
 
 def _as_strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """View memory under another shape; NumPy checks that it stays inside the base buffer."""
     base: Any = array
     return np.ndarray(shape, array.dtype, base, 0, strides)
+
+
+def _rows(array: Array, window: Window, rank: int) -> Array:
+    """Order an array's axes as base axes, then strided axes."""
+    strided = [axis for axis, _, _ in window.strided]
+    return array.transpose(*_base_axes(window, rank), *strided)
+
+
+def _base_rows(window: Window, rank: int) -> Array:
+    """Give the base as an array over base axes only."""
+    if isinstance(window.base, int):
+        return np.full((1,) * (rank - len(window.strided)), window.base, np.int64)
+    return np.squeeze(window.base, axis=tuple(axis for axis, _, _ in window.strided))
+
+
+def _lane_steps(window: Window) -> Array:
+    """Offsets of a window's elements from its first, over strided axes only."""
+    count = len(window.strided)
+    total: Array = np.zeros((1,) * count, np.int64)
+    for position, (_, extent, step) in enumerate(window.strided):
+        shape = [1] * count
+        shape[position] = extent
+        total = total + (np.arange(extent) * step).reshape(shape)
+    return total
+
+
+def read_window(flat: Array, window: Window, rank: int, *, copy: bool) -> Array:
+    """Read elements; axes along which offsets do not vary have extent 1 in the result.
+
+    Every element of the window must lie in `flat`. With `copy` False the result may be a view.
+    """
+    if isinstance(window.base, int):
+        result = _one_window(flat, window, rank)
+        return result.copy() if copy else result
+    index = _base_rows(window, rank)
+    if not window.strided:
+        return flat.take(index)
+    return _windows(flat, window)[index].transpose(_order(window, rank))
+
+
+def by_program(window: Window, rank: int) -> Window:
+    """Give each program a window of its own, where one window spans the programs as well."""
+    if not window.strided or window.strided[0][0] != 0:
+        return window
+    _, extent, step = window.strided[0]
+    shape = (extent,) + (1,) * (rank - 1)
+    programs = (np.arange(extent, dtype=np.int64) * step).reshape(shape)
+    return Window(window.base + programs, window.strided[1:])
+
+
+def read_masked(flat: Array, window: Window, rank: int, mask: Array) -> Array:
+    """Read elements where active lanes lie in `flat`; others give anything.
+
+    `mask` has `rank` axes. Windows that reach beyond `flat` are read element by element.
+    """
+    if isinstance(window.base, int) and 0 <= window.base < len(flat) - window.span:
+        return read_window(flat, window, rank, copy=False)
+    window = by_program(window, rank)
+    base = _base_rows(window, rank)
+    limit = len(flat) - 1 - window.span
+    beyond = (base < 0) | (base > limit)
+    if not beyond.any():
+        return read_window(flat, window, rank, copy=False)
+    steps = _lane_steps(window)
+    active = _rows(mask, window, rank)
+    base_rank = base.ndim
+    shape = np.broadcast_shapes(base.shape, active.shape[:base_rank])
+    lanes = np.broadcast_shapes(steps.shape, active.shape[base_rank:])
+    base, beyond = np.broadcast_to(base, shape), np.broadcast_to(beyond, shape)
+    result: Array = np.zeros((*shape, *lanes), flat.dtype)
+    if limit >= 0 and not beyond.all():
+        result[...] = _windows(flat, window)[np.clip(base, 0, limit)]
+    if len(flat):
+        rows = np.nonzero(beyond)
+        index = base[rows].reshape((-1,) + (1,) * len(lanes)) + steps
+        chosen = np.broadcast_to(active, (*shape, *lanes))[rows]
+        result[rows] = np.where(chosen, flat.take(np.where(chosen, index, 0)), result.dtype.type(0))
+    return result.transpose(_order(window, rank))
+
+
+def write_window(flat: Array, window: Window, rank: int, values: Array) -> None:
+    """Write elements: `values` must broadcast to the window's shape.
+
+    Of values for one address, the one of the last program and lane stays.
+    """
+    shape = [1] * rank
+    for axis, extent, _ in window.strided:
+        shape[axis] = extent
+    if isinstance(window.base, int):
+        target = _one_window(flat, window, rank)
+        target[...] = _last_of_repeated(values, target.shape)
+        return
+    index = _base_rows(window, rank)
+    for axis, extent in zip(_base_axes(window, rank), index.shape, strict=True):
+        shape[axis] = extent
+    stored = np.broadcast_to(_last_of_repeated(values, tuple(shape)), shape)
+    target = _windows(flat, window) if window.strided else flat
+    target[index] = _rows(stored, window, rank)
+
+
+def write_masked(
+    flat: Array, window: Window, shape: tuple[int, ...], values: Array, mask: Array
+) -> None:
+    """Write active elements: whole windows at once, the others element by element.
+
+    `shape` is the full one over programs and lanes. If several programs write one address, which
+    of them stays is not defined, as on the hardware.
+    """
+    rank = len(shape)
+    window = by_program(window, rank)
+    strided = len(window.strided)
+    base = _base_rows(window, rank)
+    stored = _rows(np.broadcast_to(values, shape), window, rank)
+    active = _rows(np.broadcast_to(mask, shape), window, rank)
+    base_shape = stored.shape[: rank - strided]
+    base = np.broadcast_to(base, base_shape)
+    lane_axes = tuple(range(rank - strided, rank))
+    whole = active.all(axis=lane_axes)
+    if strided and whole.any():
+        _windows(flat, window)[base[whole]] = stored[whole]
+    rest = active.any(axis=lane_axes) & ~whole if strided else whole
+    if not rest.any():
+        return
+    index = base[rest].reshape((-1,) + (1,) * strided) + _lane_steps(window)
+    chosen = active[rest].reshape(index.shape)
+    flat[index[chosen]] = stored[rest].reshape(index.shape)[chosen]
+
+
+def _last_of_repeated(values: Array, shape: tuple[int, ...]) -> Array:
+    """Keep what the last program or lane writes where several share an address."""
+    for axis, extent in enumerate(shape):
+        if extent == 1 and values.shape[axis] != 1:
+            values = np.take(values, [-1], axis=axis)
+    return values

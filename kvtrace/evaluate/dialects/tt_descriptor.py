@@ -6,6 +6,7 @@ Lanes outside the descriptor's extents are no defects: loads pad them, stores dr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def block_access(
         mask = integers.both(mask, integers.compare("sge", lanes, constant_sum(0), wide))
         steps = to_sum(integers.multiply(lanes, stride, wide))
         offset = to_sum(integers.add(offset, integers.scaled(steps, size), wide))
-    return Pointer(descriptor.base.argument, offset), mask
+    return Pointer(descriptor.base.argument, offset, gcd(descriptor.base.unit, size)), mask
 
 
 def _spread(value: Any, rank: int) -> Any:

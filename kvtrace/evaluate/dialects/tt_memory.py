@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Any
 
 from kvtrace.evaluate.compiler import Compiler, attribute
@@ -46,6 +47,7 @@ def moved(pointer: Any, steps: Any, size: int) -> Any:
             offset.low + by.low,
             offset.high + by.high,
         ),
+        gcd(pointer.unit, size),
     )
 
 

@@ -1,0 +1,75 @@
+"""Masks that leave the same box of lanes in every program, as `lanes < n` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kvtrace.evaluate.bounds import mask_factors
+from kvtrace.evaluate.values import Array, Sum
+
+_Cuttable = TypeVar("_Cuttable", bound=Any)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Lane ranges (first, one past the last) per axis, and the factors that are no range."""
+
+    ranges: tuple[tuple[int, int], ...]
+    rest: tuple[Array, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no lane is left."""
+        return any(low >= high for low, high in self.ranges)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Lanes left along each axis."""
+        return tuple(high - low for low, high in self.ranges)
+
+
+def box_of(mask: Any, shape: tuple[int, ...]) -> Box | None:
+    """Find the ranges that a mask's factors are; None if there is none to speak of."""
+    if not shape:
+        return None
+    ranges = [(0, extent) for extent in shape]
+    rest: list[Array] = []
+    for factor in mask_factors(mask):
+        found = _range_of(factor)
+        if found is None:
+            rest.append(factor)
+            continue
+        axis, low, high = found
+        ranges[axis] = (max(low, ranges[axis][0]), min(high, ranges[axis][1]))
+    if len(rest) == len(mask_factors(mask)):
+        return None
+    return Box(tuple(ranges), tuple(rest))
+
+
+def _range_of(factor: Array) -> tuple[int, int, int] | None:
+    """Give axis and range of a factor that is one range of lanes along one axis."""
+    axes = [axis for axis, extent in enumerate(factor.shape) if extent != 1]
+    if not axes:
+        return None if factor.reshape(-1)[0] else (0, 0, 0)
+    if len(axes) != 1 or axes[0] == 0:
+        return None
+    active = np.flatnonzero(factor.reshape(-1))
+    if not len(active):
+        return axes[0] - 1, 0, 0
+    low, high = int(active[0]), int(active[-1]) + 1
+    return (axes[0] - 1, low, high) if high - low == len(active) else None
+
+
+def cut(value: _Cuttable, box: Box) -> _Cuttable:
+    """Keep the lanes inside a box; axes along which a value does not vary stay."""
+    if isinstance(value, Sum):
+        terms = tuple(cut(term, box) for term in value.terms)
+        return Sum(value.constant, terms, value.low, value.high)  # type: ignore[return-value]
+    index = tuple(
+        slice(None) if extent == 1 else slice(low, high)
+        for extent, (low, high) in zip(value.shape[1:], box.ranges, strict=True)
+    )
+    return value[(slice(None), *index)]  # type: ignore[no-any-return]

@@ -1,0 +1,114 @@
+"""A memory op with everything about it known but the data, and its check against bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.evaluate.bounds import loose_extremes, mask_factors, spans_of
+from kvtrace.evaluate.integers import both
+from kvtrace.evaluate.observe import AccessKind
+from kvtrace.evaluate.reports import report_access, report_defects
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ValueType
+from kvtrace.evaluate.values import Array, Sum, conjunction, select_programs, sum_of_terms
+from kvtrace.ir import Op
+
+
+@dataclass(frozen=True)
+class Request:
+    """One memory op as the engine sees it: `type_` is that of the block read or written.
+
+    `offset` counts bytes from the argument's data pointer, each part a multiple of `unit`.
+    `mask`: None, an array or a Mask.
+    """
+
+    op: Op
+    kind: AccessKind
+    scope: Scope
+    argument: int
+    tensor: TensorArgument
+    offset: Sum
+    unit: int
+    mask: Any
+    type_: ValueType
+
+    @property
+    def rank(self) -> int:
+        """Axes of arrays of this access, the programs' included."""
+        return len(self.type_.shape) + 1
+
+    @property
+    def full_shape(self) -> tuple[int, ...]:
+        """Extents over programs and lanes."""
+        return (self.scope.programs, *self.type_.shape)
+
+    def at(self, index: Array) -> Request:
+        """Give the same access for some of the programs."""
+        return replace(
+            self,
+            scope=self.scope.restricted(index),
+            offset=select_programs(self.offset, index),
+            mask=None if self.mask is None else select_programs(self.mask, index),
+        )
+
+    def lane_mask(self) -> Array:
+        """Materialise the mask."""
+        if self.mask is None:
+            return np.ones(self.full_shape, np.bool_)
+        return np.broadcast_to(conjunction(mask_factors(self.mask)), self.full_shape)
+
+    def lane_bytes(self) -> Array:
+        """Give the byte index into the storage of every lane."""
+        total = sum_of_terms(self.offset)
+        result: Array = np.broadcast_to(total, self.full_shape) + self.tensor.offset_bytes
+        return result
+
+
+def checked(request: Request) -> Request:
+    """Report the access and its defects; give it with lanes outside the storage masked off."""
+    if request.scope.launch.access_observers:
+        report_access(
+            request.op,
+            request.kind,
+            request.scope,
+            request.argument,
+            request.type_,
+            request.offset,
+            request.mask,
+            None,
+        )
+    size = request.type_.element.bytes
+    first, last = request.tensor.storage_bytes
+    low, high = request.tensor.view_bytes
+    low, high = max(low, first), min(high, last)
+    if low <= request.offset.low and request.offset.high + size <= high:
+        return request
+    suspects = _suspects(request, low, high - size)
+    if not len(suspects):
+        return request
+    inside = report_defects(request.at(suspects), (low, high), (first, last))
+    if inside is None:
+        return request
+    allowed = np.ones((request.scope.programs, *inside.shape[1:]), np.bool_)
+    allowed[suspects] = inside
+    return replace(request, mask=allowed if request.mask is None else both(request.mask, allowed))
+
+
+def _suspects(request: Request, low: int, high: int) -> Array:
+    """Find programs some of whose active lanes start before `low` or after `high`."""
+    lowest, highest = loose_extremes(request.offset)
+    doubtful = (lowest < low) | (highest > high)
+    if not doubtful.any():
+        return np.zeros(0, np.int64)
+    programs = request.scope.programs
+    index = np.arange(programs) if len(doubtful) == 1 else np.flatnonzero(doubtful)
+    if request.mask is None:
+        return index
+    part = request if len(index) == programs else request.at(index)
+    spans = spans_of(part.offset, part.mask, request.type_.shape)
+    outside = (spans.active > 0) & ((spans.lowest < low) | (spans.highest > high))
+    return index[np.broadcast_to(outside, (len(index),))]
