@@ -27,6 +27,7 @@ def test_results_land_in_the_tensors(seen: Any) -> None:
     assert all(seen["dtypes"].values()), seen["dtypes"]
     assert seen["views"]
     assert seen["tuple"]
+    assert seen["descriptors"]
 
 
 def test_kernels_are_really_compiled(seen: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kvtrace.backends.triton import device_free
 from tests.support.corpus import vector_add
@@ -40,6 +41,12 @@ def scaled(pair, factor, n, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     value = tl.load(pair[0] + lanes, mask=lanes < n)
     tl.store(pair[1] + lanes, value * factor, mask=lanes < n)
+
+
+@triton.jit
+def doubled_rows(source, target, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * BLOCK
+    target.store([row, 0], source.load([row, 0]) * 2)
 
 
 class Session:
@@ -92,6 +99,13 @@ def main() -> None:
 
     scaled[(1,)]((x, out), 2.5, 1000)
     seen["tuple"] = torch.equal(out, x * 2.5)
+    rows, twice = torch.randn(50, 64), torch.zeros(50, 64)
+    doubled_rows[(2,)](
+        TensorDescriptor.from_tensor(rows, [32, 64]),
+        TensorDescriptor.from_tensor(twice, [32, 64]),
+        BLOCK=32,
+    )
+    seen["descriptors"] = torch.equal(twice, rows * 2)
     seen["milliseconds"] = triton.testing.do_bench(
         lambda: vector_add[(4,)](x, y, out, 1000, BLOCK=256), warmup=1, rep=2
     )

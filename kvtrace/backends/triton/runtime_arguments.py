@@ -5,6 +5,7 @@ Tensors are not copied: the evaluator works on the memory that torch allocated.
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,23 @@ def evaluator_arguments(
     for (parameter, form), passed in zip(signature, values, strict=True):
         if form == "constexpr":
             continue
-        if form.__class__ is str:
-            arguments.append(_argument(parameter, form, passed, storages))
-            continue
         for name, kind, value in flattened(parameter, form, passed):
-            if kind != "constexpr":
+            if kind.startswith("tensordesc"):
+                arguments += _descriptor(name, value, storages)
+            elif kind != "constexpr":
                 arguments.append(_argument(name, kind, value, storages))
     return arguments
+
+
+def _descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Argument]:
+    """Expand a descriptor made on the host as the IR does: itself, its shape, its strides."""
+    tensor = _tensor(name, value.base, storages)
+    shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.strides))
+    return [
+        replace(tensor, shape=shape, strides=strides),
+        *(ScalarArgument(f"{name}.shape.{axis}", size) for axis, size in enumerate(shape)),
+        *(ScalarArgument(f"{name}.stride.{axis}", step) for axis, step in enumerate(strides)),
+    ]
 
 
 def _argument(name: str, kind: str, value: Any, storages: dict[int, Storage]) -> Argument:
