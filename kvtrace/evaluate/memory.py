@@ -177,7 +177,7 @@ class Memory:
             )
         if unknown is not None or not isinstance(target.offset, Sum) or target.argument is None:
             sources = unknown.sources if unknown is not None else frozenset()
-            report_access(op, kind, scope, target.argument, type_, None, None, Unknown(sources))
+            report_access(op, kind, scope, target.argument, type_, None, mask, Unknown(sources))
             return Unknown(sources)
         tensor = self._arguments[target.argument]
         assert isinstance(tensor, TensorArgument)

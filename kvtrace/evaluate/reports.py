@@ -11,7 +11,14 @@ from kvtrace.evaluate.bounds import Spans, mask_factors, spans_of
 from kvtrace.evaluate.observe import Access, AccessKind, OutOfBounds, ProgramAccesses
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType
-from kvtrace.evaluate.values import Array, Sum, Unknown, conjunction, sum_of_terms
+from kvtrace.evaluate.values import (
+    Array,
+    Sum,
+    Unknown,
+    conjunction,
+    constant_sum,
+    sum_of_terms,
+)
 from kvtrace.ir import Op
 
 if TYPE_CHECKING:
@@ -35,8 +42,12 @@ def report_access(
     lanes = programs * type_.size
     if offset is None or unknown is not None:
         reason = unknown.reason if unknown is not None else scope.reason
+        active = None
+        if scope.certain and not isinstance(mask, Unknown):
+            counts = spans_of(constant_sum(0), mask, type_.shape).active
+            active = int(np.broadcast_to(counts, (programs,)).sum())
         access = Access(
-            op, kind, argument, type_.element.bytes, programs, lanes, None, None, None, False,
+            op, kind, argument, type_.element.bytes, programs, lanes, active, None, None, False,
             reason,
         )  # fmt: skip
     else:

@@ -1,4 +1,4 @@
-"""Passes: tables in, tables out. Each evaluates the distinct calls of a run and adds derived tables.
+"""Passes: tables in, tables out, by evaluating the distinct calls of a run.
 
 May import `kvtrace.schema`, `kvtrace.ir` and `kvtrace.evaluate`; never capture, backends or
 converters.

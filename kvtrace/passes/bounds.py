@@ -64,7 +64,7 @@ class Bounds(Observer):
         for op in call.module.ops:
             if kind_of(op) not in _MEMORY:
                 continue
-            for row in self._verdicts(op, call.arguments, failure):
+            for row in self._verdicts(op, call, failure):
                 frames = source_stack(op)
                 row |= {
                     "call_id": call.call_id,
@@ -77,15 +77,13 @@ class Bounds(Observer):
                 rows.append(row)
         return rows
 
-    def _verdicts(
-        self, op: Op, arguments: Sequence[Argument], failure: str | None
-    ) -> Iterator[dict[str, Any]]:
+    def _verdicts(self, op: Op, call: Call, failure: str | None) -> Iterator[dict[str, Any]]:
         state = self._ops.get(op.index, _OpBounds())
         for rule, defect in state.defects.items():
-            yield _violation(rule, defect, state.lanes[rule], arguments)
+            yield _violation(rule, defect, state.lanes[rule], call.arguments)
         if state.defects:
             return
-        base = {"rule": "out-of-bounds", "arg": _name(state.arguments, arguments)}
+        base = {"rule": "out-of-bounds", "arg": _name(state.arguments, call.arguments)}
         reason = failure or state.unknown
         if reason is not None:
             yield base | {
@@ -95,11 +93,13 @@ class Bounds(Observer):
                 "message": f"{kind_of(op)} could not be decided: {reason}",
             }
             return
-        reached = "in every program" if state.executions else "no program reaches it"
+        scope = "in every program" if state.executions else "no program reaches it"
+        if call.recorded:
+            scope += f"; for the recorded contents of {', '.join(call.recorded)}"
         yield base | {
             "verdict": "proven",
             "severity": "note",
-            "message": f"{kind_of(op)} stays inside its tensor for this call ({reached})",
+            "message": f"{kind_of(op)} stays inside its tensor for this call ({scope})",
         }
 
 

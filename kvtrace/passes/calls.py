@@ -1,15 +1,20 @@
-"""The distinct calls of a run, made ready for the evaluator from the tables alone."""
+"""The distinct calls of a run, made ready for the evaluator from the tables alone.
+
+Tensors whose contents were recorded (KVTRACE_TENSORS) have their data as it was before the call's
+first launch; all others are unknown.
+"""
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.ir import Module, parse
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
-
 
 _KERNEL_COLUMNS = ("kernel_id", "name", "signature", "stages")
 
@@ -22,13 +27,18 @@ class CannotReplay(KvtraceError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One row of `calls` with its kernel's name and IR; arguments carry no data."""
+    """One row of `calls` with its kernel's name and IR.
+
+    `recorded` names the tensors whose contents are there: what is concluded from them holds for
+    those contents.
+    """
 
     call_id: int
     kernel: str
     grid: tuple[int, int, int]
     module: Module
     arguments: tuple[Argument, ...]
+    recorded: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +69,18 @@ def _call(
     kernel_id = row["kernel_id"]
     if kernel_id not in modules:
         modules[kernel_id] = _module(trace, kernel)
+    arguments = _arguments(trace, row["args"] or [], kernel["signature"] or [])
     return Call(
         call_id=row["call_id"],
         kernel=kernel["name"],
         grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
         module=modules[kernel_id],
-        arguments=_arguments(row["args"] or [], kernel["signature"] or []),
+        arguments=arguments,
+        recorded=tuple(
+            a.name
+            for a in arguments
+            if isinstance(a, TensorArgument) and a.storage.data is not None
+        ),
     )
 
 
@@ -79,12 +95,12 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
 
 
 def _arguments(
-    args: list[dict[str, Any]], signature: list[dict[str, Any]]
+    trace: Trace, args: list[dict[str, Any]], signature: list[dict[str, Any]]
 ) -> tuple[Argument, ...]:
     """The IR function's arguments: the parameters of the signature that are not constexpr."""
     if len(args) != len(signature):
         raise CannotReplay(f"{len(args)} arguments were recorded for {len(signature)} parameters")
-    storages: dict[int, Storage] = {}
+    storages = _storages(trace, args)
     return tuple(
         _argument(position, arg, storages)
         for position, (arg, parameter) in enumerate(zip(args, signature, strict=True))
@@ -92,13 +108,30 @@ def _arguments(
     )
 
 
+def _storages(trace: Trace, args: list[dict[str, Any]]) -> dict[int, Storage]:
+    """Make the storages of a call's tensors by alias group: its own, since evaluation writes."""
+    storages: dict[int, Storage] = {}
+    for position, arg in enumerate(args):
+        if arg["kind"] != "tensor":
+            continue
+        content = trace.artifact(arg["value_artifact"]) if arg["value_artifact"] else None
+        group = _group(position, arg)
+        if group not in storages or (content and storages[group].data is None):
+            data = None if content is None else np.frombuffer(content, np.uint8).copy()
+            storages[group] = Storage(arg["storage_bytes"], data)
+    return storages
+
+
+def _group(position: int, arg: dict[str, Any]) -> int:
+    found = arg["alias_group"]
+    return position if found is None else int(found)
+
+
 def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) -> Argument:
     if arg["kind"] == "tensor":
-        group = position if arg["alias_group"] is None else arg["alias_group"]
-        storage = storages.setdefault(group, Storage(arg["storage_bytes"], None))
         return TensorArgument(
             name=arg["name"],
-            storage=storage,
+            storage=storages[_group(position, arg)],
             offset_bytes=arg["offset_bytes"],
             dtype=arg["dtype"],
             shape=tuple(arg["shape"]),

@@ -61,9 +61,7 @@ def replay(trace: Trace, run: Run, progress: Progress | None = None) -> Outcome:
     return Outcome(run.run_id, done, tuple(failures))
 
 
-def each_call(
-    trace: Trace, run: Run, progress: Progress | None
-) -> Iterable[Call | UnreadyCall]:
+def each_call(trace: Trace, run: Run, progress: Progress | None) -> Iterable[Call | UnreadyCall]:
     """Give the calls of a run and report progress after each."""
     total = trace.table("calls", (run,), columns=["call_id"]).num_rows
     for number, call in enumerate(calls_of(trace, run), start=1):
@@ -75,9 +73,7 @@ def each_call(
 def run_call(call: Call, observer: Observer) -> str | None:
     """Evaluate `call` under `observer`; give the reason where it could not reach the end."""
     try:
-        evaluate(
-            call.module, call.arguments, call.grid, observers=(observer,), kernel=call.kernel
-        )
+        evaluate(call.module, call.arguments, call.grid, observers=(observer,), kernel=call.kernel)
     except KvtraceError as error:
         return str(error)
     return None

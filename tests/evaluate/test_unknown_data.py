@@ -92,7 +92,8 @@ def test_an_address_from_data_is_unknown_and_says_whose():
     assert store.certain
     assert (store.lowest, store.highest) == (0, 4 * 12 * 4 - 4)
     assert not row.certain
-    assert row.lowest is row.highest is row.active is None
+    assert row.lowest is row.highest is None
+    assert row.active == 4 * 12  # the mask is known, the address is not
     assert row.argument == 1
     assert "index" in row.reason
 

@@ -1,0 +1,75 @@
+"""Counts of what each op did, against arithmetic done by hand."""
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.passes.replay import replay
+
+
+@pytest.fixture(scope="module")
+def ops(recorded):
+    """Rows of `ops` by kernel name, call by call."""
+    assert main(["replay", str(recorded)]) == 0
+    from kvtrace.schema.trace import open_trace
+
+    trace = open_trace(recorded)
+    kernels = {
+        row["kernel_id"]: row["name"]
+        for row in trace.table("kernels", columns=["kernel_id", "name"]).to_pylist()
+    }
+    names = {
+        row["call_id"]: kernels[row["kernel_id"]]
+        for row in trace.table("calls", columns=["call_id", "kernel_id"]).to_pylist()
+    }
+    by_kernel = {}
+    for row in trace.table("ops").to_pylist():
+        by_kernel.setdefault(names[row["call_id"]], {}).setdefault(row["call_id"], []).append(row)
+    return {name: list(calls.values()) for name, calls in by_kernel.items()}
+
+
+def kind(rows, name):
+    return [row for row in rows if row["kind"] == name]
+
+
+def test_masked_lanes_and_bytes_of_a_copy(ops):
+    first, second = ops["copy"]
+    for rows, programs, size, block in ((first, 4, 1000, 256), (second, 2, 200, 128)):
+        (load,), (store,) = kind(rows, "load"), kind(rows, "store")
+        for row in (load, store):
+            assert row["executions"] == programs
+            assert row["elements"] == programs * block
+            assert row["masked_off"] == programs * block - size
+            assert row["bytes"] == 4 * size
+        assert (load["buffer"], store["buffer"]) == ("source", "result")
+
+
+def test_loops_count_their_trips(ops, recorded):
+    from kvtrace.schema.trace import open_trace
+
+    (rows,) = ops["row_sums"]
+    (load,) = kind(rows, "load")
+    assert load["executions"] == 6 * 4
+    assert load["bytes"] == 6 * 100 * 4
+    (loop,) = open_trace(recorded).table("loops").to_pylist()
+    assert load["loop"] == loop["op_index"]
+    assert (loop["trips_min"], loop["trips_median"], loop["trips_max"]) == (4, 4, 4)
+
+
+def test_flops_are_counted_as_documented(ops):
+    (rows,) = ops["row_sums"]
+    assert sum(row["flops"] or 0 for row in rows) == 6 * 4 * 32 + 6 * 31
+
+
+def test_a_mask_that_is_known_is_counted_even_where_the_address_is_not(ops):
+    (rows,) = ops["gather"]
+    gathered = kind(rows, "load")[1]
+    assert gathered["masked_off"] == 24
+    assert gathered["bytes"] == 4000
+
+
+def test_progress_counts_every_call(trace):
+    (run,) = trace.runs
+    seen = []
+    outcome = replay(trace, run, lambda done, total: seen.append((done, total)))
+    assert outcome.failures == ()
+    assert seen == [(number, 7) for number in range(1, 8)]

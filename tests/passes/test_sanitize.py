@@ -1,0 +1,116 @@
+"""Verdicts on the accesses of a recorded run."""
+
+import json
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.passes.sanitize import sanitize
+from tests.passes.conftest import line_of
+
+
+@pytest.fixture(scope="module")
+def findings(recorded):
+    """What `kvtrace sanitize --all --json` prints, and its exit code."""
+    import contextlib
+    import io
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = main(["sanitize", str(recorded), "--all", "--json"])
+    return json.loads(printed.getvalue()), code
+
+
+def of(findings, kernel, verdict=None):
+    return [f for f in findings[0] if f["kernel"] == kernel and verdict in (None, f["verdict"])]
+
+
+def test_every_access_gets_a_verdict(findings, trace):
+    calls = trace.table("calls", columns=["call_id"]).num_rows
+    assert calls == 7
+    assert {f["verdict"] for f in findings[0]} == {"proven", "violation", "unknown"}
+    assert findings[1] == 1
+
+
+def test_masked_accesses_are_proven(findings):
+    assert [f["verdict"] for f in of(findings, "copy")] == ["proven"] * len(of(findings, "copy"))
+    assert {f["access"] for f in of(findings, "copy")} == {"load", "store"}
+    assert all(f["verdict"] == "proven" for f in of(findings, "row_sums"))
+
+
+def test_a_store_past_its_storage_has_a_witness_at_its_line(findings):
+    (found,) = [
+        f for f in of(findings, "copy_without_mask", "violation") if f["rule"] == "out-of-bounds"
+    ]
+    assert found["line"] == line_of("the store has none")
+    assert found["file"].endswith("kernels.py")
+    assert (found["access"], found["arg"]) == ("store", "result")
+    assert found["program"] == [3, 0, 0]
+    assert found["lane"] == [232]
+    assert found["address_offset"] == 4000
+    assert found["past_end_bytes"] == 4
+    assert found["lanes"] == 24
+
+
+def test_a_store_past_its_view_but_inside_its_storage_is_told_apart(findings):
+    (found,) = [
+        f for f in of(findings, "copy_without_mask", "violation") if f["rule"] == "out-of-view"
+    ]
+    assert found["severity"] == "warning"
+    assert found["address_offset"] == 400
+    assert "inside its storage" in found["message"]
+
+
+def test_an_access_before_the_start_is_negative(findings):
+    (found,) = of(findings, "read_before", "violation")
+    assert found["arg"] == "source"
+    assert found["address_offset"] == -8
+    assert found["past_end_bytes"] < 0
+    assert "before the start" in found["message"]
+
+
+def test_an_address_from_data_is_unknown_and_says_whose(findings):
+    (found,) = of(findings, "gather", "unknown")
+    assert found["access"] == "load"
+    assert "chosen" in found["reason"]
+    assert len(of(findings, "gather", "proven")) == 2
+
+
+def test_again_replaces_its_own_rows_only(trace):
+    (run,) = trace.runs
+    before = trace.table("launches").num_rows
+    sanitize(trace, run)
+    first = trace.table("findings")
+    outcome = sanitize(trace, run)
+    second = trace.table("findings")
+    assert outcome.failures == ()
+    assert first.equals(second)
+    assert trace.table("launches").num_rows == before
+
+
+def test_ids_tell_findings_of_different_calls_apart(trace):
+    (run,) = trace.runs
+    sanitize(trace, run)
+    ids = trace.table("findings", columns=["finding_id"])["finding_id"].to_pylist()
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [(999, "proven"), (1003, "violation")])
+def test_recorded_indices_decide_a_gather(tmp_path, largest, verdict):
+    import torch
+
+    import kvtrace
+    from kvtrace.schema.trace import open_trace
+    from tests.passes import kernels
+
+    chosen = torch.randint(0, 1000, (1000,))
+    chosen[17] = largest
+    with kvtrace.capture(tmp_path / "out", tensors="int"):
+        kernels.gather[(4,)](torch.randn(1000), chosen, torch.empty(1000), 1000, BLOCK=256)
+    trace = open_trace(tmp_path / "out")
+    sanitize(trace, trace.runs[0])
+
+    rows = trace.table("findings").to_pylist()
+    assert [row["verdict"] for row in rows] == ["proven", verdict, "proven"]
+    assert rows[1]["lane"] == ([17] if verdict == "violation" else None)
+    assert "recorded contents of chosen" in rows[0]["message"]
