@@ -31,6 +31,8 @@ if hasattr(os, "register_at_fork"):
 def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     """Start recording into the directory `out`; while a recording goes on, return that one.
 
+    The recording that the variable `KVTRACE` asks for goes on from the start of the process.
+
     Settings are those of `kvtrace.settings.Settings`; what is not named is taken from the
     environment (`KVTRACE_MODE` and so on).
 
@@ -43,13 +45,15 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     base, problems = settings_from_environment(os.environ)
     chosen = settings_from_arguments(base, **settings)
     with _lock:
+        going_on = current() or _session_of_environment()
         folder = os.path.abspath(os.fspath(out))  # noqa: PTH100
-        if _current is not None and _current.recording:
-            if folder != _current.out:
-                _current.message(
+        if going_on is not None:
+            if folder != going_on.out:
+                going_on.message(
                     "info", "already-recording", f"start({folder!r}) while this recording went on"
                 )
-            return _current
+            _install_for_imported(going_on)
+            return going_on
         session = Session(folder, chosen)
         _current = session
         if not _registered:
@@ -77,7 +81,7 @@ def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
     Raises:
         BadSetting: there is no such setting, or its value is not possible.
     """
-    before = _current
+    before = current() or _session_of_environment()
     session = start(out, **settings)
     if session is before:
         yield session
@@ -108,7 +112,15 @@ class mark:  # noqa: N801 - used like a function, and as a context
         self._name = name
         self._attributes = attributes
         self._begin = time.time_ns()
-        self._instant = self._session.add_mark(name, self._begin, None, attributes)
+        self._instant = self._add(None)
+
+    def _add(self, end: int | None) -> list[dict[str, Any]]:
+        assert self._session is not None
+        try:
+            return self._session.add_mark(self._name, self._begin, end, self._attributes)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+            return []
 
     def __enter__(self) -> "mark":
         if self._session is not None:
@@ -118,7 +130,7 @@ class mark:  # noqa: N801 - used like a function, and as a context
 
     def __exit__(self, *exception: object) -> None:
         if self._session is not None:
-            self._session.add_mark(self._name, self._begin, time.time_ns(), self._attributes)
+            self._add(time.time_ns())
 
 
 def current() -> Session | None:
@@ -153,6 +165,7 @@ def _end(ending: str) -> None:
     global _current
     with _lock:
         session, _current = _current, None
+        _boot.out = None  # what the variable asked for is done
     if session is None:
         return
     from kvtrace.backends import uninstall_all

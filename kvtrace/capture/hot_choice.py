@@ -36,9 +36,10 @@ def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple
 
 def tensor_types(torch: Any) -> tuple[type, ...]:
     """The exact types that are read as torch's tensors."""
-    if torch is None:
+    parameter = getattr(getattr(torch, "nn", None), "Parameter", None)
+    if parameter is None:  # not imported, or not yet to its end
         return ()
-    return (torch.Tensor, torch.nn.Parameter)
+    return (torch.Tensor, parameter)
 
 
 def _native(torch: Any) -> tuple[Any, str]:
@@ -46,7 +47,8 @@ def _native(torch: Any) -> tuple[Any, str]:
         return None, "KVTRACE_NATIVE=0 asks for it"
     if hasattr(sys, "_is_gil_enabled") and not sys._is_gil_enabled():
         return None, "this Python runs without the global interpreter lock"
-    if torch is not None and not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+    types = tensor_types(torch)
+    if types and not hasattr(types[0], "__dlpack_c_exchange_api__"):
         return None, f"torch {torch.__version__} has no DLPack exchange API, 2.10 and newer have"
     try:
         from kvtrace.capture import _hot  # type: ignore[attr-defined]
@@ -57,7 +59,7 @@ def _native(torch: Any) -> tuple[Any, str]:
 
 def _capture_query(torch: Any) -> int:
     """Address of the CUDA driver's `cuStreamIsCapturing`, which torch has loaded; 0 without it."""
-    if torch is None or torch.version.cuda is None or not torch.cuda.is_initialized():
+    if not tensor_types(torch) or torch.version.cuda is None or not torch.cuda.is_initialized():
         return 0
     import ctypes
 

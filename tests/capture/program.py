@@ -142,6 +142,19 @@ def twice() -> None:
     kvtrace.mark("outside")
 
 
+def stop_in_code() -> None:
+    """Under the variable: captures in code are part of its recording, until a stop."""
+    import kvtrace
+
+    with kvtrace.capture("elsewhere"):
+        launch(2)
+    kvtrace.start("nowhere")
+    launch(1)
+    kvtrace.stop()
+    launch_outside_of_capture()
+    kvtrace.mark("after the end")
+
+
 def launch_outside_of_capture() -> None:
     from triton.runtime.jit import JITFunction
 

@@ -1,5 +1,7 @@
 """Whole programs, captured by the variable alone: what is kept, however they end."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from kvtrace.schema.trace import open_trace
@@ -12,31 +14,46 @@ def launches_of(trace, run=None):
     return trace.table("launches", None if run is None else (run,)).num_rows
 
 
-@pytest.mark.parametrize(
-    ("way", "code", "ending", "launches"),
-    [
-        ("leave_with_7", 7, "exit", 3),
-        ("fail", 1, "exception", 3),
-        ("leave_at_once", 3, "exit", 3),
-        ("threads", 0, "exit", 201),
-        ("main_thread_ends_first", 0, "exit", 3),
-        ("fork_without_launching", 0, "exit", 2),
-    ],
-)
-def test_every_launch_is_kept_and_sealed(
-    autostarting, program, tmp_path, way, code, ending, launches
-):
-    # when a program runs that never imports kvtrace
-    done = autostarting.run(program, way, folder=tmp_path, KVTRACE="out")
-    # then it ends as it would have, and every launch is in one sealed run
+#: Ways to end → exit code, `runs.ending`, launches.
+ENDINGS = {
+    "leave_with_7": (7, "exit", 3),
+    "fail": (1, "exception", 3),
+    "leave_at_once": (3, "exit", 3),
+    "threads": (0, "exit", 201),
+    "main_thread_ends_first": (0, "exit", 3),
+    "fork_without_launching": (0, "exit", 2),
+}
+
+
+@pytest.fixture(scope="module")
+def ended(autostarting, program, tmp_path_factory):
+    """Every way to end, each in a folder of its own; side by side, since each takes seconds."""
+    folders = {way: tmp_path_factory.mktemp(way) for way in ENDINGS}
+
+    def run(way):
+        return autostarting.run(program, way, folder=folders[way], KVTRACE="out")
+
+    with ThreadPoolExecutor(3) as pool:
+        return {
+            way: (done, folders[way])
+            for way, done in zip(ENDINGS, pool.map(run, ENDINGS), strict=True)
+        }
+
+
+@pytest.mark.parametrize("way", ENDINGS)
+def test_every_launch_is_kept_and_sealed(ended, program, way):
+    # when a program has run that never imports kvtrace
+    done, folder = ended[way]
+    code, ending, launches = ENDINGS[way]
+    # then it ended as it would have, and every launch is in one sealed run
     assert done.returncode == code, done.stderr
     assert "kvtrace" not in done.stderr.replace(str(program.parents[2]), "")
-    trace = open_trace(tmp_path / "out")
+    trace = open_trace(folder / "out")
     (run,) = trace.runs
     assert (run.sealed, run.ending) == (True, ending)
     assert launches_of(trace) == launches
     assert run.dropped_rows == 0
-    assert (tmp_path / "out" / ".journal" / f"run={run.run_id}").exists() is False
+    assert (folder / "out" / ".journal" / f"run={run.run_id}").exists() is False
 
 
 def test_the_python_hot_path_does_the_same(autostarting, program, tmp_path):
@@ -156,6 +173,18 @@ def test_captures_in_code_follow_each_other(autostarting, program, tmp_path):
     assert launches_of(open_trace(tmp_path / "first")) == 2
     assert launches_of(open_trace(tmp_path / "second")) == 3
     assert not (tmp_path / "third").exists()
+
+
+def test_the_variables_recording_takes_in_those_in_code_and_ends_with_a_stop(
+    autostarting, program, tmp_path
+):
+    done = autostarting.run(program, "stop_in_code", folder=tmp_path, KVTRACE="out")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+    trace = open_trace(tmp_path / "out")
+    (run,) = trace.runs
+    assert (run.ending, launches_of(trace)) == ("stopped", 3)
+    assert trace.table("messages").column("code").to_pylist().count("already-recording") == 2
 
 
 def test_marks_with_hostile_names(autostarting, program, tmp_path):

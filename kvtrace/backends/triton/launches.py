@@ -74,13 +74,15 @@ class LaunchAdapter:
             self._run = session.run_id
         kernel = whole_kernel(kernel)
         values = values_of(kernel, args, kwargs)
-        contents = None if self.contents is None else self.contents.of
-        records = argument_records(self._signature(kernel, kernel_id), values, contents)
-        identity = blake2b(repr((kernel_id, grid, records)).encode(errors="replace"))
-        known = self._calls.get(identity.digest())
+        parameters = self._signature(kernel, kernel_id)
+        records = argument_records(parameters, values)
+        text = repr((kernel_id, grid, records)).encode(errors="replace")
+        identity = blake2b(text, digest_size=16).digest()
+        known = self._calls.get(identity)
         if known is None:
-            known = session.add_call(kernel_id, grid, records)
-            self._calls[identity.digest()] = known
+            if self.contents is not None:
+                records = argument_records(parameters, values, self.contents.of)
+            known = self._calls[identity] = session.add_call(kernel_id, grid, records)
         session.spent(time.perf_counter_ns() - begin)
         return known
 
