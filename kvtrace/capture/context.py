@@ -111,16 +111,24 @@ class GitFacts:
 
     def _ask(self) -> None:
         for folder in _program_folders():
-            root = _git(folder, "rev-parse", "--show-toplevel")
-            if not root:
+            answer = _git(folder, "rev-parse", "--show-toplevel", "HEAD")
+            if answer is None:  # no checkout, or one without a commit
                 continue
-            self._found["git_root"] = root
-            self._found["git_commit"] = _git(root, "rev-parse", "--verify", "HEAD") or None
-            branch = _git(root, "symbolic-ref", "--quiet", "--short", "HEAD")
-            self._found["git_branch"] = branch or None
-            changes = _git(root, "status", "--porcelain", "--untracked-files=no")
-            self._found["git_dirty"] = None if changes is None else bool(changes)
+            root, _, commit = answer.rpartition("\n")
+            self._found |= {"git_root": root, "git_commit": commit}
+            self._ask_state(root)
             return
+
+    def _ask_state(self, root: str) -> None:
+        """Branch and changes, by one more start of git (format: git-status(1), version 2)."""
+        status = _git(root, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+        if status is None:
+            return
+        lines = status.splitlines()
+        branch = next((line for line in lines if line.startswith("# branch.head ")), "")
+        name = branch.removeprefix("# branch.head ")
+        self._found["git_branch"] = None if name in ("", "(detached)") else name
+        self._found["git_dirty"] = any(not line.startswith("#") for line in lines)
 
 
 def _program_folders() -> list[str]:
