@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.values import Array, Mask, Sum
+from kvtrace.evaluate.integers import factors_of
+from kvtrace.evaluate.values import Array, Sum
 
 _HUGE = np.int64(1 << 62)
 
@@ -36,21 +37,12 @@ class _Group:
     factors: list[Array]
 
 
-def mask_factors(mask: Any) -> tuple[Array, ...]:
-    """List the arrays whose conjunction a mask is; none for all true."""
-    if mask is None or mask is True:
-        return ()
-    if isinstance(mask, Mask):
-        return mask.factors
-    return (mask,)
-
-
 def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
     """Compute the exact extremes over active lanes; `mask` is None, True, an array or a Mask."""
     groups: list[_Group] = []
     for term in offset.terms:
         _join(groups, term, term, None)
-    for factor in mask_factors(mask):
+    for factor in factors_of(mask):
         _join(groups, factor, None, factor)
     lowest: Any = np.full(1, offset.constant, np.int64)
     highest: Any = lowest

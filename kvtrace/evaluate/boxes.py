@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kvtrace.evaluate.bounds import mask_factors
+from kvtrace.evaluate.integers import factors_of
 from kvtrace.evaluate.values import Array, Sum
 
 _Cuttable = TypeVar("_Cuttable", bound=Any)
@@ -37,14 +37,14 @@ def box_of(mask: Any, shape: tuple[int, ...]) -> Box | None:
         return None
     ranges = [(0, extent) for extent in shape]
     rest: list[Array] = []
-    for factor in mask_factors(mask):
+    for factor in factors_of(mask):
         found = _range_of(factor)
         if found is None:
             rest.append(factor)
             continue
         axis, low, high = found
         ranges[axis] = (max(low, ranges[axis][0]), min(high, ranges[axis][1]))
-    if len(rest) == len(mask_factors(mask)):
+    if len(rest) == len(factors_of(mask)):
         return None
     return Box(tuple(ranges), tuple(rest))
 

@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.types import ElementType, ValueType
-from kvtrace.evaluate.values import Array, Mask, Sum, constant_sum, sum_of_terms, to_array, to_sum
+from kvtrace.evaluate.values import (
+    Array,
+    Mask,
+    Sum,
+    Unknown,
+    constant_sum,
+    sum_of_terms,
+    to_array,
+    to_sum,
+    unknown_of,
+)
 
 _INT64_LOW, _INT64_HIGH = -(1 << 63), (1 << 63) - 1
 
@@ -306,18 +316,42 @@ def _compare_with_zero(predicate: str, gap: Sum) -> Array:
     return result
 
 
+def factors_of(mask: Any) -> tuple[Array, ...]:
+    """List the arrays whose conjunction a Boolean is (its known part); none for all true."""
+    if isinstance(mask, Mask | Unknown):
+        return mask.factors
+    return () if mask is None or mask is True else (mask,)
+
+
+def mask_of(factors: tuple[Array, ...]) -> Any:
+    """Give the conjunction of factors as a value."""
+    if not factors:
+        return True
+    return factors[0] if len(factors) == 1 else Mask(factors)
+
+
+def _known_part(value: Any) -> Any:
+    return mask_of(value.factors) if isinstance(value, Unknown) else value
+
+
 def both(left: Any, right: Any) -> Any:
     """Conjunction of Booleans, kept as factors where shapes do not nest."""
     if isinstance(left, bool):
         return right if left else False
     if isinstance(right, bool):
         return left if right else False
-    factors = list(left.factors if isinstance(left, Mask) else (left,))
-    for factor in right.factors if isinstance(right, Mask) else (right,):
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        known = both(_known_part(left), _known_part(right))
+        unknown = unknown_of((left, right))
+        if known is False or unknown is None:
+            return False
+        return unknown if known is True else Unknown(unknown.sources, factors_of(known))
+    factors = list(factors_of(left))
+    for factor in factors_of(right):
         for position, other in enumerate(factors):
             if nests(factor.shape, other.shape) or nests(other.shape, factor.shape):
                 factors[position] = np.logical_and(other, factor)
                 break
         else:
             factors.append(factor)
-    return factors[0] if len(factors) == 1 else Mask(tuple(factors))
+    return mask_of(tuple(factors))

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import Storage, TensorArgument
-from kvtrace.evaluate.bounds import mask_factors
 from kvtrace.evaluate.boxes import Box, box_of, cut
 from kvtrace.evaluate.errors import UnknownAddress
-from kvtrace.evaluate.integers import both
+from kvtrace.evaluate.integers import both, factors_of, mask_of
 from kvtrace.evaluate.numerics import from_memory, to_memory
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.registry import place, unsupported
@@ -80,8 +79,9 @@ class Memory:
             named = frozenset() if target is None else {self._arguments[target].name}
             return Unknown(request.sources | named)
         guarded = checked(request)
-        if not self.is_known(request.tensor):
-            return Unknown(self._sources(request.tensor))
+        unknown = self._unknown_contents(request)
+        if unknown is not None:
+            return unknown
         if isinstance(other, Unknown):
             return other
         if guarded is request:
@@ -90,7 +90,7 @@ class Memory:
         values = self._read(guarded, None)
         if request.mask is None or other is None:
             return values
-        masked = conjunction(mask_factors(request.mask))
+        masked = conjunction(factors_of(request.mask))
         return np.where(masked, values, other).astype(values.dtype, copy=False)
 
     def store(
@@ -106,7 +106,7 @@ class Memory:
             self._forget_behind(pointer, request.sources)
             return
         request = checked(request)
-        unknown = unknown_of((value,))
+        unknown = unknown_of((value, request.doubt))
         if unknown is not None or not scope.certain:
             self._forget(request.tensor, unknown.sources if unknown else frozenset())
             return
@@ -134,11 +134,12 @@ class Memory:
             self._forget_behind(pointer, request.sources)
             return Unknown(request.sources)
         request = checked(request)
-        unknown = unknown_of(operands)
+        unknown = unknown_of((*operands, request.doubt))
         if unknown is not None or not scope.certain:
             self._forget(request.tensor, unknown.sources if unknown else frozenset())
-        if not self.is_known(request.tensor):
-            return Unknown(self._sources(request.tensor))
+        unknown = self._unknown_contents(request)
+        if unknown is not None:
+            return unknown
         element = type_.element
         flat, start = self._elements(request.tensor, element)
         places = request.lane_bytes() - request.tensor.offset_bytes
@@ -162,13 +163,13 @@ class Memory:
     def _request(
         self, op: Op, kind: AccessKind, scope: Scope, pointer: Any, mask: Any, type_: ValueType
     ) -> Request | Unknown:
-        """Resolve a pointer; Unknown, already reported, if address or mask are not known."""
+        """Resolve a pointer; Unknown, already reported, if the address is not known."""
         if isinstance(pointer, PointerChoice):
             raise unsupported(op, scope.launch.kernel, "through a pointer to one of two tensors")
         if isinstance(mask, bool):
             mask = None if mask else np.zeros((1,) * (len(type_.shape) + 1), np.bool_)
         target = pointer if isinstance(pointer, Pointer) else Pointer(None, Unknown(frozenset()))
-        unknown = unknown_of((target.offset, mask, pointer))
+        unknown = unknown_of((target.offset, pointer))
         if target.argument is None and self._complete:
             raise UnknownAddress(
                 f"the address of {op.name!r} at {place(op)} in kernel {scope.launch.kernel!r} "
@@ -176,13 +177,18 @@ class Memory:
                 "memory); kvtrace cannot execute such an access"
             )
         if unknown is not None or not isinstance(target.offset, Sum) or target.argument is None:
-            sources = unknown.sources if unknown is not None else frozenset()
+            doubts = unknown_of((unknown, mask))
+            sources = doubts.sources if doubts is not None else frozenset()
             report_access(op, kind, scope, target.argument, type_, None, mask, Unknown(sources))
             return Unknown(sources)
         tensor = self._arguments[target.argument]
         assert isinstance(tensor, TensorArgument)
+        doubt = unknown_of((mask,))
+        if doubt is not None:
+            known = mask_of(mask.factors)
+            mask = None if known is True else known
         return Request(
-            op, kind, scope, target.argument, tensor, target.offset, target.unit, mask, type_
+            op, kind, scope, target.argument, tensor, target.offset, target.unit, mask, type_, doubt
         )
 
     def _parts(self, pointer: PointerChoice, mask: Any) -> list[tuple[Any, Any]]:
@@ -225,6 +231,14 @@ class Memory:
     def _sources(self, tensor: TensorArgument) -> frozenset[str]:
         """Say what unknown contents of a tensor hang on."""
         return self._forgotten.get(id(tensor.storage), frozenset()) | {tensor.name}
+
+    def _unknown_contents(self, request: Request) -> Unknown | None:
+        """Give what reading hangs on, None if all that is read is known."""
+        doubt = request.doubt
+        if self.is_known(request.tensor):
+            return doubt
+        sources = self._sources(request.tensor)
+        return Unknown(sources if doubt is None else sources | doubt.sources)
 
     def _forget(self, tensor: TensorArgument, sources: frozenset[str]) -> None:
         """Note that a storage's contents are no longer known."""
@@ -320,7 +334,7 @@ class Memory:
             return
         box = box_of(request.mask, request.type_.shape)
         if box is None:
-            mask = conjunction(mask_factors(request.mask))
+            mask = conjunction(factors_of(request.mask))
             write_masked(flat, window_of(offset), request.full_shape, stored, mask)
             return
         if box.is_empty:
@@ -349,7 +363,7 @@ def _all_multiples(offset: Sum, size: int) -> bool:
 def _read_lanes(flat: Array, window: Window, request: Request, mask: Any, other: Any) -> Array:
     """Read the lanes of a mask; the others give `other` or zero."""
     element = request.type_.element
-    lanes = conjunction(mask_factors(mask))
+    lanes = conjunction(factors_of(mask))
     values = from_memory(read_masked(flat, window, request.rank, lanes), element)
     fill: Any = element.value.type(0) if other is None else other
     if lanes.shape[0] == values.shape[0] > 1 and np.shape(fill)[:1] in ((), (1,)):

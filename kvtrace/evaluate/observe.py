@@ -42,9 +42,11 @@ class Access:
     `executions`: programs that ran it; `lanes`: elements asked for over all of them; `active`:
     elements not masked off (None: the mask is unknown). `lowest` and `highest` are byte offsets of
     active elements' first bytes from the argument's data pointer (None: unknown, or none active).
+    Where a part of the mask is unknown, they and all below are those of the lanes that may be
+    active.
     `certain` is False if it is not known whether the programs, or these lanes, get here at all;
     `reason` then says why, as also for unknown addresses.
-    `by_program()` gives the same program by program, None where addresses or mask are unknown.
+    `by_program()` gives the same program by program, None where addresses are unknown.
     `elements()` gives the byte offset of every active element and the linear program id that
     touches it, as two flat arrays (None likewise).
     """
@@ -76,7 +78,8 @@ class OutOfBounds:
     inside its storage). `address_offset` is the witness's byte offset from the data pointer;
     `past_end_bytes` counts from the end of what it may touch to the end of the access, negative:
     bytes before its start. `lane` indexes the block that is accessed. `lanes` counts the elements
-    of the batch that break the same rule. `certain` False: on a branch that may not be taken.
+    of the batch that break the same rule. `certain` False: on a branch that may not be taken, or
+    under a mask that is partly unknown.
     """
 
     op: Op

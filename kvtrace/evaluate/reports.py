@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.bounds import Spans, mask_factors, spans_of
+from kvtrace.evaluate.bounds import Spans, spans_of
+from kvtrace.evaluate.integers import factors_of
 from kvtrace.evaluate.observe import Access, AccessKind, OutOfBounds, ProgramAccesses
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType
@@ -34,8 +36,12 @@ def report_access(
     offset: Sum | None,
     mask: Any,
     unknown: Unknown | None,
+    doubt: Unknown | None = None,
 ) -> None:
-    """Tell all observers of an access; `unknown` says what address or mask hang on."""
+    """Tell all observers of an access.
+
+    `unknown` says what the address hangs on, `doubt` what the unknown part of the mask does.
+    """
     if not scope.launch.access_observers:
         return
     programs = scope.programs
@@ -52,6 +58,9 @@ def report_access(
         )  # fmt: skip
     else:
         access = _known_access(op, kind, scope, argument, type_, offset, mask)
+        if doubt is not None:
+            reason = scope.reason or doubt.reason
+            access = replace(access, active=None, certain=False, reason=reason)
     for observer in scope.launch.access_observers:
         observer.access(access)
 
@@ -89,7 +98,7 @@ def _known_access(
         owner = np.broadcast_to(scope.linear.reshape((-1,) + (1,) * len(type_.shape)), shape)
         if mask is None:
             return index.reshape(-1), owner.reshape(-1)
-        chosen = np.broadcast_to(conjunction(mask_factors(mask)), shape)
+        chosen = np.broadcast_to(conjunction(factors_of(mask)), shape)
         return index[chosen], owner[chosen]
 
     return Access(
@@ -119,7 +128,7 @@ def report_defects(
     if request.mask is None:
         active = np.ones((1,) * request.rank, np.bool_)
     else:
-        active = conjunction(mask_factors(request.mask))
+        active = conjunction(factors_of(request.mask))
     in_storage = (offsets >= storage[0]) & (offsets + size <= storage[1])
     in_view = (offsets >= view[0]) & (offsets + size <= view[1])
     outside = active & ~in_storage
@@ -166,7 +175,7 @@ def _tell(
         address,
         past,
         int(np.count_nonzero(broken)) * repeats,
-        scope.certain,
+        scope.certain and request.doubt is None,
     )
     for observer in scope.launch.defect_observers:
         observer.out_of_bounds(defect)

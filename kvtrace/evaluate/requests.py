@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.evaluate.bounds import loose_extremes, mask_factors, spans_of
-from kvtrace.evaluate.integers import both
+from kvtrace.evaluate.bounds import loose_extremes, spans_of
+from kvtrace.evaluate.integers import both, factors_of
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.reports import report_access, report_defects
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType
-from kvtrace.evaluate.values import Array, Sum, conjunction, select_programs, sum_of_terms
+from kvtrace.evaluate.values import (
+    Array,
+    Sum,
+    Unknown,
+    conjunction,
+    select_programs,
+    sum_of_terms,
+)
 from kvtrace.ir import Op
 
 
@@ -23,7 +30,8 @@ class Request:
     """One memory op as the engine sees it: `type_` is that of the block read or written.
 
     `offset` counts bytes from the argument's data pointer, each part a multiple of `unit`.
-    `mask`: None, an array or a Mask.
+    `mask`: None, an array or a Mask. With a `doubt`, only part of the mask is known: lanes that it
+    leaves may be active.
     """
 
     op: Op
@@ -35,6 +43,7 @@ class Request:
     unit: int
     mask: Any
     type_: ValueType
+    doubt: Unknown | None = None
 
     @property
     def rank(self) -> int:
@@ -59,7 +68,7 @@ class Request:
         """Materialise the mask."""
         if self.mask is None:
             return np.ones(self.full_shape, np.bool_)
-        return np.broadcast_to(conjunction(mask_factors(self.mask)), self.full_shape)
+        return np.broadcast_to(conjunction(factors_of(self.mask)), self.full_shape)
 
     def lane_bytes(self) -> Array:
         """Give the byte index into the storage of every lane."""
@@ -80,6 +89,7 @@ def checked(request: Request) -> Request:
             request.offset,
             request.mask,
             None,
+            request.doubt,
         )
     size = request.type_.element.bytes
     first, last = request.tensor.storage_bytes

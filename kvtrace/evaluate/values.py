@@ -16,7 +16,7 @@ broadcasts and loop-invariant scalars cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -60,10 +60,12 @@ class Mask:
 class Unknown:
     """A value that hangs on data which was not captured.
 
-    `sources` name the arguments whose data it is, or say in words what else decides.
+    `sources` name the arguments whose data it is, or say in words what else decides. A Boolean may
+    be known to be false somewhere: wherever one of its `factors` is.
     """
 
     sources: frozenset[str]
+    factors: tuple[Array, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def reason(self) -> str:
@@ -185,7 +187,8 @@ def unknown_of(values: Iterable[Any]) -> Unknown | None:
     found: Unknown | None = None
     for value in values:
         if isinstance(value, Unknown):
-            found = value if found is None else Unknown(found.sources | value.sources)
+            sources = value.sources if found is None else found.sources | value.sources
+            found = Unknown(sources)
     return found
 
 
@@ -210,6 +213,8 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
         return Sum(value.constant, tuple(map(change, value.terms)), value.low, value.high)
     if isinstance(value, Mask):
         return Mask(tuple(map(change, value.factors)))
+    if isinstance(value, Unknown):
+        return Unknown(value.sources, tuple(map(change, value.factors)))
     if isinstance(value, Pointer):
         return Pointer(value.argument, map_arrays(value.offset, change), value.unit)
     if isinstance(value, PointerChoice):

@@ -105,6 +105,13 @@ def test_every_kind_of_atomic_equals_its_definition():
         assert int(outs["parity"][slot]) == parity
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_atomic_sums_of_every_float(dtype):
+    x, out = torch.randint(-4, 5, (256,)).to(dtype), torch.zeros(8, dtype=dtype)
+    launch(memory.atomic_sum, (4,), {"x": x, "out": out}, {"BLOCK": 64})
+    assert torch.equal(out, x.view(-1, 8).sum(0))
+
+
 def test_old_values_of_a_counter_hand_out_distinct_places():
     x = torch.randint(-5, 5, (300,), dtype=torch.int32)
     counter, out = torch.zeros(1, dtype=torch.int32), torch.zeros(300, dtype=torch.int32)

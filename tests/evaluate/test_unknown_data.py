@@ -127,6 +127,26 @@ def test_a_mask_from_data_leaves_the_count_open():
     assert masked.active is None
     assert not masked.certain
     assert "keep" in masked.reason
+    assert (masked.lowest, masked.highest) == (0, 99 * 4)  # what is known of the mask
+    assert without.defects == []
+
+
+@pytest.mark.parametrize("function", [memory.masked_by_data_alone, memory.negated_mask])
+def test_a_lane_that_only_data_keeps_inside_is_a_doubtful_defect(function):
+    arguments = {
+        "keep": torch.zeros(128, dtype=torch.int32),
+        "x": torch.randn(100),
+        "out": torch.empty(100),
+        "n": 100,
+    }
+
+    with_data, without = both_ways(function, (2,), arguments, {"BLOCK": 64})
+
+    of_x = [defect for defect in without.defects if defect.argument == 1]
+    assert [defect.certain for defect in of_x] == [False]
+    assert of_x[0].lane == (36,)
+    known = [defect.certain for defect in with_data.defects if defect.argument == 1]
+    assert known == ([] if function is memory.masked_by_data_alone else [True])
 
 
 def test_a_branch_on_data_is_walked_both_ways_in_doubt():

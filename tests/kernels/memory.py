@@ -128,3 +128,25 @@ def masked_by_data(keep, x, out, n, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     wanted = (lanes < n) & (tl.load(keep + lanes, mask=lanes < n, other=0) != 0)
     tl.store(out + lanes, tl.load(x + lanes, mask=wanted, other=0.0), mask=lanes < n)
+
+
+@triton.jit
+def masked_by_data_alone(keep, x, out, n, BLOCK: tl.constexpr):
+    """Nothing but the data keeps the last block inside."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    wanted = tl.load(keep + lanes) != 0
+    tl.store(out + lanes, tl.load(x + lanes, mask=wanted, other=0.0), mask=lanes < n)
+
+
+@triton.jit
+def negated_mask(keep, x, out, n, BLOCK: tl.constexpr):
+    """What is known of a mask must not be taken for what is known of its opposite."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    wanted = (lanes < n) & (tl.load(keep + lanes, mask=lanes < n, other=0) != 0)
+    tl.store(out + lanes, tl.load(x + lanes, mask=not wanted, other=0.0), mask=lanes < n)
+
+
+@triton.jit
+def atomic_sum(x, out, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(out + lanes % 8, tl.load(x + lanes))

@@ -131,8 +131,7 @@ def andi(op: Op, compiler: Compiler) -> Step:
         if first is False or second is False:
             values[result] = False
             return
-        unknown = unknown_of((first, second))
-        values[result] = unknown or integers.both(first, second)
+        values[result] = integers.both(first, second)
 
     def numbers(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
@@ -294,6 +293,9 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
 def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Step:
     def step(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
+        if not isinstance(first, Pointer) or not isinstance(second, Pointer):
+            values[result] = Unknown(frozenset({"where allocations lie"}))
+            return
         unknown = unknown_of((first.offset, second.offset))
         if unknown is not None or first.argument != second.argument:
             values[result] = unknown or Unknown(frozenset({"where allocations lie"}))

@@ -18,6 +18,7 @@ from kvtrace.evaluate.values import (
     Unknown,
     constant_sum,
     to_array,
+    unknown_of,
 )
 from kvtrace.ir import Op
 
@@ -87,7 +88,7 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
     def step(values: list[Any], _scope: Scope) -> None:
         value = values[slot]
         if isinstance(value, Unknown):
-            values[result] = value
+            values[result] = unknown_of((value,))
             return
         if isinstance(value, Sum) and _same_number(value):
             values[result] = value
@@ -142,7 +143,7 @@ def bitcast(op: Op, compiler: Compiler) -> Step:
     def step(values: list[Any], _scope: Scope) -> None:
         value = values[slot]
         if isinstance(value, Unknown):
-            values[result] = value
+            values[result] = unknown_of((value,))
             return
         values[result] = rebits(to_array(value, source), source.element, target.element)
 

@@ -174,7 +174,7 @@ class FunctionBody:
         for position in range(width):
             doubt = next((arrival.doubt for arrival, _ in returned if arrival.doubt), None)
             if doubt is not None:
-                results.append(doubt)
+                results.append(Unknown(doubt.sources))
                 continue
             pieces = [(arrival.index, values[position]) for arrival, values in returned]
             results.append(_joined_value(pieces, scope.programs, None))

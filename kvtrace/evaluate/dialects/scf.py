@@ -143,7 +143,6 @@ class _For:
         self.results = slots_of(op.results)
         self.type = value_type(op.operands[0].type)
         self.types = [value_type(value.type) for value in op.results]
-        self.unsigned = "unsignedCmp" in op.attributes
 
     def step(self, values: list[Any], scope: Scope) -> None:
         bounds = [values[slot] for slot in self.bounds]
@@ -302,7 +301,8 @@ class _While:
                 inner[slot] = value
             condition, *forwarded = self.before.run(inner, active)
             if isinstance(condition, Unknown):
-                self._once_in_doubt(values, scope, condition, forwarded)
+                doubt = Unknown(condition.sources)
+                self._once_in_doubt(values, scope, doubt, forwarded)
                 return
             flags = np.broadcast_to(
                 np.asarray(condition) if isinstance(condition, bool) else

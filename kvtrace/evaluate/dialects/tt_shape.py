@@ -119,7 +119,7 @@ def split(op: Op, compiler: Compiler) -> Step:
     def step(values: list[Any], _scope: Scope) -> None:
         value = values[slot]
         if isinstance(value, Unknown):
-            values[left] = values[right] = value
+            values[left] = values[right] = Unknown(value.sources)
             return
         array = full_array(value, type_)
         values[left], values[right] = array[..., 0], array[..., 1]
