@@ -202,9 +202,8 @@ def main() -> int:
     print(f"{options.rounds} interleaved rounds of {options.launches} launches; µs a launch")
     for kernel in KERNELS:
         ours = results.get("kvtrace native", {}).get(kernel, {}).get("over")
-        print(
-            f"\n{kernel:24s}{'bare':>9s}{'on':>9s}{'over':>9s}{'× kvtrace':>11s}{'bare spread':>13s}"
-        )
+        head = f"{'bare':>9s}{'on':>9s}{'over':>9s}{'× kvtrace':>11s}{'bare spread':>13s}"
+        print(f"\n{kernel:24s}{head}")
         for name, by_kernel in results.items():
             row = by_kernel[kernel]
             ratio = f"{row['over'] / ours:.1f}" if ours else "-"
