@@ -1,11 +1,12 @@
 """Launches without a GPU, in every version of Triton that there is to test with."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.triton_versions import ROOT, run_with, versions
+from tests.support.triton_versions import INSTALLED, ROOT, run_with, versions
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -17,7 +18,7 @@ PROGRAM = ROOT / "tests" / "support" / "gpu_free_program.py"
 
 @pytest.fixture(scope="module", params=versions())
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    done = run_with(request.param, [str(PROGRAM)], tmp_path_factory.mktemp("triton"))
+    done = run_with(request.param, [str(PROGRAM), "cuda:90"], tmp_path_factory.mktemp("triton"))
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -33,6 +34,24 @@ def test_results_land_in_the_tensors(seen: Any) -> None:
 def test_kernels_are_really_compiled(seen: Any) -> None:
     assert {"ttir", "ttgir", "llir", "ptx", "cubin"} <= set(seen["stages"])
     assert 8 <= seen["registers"] <= 255
+
+
+def test_another_target(tmp_path: Path) -> None:
+    done = run_with(INSTALLED, [str(PROGRAM), "hip:gfx942"], tmp_path)
+    seen = json.loads(done.stdout.splitlines()[-1])
+    assert {"ttir", "amdgcn", "hsaco"} <= set(seen["stages"])
+    assert 1 <= seen["registers"] <= 512
+    assert seen["add"]
+    assert seen["autotuned"]
+
+
+def test_a_target_without_facts_is_replaced(tmp_path: Path) -> None:
+    done = run_with(INSTALLED, [str(PROGRAM), "cuda:91"], tmp_path)
+    seen = json.loads(done.stdout.splitlines()[-1])
+    (told,) = (text for _, code, text in seen["messages"] if code == "bad-target")
+    assert "'cuda:91'" in told
+    assert "cuda:90" in told
+    assert "cubin" in seen["stages"]
 
 
 def test_an_access_out_of_bounds_is_told_once_and_the_program_goes_on(seen: Any) -> None:

@@ -52,7 +52,7 @@ def doubled_rows(source, target, BLOCK: tl.constexpr):
 class Session:
     """What the driver needs of a session; keeps what it is told."""
 
-    settings = SimpleNamespace(target="cuda:90")
+    settings = SimpleNamespace(target=sys.argv[1])
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, str, str]] = []

@@ -8,10 +8,11 @@ layout is not documented by its maker; it is described in the sources of CuAssem
 """
 
 import struct
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
-from kvtrace.schema.errors import KvtraceError
+from kvtrace.backends.triton.elf import Resources, UnreadableBinary, sections, text_at
+
+__all__ = ["Resources", "UnreadableBinary", "cubin_resources"]
 
 _FORMAT_SIZED: Final = 0x04
 _REGISTERS: Final = 0x2F  # EIATTR_REGCOUNT
@@ -20,28 +21,7 @@ _STACK_BYTES: Final = 0x12  # EIATTR_MIN_STACK_SIZE: the frames of the deepest c
 
 _ENTRY = struct.Struct("<BBH")
 _FIGURE = struct.Struct("<II")
-_ELF_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-
-
-class UnreadableBinary(KvtraceError):
-    """A compiled kernel is not in the format that its name says."""
-
-    slug: ClassVar[str] = "unreadable-binary"
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What one thread of a kernel uses: registers, and bytes of local memory (stack, spills)."""
-
-    registers: int
-    local_bytes: int
-
-    @property
-    def spills(self) -> int:
-        """Local memory in 32-bit words, as Triton counts spills."""
-        return self.local_bytes // 4
 
 
 def cubin_resources(cubin: bytes, function: str) -> Resources:
@@ -60,10 +40,10 @@ def cubin_resources(cubin: bytes, function: str) -> Resources:
 
 
 def _resources(cubin: bytes, function: str) -> Resources:
-    sections = _sections(cubin)
-    index = _symbol_index(sections, function)
+    content = sections(cubin)
+    index = _symbol_index(content, function)
     figures: dict[int, int] = {}
-    for attribute, payload in _entries(sections.get(".nv.info", b"")):
+    for attribute, payload in _entries(content.get(".nv.info", b"")):
         if len(payload) != _FIGURE.size:
             continue
         symbol, figure = _FIGURE.unpack(payload)
@@ -75,33 +55,11 @@ def _resources(cubin: bytes, function: str) -> Resources:
     return Resources(figures[_REGISTERS], local_bytes)
 
 
-def _sections(elf: bytes) -> dict[str, bytes]:
-    """Content of each section by name."""
-    header = _ELF_HEADER.unpack_from(elf)
-    identification, table, size, count, names = (
-        header[0],
-        header[6],
-        header[11],
-        header[12],
-        header[13],
-    )
-    if not identification.startswith(b"\x7fELF\x02\x01"):
-        raise ValueError("it is not a 64-bit little-endian ELF file")
-    rows = [_SECTION.unpack_from(elf, table + i * size) for i in range(count)]
-    texts = _content(elf, rows[names])
-    return {_text(texts, row[0]): _content(elf, row) for row in rows}
-
-
-def _content(elf: bytes, section: tuple[int, ...]) -> bytes:
-    offset, size = section[4], section[5]
-    return elf[offset : offset + size]
-
-
-def _symbol_index(sections: dict[str, bytes], name: str) -> int:
-    symbols, texts = sections.get(".symtab", b""), sections.get(".strtab", b"")
+def _symbol_index(content: dict[str, bytes], name: str) -> int:
+    symbols, texts = content.get(".symtab", b""), content.get(".strtab", b"")
     for index, symbol in enumerate(_SYMBOL.iter_unpack(symbols)):
         is_function = symbol[1] & 0xF == 2  # STT_FUNC
-        if is_function and _text(texts, symbol[0]) == name:
+        if is_function and text_at(texts, symbol[0]) == name:
             return index
     raise ValueError("it holds no such function")
 
@@ -117,7 +75,3 @@ def _entries(info: bytes) -> list[tuple[int, bytes]]:
         found.append((attribute, info[position : position + size]))
         position += size
     return found
-
-
-def _text(texts: bytes, offset: int) -> str:
-    return texts[offset : texts.index(b"\0", offset)].decode()

@@ -74,7 +74,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
     try:
         return original()
     except RuntimeError as error:
-        if not str(error).startswith("0 active drivers"):
+        if not _means_none(str(error)):
             raise
     from kvtrace.backends.triton import autotune_free
     from kvtrace.backends.triton.free_driver import DeviceFreeDriver
@@ -94,3 +94,9 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
         f"Triton found no GPU: the target is {target}, and compiled kernels run in the evaluator",
     )
     return driver
+
+
+def _means_none(error: str) -> bool:
+    """Whether Triton says that it has no driver, rather than several or a broken one."""
+    chosen_is_not_there = error.startswith("Backend device") and error.endswith("is not active.")
+    return error.startswith("0 active drivers") or chosen_is_not_there

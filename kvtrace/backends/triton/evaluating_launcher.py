@@ -57,6 +57,7 @@ class EvaluatingLauncher:
         self._kernel = str(metadata.name)
         self._hash = str(metadata.hash)
         self._signature = tuple(source.signature.items())
+        self._lowered = not getattr(metadata, "tensordesc_meta", None)
         self._module: Module | None = None
         self._warned: set[tuple[Session, str, int]] = set()
 
@@ -90,7 +91,9 @@ class EvaluatingLauncher:
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         if self._module is None:
             self._module = parse(generic_ttir(self._ttir()))
-        arguments = evaluator_arguments(self._signature, values)
+        arguments = evaluator_arguments(
+            self._signature, values, pointers_for_descriptors=self._lowered
+        )
         observer = _Defects(self, arguments)
         evaluate(self._module, arguments, grid, observers=(observer,), kernel=self._kernel)
 

@@ -15,13 +15,16 @@ from triton.backends import backends
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
-from kvtrace.backends.triton.cubin import UnreadableBinary, cubin_resources
+from kvtrace.backends.triton.cubin import cubin_resources
 from kvtrace.backends.triton.devices import device_of
+from kvtrace.backends.triton.elf import UnreadableBinary
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
+from kvtrace.backends.triton.hsaco import hsaco_resources
 
 #: Most threads of a block, on every device in `devices.py`.
 _MAX_THREADS: Final = 1024
-#: Stands for the handles of a loaded module and its function; None would mean not loaded yet.
+#: Stands for the handles of a loaded module and its function; with None, Triton would load the
+#: binary again at every launch.
 _LOADED: Final = 1
 
 
@@ -144,10 +147,6 @@ def _ignore(*_: Any) -> None:
     """Do what there is nothing to do for."""
 
 
-#: Stands for a loaded module: not None, or Triton would load the binary again at every launch.
-_MODULE = 1
-
-
 def _load_binary(
     backend: str, name: str, binary: bytes, _shared_bytes: int, _device: Any
 ) -> tuple[int, int, int | None, int | None, int]:
@@ -155,10 +154,9 @@ def _load_binary(
 
     Registers and spills are None where the binary does not tell.
     """
-    if backend != "cuda":
-        return _MODULE, 0, None, None, _MAX_THREADS
+    read = hsaco_resources if backend == "hip" else cubin_resources
     try:
-        resources = cubin_resources(binary, name)
+        resources = read(binary, name)
     except UnreadableBinary:
-        return _MODULE, 0, None, None, _MAX_THREADS
-    return _MODULE, 0, resources.registers, resources.spills, _MAX_THREADS
+        return _LOADED, _LOADED, None, None, _MAX_THREADS
+    return _LOADED, _LOADED, resources.registers, resources.spills, _MAX_THREADS

@@ -17,7 +17,10 @@ from kvtrace.evaluate.errors import BadArguments
 
 
 def evaluator_arguments(
-    signature: Sequence[tuple[str, Any]], values: Sequence[Any]
+    signature: Sequence[tuple[str, Any]],
+    values: Sequence[Any],
+    *,
+    pointers_for_descriptors: bool = False,
 ) -> list[Argument]:
     """Turn the values of a kernel's parameters into arguments of its IR function.
 
@@ -25,6 +28,8 @@ def evaluator_arguments(
         signature: name and Triton's type of every parameter, in order; a tuple's type is a tuple.
             Parameters of type constexpr are left out of the result, tuples flattened.
         values: the values, one for each parameter.
+        pointers_for_descriptors: whether the compiler has lowered descriptors to pointers, as it
+            does for targets that have none.
 
     Raises:
         BadArguments: a value is of a kind that cannot be passed to the evaluator.
@@ -37,7 +42,8 @@ def evaluator_arguments(
             continue
         for name, kind, value in flattened(parameter, form, passed):
             if kind.startswith("tensordesc"):
-                arguments += _descriptor(name, value, storages)
+                expand = _lowered_descriptor if pointers_for_descriptors else _descriptor
+                arguments += expand(name, value, storages)
             elif kind != "constexpr":
                 arguments.append(_argument(name, kind, value, storages))
     return arguments
@@ -47,8 +53,21 @@ def _descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Arg
     """Expand a descriptor made on the host as the IR does: itself, its shape, its strides."""
     tensor = _tensor(name, value.base, storages)
     shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.strides))
+    return [replace(tensor, shape=shape, strides=strides), *_extents(name, shape, strides)]
+
+
+def _lowered_descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Argument]:
+    """Expand a descriptor that was lowered: pointer, shape, strides, flags; then as before."""
+    shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.strides))
+    flags: list[Argument] = [ScalarArgument(f"{name}.padding", value.padding == "nan")]
+    if hasattr(value, "round_f32_to_tf32"):  # as Triton passes it from 3.7 on
+        flags.append(ScalarArgument(f"{name}.round", bool(value.round_f32_to_tf32)))
+    extents = _extents(name, shape, strides)
+    return [_tensor(name, value.base, storages), *extents, *flags, *extents]
+
+
+def _extents(name: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> list[Argument]:
     return [
-        replace(tensor, shape=shape, strides=strides),
         *(ScalarArgument(f"{name}.shape.{axis}", size) for axis, size in enumerate(shape)),
         *(ScalarArgument(f"{name}.stride.{axis}", step) for axis, step in enumerate(strides)),
     ]

@@ -1,0 +1,68 @@
+"""Sections of an ELF file (64-bit, little-endian): what compiled kernels come in.
+
+Layout: the System V ABI's "Object Files" chapter (https://refspecs.linuxfoundation.org/elf/).
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from kvtrace.schema.errors import KvtraceError
+
+_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION: Final = struct.Struct("<IIQQQQIIQQ")
+
+
+class UnreadableBinary(KvtraceError):
+    """A compiled kernel is not in the format that its name says."""
+
+    slug: ClassVar[str] = "unreadable-binary"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one thread of a kernel uses: registers, and bytes of local memory (stack, spills)."""
+
+    registers: int
+    local_bytes: int
+
+    @property
+    def spills(self) -> int:
+        """Local memory in 32-bit words, as Triton counts spills."""
+        return self.local_bytes // 4
+
+
+def sections(elf: bytes) -> dict[str, bytes]:
+    """Read the content of each section, by name.
+
+    Raises:
+        ValueError: it is not such a file.
+        struct.error: it is cut off.
+    """
+    header = _HEADER.unpack_from(elf)
+    identification, table, size, count, names = (
+        header[0],
+        header[6],
+        header[11],
+        header[12],
+        header[13],
+    )
+    if not identification.startswith(b"\x7fELF\x02\x01"):
+        raise ValueError("it is not a 64-bit little-endian ELF file")
+    rows = [_SECTION.unpack_from(elf, table + i * size) for i in range(count)]
+    texts = _content(elf, rows[names])
+    return {text_at(texts, row[0]): _content(elf, row) for row in rows}
+
+
+def text_at(texts: bytes, offset: int) -> str:
+    """Read a string of a string table.
+
+    Raises:
+        ValueError: it has no end.
+    """
+    return texts[offset : texts.index(b"\0", offset)].decode()
+
+
+def _content(elf: bytes, section: tuple[int, ...]) -> bytes:
+    offset, size = section[4], section[5]
+    return elf[offset : offset + size]
