@@ -77,27 +77,29 @@ def _run_programs(compiler: Compiler, launch: Launch, values: list[Any], chunk_b
 
 def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:
     """Tell whether programs must run one by one; answers that hang on no data are kept."""
-    if math.prod(launch.grid) <= 1:
+    programs = math.prod(launch.grid)
+    if programs <= 1:
         return False
-    quiet = compiled(module, observed=False)
-    certain, contested = contested_storages(module, launch.arguments, quiet.cache)
-    if certain or not contested:
-        return certain
-    answers = quiet.cache.setdefault("order", {})
+    cache = compiled(module, observed=False).cache
+    answers = cache.setdefault("order", {})
     assert isinstance(answers, dict)
     key = (launch.grid, _shape_of_call(launch.arguments))
     if key in answers:
         return bool(answers[key])
+    if len(answers) > 4096:
+        answers.clear()
+    certain, contested = contested_storages(module, launch.arguments, cache)
+    if certain or not contested:
+        answers[key] = certain
+        return certain
     nothing_known = frozenset(
         argument.storage for argument in launch.arguments if isinstance(argument, TensorArgument)
     )
     meeting = _replayed(module, launch, contested, nothing_known)
     if not meeting.uncertain:
-        if len(answers) > 4096:
-            answers.clear()
-        answers[key] = meeting.meet
-        return meeting.meet
-    return _replayed(module, launch, contested, written).meet
+        answers[key] = meeting.meet(programs)
+        return bool(answers[key])
+    return _replayed(module, launch, contested, written).meet(programs)
 
 
 def _replayed(
@@ -129,7 +131,8 @@ def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
             parts.append(argument.value)
             continue
         number = storages.setdefault(id(argument.storage), len(storages))
-        parts.append((number, argument.storage.nbytes, argument.offset_bytes))
+        known = argument.storage.data is not None
+        parts.append((number, argument.storage.nbytes, argument.offset_bytes, known))
     return tuple(parts)
 
 

@@ -8,6 +8,7 @@ is asked whether two programs meet there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -180,12 +181,17 @@ def written_storages(
 def contested_storages(
     module: Module, arguments: Sequence[Argument], cache: dict[str, object]
 ) -> tuple[bool, frozenset[Storage]]:
-    """Say whether order matters for certain, and which storages must be looked at closely."""
+    """Say whether order matters for certain, and which storages must be looked at closely.
+
+    Storages without data do not count: what is read from them is unknown in any order.
+    """
     contested: set[Storage] = set()
     reached: dict[Storage, list[Site]] = {}
     for site in _sites_of(module, cache):
         for position, argument in enumerate(arguments):
-            if isinstance(argument, TensorArgument) and site.reaches(position):
+            if not isinstance(argument, TensorArgument) or argument.storage.data is None:
+                continue
+            if site.reaches(position):
                 sites = reached.setdefault(argument.storage, [])
                 if site not in sites:
                     sites.append(site)
@@ -212,11 +218,14 @@ def _is_counter(site: Site) -> bool:
 
 
 class MeetingPlaces(Observer):
-    """Collects, byte by byte, the smallest and largest program that touches contested storages."""
+    """Collects who touches contested storages, and tells whether programs meet there.
+
+    They meet where one writes what another reads, or stores what another updates atomically.
+    """
 
     def __init__(self, arguments: Sequence[Argument], contested: frozenset[Storage]) -> None:
         self._arguments = arguments
-        self._places = {storage: _Places(storage.nbytes) for storage in contested}
+        self._accesses: dict[Storage, list[tuple[int, Access]]] = {s: [] for s in contested}
         self.uncertain = False
 
     def access(self, access: Access) -> None:
@@ -226,47 +235,69 @@ class MeetingPlaces(Observer):
             return
         argument = self._arguments[access.argument]
         assert isinstance(argument, TensorArgument)
-        places = self._places.get(argument.storage)
-        if places is None or self.uncertain:
+        accesses = self._accesses.get(argument.storage)
+        if accesses is None:
             return
-        touched = access.elements()
-        if touched is None:
+        if access.by_program() is None:
             self.uncertain = True
-            return
-        offsets, programs = touched
-        places.touch(offsets + argument.offset_bytes, access.element_bytes, programs, access.kind)
+        accesses.append((argument.offset_bytes, access))
 
-    @property
-    def meet(self) -> bool:
-        """Whether two programs meet at a byte that one of them writes and the other reads."""
-        return self.uncertain or any(places.meet for places in self._places.values())
+    def meet(self, programs: int) -> bool:
+        """Tell whether two of so many programs meet."""
+        return self.uncertain or any(
+            not _ranges_are_disjoint(accesses, programs) and _bytes_are_shared(storage, accesses)
+            for storage, accesses in self._accesses.items()
+        )
+
+
+def _ranges_are_disjoint(accesses: list[tuple[int, Access]], programs: int) -> bool:
+    """Tell whether the byte ranges that programs span lie apart."""
+    lowest: NDArray[np.int64] = np.full(programs, np.iinfo(np.int64).max)
+    highest: NDArray[np.int64] = np.full(programs, -1)
+    for start, access in accesses:
+        part = access.by_program()
+        assert part is not None
+        active = part.active > 0
+        who = part.program[active]
+        lowest[who] = np.minimum(lowest[who], part.first[active] + start)
+        highest[who] = np.maximum(highest[who], part.last[active] + start + access.element_bytes)
+    present = highest >= 0
+    order = np.argsort(lowest[present], kind="stable")
+    first, last = lowest[present][order], highest[present][order]
+    return bool((first[1:] >= last[:-1]).all())
 
 
 _FLAGS = {"load": 1, "store": 2, "atomic": 4}
 
 
-class _Places:
-    def __init__(self, nbytes: int) -> None:
-        self._smallest: NDArray[np.int64] = np.full(nbytes, np.iinfo(np.int64).max)
-        self._largest: NDArray[np.int64] = np.full(nbytes, -1)
-        self._flags: NDArray[np.uint8] = np.zeros(nbytes, np.uint8)
+def _bytes_are_shared(storage: Storage, accesses: list[tuple[int, Access]]) -> bool:
+    """Ask every cell of a storage: does a program write there what another one needs?
 
-    def touch(
-        self, first: NDArray[np.int64], size: int, programs: NDArray[np.int64], kind: str
-    ) -> None:
-        """Note accesses of `size` bytes; `programs` do not descend, so the last one is largest."""
-        inside = (first >= 0) & (first + size <= len(self._flags))
-        first, programs = first[inside], programs[inside]
-        for byte in range(size):
-            index = first + byte
-            self._flags[index] |= np.uint8(_FLAGS[kind])
-            self._largest[index] = np.maximum(self._largest[index], programs)
-            backwards = index[::-1]
-            self._smallest[backwards] = np.minimum(self._smallest[backwards], programs[::-1])
-
-    @property
-    def meet(self) -> bool:
-        """A byte that several programs touch, by more than loads, more than stores, or atomics."""
-        several = (self._largest > self._smallest) & (self._largest >= 0)
-        mixed = ~np.isin(self._flags, np.array([0, 1, 2, 4], np.uint8))
-        return bool((several & mixed).any())
+    A cell is the largest number of bytes that all accesses are made of.
+    """
+    touched = []
+    for start, access in accesses:
+        elements = access.elements()
+        assert elements is not None
+        touched.append((elements[0] + start, elements[1], access))
+    cell = math.gcd(*(access.element_bytes for _, access in accesses))
+    if any((offsets % cell).any() for offsets, _, _ in touched):
+        cell = 1
+    count = -(-storage.nbytes // cell)
+    smallest: NDArray[np.int32] = np.full(count, np.iinfo(np.int32).max, np.int32)
+    largest: NDArray[np.int32] = np.full(count, -1, np.int32)
+    flags: NDArray[np.uint8] = np.zeros(count, np.uint8)
+    for offsets, programs, access in touched:
+        inside = (offsets >= 0) & (offsets + access.element_bytes <= storage.nbytes)
+        first = offsets[inside] // cell
+        who = programs[inside].astype(np.int32)
+        for step in range(access.element_bytes // cell):
+            index = first + step
+            flags[index] |= np.uint8(_FLAGS[access.kind])
+            # Programs ascend, so of several that share a cell the last assignment is the largest
+            # one's, and, backwards, the smallest one's.
+            largest[index] = np.maximum(largest[index], who)
+            smallest[index[::-1]] = np.minimum(smallest[index], who)[::-1]
+    several = largest > smallest
+    mixed = ~np.isin(flags, np.array([0, 1, 2, 4], np.uint8))
+    return bool((several & mixed).any())
