@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_by
+from kvtrace.backends.triton.kernels import Compilation, CompilationListener
 from kvtrace.capture.arguments import argument_records
 from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
 
@@ -43,7 +44,10 @@ class InductorAdapter:
         def tell(text: str) -> None:
             self._session.message("info", "inductor-ir", text)
 
-        kernel_id = self._session.add_kernel(lambda: launched.record(keep_source, tell))
+        compilation = _compilation_of(launched)
+        kernel_id = self._session.add_kernel(
+            lambda: launched.record(keep_source, compilation, tell)
+        )
         device = owner.device_props
         kind = _DEVICE_KINDS.get(device.type, NO_DEVICE)
         self._launched[kernel] = launched
@@ -65,6 +69,16 @@ class InductorAdapter:
 
     def compiled(self, owner: Any, kernel: Any) -> None:
         """Do nothing: a kernel is recorded when it is first launched."""
+
+
+def _compilation_of(launched: Launched) -> Compilation | None:
+    """Find how it was compiled, if that happened in this process and not in a worker."""
+    from triton import knobs
+
+    listener = knobs.compilation.listener
+    if not isinstance(listener, CompilationListener):
+        return None
+    return listener.take(str(launched.kernel.hash))
 
 
 class InductorBackend:
@@ -103,7 +117,7 @@ def _wrapped(
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
         recorder = session.recorder
-        if not recorder.active or self.triton_interpret:
+        if not recorder.active or getattr(self, "triton_interpret", False):
             return original(self, *args, stream=stream, **kwargs)
         if kwargs.get("benchmark_run"):
             with session.in_phase("autotune"):

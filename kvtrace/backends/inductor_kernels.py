@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from kvtrace.backends.triton.kernels import kernel_record, parameters_of
+from kvtrace.backends.triton.kernels import Compilation, kernel_record, parameters_of
 from kvtrace.capture.records import KernelRecord, Parameter, capped
 
 #: The module that holds Inductor's autotuner.
@@ -98,10 +98,13 @@ class Launched:
         shadow(*args, **kwargs, stream=0)
         return noted[0]
 
-    def record(self, keep_source: bool, tell: Callable[[str], None]) -> KernelRecord:
+    def record(
+        self, keep_source: bool, compilation: Compilation | None, tell: Callable[[str], None]
+    ) -> KernelRecord:
         """Read everything there is to record; for the background thread.
 
-        `tell` hears, in one sentence, of what there is not.
+        `compilation` is how it was compiled, if that is known. `tell` hears, in one sentence, of
+        what there is not.
         """
         files = dict(self._cached_files())
         metadata = self._metadata(files.pop("json", None))
@@ -115,7 +118,7 @@ class Launched:
             n_regs=getattr(self.launcher, "n_regs", None),
             n_spills=getattr(self.launcher, "n_spills", None),
         )
-        record = kernel_record(made, None, "inductor", keep_source, tell)
+        record = kernel_record(made, compilation, "inductor", keep_source, tell)
         if "ttir" not in stages:
             tell(
                 f"kernel {self.name} is recorded without IR, as neither its launcher nor Triton's "
