@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.dialects import load_dialects
+from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import (
     ELEMENTWISE,
@@ -81,7 +82,7 @@ class Compiler:
     def block(self, block: Block) -> CompiledBlock:
         """Compile the ops of a block."""
         *body, terminator = block.ops
-        steps = tuple(self.step(op) for op in body if op.name not in _SILENT)
+        steps = tuple(self._step_or_refusal(op) for op in body if op.name not in _SILENT)
         return CompiledBlock(
             block,
             tuple(value.id for value in block.arguments),
@@ -90,6 +91,24 @@ class Compiler:
             tuple(value.id for value in terminator.operands),
             outer_slots(block),
         )
+
+    def _step_or_refusal(self, op: Op) -> Step:
+        """Compile one op; one without a meaning is refused when known data reach it."""
+        try:
+            return self.step(op)
+        except UnsupportedOp as error:
+            told = self.kernel in str(error)
+            refusal = error if told else unsupported(op, self.kernel, f"({error})")
+        operands, results = slots_of(op.operands), slots_of(op.results)
+
+        def refuse(values: list[Any], _scope: Scope) -> None:
+            unknown = unknown_of(values[slot] for slot in operands)
+            if unknown is None or op.regions:
+                raise refusal
+            for slot in results:
+                values[slot] = unknown
+
+        return refuse
 
     def step(self, op: Op) -> Step:
         """Compile one op; raises UnsupportedOp if it has no meaning here."""

@@ -17,11 +17,13 @@ from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
 from kvtrace.evaluate.scope import Launch, Scope, listeners
+from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum, wrap
 from kvtrace.ir import Module
+from kvtrace.ir.types import TensorType
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 2 << 20
 """How large the largest tensor of a kernel may get over the programs that run at once."""
 
 
@@ -67,8 +69,17 @@ def _run_programs(compiler: Compiler, launch: Launch, values: list[Any], chunk_b
         for argument in launch.arguments
     ):
         chunk_bytes *= ADDRESSES_ONLY
-    chunk = 1 if launch.in_order else max(1, chunk_bytes // largest_tensor(compiler))
     body = function_body(compiler)
+    if launch.in_order:
+
+        def run(program: int) -> None:
+            with np.errstate(all="ignore"):
+                body.run(list(values), Scope(launch, np.array([program])))
+
+        launch.turns = Turns(programs, run, lambda: launch.memory.version)
+        launch.turns.run_all()
+        return
+    chunk = max(1, chunk_bytes // largest_tensor(compiler))
     with np.errstate(all="ignore"):
         for start in range(0, programs, chunk):
             linear = np.arange(start, min(start + chunk, programs))
@@ -150,8 +161,13 @@ def largest_tensor(compiler: Compiler) -> int:
     """Bytes of the largest tensor that the kernel makes in one program."""
     size = compiler.cache.get("largest")
     if not isinstance(size, int):
-        types = [value_type(v.type) for op in compiler.module.ops for v in op.results]
-        size = max([8] + [type_.size * max(4, type_.element.bytes) for type_ in types])
+        tensors = [
+            value.type
+            for op in compiler.module.ops
+            for value in op.results
+            if isinstance(value.type, TensorType)
+        ]
+        size = 8 * max([1, *(tensor.size for tensor in tensors)])
         compiler.cache["largest"] = size
     return size
 

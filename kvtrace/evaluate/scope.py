@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kvtrace.evaluate.arguments import Argument
     from kvtrace.evaluate.memory import Memory
+    from kvtrace.evaluate.turns import Turns
 
 
 @dataclass(eq=False)
@@ -27,6 +28,7 @@ class Launch:
     observers: Sequence[Observer]
     memory: Memory = field(init=False)
     in_order: bool = False
+    turns: Turns | None = None
     op_observers: tuple[Observer, ...] = field(init=False)
     access_observers: tuple[Observer, ...] = field(init=False)
     defect_observers: tuple[Observer, ...] = field(init=False)

@@ -1,9 +1,11 @@
 """Order between programs: where it matters they run one by one, elsewhere side by side."""
 
+import threading
+
 import pytest
 import torch
 
-from kvtrace.evaluate import Deadlock, evaluate
+from kvtrace.evaluate import Deadlock, DeviceAssertion, evaluate
 from kvtrace.evaluate.engine import order_matters
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.scope import Launch
@@ -145,3 +147,41 @@ def test_a_lock_that_is_never_released_is_a_deadlock_not_a_hang():
 
     with pytest.raises(Deadlock, match=r"memory\.py:\d+.*never_released.*waits for ever"):
         launch(memory.never_released, (2,), {"lock": lock})
+
+
+def test_a_barrier_over_the_grid_lets_later_programs_run():
+    x, out = torch.zeros(5, 8, dtype=torch.int32), torch.zeros(5, 8, dtype=torch.int32)
+    arrived = torch.zeros(1, dtype=torch.int32)
+
+    launch(
+        memory.grid_barrier,
+        (5,),
+        {"x": x, "arrived": arrived, "out": out},
+        {"PROGRAMS": 5, "BLOCK": 8},
+    )
+
+    assert torch.equal(out, x.roll(-1, 0))
+    assert x[4].tolist() == [400 + lane for lane in range(8)]
+
+
+def test_a_barrier_that_too_few_programs_reach_is_a_deadlock():
+    x, out = torch.zeros(6, 8, dtype=torch.int32), torch.zeros(5, 8, dtype=torch.int32)
+    arrived = torch.zeros(1, dtype=torch.int32)
+
+    with pytest.raises(Deadlock, match="waits for ever"):
+        launch(
+            memory.grid_barrier,
+            (5,),
+            {"x": x, "arrived": arrived, "out": out},
+            {"PROGRAMS": 6, "BLOCK": 8},
+        )
+
+
+def test_an_error_of_one_program_ends_those_that_wait_for_it():
+    x, flag = torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+    before = threading.active_count()
+
+    with pytest.raises(DeviceAssertion, match="too small"):
+        launch(memory.fails_after_waiting, (2,), {"x": x, "flag": flag, "n": 3}, {}, debug=True)
+
+    assert threading.active_count() <= before + 1

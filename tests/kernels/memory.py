@@ -150,3 +150,27 @@ def negated_mask(keep, x, out, n, BLOCK: tl.constexpr):
 def atomic_sum(x, out, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.atomic_add(out + lanes % 8, tl.load(x + lanes))
+
+
+@triton.jit
+def grid_barrier(x, arrived, out, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
+    """All programs leave a value, wait for all others, and read their neighbour's."""
+    pid = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + pid * BLOCK + lanes, lanes + pid * 100)
+    tl.atomic_add(arrived, 1)
+    while tl.atomic_add(arrived, 0) < PROGRAMS:
+        pass
+    neighbour = (pid + 1) % PROGRAMS
+    tl.store(out + pid * BLOCK + lanes, tl.load(x + neighbour * BLOCK + lanes))
+
+
+@triton.jit
+def fails_after_waiting(x, flag, n):
+    """Program 0 waits for program 1, which fails."""
+    if tl.program_id(0) == 0:
+        while tl.atomic_add(flag, 0) == 0:
+            pass
+    else:
+        tl.device_assert(tl.load(x) > n, "too small")
+        tl.atomic_xchg(flag, 1)

@@ -16,7 +16,7 @@ from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_
 from kvtrace.evaluate.dialects.scf import either, selected
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
     Array,
     Unknown,
@@ -25,6 +25,7 @@ from kvtrace.evaluate.values import (
     uniform_flag,
 )
 from kvtrace.ir import Block, Op
+from kvtrace.ir.types import Type
 
 
 @dataclass
@@ -45,13 +46,11 @@ class FunctionBody:
         self._entry = next(iter(blocks))
         self._order = _reverse_post_order(self._entry, kernel)
         self._live = _live_slots(blocks, self._order)
-        types: dict[int, ValueType] = {}
+        types: dict[int, Type] = {}
         for block in blocks:
             for op in block.ops:
-                for value in op.operands:
-                    types[value.id] = value_type(value.type)
-            for value in block.arguments:
-                types[value.id] = value_type(value.type)
+                types.update((value.id, value.type) for value in op.operands)
+            types.update((value.id, value.type) for value in block.arguments)
         self._types = types
 
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
@@ -181,12 +180,11 @@ class FunctionBody:
         return results
 
 
-def _joined_value(pieces: list[tuple[Array, Any]], programs: int, type_: ValueType | None) -> Any:
+def _joined_value(pieces: list[tuple[Array, Any]], programs: int, type_: Type | None) -> Any:
     if all(value is None for _, value in pieces):
         return None
-    if type_ is None:
-        type_ = integers.ADDRESS
-    return merge_programs(pieces, programs, type_)
+    held = integers.ADDRESS if type_ is None else value_type(type_)
+    return merge_programs(pieces, programs, held)
 
 
 def _reverse_post_order(entry: Block, kernel: str) -> list[Block]:

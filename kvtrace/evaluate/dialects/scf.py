@@ -351,16 +351,20 @@ class _While:
         return replaced(carried, outcome, index, programs, self.initial_types), index
 
     def _check_progress(self, before: list[Any], after: list[Any], scope: Scope) -> None:
-        """Raise Deadlock if a trip changed neither memory nor the carried values."""
-        if all(
+        """Let other programs run if a trip changed neither memory nor the carried values."""
+        if not all(
             first is second or _equal_constants(first, second)
             for first, second in zip(before, after, strict=True)
         ):
-            raise Deadlock(
-                f"the loop at {place(self.op)} in kernel {scope.launch.kernel!r} waits for ever: "
-                f"a trip of program {int(scope.linear[0])} changes neither memory nor any value, "
-                "and programs before it have finished"
-            )
+            return
+        complaint = (
+            f"the loop at {place(self.op)} in kernel {scope.launch.kernel!r} waits for ever: a "
+            f"trip of program {int(scope.linear[0])} changes neither memory nor any value, and "
+            "no other program will"
+        )
+        if scope.launch.turns is None:
+            raise Deadlock(complaint)
+        scope.launch.turns.wait_for_change(complaint)
 
     def _once_in_doubt(
         self, values: list[Any], scope: Scope, unknown: Unknown, forwarded: list[Any]

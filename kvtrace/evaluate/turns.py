@@ -1,0 +1,93 @@
+"""Programs in ascending order, of which one that waits lets those after it go on.
+
+A program that spins on memory which a later program writes (a barrier over the grid, a hand-over
+between programs) cannot run to its end before the next begins. So it keeps its stack, in a thread
+of its own, until memory has changed. Only one thread runs at any time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kvtrace.evaluate.errors import Deadlock
+
+
+class _Abandoned(Exception):
+    """Unwinds a waiting program after another one has failed."""
+
+
+@dataclass(eq=False)
+class _Waiter:
+    version: int
+    awake: threading.Event = field(default_factory=threading.Event)
+
+
+class Turns:
+    """Runs `run(program)` for each program; `version()` changes whenever memory does."""
+
+    def __init__(
+        self, programs: int, run: Callable[[int], None], version: Callable[[], int]
+    ) -> None:
+        self._programs = programs
+        self._run = run
+        self._version = version
+        self._next = 0
+        self._running = 0
+        self._waiting: list[_Waiter] = []
+        self._failure: BaseException | None = None
+        self._finished = threading.Event()
+
+    def run_all(self) -> None:
+        """Run all programs to their end; raises what the first failing one raised."""
+        self._work()
+        self._finished.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def wait_for_change(self, complaint: str) -> None:
+        """Let others run until memory has changed; raises Deadlock if it cannot any more."""
+        waiter = _Waiter(self._version())
+        self._waiting.append(waiter)
+        if self._next < self._programs:
+            # The thread is this one's successor: it ends when programs do, or waits in its turn.
+            threading.Thread(target=self._work, daemon=True).start()
+        elif not self._wake_one():
+            self._fail(Deadlock(complaint))
+        waiter.awake.wait()
+        if self._failure is not None:
+            raise _Abandoned
+
+    def _work(self) -> None:
+        self._running += 1
+        try:
+            while self._next < self._programs and self._failure is None:
+                program = self._next
+                self._next += 1
+                self._run(program)
+        except _Abandoned:
+            pass
+        except BaseException as error:  # noqa: BLE001  raised again by run_all
+            self._fail(error)
+        self._running -= 1
+        if self._running == 0:
+            self._finished.set()
+        elif self._failure is None and not self._wake_one():
+            self._fail(Deadlock("programs wait for memory that no program will change any more"))
+
+    def _wake_one(self) -> bool:
+        """Let the first waiting program go on for which something has changed."""
+        now = self._version()
+        for waiter in self._waiting:
+            if waiter.version != now:
+                self._waiting.remove(waiter)
+                waiter.awake.set()
+                return True
+        return False
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter.awake.set()
