@@ -13,6 +13,8 @@ import numpy as np
 
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.ir import Module, parse
+from kvtrace.ir.types import Type
+from kvtrace.passes.descriptors import descriptor_arguments
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
 
@@ -69,12 +71,14 @@ def _call(
     kernel_id = row["kernel_id"]
     if kernel_id not in modules:
         modules[kernel_id] = _module(trace, kernel)
-    arguments = _arguments(trace, row["args"] or [], kernel["signature"] or [])
+    module = modules[kernel_id]
+    parameters = tuple(value.type for value in module.main.arguments)
+    arguments = _arguments(trace, row["args"] or [], kernel["signature"] or [], parameters)
     return Call(
         call_id=row["call_id"],
         kernel=kernel["name"],
         grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
-        module=modules[kernel_id],
+        module=module,
         arguments=arguments,
         recorded=tuple(
             a.name
@@ -95,24 +99,32 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
 
 
 def _arguments(
-    trace: Trace, args: list[dict[str, Any]], signature: list[dict[str, Any]]
+    trace: Trace,
+    args: list[dict[str, Any]],
+    signature: list[dict[str, Any]],
+    parameters: tuple[Type, ...],
 ) -> tuple[Argument, ...]:
     """The IR function's arguments: the parameters of the signature that are not constexpr."""
     if len(args) != len(signature):
         raise CannotReplay(f"{len(args)} arguments were recorded for {len(signature)} parameters")
     storages = _storages(trace, args)
-    return tuple(
-        _argument(position, arg, storages)
-        for position, (arg, parameter) in enumerate(zip(args, signature, strict=True))
-        if parameter["type"] != "constexpr"
-    )
+    found: list[Argument] = []
+    for position, (arg, parameter) in enumerate(zip(args, signature, strict=True)):
+        if parameter["type"] == "constexpr":
+            continue
+        if arg["kind"] == "descriptor":
+            storage = storages[_group(position, arg)]
+            found += descriptor_arguments(arg, storage, parameters[len(found) :])
+        else:
+            found.append(_argument(position, arg, storages))
+    return tuple(found)
 
 
 def _storages(trace: Trace, args: list[dict[str, Any]]) -> dict[int, Storage]:
     """Make the storages of a call's tensors by alias group: its own, since evaluation writes."""
     storages: dict[int, Storage] = {}
     for position, arg in enumerate(args):
-        if arg["kind"] != "tensor":
+        if arg["kind"] not in ("tensor", "descriptor"):
             continue
         content = trace.artifact(arg["value_artifact"]) if arg["value_artifact"] else None
         group = _group(position, arg)

@@ -39,3 +39,9 @@ def row_sums(source, result, rows, columns, BLOCK: tl.constexpr):
         index = start + tl.arange(0, BLOCK)
         total += tl.load(source + row * columns + index, mask=index < columns, other=0.0)
     tl.store(result + row, tl.sum(total, axis=0))
+
+
+@triton.jit
+def copy_tiles(source, result, TILE: tl.constexpr):
+    row, column = tl.program_id(0) * TILE, tl.program_id(1) * TILE
+    result.store([row, column], source.load([row, column]))

@@ -114,3 +114,40 @@ def test_recorded_indices_decide_a_gather(tmp_path, largest, verdict):
     assert [row["verdict"] for row in rows] == ["proven", verdict, "proven"]
     assert rows[1]["lane"] == ([17] if verdict == "violation" else None)
     assert "recorded contents of chosen" in rows[0]["message"]
+
+
+@pytest.mark.parametrize("target", ["cuda:90", "cuda:80"])
+def test_host_descriptors_are_replayed(tmp_path, target):
+    """Descriptors check their own bounds; targets without them get pointers instead."""
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    from kvtrace.schema.trace import open_trace
+
+    program = (
+        "import torch\n"
+        "from triton.tools.tensor_descriptor import TensorDescriptor\n"
+        "from tests.passes.kernels import copy_tiles\n"
+        "x, y = torch.randn(40, 72), torch.zeros(40, 72)\n"
+        "make = lambda t: TensorDescriptor.from_tensor(t, [32, 32])\n"
+        "copy_tiles[(2, 3)](make(x), make(y), TILE=32)\n"
+        "assert torch.equal(x, y)\n"
+    )
+    script = tmp_path / "program.py"
+    script.write_text(program)
+    root = Path(__file__).resolve().parents[2]
+    command = "import runpy, kvtrace; kvtrace.start('out', target=%r); runpy.run_path(%r)"
+    subprocess.run(
+        [sys.executable, "-c", command % (target, str(script))],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(root), "PATH": "", "TRITON_CACHE_DIR": str(tmp_path / "cache")},
+        check=True,
+        timeout=120,
+    )
+    trace = open_trace(tmp_path / "out")
+    assert sanitize(trace, trace.runs[0]).failures == ()
+
+    rows = trace.table("findings").to_pylist()
+    assert {row["verdict"] for row in rows} == {"proven"}
+    assert {row["access"] for row in rows} == {"load", "store"}

@@ -1,0 +1,60 @@
+"""Tensor descriptors made on the host, as the IR takes them.
+
+A parameter that is a descriptor becomes several parameters of the IR function. Where the target has
+descriptors: the descriptor, its shape, its strides. Where it has none, the compiler lowers it to:
+pointer, shape, strides, one or two flags (padding with NaN; rounding to tf32, from Triton 3.7 on),
+shape, strides.
+"""
+
+import ast
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any, Final
+
+from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.ir.types import IntegerType, PointerType, Type
+from kvtrace.schema.errors import KvtraceError
+
+#: How capture writes what tells descriptors of one tensor apart.
+_FORM: Final = re.compile(r"shape=(?P<shape>\([^)]*\)) strides=(?P<strides>\([^)]*\))")
+
+
+class UnreadableDescriptor(KvtraceError):
+    """The record of a descriptor does not say its shape and strides."""
+
+    slug = "unreadable-descriptor"
+
+
+def descriptor_arguments(
+    arg: dict[str, Any], storage: Storage, parameters: Sequence[Type]
+) -> list[Argument]:
+    """Give the IR function's arguments for a descriptor.
+
+    `parameters` are the types of the IR function's parameters from the first of its own on.
+    """
+    name = arg["name"]
+    found = _FORM.search(arg["scalar"] or "")
+    if found is None:
+        raise UnreadableDescriptor(f"the record of descriptor {name} has no shape and strides")
+    shape, strides = (tuple(ast.literal_eval(found[part])) for part in ("shape", "strides"))
+    lowered = isinstance(parameters[0], PointerType)
+    tensor = TensorArgument(
+        name=name,
+        storage=storage,
+        offset_bytes=arg["offset_bytes"],
+        dtype=arg["dtype"],
+        shape=tuple(arg["shape"]) if lowered else shape,
+        strides=tuple(arg["strides"]) if lowered else strides,
+    )
+    extents = [
+        *(ScalarArgument(f"{name}.shape.{axis}", size) for axis, size in enumerate(shape)),
+        *(ScalarArgument(f"{name}.stride.{axis}", step) for axis, step in enumerate(strides)),
+    ]
+    if not lowered:
+        return [tensor, *extents]
+    behind = parameters[1 + len(extents) :]
+    flags = takewhile(lambda kind: isinstance(kind, IntegerType) and kind.width == 1, behind)
+    # what they are was not recorded; they decide values, and no address
+    unknown = [ScalarArgument(f"{name}.flag.{number}", None) for number, _ in enumerate(flags)]
+    return [tensor, *extents, *unknown, *extents]
