@@ -65,7 +65,8 @@ class Session:
         self._kernel_ids = itertools.count()
         self._call_ids = itertools.count()
         self._mark_ids = itertools.count()
-        self._messages: dict[tuple[str, str], int] = {}
+        self._messages: dict[tuple[str, str, str], int] = {}
+        self._had_problem = False
         self._began = time.time_ns()
         self._early: list[Callable[[Journal], None]] = []
 
@@ -205,7 +206,7 @@ class Session:
 
         A message of level "warning" is also printed on standard error, once.
         """
-        key = (code, text)
+        key = (level, code, text)
         count = self._messages.get(key, 0)
         if count == 0 and len(self._messages) >= _MESSAGES:
             return
@@ -222,13 +223,15 @@ class Session:
         if self._journal is None:
             self._early.append(write)  # a message alone makes no files
         else:
-            self._submit(write)
+            self._journal.submit(write)  # also while the run is being closed
 
     def problem(self, error: Exception) -> None:
         """Count a failure of kvtrace's own; the program never sees it."""
         place = _place_of(error)
         text = f"a launch could not be recorded whole: {type(error).__name__}: {error}{place}"
-        self.message("warning", "capture-failure", text)
+        level = "error" if self._had_problem else "warning"  # only the first is printed
+        self._had_problem = True
+        self.message(level, "capture-failure", text)
 
     # -- opening, failing -------------------------------------------------------------------
 
@@ -294,9 +297,9 @@ class Session:
             row: dict[str, Any] = {"level": "info", "code": "calls-forgotten", "text": text}
             row |= {"time": now, "count": self._recorder.overflows}
             journal.submit(lambda j, row=row: j.add("messages", row))  # type: ignore[misc]
-        for (code, text), count in self._messages.items():
+        for (level, code, text), count in self._messages.items():
             if count > 1:
-                row = {"level": "info", "code": code, "text": capped(text)}
+                row = {"level": level, "code": code, "text": capped(text)}
                 row |= {"time": now, "count": count - 1}
                 journal.submit(lambda j, row=row: j.add("messages", row))  # type: ignore[misc]
 

@@ -121,6 +121,11 @@ def full_disk() -> None:
     print("went on to the end")
 
 
+def ever_new_shapes() -> None:
+    for size in range(1, 31):
+        launch(1, size)
+
+
 def main_thread_ends_first() -> None:
     def later() -> None:
         time.sleep(0.3)

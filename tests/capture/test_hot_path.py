@@ -160,6 +160,31 @@ def test_integers_beyond_64_bits_are_told_apart(kind):
     distinct(kind, (2**63 - 1,), (2**63,), (2**64 - 1,), (-1,), (2**64,), (2**128,), (2**128 + 1,))
 
 
+def colliding_arguments(count=5):
+    """Pairs of integers whose words have one hash in `_hot_key.h`, each pair another."""
+    multiplier, mask, integer = 0x9E3779B97F4A7C15, 2**64 - 1, 3
+
+    def hashed(words, state):
+        for word in words:
+            state = ((state ^ (word & mask)) * multiplier) & mask
+            state ^= state >> 29
+        return state
+
+    def before_the_last(first):
+        return hashed([0, 1, 1, 1, integer, first, integer], 8)  # kernel, grid, two integers
+
+    wanted = before_the_last(0)
+    lasts = [wanted ^ before_the_last(first) for first in range(count)]
+    words = [[0, 1, 1, 1, integer, first, integer, last] for first, last in enumerate(lasts)]
+    assert len({hashed(each, 8) for each in words}) == 1
+    return [(first, last - 2**64 if last >> 63 else last) for first, last in enumerate(lasts)]
+
+
+def test_calls_whose_hashes_collide_stay_apart(kind):
+    launches = [(args, {}, (1,)) for args in colliding_arguments()]
+    assert calls_of(kind, launches + launches) == [*range(5), *range(5)]
+
+
 def test_floats_are_told_apart_by_their_bits(kind):
     distinct(kind, (0.0,), (-0.0,), (math.nan,), (math.inf,), (5e-324,))
     assert calls_of(kind, [((float("nan"),), {}, (1,)) for _ in range(3)]) == [0, 0, 0]

@@ -134,6 +134,21 @@ def test_full_disk_ends_the_recording_and_not_the_program(autostarting, program,
     assert launches_of(open_trace(tmp_path / "out")) >= 1
 
 
+def test_ever_new_shapes_are_all_kept_and_remembered_in_bounds(autostarting, program, tmp_path):
+    done = autostarting.run(
+        program, "ever_new_shapes", folder=tmp_path, KVTRACE="out", KVTRACE_MAX_CALLS="10"
+    )
+    assert done.returncode == 0, done.stderr
+    trace = open_trace(tmp_path / "out")
+    shapes = [call["args"][0]["shape"] for call in trace.table("calls").to_pylist()]
+    assert shapes == [[size] for size in range(1, 31)]
+    assert trace.table("launches").column("call_id").to_pylist() == list(range(30))
+    messages = trace.table("messages", columns=["code", "count"]).to_pylist()
+    assert {"code": "calls-forgotten", "count": 2} in [
+        {"code": row["code"], "count": row["count"]} for row in messages
+    ]
+
+
 def test_a_directory_that_cannot_be_made_is_one_warning(autostarting, program, tmp_path):
     (tmp_path / "file").write_text("")
     done = autostarting.run(program, "plain", folder=tmp_path, KVTRACE="file/out")

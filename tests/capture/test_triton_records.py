@@ -52,7 +52,8 @@ print(type(knobs.compilation.listener).__name__)
 
 @pytest.fixture(scope="module", params=versions())
 def recorded(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("recorded")
+    folder = tmp_path_factory.mktemp("recorded") / "a földer, 名前"
+    folder.mkdir()
     (folder / "program.py").write_text(PROGRAM)
     done = run_with(request.param, [str(folder / "program.py"), str(folder / "out")], folder / "c")
     return done, open_trace(folder / "out"), folder

@@ -1,5 +1,6 @@
 """Triton's compiled kernels as kernel records: signature, stages, resources, compilation."""
 
+import os
 import re
 import time
 from collections import OrderedDict
@@ -25,7 +26,9 @@ _COMPILATIONS: Final = 10_000
 #: Source files larger than this are left out.
 _FILE_LIMIT: Final = 4 << 20
 
-_LOCATION: Final = re.compile(r'loc\((?:"[^"]*"\()?"((?:[^"\\]|\\.)+)":\d+:\d+\)?\)')
+#: File, line and column of a location; MLIR writes other characters than plain ones as `\4A`.
+_LOCATION: Final = re.compile(r'"((?:[^"\\]|\\.)*)":\d+:\d+')
+_ESCAPE: Final = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +233,15 @@ def _options(metadata: Any) -> Iterator[tuple[str, str]]:
 
 def _files(ttir: str, keep: bool) -> tuple[tuple[str, bytes | None], ...]:
     """The source files that the locations point into, each with its content if that is kept."""
-    paths = dict.fromkeys(
-        found.replace('\\"', '"').replace("\\\\", "\\") for found in _LOCATION.findall(ttir)
-    )
+    paths = dict.fromkeys(_unescaped(found) for found in _LOCATION.findall(ttir))
     return tuple((path, _content(path) if keep else None) for path in paths)
+
+
+def _unescaped(text: str) -> str:
+    def character(found: re.Match[bytes]) -> bytes:
+        return b"\\" if found[1] == b"\\" else bytes.fromhex(found[1].decode())
+
+    return os.fsdecode(_ESCAPE.sub(character, text.encode()))
 
 
 def _content(path: str) -> bytes | None:
