@@ -16,8 +16,8 @@ from kvtrace.evaluate.types import ElementType, element_of_short_name
 class Storage:
     """One allocation. Tensors that share it see each other's writes.
 
-    `data` is a writable uint8 array of `nbytes`, or None where the contents are unknown.
-    Evaluation writes to it in place.
+    `data` is a uint8 array of `nbytes`, or None where the contents are unknown. Evaluation writes
+    to it in place, or, if it is read-only, to a copy that lives as long as the launch.
     """
 
     nbytes: int

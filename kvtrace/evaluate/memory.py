@@ -55,6 +55,7 @@ class Memory:
         self._written = written
         self._flat: dict[tuple[int, str], tuple[Array, int]] = {}
         self._windows: dict[tuple[int, int], tuple[tuple[Array, ...], Window]] = {}
+        self._copies: dict[Storage, Array] = {}
         self._forgotten: dict[int, frozenset[str]] = {}
         self._complete = all(
             argument.storage.data is not None
@@ -218,8 +219,7 @@ class Memory:
         key = (id(tensor), element.name)
         found = self._flat.get(key)
         if found is None:
-            data = tensor.storage.data
-            assert data is not None
+            data = self._data(tensor.storage)
             size = element.bytes
             phase = tensor.offset_bytes % size
             count = max(0, (tensor.storage.nbytes - phase) // size)
@@ -227,6 +227,13 @@ class Memory:
             found = (flat, (tensor.offset_bytes - phase) // size)
             self._flat[key] = found
         return found
+
+    def _data(self, storage: Storage) -> Array:
+        """Give a storage's bytes; if they may be written but must not, a copy for this launch."""
+        assert storage.data is not None
+        if storage.data.flags.writeable or storage not in self._written:
+            return storage.data
+        return self._copies.setdefault(storage, storage.data.copy())
 
     def _sources(self, tensor: TensorArgument) -> frozenset[str]:
         """Say what unknown contents of a tensor hang on."""
@@ -307,8 +314,7 @@ class Memory:
     def _read_unaligned(self, request: Request, other: Any) -> Array:
         """Read elements that do not lie at multiples of their size, byte by byte."""
         element = request.type_.element
-        data = request.tensor.storage.data
-        assert data is not None
+        data = self._data(request.tensor.storage)
         index, mask = request.lane_bytes(), request.lane_mask()[..., None]
         bytes_ = index[..., None] + np.arange(element.bytes)
         raw = np.ascontiguousarray(data.take(np.where(mask, bytes_, 0)))
@@ -348,8 +354,7 @@ class Memory:
         write_masked(flat, window, shape, cut(stored, box), mask)
 
     def _write_unaligned(self, request: Request, stored: Array) -> None:
-        data = request.tensor.storage.data
-        assert data is not None
+        data = self._data(request.tensor.storage)
         index, mask = request.lane_bytes(), request.lane_mask()
         size = stored.dtype.itemsize
         lanes = np.ascontiguousarray(np.broadcast_to(stored, index.shape)[mask])

@@ -165,3 +165,14 @@ def test_a_failed_device_assertion_says_where():
     launch(language.asserting, (1,), {"x": x.abs(), "n": 3}, {"BLOCK": 4}, debug=True)
     with pytest.raises(DeviceAssertion, match=r"language\.py:\d+.*'asserting'.*negative value"):
         launch(language.asserting, (1,), {"x": x, "n": 3}, {"BLOCK": 4}, debug=True)
+
+
+def test_accesses_that_are_not_aligned_still_move_the_right_bytes():
+    x, out = torch.randn(32), torch.zeros(64)
+
+    launch(language.through_integers, (1,), {"x": x, "out": out, "shift": 66}, {"BLOCK": 32})
+
+    raw = out.view(torch.uint8)
+    assert torch.equal(raw[66 : 66 + 128], x.view(torch.uint8))
+    assert not raw[:66].any()
+    assert not raw[194:].any()

@@ -185,3 +185,16 @@ def test_an_error_of_one_program_ends_those_that_wait_for_it():
         launch(memory.fails_after_waiting, (2,), {"x": x, "flag": flag, "n": 3}, {}, debug=True)
 
     assert threading.active_count() <= before + 1
+
+
+def test_read_only_data_is_left_alone_and_its_writes_are_seen_in_the_launch():
+    x, total = torch.arange(64), torch.zeros(3, dtype=torch.int64)
+    out = torch.zeros(3, dtype=torch.int64)
+    arguments = {"x": x, "total": total, "n": 64}
+    module = compile_for(memory.running_total, arguments, {"BLOCK": 32})
+    bound = bind(memory.running_total, arguments)
+    bound[1].storage.data.flags.writeable = False
+
+    evaluate(module, bound, (2,))
+
+    assert torch.equal(total, out)

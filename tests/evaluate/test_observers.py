@@ -1,0 +1,102 @@
+"""What observers hear: details by program and element, in any chunking."""
+
+import numpy as np
+import pytest
+import torch
+
+from kvtrace.evaluate import Observer
+from tests.evaluate.test_unknown_data import CASES
+from tests.kernels.attention import attention
+from tests.kernels.launching import launch
+from tests.kernels.memory import gather_rows
+from tests.kernels.recording import Recorder
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_programs_and_elements_agree_with_the_batch(name):
+    function, grid, arguments, constexprs = CASES[name]
+    recorder = Recorder()
+
+    launch(function, grid, arguments(), constexprs, observers=[recorder])
+
+    assert recorder.accesses
+    for access in recorder.accesses:
+        part, (offsets, programs) = access.by_program(), access.elements()
+        assert len(offsets) == access.active == part.active.sum()
+        assert len(part.program) == access.executions
+        if access.active:
+            assert (offsets.min(), offsets.max()) == (access.lowest, access.highest)
+        for program, first, last, active in zip(
+            part.program, part.first, part.last, part.active, strict=True
+        ):
+            own = offsets[programs == program]
+            assert len(own) == active
+            if active:
+                assert (own.min(), own.max()) == (first, last)
+
+
+def test_an_unknown_address_has_no_elements():
+    arguments = {
+        "index": torch.tensor([1, 0]),
+        "x": torch.randn(3, 12),
+        "out": torch.empty(2, 12),
+        "columns": 12,
+    }
+    recorder = Recorder()
+    launch(gather_rows, (2,), arguments, {"BLOCK": 16}, observers=[recorder], unknown=True)
+    row = recorder.accesses[1]
+    assert row.by_program() is None
+    assert row.elements() is None
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_totals_do_not_hang_on_chunks(name):
+    function, grid, arguments, constexprs = CASES[name]
+    totals = []
+    for chunk_bytes in (1, 1 << 30):
+        recorder = Recorder()
+        tensors = arguments()
+        launch(function, grid, tensors, constexprs, observers=[recorder], chunk_bytes=chunk_bytes)
+        touched = {}
+        for access in recorder.accesses:
+            offsets, programs = access.elements()
+            key = (access.op.index, access.argument)
+            pairs = np.stack([programs, offsets], axis=1).tolist()
+            touched.setdefault(key, []).extend(map(tuple, pairs))
+        totals.append((recorder.ops, {key: sorted(pairs) for key, pairs in touched.items()}))
+    assert totals[0] == totals[1]
+
+
+def test_loops_of_causal_attention_are_as_long_as_each_program_needs():
+    q = torch.randn(1, 2, 96, 16)
+    recorder = Recorder()
+    launch(
+        attention,
+        (3, 2),
+        {
+            "q": q,
+            "k": q,
+            "v": q,
+            "out": torch.empty_like(q),
+            "log_sum": torch.empty(2, 96),
+            "scale": 0.25,
+            "heads": 2,
+            "length": 96,
+            "batch_stride": q.stride(0),
+            "head_stride": q.stride(1),
+            "row_stride": 16,
+        },
+        {"BM": 32, "BN": 16, "D": 16, "CAUSAL": True},
+        observers=[recorder],
+    )
+    assert recorder.loops == [[0, 2, 4, 0, 2, 4], [2] * 6]
+
+
+def test_nothing_is_worked_out_for_events_that_nobody_overrides():
+    class Deaf(Observer):
+        pass
+
+    function, grid, arguments, constexprs = CASES["vector_add"]
+    tensors = arguments()
+    launch(function, grid, tensors, constexprs, observers=[Deaf()])
+    assert torch.equal(tensors["out"], tensors["x"] + tensors["y"])
