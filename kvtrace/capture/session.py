@@ -209,7 +209,10 @@ class Session:
         key = (level, code, text)
         count = self._messages.get(key, 0)
         if count == 0 and len(self._messages) >= _MESSAGES:
-            return
+            level, code = "info", "messages-left-out"
+            text = f"more than {_MESSAGES} different messages; the others are only counted"
+            key = (level, code, text)
+            count = self._messages.get(key, 0)
         self._messages[key] = count + 1
         if count:
             return

@@ -91,6 +91,15 @@ def test_early_messages_are_kept_and_repeated_ones_counted(session, capsys):
     assert capsys.readouterr().err == "kvtrace: said early\n"
 
 
+def test_a_flood_of_messages_is_bounded_and_counted(session):
+    session.add_mark("m", 1, 2, {})
+    for number in range(1500):
+        session.message("info", "flood", f"message {number}")
+    rows = stopped(session).table("messages", columns=["code", "count"]).to_pylist()
+    assert len(rows) < 1010
+    assert sum(row["count"] for row in rows) == 1501  # and the hot path's
+
+
 def test_a_record_that_cannot_be_made_takes_no_other_with_it(session, capsys):
     def broken():
         raise RuntimeError("no such stage")
