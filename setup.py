@@ -24,6 +24,7 @@ setup(
         Extension(
             "kvtrace.capture._hot",
             ["kvtrace/capture/_hot.c"],
+            depends=[f"kvtrace/capture/_hot_{part}.h" for part in ("state", "key", "tables")],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
             optional=True,  # without a compiler the Python twin does the same
