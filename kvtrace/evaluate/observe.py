@@ -36,6 +36,25 @@ class ProgramAccesses:
 
 
 @dataclass(frozen=True)
+class AccessParts:
+    """The byte offsets and the mask of an access as the engine holds them: not materialised.
+
+    An offset is `constant` plus one element of each of `terms`; a lane is active where all of
+    `factors` are true. All of them broadcast to (programs, *block). `programs` are linear ids, and
+    `iteration` the trip of the innermost loop, an int or one per program. `origin_bytes` is where
+    the argument's data pointer lies in its storage.
+    """
+
+    constant: int
+    terms: tuple[NDArray[np.int64], ...]
+    factors: tuple[NDArray[np.bool_], ...]
+    block: tuple[int, ...]
+    programs: NDArray[np.int64]
+    iteration: int | NDArray[np.int64]
+    origin_bytes: int
+
+
+@dataclass(frozen=True)
 class Access:
     """One memory op of a batch of programs, in one iteration of the loops around it.
 
@@ -49,6 +68,7 @@ class Access:
     `by_program()` gives the same program by program, None where addresses are unknown.
     `elements()` gives the byte offset of every active element and the linear program id that
     touches it, as two flat arrays (None likewise).
+    `parts` are what the addresses are made of, None likewise.
     """
 
     op: Op
@@ -68,6 +88,7 @@ class Access:
     elements: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64]] | None] = field(
         default=lambda: None, repr=False, compare=False
     )
+    parts: AccessParts | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.bounds import Spans, spans_of
 from kvtrace.evaluate.integers import factors_of
-from kvtrace.evaluate.observe import Access, AccessKind, OutOfBounds, ProgramAccesses
+from kvtrace.evaluate.observe import (
+    Access,
+    AccessKind,
+    AccessParts,
+    OutOfBounds,
+    ProgramAccesses,
+)
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import (
@@ -101,9 +108,19 @@ def _known_access(
         chosen = np.broadcast_to(conjunction(factors_of(mask)), shape)
         return index[chosen], owner[chosen]
 
+    target = None if argument is None else scope.launch.arguments[argument]
+    parts = AccessParts(
+        offset.constant,
+        offset.terms,
+        factors_of(mask),
+        type_.shape,
+        scope.linear,
+        scope.iteration,
+        target.offset_bytes if isinstance(target, TensorArgument) else 0,
+    )
     return Access(
         op, kind, argument, type_.element.bytes, programs, programs * type_.size, active, lowest,
-        highest, scope.certain, scope.reason, by_program, elements,
+        highest, scope.certain, scope.reason, by_program, elements, parts,
     )  # fmt: skip
 
 
