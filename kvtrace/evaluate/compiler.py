@@ -12,6 +12,7 @@ import numpy as np
 
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import (
     ELEMENTWISE,
@@ -59,9 +60,12 @@ class CompiledBlock:
 class Compiler:
     """Compiles the ops of one module; `observed`: steps report compute ops to observers."""
 
-    def __init__(self, module: Module, *, observed: bool) -> None:
+    def __init__(
+        self, module: Module, *, observed: bool, instrument: Instrument | None = None
+    ) -> None:
         self.module = module
         self.observed = observed
+        self.instrument = instrument
         self.cache: dict[str, object] = {}
         self._functions: dict[str, dict[Block, CompiledBlock]] = {}
 
@@ -82,7 +86,7 @@ class Compiler:
     def block(self, block: Block) -> CompiledBlock:
         """Compile the ops of a block."""
         *body, terminator = block.ops
-        steps = tuple(self._step_or_refusal(op) for op in body if op.name not in _SILENT)
+        steps = tuple(self._instrumented(op) for op in body if op.name not in _SILENT)
         return CompiledBlock(
             block,
             tuple(value.id for value in block.arguments),
@@ -91,6 +95,10 @@ class Compiler:
             tuple(value.id for value in terminator.operands),
             outer_slots(block),
         )
+
+    def _instrumented(self, op: Op) -> Step:
+        step = self._step_or_refusal(op)
+        return step if self.instrument is None else self.instrument.wrapped(op, step)
 
     def _step_or_refusal(self, op: Op) -> Step:
         """Compile one op; one without a meaning is refused when known data reach it."""

@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.compiler import Compiler, compiled
 from kvtrace.evaluate.dialects.cf import FunctionBody
 from kvtrace.evaluate.errors import BadArguments
+from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
@@ -40,16 +42,24 @@ def evaluate(
     observers: Sequence[Observer] = (),
     kernel: str | None = None,
     chunk_bytes: int = CHUNK_BYTES,
+    programs: NDArray[np.int64] | None = None,
+    instrument: Instrument | None = None,
 ) -> None:
     """Run a kernel over its whole grid on given arguments, writing to their storages.
 
     `arguments` are in the order of the parameters of `module.main`; `grid` has one to three
     extents. Storages without data are unknown: what hangs on them is reported, never guessed.
-    Observers hear of compute ops, accesses, defects and loops (see observe.py).
+    Observers hear of compute ops, accesses, defects and loops (see observe.py). `programs` are the
+    linear ids (x fastest) of those to run, ascending; None: all. An `instrument` stands around
+    every op with its values (see instrument.py), which only array evaluation has.
 
     Raises UnsupportedOp, BadArguments, Deadlock, DeviceAssertion or UnknownAddress.
     """
-    compiler = compiled(module, observed=bool(listeners(observers, "op")))
+    observed = bool(listeners(observers, "op"))
+    if instrument is None:
+        compiler = compiled(module, observed=observed)
+    else:
+        compiler = instrument.compiled(module, observed=observed)
     name = kernel or compiler.kernel
     extents = tuple(int(extent) for extent in grid) + (1,) * (3 - len(grid))
     if len(extents) != 3 or any(extent < 0 for extent in extents):
@@ -59,11 +69,34 @@ def evaluate(
     launch.memory = Memory(launch.arguments, written)
     values = _bound_parameters(compiler, arguments, name)
     launch.in_order = order_matters(module, launch, written)
-    _run_programs(compiler, launch, values, chunk_bytes)
+    chosen = None if programs is None else _checked(programs, launch)
+    _run_programs(compiler, launch, values, chunk_bytes, chosen)
 
 
-def _run_programs(compiler: Compiler, launch: Launch, values: list[Any], chunk_bytes: int) -> None:
-    programs = math.prod(launch.grid)
+def _checked(programs: NDArray[np.int64], launch: Launch) -> NDArray[np.int64]:
+    """Give the chosen programs ascending; BadArguments if one is not in the grid."""
+    chosen: NDArray[np.int64] = np.unique(np.asarray(programs, np.int64))
+    count = math.prod(launch.grid)
+    if chosen.size and not 0 <= chosen[0] <= chosen[-1] < count:
+        raise BadArguments(
+            f"programs {chosen[0]} to {chosen[-1]} of kernel {launch.kernel!r} were asked for, and "
+            f"its grid {launch.grid} has those from 0 to {count - 1}"
+        )
+    return chosen
+
+
+def _run_programs(
+    compiler: Compiler,
+    launch: Launch,
+    values: list[Any],
+    chunk_bytes: int,
+    chosen: NDArray[np.int64] | None = None,
+) -> None:
+    programs = math.prod(launch.grid) if chosen is None else len(chosen)
+
+    def linear(start: int, stop: int) -> NDArray[np.int64]:
+        return np.arange(start, stop) if chosen is None else chosen[start:stop]
+
     if not any(
         isinstance(argument, TensorArgument) and argument.storage.data is not None
         for argument in launch.arguments
@@ -72,9 +105,9 @@ def _run_programs(compiler: Compiler, launch: Launch, values: list[Any], chunk_b
     body = function_body(compiler)
     if launch.in_order:
 
-        def run(program: int) -> None:
+        def run(turn: int) -> None:
             with np.errstate(all="ignore"):
-                body.run(list(values), Scope(launch, np.array([program])))
+                body.run(list(values), Scope(launch, linear(turn, turn + 1)))
 
         launch.turns = Turns(programs, run, lambda: launch.memory.version)
         launch.turns.run_all()
@@ -82,8 +115,8 @@ def _run_programs(compiler: Compiler, launch: Launch, values: list[Any], chunk_b
     chunk = max(1, chunk_bytes // largest_tensor(compiler))
     with np.errstate(all="ignore"):
         for start in range(0, programs, chunk):
-            linear = np.arange(start, min(start + chunk, programs))
-            body.run(list(values), Scope(launch, linear))
+            scope = Scope(launch, linear(start, min(start + chunk, programs)))
+            body.run(list(values), scope)
 
 
 def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:

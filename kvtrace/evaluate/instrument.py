@@ -1,0 +1,40 @@
+"""Standing around single ops with their values, in array evaluation: what clients' hooks are.
+
+An instrument sees, changes or replaces what compiled steps compute; what an op means stays with
+its dialect. Modules compiled under an instrument are kept with it, apart from all others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.compiler import Compiler
+    from kvtrace.evaluate.registry import Step
+    from kvtrace.ir import Module, Op
+
+
+class Instrument:
+    """Base of all instruments: override `wrapped`.
+
+    Ops inside the region of a reduction or scan are part of that op, and are not offered.
+    """
+
+    def __init__(self) -> None:
+        self._compilers: dict[tuple[int, bool], Compiler] = {}  # each holds its module
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Give the step to run in place of `step`, which computes `op`; `step` itself to pass."""
+        del op
+        return step
+
+    def compiled(self, module: Module, *, observed: bool) -> Compiler:
+        """Give the compiler of a module under this instrument."""
+        from kvtrace.evaluate.compiler import Compiler
+        from kvtrace.evaluate.dialects import load_dialects
+
+        load_dialects()
+        key = (id(module), observed)
+        if key not in self._compilers:
+            self._compilers[key] = Compiler(module, observed=observed, instrument=self)
+        return self._compilers[key]
