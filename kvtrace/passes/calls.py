@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
-from kvtrace.ir import Module, parse
+from kvtrace.ir import Module
+from kvtrace.ir.relocation import parse_defined_in
 from kvtrace.ir.types import Type
 from kvtrace.passes.descriptors import descriptor_arguments
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
 
-_KERNEL_COLUMNS = ("kernel_id", "name", "signature", "stages")
+_KERNEL_COLUMNS = ("kernel_id", "name", "file", "signature", "stages")
 
 
 class CannotReplay(KvtraceError):
@@ -95,7 +96,7 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
     content = trace.artifact(digest) if digest else None
     if content is None:
         raise CannotReplay(f"kernel {kernel['name']} was recorded without its generic TTIR")
-    return parse(content.decode())
+    return parse_defined_in(content.decode(), kernel["file"])
 
 
 def _arguments(

@@ -17,7 +17,8 @@ from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.observe import Observer, OutOfBounds
-from kvtrace.ir import Module, parse, source_stack
+from kvtrace.ir import Module, source_stack
+from kvtrace.ir.relocation import parse_defined_in
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class EvaluatingLauncher:
         self._source_name = str(source.name)
         self._kernel = str(metadata.name)
         self._hash = str(metadata.hash)
+        self._file = _defining_file(source)
         self._signature = tuple(source.signature.items())
         self._lowered = not getattr(metadata, "tensordesc_meta", None)
         self._module: Module | None = None
@@ -90,7 +92,7 @@ class EvaluatingLauncher:
 
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         if self._module is None:
-            self._module = parse(generic_ttir(self._ttir()))
+            self._module = parse_defined_in(generic_ttir(self._ttir()), self._file)
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered
         )
@@ -134,6 +136,12 @@ class _Defects(Observer):
     def out_of_bounds(self, defect: OutOfBounds) -> None:
         if defect.certain and defect.rule == "out-of-bounds":
             self._launcher.report(defect, self._arguments)
+
+
+def _defining_file(source: Any) -> str | None:
+    """File of the kernel's function; None where the kernel was compiled from IR."""
+    code = getattr(getattr(getattr(source, "fn", None), "fn", None), "__code__", None)
+    return None if code is None else str(code.co_filename)
 
 
 def _sentence(kernel: str, file: str, line: int, defect: OutOfBounds, argument: Argument) -> str:

@@ -1,0 +1,35 @@
+"""Modules whose source has moved since they were compiled.
+
+Triton's cache on disk is keyed by the text of a kernel and not by its path, so the IR of a kernel
+may name the place where the same text was compiled first.
+"""
+
+from kvtrace.ir.model import Module, source_stack
+from kvtrace.ir.parser import parse
+
+
+def parse_defined_in(text: str, file: str | None) -> Module:
+    """Parse generic IR whose kernel is defined in `file`; its locations then name that file.
+
+    Locations in other files stay as they are, for nothing says where those are now.
+
+    Raises:
+        IRSyntaxError: the text is no generic IR.
+
+    """
+    module = parse(text)
+    frames = source_stack(module.main.op)
+    if not file or not frames or frames[0].file == file:
+        return module
+    return parse(text.replace(f'"{_escaped(frames[0].file)}":', f'"{_escaped(file)}":'))
+
+
+def _escaped(path: str) -> str:
+    r"""Write a path as LLVM prints strings: ``\\``; ``\HH`` for quotes and the unprintable."""
+    return "".join(map(_printed, path.encode()))
+
+
+def _printed(byte: int) -> str:
+    if byte == ord("\\"):
+        return "\\\\"
+    return chr(byte) if 32 <= byte < 127 and byte != ord('"') else f"\\{byte:02X}"

@@ -1,0 +1,38 @@
+"""Modules from a compiler's cache that name the place where their text was compiled first."""
+
+import pytest
+
+from kvtrace.ir import parse, source_stack
+from kvtrace.ir.relocation import parse_defined_in
+
+TEXT = r"""
+"builtin.module"() ({
+  "tt.func"() <{function_type = () -> (), sym_name = "k", sym_visibility = "public"}> ({
+    %0 = "arith.constant"() <{value = 1 : i32}> : () -> i32 loc("FIRST":7:1)
+    %1 = "arith.constant"() <{value = 2 : i32}> : () -> i32
+      loc(callsite("other.py":3:1 at "FIRST":8:1))
+    "tt.return"() : () -> () loc("FIRST":9:1)
+  }) : () -> () loc("FIRST":5:1)
+}) : () -> () loc("FIRST":5:1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "printed"),
+    [("/a/k.py", "/a/k.py"), ('C:\\k "x".py', r"C:\\k \22x\22.py"), ("/é/k.py", r"/\C3\A9/k.py")],
+)
+def test_locations_name_where_the_kernel_is_defined_now(first, printed):
+    text = TEXT.replace("FIRST", printed)
+    assert source_stack(parse(text).main.op)[0].file == first
+
+    module = parse_defined_in(text, "/b/k.py")
+
+    one, two = (source_stack(op) for op in module.ops if op.name == "arith.constant")
+    assert [(frame.file, frame.line) for frame in one] == [("/b/k.py", 7)]
+    assert [(frame.file, frame.line) for frame in two] == [("other.py", 3), ("/b/k.py", 8)]
+
+
+@pytest.mark.parametrize("file", [None, "/a/k.py"])
+def test_what_is_right_or_not_known_stays(file):
+    module = parse_defined_in(TEXT.replace("FIRST", "/a/k.py"), file)
+    assert source_stack(module.main.op)[0].file == "/a/k.py"
