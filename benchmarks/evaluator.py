@@ -1,0 +1,382 @@
+"""How fast kernels are evaluated without a GPU: kvtrace, Triton's interpreter, Triton-Viz, torch.
+
+    python benchmarks/evaluator.py [--rounds 3] [--slow-rounds 1] [--only TEXT] [--json FILE]
+
+Method: one run on one machine. Each tool is a process of its own, held to one thread, that keeps
+still until it is asked; the kernels are gone through in rounds, and within a round every tool has
+its turn at a kernel before the next kernel comes. A figure is the best round. The interpreter and
+the clients of Triton-Viz launch the whole grid once a round, after a launch of one program that is
+not timed; one that took over five seconds has only as many rounds as `--slow-rounds` says. What is
+quick is launched for half a second, and its round is the median. Every result is compared with
+torch's operator in float64 on the same inputs.
+
+interpreter     TRITON_INTERPRET=1, Triton 3.6, no other tool imported
+tracer, ...     the clients of Triton-Viz; the profiler over all programs, which computes no result
+                (its defaults look at one program, and skip loads and stores); the sanitizer without
+                what it kept of earlier launches of the same kernel
+plain           kvtrace.evaluate with real data, the launch evaluated before
+observed        the same, with rows of `ops`, `loops` and `findings`; everything but the parsed IR
+                is made anew for every launch: nothing is kept from the one before
+observed again  the same, with what the evaluator keeps between launches of a kernel
+cold            observed, as the first launch of a process, from the text of the IR: parsing too.
+                Imports do not count, and no cache on disk is there
+no data         observed again, contents of tensors unknown: what `kvtrace replay` and
+                `kvtrace sanitize` do for a call
+torch           torch's own operator on the CPU
+
+The peers run in an environment of their own, .venv-peers, made by the first run.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+from typing import Any
+
+from evaluator_workers import ONE_THREAD
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+PEERS = ROOT / ".venv-peers"
+PEER_PACKAGES = ("torch==2.13.0", "triton==3.6.0", "triton-viz==3.0", "numpy<2.4")
+PEER_TOOLS = ("interpreter", "tracer", "profiler", "sanitizer")
+OURS = ("torch", "plain", "observed", "observed again", "no data")
+SECONDS = 0.5
+SLOW = 5.0
+COLUMNS = (*PEER_TOOLS, "plain", "observed", "observed again", "cold", "no data", "torch")
+
+Figures = dict[str, dict[str, dict[str, Any]]]
+
+
+class Worker:
+    """A process that answers requests, see evaluator_workers.py."""
+
+    def __init__(
+        self, python: Path, module: str, argument: str, variables: dict[str, str], log: Path
+    ) -> None:
+        self.log = log
+        with log.open("w") as said:
+            self.process = subprocess.Popen(
+                [str(python), "-c", f"import {module}; {module}.run()", argument],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                env=inherited() | ONE_THREAD | variables,
+            )
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """Send a request and wait for its answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if line:
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        self.process.wait()
+        last = self.log.read_text().strip().splitlines()[-1:]
+        return {"failed": last[0] if last else f"exit code {self.process.returncode}"}
+
+    def end(self) -> None:
+        """Close its input, upon which it ends."""
+        assert self.process.stdin is not None
+        if self.process.poll() is None:
+            self.process.stdin.close()
+        self.process.wait()
+
+
+def inherited() -> dict[str, str]:
+    """Give the environment without what would change how a tool works."""
+    settings = ("KVTRACE", "TRITON", "PROFILER", "SANITIZER", "ENABLE_", "PYTHONPATH")
+    return {name: value for name, value in os.environ.items() if not name.startswith(settings)}
+
+
+def make_peer_environment() -> Path:
+    """Make .venv-peers unless it is there; return its Python."""
+    python = PEERS / "bin" / "python"
+    wanted = "\n".join(PEER_PACKAGES)
+    made = PEERS / ".made"
+    if made.exists() and made.read_text() == wanted:
+        return python
+    print(f"making {PEERS.name} with {', '.join(PEER_PACKAGES)}", flush=True)
+    venv.create(PEERS, with_pip=True)
+    pip = [str(python), "-m", "pip", "install", "--quiet", *PEER_PACKAGES]
+    if subprocess.run(pip, check=False).returncode != 0:
+        print("the peers could not be installed", file=sys.stderr)
+        raise SystemExit(2)
+    made.write_text(wanted)
+    return python
+
+
+class Benchmark:
+    """All workers, and what was measured so far."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.peer_python = make_peer_environment()
+        self.peers = {tool: self.peer(tool) for tool in PEER_TOOLS}
+        self.ours = self.our_worker("ours")
+        self.figures: Figures = {}
+
+    def peer(self, tool: str) -> Worker:
+        """Start a peer. The profiler is asked to look at every program, and for no AMD GPU."""
+        variables = {
+            "PROFILER_ENABLE_BLOCK_SAMPLING": "0",
+            "PROFILER_DISABLE_BUFFER_LOAD_CHECK": "1",
+            "PYTHONPATH": str(HERE),
+        }
+        if tool == "interpreter":
+            variables["TRITON_INTERPRET"] = "1"
+        log = self.folder / f"{tool}.log"
+        return Worker(self.peer_python, "evaluator_peers", tool, variables, log)
+
+    def our_worker(self, name: str) -> Worker:
+        """Start a process of ours, with no cache on disk."""
+        cache = self.folder / f"cache of {name}"
+        path = os.pathsep.join((str(HERE), str(ROOT)))
+        variables = {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": path}
+        log = self.folder / f"{name}.log"
+        return Worker(Path(sys.executable), "evaluator_ours", str(self.folder), variables, log)
+
+    def measure(self, case: str, number: int, slow_rounds: int) -> None:
+        """One round of one kernel."""
+        best = self.figures.setdefault(case, {})
+        for tool in PEER_TOOLS:
+            known = best.get(tool, {})
+            failed = "failed" in known
+            if failed or (number >= slow_rounds and known.get("wall", 0) > SLOW):
+                continue
+            answer = self.peers[tool].ask(case=case)
+            if "failed" in answer:
+                self.peers[tool].end()
+                self.peers[tool] = self.peer(tool)
+            keep(best, tool, answer)
+        for what in OURS:
+            keep(best, what, self.ours.ask(what=what, case=case, budget=SECONDS))
+        cold = self.our_worker(f"cold {number} {case}".replace("/", " "))
+        keep(best, "cold", cold.ask(what="cold", case=case))
+        cold.end()
+
+    def end(self) -> None:
+        """End every process."""
+        for worker in (*self.peers.values(), self.ours):
+            worker.end()
+
+
+def keep(best: dict[str, dict[str, Any]], name: str, answer: dict[str, Any]) -> None:
+    """Keep the best wall time, and the best processor time, of all rounds."""
+    if "failed" in answer or name not in best:
+        best[name] = answer
+        return
+    before = best[name]
+    for clock in ("wall", "processor"):
+        before[clock] = min(before[clock], answer[clock])
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--slow-rounds", type=int, default=1)
+    options.add_argument("--only", default="", help="cases whose name contains this text")
+    options.add_argument("--json", type=Path)
+    chosen = options.parse_args()
+    began, load = time.time(), os.getloadavg()
+    with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
+        benchmark = Benchmark(Path(name))
+        names = benchmark.ours.ask(what="compile").get("cases")
+        if names is None:
+            print((Path(name) / "ours.log").read_text(), file=sys.stderr)
+            raise SystemExit(1)
+        wanted = [case for case in names if chosen.only in case]
+        for number in range(chosen.rounds):
+            for case in wanted:
+                print(f"round {number + 1} of {chosen.rounds}: {case}", file=sys.stderr)
+                benchmark.measure(case, number, chosen.slow_rounds)
+        versions = {
+            "kvtrace and torch's operators": benchmark.ours.ask(what="versions"),
+            "peers": benchmark.peers["interpreter"].ask(versions=True),
+        }
+        benchmark.end()
+    result = {
+        "machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.platform()}",
+        "versions": versions,
+        "commit": commit(),
+        "load average": {"before": load, "after": os.getloadavg()},
+        "rounds": chosen.rounds,
+        "slow rounds": chosen.slow_rounds,
+        "seconds in all": time.time() - began,
+        "cases": benchmark.figures,
+        "tolerances": tolerances(),
+    }
+    print_result(result)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+def tolerances() -> dict[str, float]:
+    """Give the error that is accepted of each case."""
+    from evaluator_kernels import cases
+
+    return {case.name: case.tolerance for case in cases().values()}
+
+
+def processor_name() -> str:
+    """Name the processor as Linux does, or else as Python does."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def commit() -> str:
+    """Name the commit that is measured, and whether the package differs from it."""
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    changed = subprocess.run(
+        [*git, "status", "--porcelain", "--", "kvtrace", "schema"], capture_output=True, text=True
+    )
+    return head.stdout.strip() + (" with changes" if changed.stdout.strip() else "")
+
+
+def print_result(result: dict[str, Any]) -> None:
+    """Print what was measured, for people and for RESULTS.md."""
+    figures, accepted = result["cases"], result["tolerances"]
+    load = result["load average"]
+    print(f"machine: {result['machine']}")
+    for where, packages in result["versions"].items():
+        print(f"{where}: {', '.join(f'{name} {number}' for name, number in packages.items())}")
+    print(f"commit: {result['commit']}; one thread each; best of {result['rounds']} rounds")
+    print(f"launches over {SLOW:.0f} s: best of {result['slow rounds']}")
+    print(f"load average before {load['before'][0]:.1f}, after {load['after'][0]:.1f}")
+    print(f"the whole run took {result['seconds in all']:.0f} s")
+    for clock in ("wall", "processor"):
+        print_times(figures, accepted, clock)
+    for clock in ("wall", "processor"):
+        print_ratios(figures, clock)
+    print_targets(figures)
+
+
+def print_times(figures: Figures, accepted: dict[str, float], clock: str) -> None:
+    """Print milliseconds; a star marks a wrong result."""
+    print(f"\nMilliseconds of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
+    print("| kernel | " + " | ".join(COLUMNS) + " |")
+    print("|---|" + "---:|" * len(COLUMNS))
+    for case, found in figures.items():
+        cells = [milliseconds(found[name], clock, accepted[case]) for name in COLUMNS]
+        print(f"| {case} | " + " | ".join(cells) + " |")
+    wrong = [
+        f"{name} at {case}: off by {answer['error']:.1e} of the largest value"
+        for case, found in figures.items()
+        for name, answer in found.items()
+        if is_wrong(answer, accepted[case])
+    ]
+    failed = [
+        f"{name} at {case}: {answer['failed']}"
+        for case, found in figures.items()
+        for name, answer in found.items()
+        if "failed" in answer
+    ]
+    if clock == "wall":
+        print("\n" + ("\n".join(f"* wrong result, {text}" for text in wrong) or "all results hold"))
+        print("".join(f"- failed, {text}\n" for text in failed), end="")
+
+
+def is_wrong(answer: dict[str, Any], tolerance: float) -> bool:
+    """Tell whether a result is there and is not torch's. Not a number counts as wrong."""
+    error = answer.get("error")
+    return error is not None and not error <= tolerance
+
+
+def milliseconds(answer: dict[str, Any], clock: str, tolerance: float) -> str:
+    """Say a time, with a star where the result is wrong."""
+    if "failed" in answer:
+        return "failed"
+    value = answer[clock] * 1e3
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f}" + ("*" if is_wrong(answer, tolerance) else "")
+
+
+#: Label, what is slower, what is quicker.
+RATIOS = (
+    ("interpreter / plain", "interpreter", "plain"),
+    ("interpreter / observed", "interpreter", "observed"),
+    ("interpreter / cold", "interpreter", "cold"),
+    ("tracer / observed", "tracer", "observed"),
+    ("profiler / observed", "profiler", "observed"),
+    ("sanitizer / no data", "sanitizer", "no data"),
+    ("plain / torch", "plain", "torch"),
+)
+
+
+def ratios(figures: Figures, slow: str, quick: str, clock: str) -> dict[str, float]:
+    """Give the ratio for each case where both are there."""
+    return {
+        case: found[slow][clock] / found[quick][clock]
+        for case, found in figures.items()
+        if clock in found[slow] and clock in found[quick]
+    }
+
+
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else math.nan
+
+
+def print_ratios(figures: Figures, clock: str) -> None:
+    """Print ratios for each kernel, and their geometric means."""
+    print(f"\nRatios of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
+    print("| kernel | " + " | ".join(label for label, _, _ in RATIOS) + " |")
+    print("|---|" + "---:|" * len(RATIOS))
+    columns = [ratios(figures, slow, quick, clock) for _, slow, quick in RATIOS]
+    for case in figures:
+        cells = [number(column.get(case, math.nan)) for column in columns]
+        print(f"| {case} | " + " | ".join(cells) + " |")
+    for label, kind in (("geometric mean, fp32", "fp32"), ("geometric mean, all", "")):
+        means = [geometric_mean([v for case, v in c.items() if kind in case]) for c in columns]
+        print(f"| **{label}** | " + " | ".join(map(number, means)) + " |")
+
+
+def number(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def print_targets(figures: Figures) -> None:
+    """Print each target, what was found, and whether it is reached."""
+    print("\n| target (wall clock) | fp32 | all | reached |")
+    print("|---|---:|---:|---|")
+    observed = ratios(figures, "interpreter", "observed", "wall")
+    cold = ratios(figures, "interpreter", "cold", "wall")
+    steady = ratios(figures, "plain", "torch", "wall")
+    rows = (
+        ("interpreter / observed, geometric mean at least 500", observed, geometric_mean, 500, 1),
+        ("interpreter / observed, every kernel at least 180", observed, min, 180, 1),
+        ("interpreter / cold, geometric mean at least 200", cold, geometric_mean, 200, 1),
+        ("plain / torch, every kernel at most 1.5", steady, max, 1.5, -1),
+    )
+    for label, found, summary, target, sign in rows:
+        narrow = [value for case, value in found.items() if "fp32" in case]
+        wide = list(found.values())
+        values = [summary(group) if group else math.nan for group in (narrow, wide)]
+        reached = [value * sign >= target * sign for value in values]
+        verdict = "yes" if all(reached) else "fp32 only" if reached[0] else "no"
+        print(f"| {label} | {number(values[0])} | {number(values[1])} | {verdict} |")
+
+
+if __name__ == "__main__":
+    main()

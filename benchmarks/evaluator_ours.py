@@ -1,0 +1,187 @@
+"""Workers that run kvtrace's evaluator and torch's own operators.
+
+Asked for {"case": name, "what": one of MEASUREMENTS, "budget": seconds}; answers the median wall
+and processor seconds of as many launches as fit the budget (at least three), and the error of the
+result. `cold` is answered by a process that has evaluated nothing yet, with one launch.
+"""
+
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from evaluator_kernels import Case, cases
+from evaluator_workers import Answer, serve, timed
+
+from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument, evaluate
+from kvtrace.ir import Module, parse
+from kvtrace.passes.bounds import Bounds
+from kvtrace.passes.calls import Call
+from kvtrace.passes.metrics import Metrics, loops_around
+from kvtrace.passes.stacks import StackRows
+
+MEASUREMENTS = ("plain", "observed", "observed again", "no data", "torch")
+PACKAGES = ("torch", "triton", "numpy")
+SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
+
+
+def ttir(case: Case) -> str:
+    """Compile the case's kernel to generic TTIR, specialized on its arguments as Triton does."""
+    from tests.support.compile_ttir import compile_generic
+
+    arguments = case.arguments()
+    ones = {name: 1 for name, value in arguments.items() if type(value) is int and value == 1}
+    types = {name: signature_type(value) for name, value in arguments.items()}
+    constexprs = {**ones, **case.constexprs}
+    divisible = tuple(
+        name
+        for name, value in arguments.items()
+        if isinstance(value, torch.Tensor) or (type(value) is int and value % 16 == 0)
+    )
+    signature = types | dict.fromkeys(constexprs, "constexpr")
+    return compile_generic(case.kernel, signature, constexprs, divisible_by_16=divisible)
+
+
+def signature_type(value: torch.Tensor | float) -> str:
+    """Name the type of an argument in a kernel's signature."""
+    if isinstance(value, torch.Tensor):
+        return "*" + SHORT_NAMES[value.dtype]
+    return "i32" if isinstance(value, int) else "fp32"
+
+
+def bound(arguments: dict[str, Any]) -> list[Argument]:
+    """Give the evaluator's arguments; storages are the tensors' own memory."""
+    given: list[Argument] = []
+    for name, value in arguments.items():
+        if type(value) is int and value == 1:
+            continue  # compiled in
+        if not isinstance(value, torch.Tensor):
+            given.append(ScalarArgument(name, value))
+            continue
+        raw = value.untyped_storage()
+        data = torch.empty(0, dtype=torch.uint8).set_(raw).numpy()
+        shape, strides = tuple(value.shape), tuple(value.stride())
+        storage = Storage(raw.nbytes(), data)
+        given.append(TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides))
+    return given
+
+
+def without_data(arguments: list[Argument]) -> list[Argument]:
+    """Give the same arguments, with contents unknown."""
+    return [
+        replace(argument, storage=Storage(argument.storage.nbytes))
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in arguments
+    ]
+
+
+def observe(case: Case, module: Module, arguments: list[Argument]) -> list[dict[str, Any]]:
+    """Evaluate a launch with everything on: rows of `ops`, `loops` and `findings`."""
+    metrics, bounds, stacks = Metrics(), Bounds(), StackRows()
+    name = case.kernel.fn.__name__
+    evaluate(module, arguments, case.grid, observers=(metrics, bounds), kernel=name)
+    extents = (*case.grid, 1, 1)[:3]
+    call = Call(0, name, extents, module, tuple(arguments), ())
+    names = [argument.name for argument in arguments]
+    rows = metrics.op_rows(0, names, loops_around(module), stacks)
+    rows += metrics.loop_rows(0, stacks)
+    return rows + bounds.rows(call, stacks, None)
+
+
+class Ours:
+    """kvtrace's evaluator and torch's operators, in one process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cases = cases()
+        self.modules: dict[str, Module] = {}
+
+    def text_file(self, case: Case) -> Path:
+        """Name the file with the TTIR of a case."""
+        return self.folder / f"{list(self.cases).index(case.name)}.mlir"
+
+    def module(self, case: Case) -> Module:
+        """Give the case's module, parsed once."""
+        if case.name not in self.modules:
+            self.modules[case.name] = self.fresh_module(case)
+        return self.modules[case.name]
+
+    def fresh_module(self, case: Case) -> Module:
+        """Give a module that nothing was evaluated of: plans hang on modules."""
+        return parse(self.text_file(case).read_text())
+
+    def answer(self, request: dict[str, Any]) -> Answer:
+        """Compile every case and name them, or time one."""
+        what = request["what"]
+        if what == "versions":
+            packages = {name: version(name) for name in PACKAGES}
+            return {"python": platform.python_version(), **packages}
+        if what == "compile":
+            for case in self.cases.values():
+                self.text_file(case).write_text(ttir(case))
+            return {"cases": list(self.cases)}
+        case = self.cases[request["case"]]
+        arguments = case.arguments()
+        if what == "torch":
+            case.operator(arguments)
+            return median_of(lambda: case.operator(arguments), request["budget"]) | {"error": None}
+        if what == "cold":
+            return self.cold(case, arguments)
+        return self.warm(case, arguments, what, request["budget"])
+
+    def cold(self, case: Case, arguments: dict[str, Any]) -> Answer:
+        """Time the first launch of a process from the text of its TTIR, observed; once."""
+        given = bound(arguments)
+        rows: list[dict[str, Any]] = []
+        wall, processor = timed(lambda: rows.extend(observe(case, self.fresh_module(case), given)))
+        return {"wall": wall, "processor": processor, "error": case.error(arguments)}
+
+    def warm(self, case: Case, arguments: dict[str, Any], what: str, budget: float) -> Answer:
+        """Time launches after a first one."""
+        given = bound(arguments)
+        module, name = self.module(case), case.kernel.fn.__name__
+        hidden = without_data(given)
+        fresh = iter(lambda: self.fresh_module(case), None)
+        if what == "observed":
+            observe(case, module, given)
+            return median_of(
+                lambda ready: observe(case, ready, given), budget, prepare=lambda: next(fresh)
+            ) | {"error": case.error(arguments)}
+        actions: dict[str, Callable[[], Any]] = {
+            "plain": lambda: evaluate(module, given, case.grid, kernel=name),
+            "observed again": lambda: observe(case, module, given),
+            "no data": lambda: observe(case, module, hidden),
+        }
+        action = actions[what]
+        action()
+        error = None if what == "no data" else case.error(arguments)
+        return median_of(action, budget) | {"error": error}
+
+
+def median_of(
+    action: Callable[..., Any], budget: float, prepare: Callable[[], Any] | None = None
+) -> Answer:
+    """Time an action at least three times, and until the budget of seconds is spent.
+
+    What `prepare` makes before each is handed to the action, and its time does not count.
+    """
+    samples: list[tuple[float, float]] = []
+    end = time.perf_counter() + budget
+    while len(samples) < 3 or (time.perf_counter() < end and len(samples) < 1000):
+        ready = () if prepare is None else (prepare(),)
+        samples.append(timed(lambda ready=ready: action(*ready)))
+    walls, processors = zip(*samples, strict=True)
+    return {"wall": statistics.median(walls), "processor": statistics.median(processors)}
+
+
+def run() -> None:
+    """Serve, with TTIR files in the folder that the command line names."""
+    torch.set_num_threads(1)
+    serve(Ours(Path(sys.argv[1])).answer)
