@@ -40,6 +40,7 @@ import venv
 from pathlib import Path
 from typing import Any
 
+from evaluator_kernels import cases
 from evaluator_workers import ONE_THREAD
 
 HERE = Path(__file__).resolve().parent
@@ -196,11 +197,11 @@ def main() -> None:
     began, load = time.time(), os.getloadavg()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         benchmark = Benchmark(Path(name))
-        names = benchmark.ours.ask(what="compile").get("cases")
-        if names is None:
-            print((Path(name) / "ours.log").read_text(), file=sys.stderr)
+        compiled = benchmark.ours.ask(what="compile")
+        if "failed" in compiled:
+            print(compiled["failed"], file=sys.stderr)
             raise SystemExit(1)
-        wanted = [case for case in names if chosen.only in case]
+        wanted = [case for case in cases() if chosen.only in case]
         for number in range(chosen.rounds):
             for case in wanted:
                 print(f"round {number + 1} of {chosen.rounds}: {case}", file=sys.stderr)
@@ -219,18 +220,12 @@ def main() -> None:
         "slow rounds": chosen.slow_rounds,
         "seconds in all": time.time() - began,
         "cases": benchmark.figures,
-        "tolerances": tolerances(),
+        "tolerances": {name: case.tolerance for name, case in cases().items()},
+        "counted": [name for name, case in cases().items() if case.counted],
     }
     print_result(result)
     if chosen.json:
         chosen.json.write_text(json.dumps(result, indent=2) + "\n")
-
-
-def tolerances() -> dict[str, float]:
-    """Give the error that is accepted of each case."""
-    from evaluator_kernels import cases
-
-    return {case.name: case.tolerance for case in cases().values()}
 
 
 def processor_name() -> str:
@@ -250,7 +245,7 @@ def commit() -> str:
     changed = subprocess.run(
         [*git, "status", "--porcelain", "--", "kvtrace", "schema"], capture_output=True, text=True
     )
-    return head.stdout.strip() + (" with changes" if changed.stdout.strip() else "")
+    return (head.stdout.strip() or "unknown") + (" with changes" if changed.stdout.strip() else "")
 
 
 def print_result(result: dict[str, Any]) -> None:
@@ -267,8 +262,8 @@ def print_result(result: dict[str, Any]) -> None:
     for clock in ("wall", "processor"):
         print_times(figures, accepted, clock)
     for clock in ("wall", "processor"):
-        print_ratios(figures, clock)
-    print_targets(figures)
+        print_ratios(figures, result["counted"], clock)
+    print_targets({case: figures[case] for case in figures if case in result["counted"]})
 
 
 def print_times(figures: Figures, accepted: dict[str, float], clock: str) -> None:
@@ -336,8 +331,8 @@ def geometric_mean(values: list[float]) -> float:
     return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else math.nan
 
 
-def print_ratios(figures: Figures, clock: str) -> None:
-    """Print ratios for each kernel, and their geometric means."""
+def print_ratios(figures: Figures, counted: list[str], clock: str) -> None:
+    """Print ratios for each kernel, and geometric means over those that count."""
     print(f"\nRatios of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
     print("| kernel | " + " | ".join(label for label, _, _ in RATIOS) + " |")
     print("|---|" + "---:|" * len(RATIOS))
@@ -346,7 +341,10 @@ def print_ratios(figures: Figures, clock: str) -> None:
         cells = [number(column.get(case, math.nan)) for column in columns]
         print(f"| {case} | " + " | ".join(cells) + " |")
     for label, kind in (("geometric mean, fp32", "fp32"), ("geometric mean, all", "")):
-        means = [geometric_mean([v for case, v in c.items() if kind in case]) for c in columns]
+        means = [
+            geometric_mean([v for case, v in c.items() if kind in case and case in counted])
+            for c in columns
+        ]
         print(f"| **{label}** | " + " | ".join(map(number, means)) + " |")
 
 

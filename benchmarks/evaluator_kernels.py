@@ -1,7 +1,7 @@
 """The kernels that evaluators are compared on, their arguments, and torch's operator for each.
 
 Imports nothing of kvtrace: other tools' environments import it too. The kernels are written in the
-manner of Triton's tutorials, with the tutorials' block sizes.
+manner of Triton's tutorials.
 """
 
 from collections.abc import Callable, Iterable
@@ -134,7 +134,8 @@ class Case:
 
     `arguments` makes fresh ones, equal at each call, in the kernel's order; `operator` is torch's
     own, from the same arguments. `tolerance` is the largest error that is accepted, as a share of
-    the largest magnitude of the result: float32 sums in another order, tf32 dots, or bf16.
+    the largest magnitude of the result: float32 sums in another order, tf32 dots, or bf16. Cases
+    that are not `counted` are left out of means and targets.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Case:
     output: str
     operator: Callable[[dict[str, Any]], torch.Tensor]
     tolerance: float
+    counted: bool = True
 
     def launch(self, runner: Any, arguments: dict[str, Any], grid: Iterable[int] = ()) -> None:
         """Launch the kernel, or a wrapper of it, over the whole grid unless another is given."""
@@ -227,10 +229,15 @@ def matmul_case(dtype: torch.dtype, label: str, tolerance: float) -> Case:
     )
 
 
-def layer_norm_case(dtype: torch.dtype, label: str, tolerance: float) -> Case:
+def layer_norm_case(dtype: torch.dtype, label: str, tolerance: float, block: int = 1024) -> Case:
+    """Layer norm. The interpreter takes 16 s for blocks of 1024 columns, and 4 s for one of 8192.
+
+    Blocks of 1024 are what the project's targets were set with; the tutorial would take the whole
+    row as one block, which is shown too but not counted.
+    """
     rows, columns = 1151, 8192
     return Case(
-        name=f"layer norm 1151x8192 {label}",
+        name=f"layer norm 1151x8192 {label}" + (f", blocks of {block}" if block != 1024 else ""),
         kernel=layer_norm,
         grid=(rows,),
         arguments=lambda: {
@@ -244,10 +251,11 @@ def layer_norm_case(dtype: torch.dtype, label: str, tolerance: float) -> Case:
             "columns": columns,
             "eps": 1e-5,
         },
-        constexprs={"BLOCK": 8192},
+        constexprs={"BLOCK": block},
         output="out",
         operator=lambda a: F.layer_norm(a["x"], (columns,), a["weight"], a["bias"], 1e-5),
         tolerance=tolerance,
+        counted=block == 1024,
     )
 
 
@@ -288,5 +296,6 @@ def cases() -> dict[str, Case]:
         matmul_case(torch.bfloat16, "bf16", 1e-2),
         layer_norm_case(torch.bfloat16, "bf16", 1e-2),
         attention_case(torch.bfloat16, "bf16", 2e-2),
+        layer_norm_case(torch.float32, "fp32", 1e-5, block=8192),
     ]
     return {case.name: case for case in all_cases}

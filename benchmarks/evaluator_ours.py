@@ -1,6 +1,6 @@
 """Workers that run kvtrace's evaluator and torch's own operators.
 
-Asked for {"case": name, "what": one of MEASUREMENTS, "budget": seconds}; answers the median wall
+Asked for {"case": name, "what": text, "budget": seconds}; answers the median wall
 and processor seconds of as many launches as fit the budget (at least three), and the error of the
 result. `cold` is answered by a process that has evaluated nothing yet, with one launch.
 """
@@ -26,7 +26,6 @@ from kvtrace.passes.calls import Call
 from kvtrace.passes.metrics import Metrics, loops_around
 from kvtrace.passes.stacks import StackRows
 
-MEASUREMENTS = ("plain", "observed", "observed again", "no data", "torch")
 PACKAGES = ("torch", "triton", "numpy")
 SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 
@@ -118,7 +117,7 @@ class Ours:
         return parse(self.text_file(case).read_text())
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Compile every case and name them, or time one."""
+        """Compile every case, or time one."""
         what = request["what"]
         if what == "versions":
             packages = {name: version(name) for name in PACKAGES}
@@ -126,7 +125,7 @@ class Ours:
         if what == "compile":
             for case in self.cases.values():
                 self.text_file(case).write_text(ttir(case))
-            return {"cases": list(self.cases)}
+            return {}
         case = self.cases[request["case"]]
         arguments = case.arguments()
         if what == "torch":
