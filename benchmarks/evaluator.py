@@ -19,7 +19,8 @@ observed        the same, with rows of `ops`, `loops` and `findings`; everything
                 is made anew for every launch: nothing is kept from the one before
 observed again  the same, with what the evaluator keeps between launches of a kernel
 cold            observed, as the first launch of a process, from the text of the IR: parsing too.
-                Imports do not count, and no cache on disk is there
+                Importing kvtrace.evaluate and the passes does not count, what they import later
+                does. No cache on disk is there
 no data         observed again, contents of tensors unknown: what `kvtrace replay` and
                 `kvtrace sanitize` do for a call
 torch           torch's own operator on the CPU
