@@ -1,6 +1,10 @@
-"""What each IR op of a call did: executions, lanes, bytes, FLOPs. Rows of `ops` and `loops`."""
+"""What each IR op of a call did: executions, lanes, bytes, sectors, FLOPs, and where it went.
 
-from dataclasses import dataclass
+Rows of `ops`, `accesses` and `loops`. Figures are exact over the whole grid or they are null; what
+could not be counted or described whole is said in `notes`.
+"""
+
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,6 +12,7 @@ import numpy as np
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.types import TensorType
+from kvtrace.passes.footprint import Footprint
 from kvtrace.passes.stacks import StackRows
 
 _KINDS = {
@@ -57,11 +62,29 @@ class _OpCount:
     active: int | None = 0
     element_bytes: int = 0
     flops: int | None = None
-    arguments: frozenset[int | None] = frozenset()
+    footprints: dict[int | None, Footprint] = field(default_factory=dict)
+
+    def footprint(self, access: Access) -> Footprint:
+        """Give what the op touches in one argument."""
+        found = self.footprints.get(access.argument)
+        if found is None:
+            found = self.footprints[access.argument] = Footprint(access.element_bytes)
+        return found
+
+    def sectors(self) -> int | None:
+        """Sum over arguments; None if one is not known."""
+        return _total([footprint.sectors for footprint in self.footprints.values()])
+
+    def unique_bytes(self) -> int | None:
+        """Sum over arguments (two that share a storage count twice); None if one is not known."""
+        return _total([footprint.unique_bytes() for footprint in self.footprints.values()])
 
 
 class Metrics(Observer):
-    """Counts of one call. Where a mask hangs on data that is not there, masked lanes are null."""
+    """Counts of one call. Where a mask hangs on data that is not there, masked lanes are null.
+
+    Give rows only once the evaluation is over.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[int, _OpCount] = {}
@@ -80,7 +103,7 @@ class Metrics(Observer):
         count.executions += access.executions
         count.elements += access.lanes
         count.element_bytes = access.element_bytes
-        count.arguments |= {access.argument}
+        count.footprint(access).add(access)
         if access.active is None or count.active is None:
             count.active = None
         else:
@@ -98,6 +121,35 @@ class Metrics(Observer):
             self._row(call_id, self._counts[index], names, around, stacks)
             for index in sorted(self._counts)
         ]
+
+    def access_rows(
+        self, call_id: int, names: list[str], around: dict[int, int]
+    ) -> list[dict[str, Any]]:
+        """Give the rows of `accesses`; docs/accesses.md describes them."""
+        rows = []
+        for index in sorted(self._counts):
+            for argument, footprint in self._counts[index].footprints.items():
+                footprint.finish()
+                place = {
+                    "call_id": call_id,
+                    "op_index": index,
+                    "arg": None if argument is None else names[argument],
+                }
+                for row in footprint.records.rows()[0]:
+                    iteration = row["iteration"] if index in around else None
+                    rows.append(row | place | {"iteration": iteration})
+        return rows
+
+    def notes(self, call_id: int) -> list[str]:
+        """Say which figures are null because of a limit, and which accesses are left out."""
+        notes = []
+        for index, count in sorted(self._counts.items()):
+            for footprint in count.footprints.values():
+                footprint.finish()
+                place = f"call {call_id}, op {index} ({count.op.name})"
+                left_out = (footprint.limit, footprint.records.rows()[1])
+                notes += [f"{place}: {note}" for note in left_out if note is not None]
+        return notes
 
     def loop_rows(self, call_id: int, stacks: StackRows) -> list[dict[str, Any]]:
         """Give the rows of `loops`."""
@@ -127,9 +179,11 @@ class Metrics(Observer):
         around: dict[int, int],
         stacks: StackRows,
     ) -> dict[str, Any]:
-        memory = bool(count.arguments)
+        memory = bool(count.footprints)
+        for footprint in count.footprints.values():
+            footprint.finish()
         active = count.active if memory else None
-        buffers = sorted({names[a] for a in count.arguments if a is not None})
+        buffers = sorted({names[a] for a in count.footprints if a is not None})
         return {
             "call_id": call_id,
             "op_index": count.op.index,
@@ -141,10 +195,17 @@ class Metrics(Observer):
             "elements": count.elements,
             "masked_off": None if active is None else count.elements - active,
             "bytes": None if active is None else active * count.element_bytes,
+            "unique_bytes": count.unique_bytes() if memory else None,
+            "sectors": count.sectors() if memory else None,
             "flops": count.flops,
             "loop": around.get(count.op.index),
             "buffer": ",".join(buffers) or None,
         }
+
+
+def _total(figures: list[int | None]) -> int | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if len(known) == len(figures) else None
 
 
 def _element_name(op: Op) -> str | None:

@@ -1,4 +1,4 @@
-"""Replay: evaluate each distinct call of a run over its whole grid, fill `ops` and `loops`."""
+"""Replay: evaluate each distinct call of a run over its grid, fill `ops`, `accesses`, `loops`."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -37,6 +37,8 @@ def replay(trace: Trace, run: Run, progress: Progress | None = None) -> Outcome:
     stacks = StackRows()
     ops: list[dict[str, Any]] = []
     loops: list[dict[str, Any]] = []
+    accesses: list[dict[str, Any]] = []
+    notes: list[str] = []
     failures: list[str] = []
     done = 0
     for call in each_call(trace, run, progress):
@@ -52,12 +54,15 @@ def replay(trace: Trace, run: Run, progress: Progress | None = None) -> Outcome:
         around = loops_around(call.module)
         ops += metrics.op_rows(call.call_id, names, around, stacks)
         loops += metrics.loop_rows(call.call_id, stacks)
+        accesses += metrics.access_rows(call.call_id, names, around)
+        notes += metrics.notes(call.call_id)
     tables = {
         "ops": as_table("ops", ops),
+        "accesses": as_table("accesses", accesses),
         "loops": as_table("loops", loops),
         "stacks": as_table("stacks", stacks.rows()),
     }
-    trace.add_derived(run.run_id, "replay", tables, settings={})
+    trace.add_derived(run.run_id, "replay", tables, settings={"left_out": notes})
     return Outcome(run.run_id, done, tuple(failures))
 
 

@@ -1,0 +1,217 @@
+"""Compact descriptions of accesses: rows of the table `accesses` (docs/accesses.md).
+
+A few executions are listed one by one. More of them are described together: where bases, trips and
+lanes are nested arithmetic progressions, one row holds them all. What is beyond the limits is left
+out and counted.
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.passes.patterns import Patterns, Repeated
+from kvtrace.passes.progressions import leading_progression, nested_progression, progressions
+
+Integers = NDArray[np.int64]
+
+MOST_SINGLE_ROWS = 32
+"""Executions (programs times trips) of an op up to which each has a row of its own."""
+
+MOST_JOINT_ROWS = 32
+"""Rows that describe many executions, of an op."""
+
+MOST_RUNS = 64
+"""Runs in one layout."""
+
+
+class AccessRecords:
+    """The rows of one op and argument. Rows lack the columns call_id, op_index and arg."""
+
+    def __init__(self) -> None:
+        self._executions = 0
+        self._single: list[dict[str, Any]] = []
+        self._joint: list[dict[str, Any]] = []
+        self._described = 0
+
+    def add(self, repeated: Repeated) -> None:
+        """Describe accesses that will not come again."""
+        patterns = repeated.patterns
+        self._executions += len(patterns.programs) * len(repeated.constants)
+        if self._executions <= MOST_SINGLE_ROWS:
+            self._single += _single_rows(repeated)
+        room = MOST_JOINT_ROWS - len(self._joint)
+        for row, executions in islice(_joint_rows(repeated), room):
+            self._joint.append(row)
+            self._described += executions
+
+    def rows(self) -> tuple[list[dict[str, Any]], str | None]:
+        """Give the rows, and what they leave out in words (None: nothing)."""
+        if self._executions <= MOST_SINGLE_ROWS:
+            return self._single, None
+        if self._described == self._executions:
+            return self._joint, None
+        note = f"{self._described:,} of {self._executions:,} executions are described"
+        return self._joint, note
+
+
+def _single_rows(repeated: Repeated) -> Iterator[dict[str, Any]]:
+    patterns = repeated.patterns
+    layouts = [_lane_layout(patterns, number) for number in range(patterns.size)]
+    for constant, iteration in zip(repeated.constants, repeated.iterations, strict=True):
+        for position, program in enumerate(patterns.programs.tolist()):
+            number = int(patterns.which[position])
+            lanes = patterns.active_lanes(number)
+            if not len(lanes):
+                continue
+            base = int(patterns.bases[position]) + constant
+            yield {
+                "program": program,
+                "iteration": iteration,
+                "first": base + int(lanes.min()),
+                "last": base + int(lanes.max()),
+                "active": len(lanes),
+                "layout": _text({"base": base, **layouts[number]}),
+            }
+
+
+def _joint_rows(repeated: Repeated) -> Iterator[tuple[dict[str, Any], int]]:
+    """Give rows and how many executions each describes."""
+    patterns = repeated.patterns
+    trips = list(_pieces(_trip_rows(repeated)))
+    for number in range(patterns.size):
+        chosen = np.flatnonzero(patterns.which == number)
+        lanes = patterns.active_lanes(number)
+        if not len(lanes):
+            continue
+        lane_layout = _lane_layout(patterns, number)
+        bases = np.stack([patterns.programs[chosen], patterns.bases[chosen]], axis=1)
+        for programs, program_levels in _pieces(bases):
+            for moments, trip_levels in trips:
+                low = int(programs[:, 1].min() + moments[:, 1].min())
+                high = int(programs[:, 1].max() + moments[:, 1].max())
+                layout = {
+                    "base": int(programs[0, 1] + moments[0, 1]),
+                    "programs": [int(programs[0, 0]), program_levels],
+                    "trips": [int(moments[0, 0]), trip_levels],
+                    **lane_layout,
+                }
+                executions = len(programs) * len(moments)
+                yield (
+                    {
+                        "program": _only(programs),
+                        "iteration": _only(moments),
+                        "first": low + int(lanes.min()),
+                        "last": high + int(lanes.max()),
+                        "active": len(lanes) * executions,
+                        "layout": _text(layout),
+                    },
+                    executions,
+                )
+
+
+def _only(rows: Integers) -> int | None:
+    """Give the program or trip if there is just one that is known."""
+    return int(rows[0, 0]) if len(rows) == 1 and rows[0, 0] >= 0 else None
+
+
+def _trip_rows(repeated: Repeated) -> Integers:
+    trips = [-1 if trip is None else trip for trip in repeated.iterations]
+    return np.array([trips, repeated.constants], np.int64).T
+
+
+def _pieces(rows: Integers) -> Iterator[tuple[Integers, list[list[int]]]]:
+    """Cut rows into nested progressions: one if they are one, else the longest from the start."""
+    levels = nested_progression(rows)
+    if levels is not None:
+        yield rows, [list(level) for level in levels]
+        return
+    while len(rows):
+        found = leading_progression(rows)
+        yield rows[:found], [[found, *(int(s) for s in rows[1] - rows[0])]] if found > 1 else []
+        rows = rows[found:]
+
+
+def _lane_layout(patterns: Patterns, number: int) -> dict[str, Any]:
+    """Describe the lanes of a pattern: strides, and which of them are active."""
+    block = patterns.block
+    lanes = patterns.lanes[number]
+    active = None if patterns.active is None else patterns.active[number]
+    strides = _strides(lanes.reshape(block))
+    if strides is None:
+        return {"runs": _lane_runs(lanes, active, block)}
+    layout: dict[str, Any] = {"lanes": [list(pair) for pair in zip(block, strides, strict=True)]}
+    if active is None or active.all():
+        return layout
+    box = _box(active.reshape(block))
+    if box is not None:
+        return layout | {"box": box}
+    return layout | {"active": _runs_of(active)}
+
+
+def _lane_runs(
+    lanes: Integers, active: NDArray[np.bool_] | None, block: tuple[int, ...]
+) -> list[list[int]] | None:
+    """Give active lanes as runs [offset, count, step, times, step from time to time].
+
+    None if there are too many.
+    """
+    whole: tuple[slice, ...] = (slice(None),) * len(block)
+    if active is not None and not active.all():
+        box = _box(active.reshape(block))
+        if box is None:
+            found = progressions(lanes[active], MOST_RUNS)
+            return found and [[first, count, step, 1, 0] for first, count, step in found]
+        whole = tuple(slice(low, high) for low, high in box)
+    table = lanes.reshape(block)[whole]
+    table = table.reshape(-1, table.shape[-1])
+    if (table - table[:, :1] != table[0] - table[0, 0]).any():
+        found = progressions(table.reshape(-1), MOST_RUNS)
+        return found and [[first, count, step, 1, 0] for first, count, step in found]
+    runs: list[list[int]] = []
+    start = 0
+    for _, count, step in progressions(table[0], MOST_RUNS) or ():
+        heads = progressions(table[:, start], MOST_RUNS) or ()
+        runs += [[first, count, step, times, by] for first, times, by in heads]
+        start += count
+    return runs if 0 < len(runs) <= MOST_RUNS else None
+
+
+def _strides(lanes: Integers) -> list[int] | None:
+    """Give the bytes from lane to lane along each axis; None if they are not the same all over."""
+    strides = []
+    expected = lanes.reshape(-1)[0]
+    for axis, extent in enumerate(lanes.shape):
+        start = lanes[tuple(slice(0, 2) if a == axis else slice(0, 1) for a in range(lanes.ndim))]
+        stride = int(np.diff(start.reshape(-1))[0]) if extent > 1 else 0
+        strides.append(stride)
+        shape = [1] * lanes.ndim
+        shape[axis] = extent
+        expected = expected + (np.arange(extent) * stride).reshape(shape)
+    return strides if np.array_equal(np.broadcast_to(expected, lanes.shape), lanes) else None
+
+
+def _box(active: NDArray[np.bool_]) -> list[list[int]] | None:
+    """Give the ranges (first, one past the last) per axis if active lanes are a box."""
+    box = []
+    for axis in range(active.ndim):
+        others = tuple(a for a in range(active.ndim) if a != axis)
+        present = np.flatnonzero(active.any(axis=others))
+        box.append([int(present[0]), int(present[-1]) + 1])
+    inside = active[tuple(slice(low, high) for low, high in box)]
+    return box if inside.all() else None
+
+
+def _runs_of(active: NDArray[np.bool_]) -> list[list[int]] | None:
+    """Give active lanes as (first, count) in row-major order; None if there are too many runs."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(np.int8)))
+    if len(edges) > 2 * MOST_RUNS:
+        return None
+    return [[int(a), int(b - a)] for a, b in edges.reshape(-1, 2)]
+
+
+def _text(layout: dict[str, Any]) -> str:
+    return json.dumps(layout, separators=(",", ":"))

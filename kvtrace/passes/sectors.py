@@ -1,0 +1,62 @@
+"""32-byte sectors that groups of lanes touch: how well an access coalesces.
+
+The model: 32 lanes that follow each other in the row-major order of the block go together, and
+each group counts the distinct 32-byte sectors that its active lanes touch. A perfect access counts
+one sector for 32 bytes. It is a model and not the hardware's count: TTIR has no layout, so which
+thread holds which lane is not known; the compiler picks the thread order along the fastest axis of
+the address, and lets a thread move up to 16 bytes at once. So a block that is read along its first
+axis counts worse here than a compiler that turns the threads' order makes it. Storages are taken to
+begin on a sector, as allocators for devices see to.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+SECTOR_BYTES = 32
+GROUP_LANES = 32
+_NOWHERE = np.iinfo(np.int64).max
+
+
+def sector_counts(
+    lanes: NDArray[np.int64],
+    active: NDArray[np.bool_] | None,
+    shift: int,
+    element_bytes: int,
+) -> NDArray[np.int64]:
+    """Count the sectors of each row of byte offsets, `shift` added to all of them.
+
+    `lanes` and `active` have shape (patterns, lanes); the result (patterns,) sums over groups.
+    """
+    patterns, count = lanes.shape
+    rest = -count % min(GROUP_LANES, max(count, 1))
+    if rest:
+        lanes = np.pad(lanes, ((0, 0), (0, rest)))
+        active = np.ones((patterns, count), np.bool_) if active is None else active
+        active = np.pad(active, ((0, 0), (0, rest)))
+    width = min(GROUP_LANES, max(count, 1))
+    starts = (lanes + shift).reshape(-1, width)
+    sectors = starts // SECTOR_BYTES
+    chosen = None if active is None else active.reshape(-1, width)
+    if (starts % SECTOR_BYTES + element_bytes > SECTOR_BYTES).any():
+        last = (starts + element_bytes - 1) // SECTOR_BYTES
+        sectors = np.concatenate([sectors, last], axis=1)
+        chosen = None if chosen is None else np.concatenate([chosen, chosen], axis=1)
+    distinct = _distinct_in_rows(sectors, chosen)
+    total: NDArray[np.int64] = distinct.reshape(patterns, -1).sum(axis=1)
+    return total
+
+
+def _distinct_in_rows(
+    values: NDArray[np.int64], chosen: NDArray[np.bool_] | None
+) -> NDArray[np.int64]:
+    if chosen is not None:
+        values = np.where(chosen, values, _NOWHERE)
+    steps = values[:, 1:] - values[:, :-1]
+    if (steps < 0).any():
+        values = np.sort(values, axis=1)
+        steps = values[:, 1:] - values[:, :-1]
+    distinct = 1 + np.count_nonzero(steps, axis=1)
+    if chosen is not None:
+        distinct = distinct - (values[:, -1] == _NOWHERE)
+    result: NDArray[np.int64] = distinct.astype(np.int64)
+    return result
