@@ -40,8 +40,8 @@ class CsvConverter:
         table = settings.get("table")
         if table is None:
             return _write_folder(selection, output)
-        if table not in TABLES:
-            known = ", ".join(TABLES)
+        if table not in _tables(selection):
+            known = ", ".join(_tables(selection))
             raise BadSetting(f"the format has no table {table!r}; its tables are {known}.")
         with whole_file(output) as file:
             rows = write_table(selection, table, file)
@@ -51,9 +51,14 @@ class CsvConverter:
 CONVERTER: Final = CsvConverter()
 
 
+def _tables(selection: Selection) -> tuple[str, ...]:
+    return (*TABLES, *selection.trace.client_tables)
+
+
 def write_table(selection: Selection, table: str, file: BinaryIO) -> int:
     """Write the selected runs' rows of one table with a header; returns how many there are."""
-    columns = [c.name for c in TABLES[table].columns if not pa.types.is_binary(c.type)]
+    definition = selection.trace.definition(table, selection.runs)
+    columns = [c.name for c in definition.columns if not pa.types.is_binary(c.type)]
     rows = flattened(selection.table(table, columns))
     csv.write_csv(rows, file, csv.WriteOptions(quoting_style="needed"))
     return int(rows.num_rows)
@@ -80,7 +85,7 @@ def _write_folder(selection: Selection, output: Path) -> Conversion:
     temporary: Path | None = None
     try:
         temporary = Path(mkdtemp(dir=output.parent, prefix=f".{output.name}."))
-        for table in TABLES:
+        for table in _tables(selection):
             path = temporary / f"{table}.csv"
             with path.open("wb") as file:
                 count = write_table(selection, table, file)

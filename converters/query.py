@@ -19,6 +19,7 @@ from kvtrace.schema.tables import TABLES, TEXT
 from kvtrace.schema.versions import FORMAT_VERSION
 
 if TYPE_CHECKING:
+    from kvtrace.schema.tables import Table
     from kvtrace.schema.trace import Run, Trace
 
 #: Several parts of a run may hold the same row of these.
@@ -56,7 +57,8 @@ def connect(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
 
     """
     database = duckdb.connect()
-    parts = {name: _direct_parts(trace, runs, name) for name in TABLES}
+    tables = {name: trace.definition(name, runs) for name in (*TABLES, *trace.client_tables)}
+    parts = {name: _direct_parts(trace, runs, table) for name, table in tables.items()}
     paths = [str(path) for files in parts.values() for path in files]
     database.execute("SET allowed_paths = ?", [paths])
     database.execute("SET TimeZone = 'UTC'")
@@ -64,7 +66,7 @@ def connect(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
     database.execute("SET autoload_known_extensions = false")
     database.execute("SET enable_external_access = false")
     for name, files in parts.items():
-        _create_view(database, trace, runs, name, files)
+        _create_view(database, trace, runs, tables[name], files)
     database.execute(_LAUNCHED)
     for signature, body in MACROS.items():
         database.execute(f"CREATE MACRO {signature} AS {body}")
@@ -103,23 +105,23 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     return [None if v is None else v.replace(" ", "T").replace("+0000", "Z") for v in texts]
 
 
-def _direct_parts(trace: "Trace", runs: Sequence["Run"], name: str) -> list[Path]:
+def _direct_parts(trace: "Trace", runs: Sequence["Run"], table: "Table") -> list[Path]:
     """Parts of sealed runs that DuckDB may read as they are, every one with its footer checked."""
     return [
-        path for run in runs if run.sealed for path in _parts_as_they_are(trace.path, name, run)
+        path for run in runs if run.sealed for path in _parts_as_they_are(trace.path, table, run)
     ]
 
 
-def _parts_as_they_are(out: Path, name: str, run: "Run") -> list[Path]:
+def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:
     """Parts of a run and table, or none where one of them is of another version."""
-    folder = run_folder(out, name, run.run_id)
+    folder = run_folder(out, table.name, run.run_id)
     files = [*part_numbers(folder).values(), *pass_parts(folder)]
     if any(mark in str(out) for mark in "*?["):
         return []  # DuckDB would take the path for a pattern
-    wanted = {column.name for column in TABLES[name].columns}
+    wanted = {column.name for column in table.columns}
     for path in files:
         with open_part(path) as part:
-            facts = part_facts(part, path, name)
+            facts = part_facts(part, path, table.name)
             if facts.format_version != FORMAT_VERSION or set(part.schema_arrow.names) != wanted:
                 return []
     return files
@@ -129,10 +131,11 @@ def _create_view(
     database: duckdb.DuckDBPyConnection,
     trace: "Trace",
     runs: Sequence["Run"],
-    name: str,
+    table: "Table",
     files: Sequence[Path],
 ) -> None:
-    names = ", ".join(f'"{column.name}"' for column in TABLES[name].columns)
+    name = table.name
+    names = ", ".join(f'"{column.name}"' for column in table.columns)
     direct = {path.parent.name.partition("=")[2] for path in files}
     others = [run for run in runs if run.run_id not in direct]
     sources = []

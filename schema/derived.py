@@ -1,6 +1,6 @@
 """Parts that a pass derives for a run: replaced as a whole, captured ones never touched."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,13 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace import __version__
+from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.layout import discard, part_path
 from kvtrace.schema.parts import sorted_rows, write_part_aside
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.replacement import PASS_NAME, Replacement, carry_out, commit, unfinished
-from kvtrace.schema.tables import TABLES
+from kvtrace.schema.tables import Table
 from kvtrace.schema.versions import derived_facts
 
 #: Captured tables that a pass may add to, and their keys: content has the same id everywhere.
@@ -27,8 +28,11 @@ def replace_parts(
     pass_name: str,
     tables: Mapping[str, pa.Table],
     settings: Mapping[str, Any],
+    definitions: Sequence[Table] = (),
 ) -> None:
     """Write a pass's tables for a run in place of those it wrote before.
+
+    `definitions` are those of the tables that are the pass's own.
 
     Raises:
         SchemaMismatch: a bad name of a pass, a table that passes do not write, wrong columns.
@@ -37,11 +41,13 @@ def replace_parts(
     """
     if PASS_NAME.fullmatch(pass_name) is None:
         raise SchemaMismatch(f"{pass_name!r} is no name for a pass; use a-z, 0-9, _ and -")
-    rows = {name: _rows(out, run_id, name, given) for name, given in tables.items()}
+    own = {table.name: table for table in definitions if is_client_table(table.name)}
+    known = {name: own.get(name) or table_named(name) for name in tables}
+    rows = {name: _rows(out, run_id, known[name], given) for name, given in tables.items()}
     try:
         for path in unfinished(out):
             carry_out(out, path)
-        fresh = _written_aside(out, run_id, pass_name, rows, settings)
+        fresh = _written_aside(out, run_id, pass_name, known, rows, settings)
         carry_out(out, _committed(out, run_id, pass_name, fresh))
     except OSError as error:
         raise TraceWriteError(
@@ -54,6 +60,7 @@ def _written_aside(
     out: Path,
     run_id: str,
     pass_name: str,
+    known: Mapping[str, Table],
     rows: Mapping[str, pa.Table],
     settings: Mapping[str, Any],
 ) -> dict[str, Path]:
@@ -62,7 +69,7 @@ def _written_aside(
         for name, table_rows in rows.items():
             path = part_path(out, name, run_id, 0, pass_name)
             facts = derived_facts(name, run_id, pass_name, settings, __version__)
-            fresh[name] = write_part_aside(path, TABLES[name], facts, table_rows.to_batches())
+            fresh[name] = write_part_aside(path, known[name], facts, table_rows.to_batches())
     except BaseException:
         for temporary in fresh.values():
             discard(temporary)
@@ -80,12 +87,11 @@ def _committed(out: Path, run_id: str, pass_name: str, fresh: Mapping[str, Path]
         raise
 
 
-def _rows(out: Path, run_id: str, name: str, given: pa.Table) -> pa.Table:
-    table = table_named(name)
-    if table.origin != "derived" and name not in _SHARED:
-        raise SchemaMismatch(f"{name} is captured, and no pass may add to it")
+def _rows(out: Path, run_id: str, table: Table, given: pa.Table) -> pa.Table:
+    if table.origin != "derived" and table.name not in _SHARED:
+        raise SchemaMismatch(f"{table.name} is captured, and no pass may add to it")
     rows = sorted_rows(conformed(table, given), table)
-    key = _SHARED.get(name)
+    key = _SHARED.get(table.name)
     if key is None or rows.num_rows == 0:
         return rows
     known = captured_rows(out, table, run_id, [key], quietly).column(key)

@@ -14,6 +14,7 @@ SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
 
 _RUN_FOLDER = re.compile(r"run=(?P<run>[^/\\]+)")
+_CLIENT_FOLDER = re.compile(r"client_[a-z0-9_]+")
 _PART = re.compile(r"part-(?:(?P<pass>[a-z][a-z0-9_-]*)-)?(?P<number>\d{5,})\.parquet")
 _TEMPORARY = re.compile(r"\.part-[^/\\]*-(?P<process>\d+)\.tmp")
 _SEGMENT = re.compile(r"(?P<table>[a-z_]+)-(?P<number>\d{5,})\.arrows")
@@ -70,6 +71,12 @@ def segments(out: Path, run_id: str) -> dict[str, dict[int, Path]]:
         if match:
             found.setdefault(match["table"], {})[int(match["number"])] = path
     return found
+
+
+def client_folders(out: Path) -> tuple[str, ...]:
+    """The names of the tables that clients have brought along."""
+    found = (path.name for path in _entries(out) if _CLIENT_FOLDER.fullmatch(path.name))
+    return tuple(sorted(found))
 
 
 def run_ids(folder: Path) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kvtrace.schema.client_tables import definition_metadata, table_of_file
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.journal import SegmentReader
@@ -44,7 +45,7 @@ def write_part_aside(path: Path, table: Table, facts: FileFacts, batches: Batche
 
 
 def _part_writing(table: Table, facts: FileFacts, batches: Batches) -> Callable[[Path], None]:
-    schema = table.schema.with_metadata(facts.metadata())
+    schema = table.schema.with_metadata(facts.metadata() | definition_metadata(table))
 
     def write(path: Path) -> None:
         with pq.ParquetWriter(path, schema, **_options(table)) as writer:
@@ -133,6 +134,12 @@ def part_facts(file: Any, path: Path, table: str) -> FileFacts:
     return facts
 
 
+def part_definition(path: Path, name: str) -> Table:
+    """What a part of a client's own table says of it; DamagedFile if it says nothing."""
+    with open_part(path) as file:
+        return table_of_file(name, file.schema_arrow, str(path))
+
+
 def damaged(path: Path, error: Exception) -> DamagedFile:
     """The error for a part that cannot be read."""
     reason = str(error).split("\n", 1)[0].strip().rstrip(".")
@@ -149,7 +156,8 @@ def _rows_without_columns(count: int) -> pa.Table:
 def _options(table: Table) -> dict[str, Any]:
     growing, rest, uncompressed = {}, [], set()
     for column in table.columns:
-        if pa.types.is_timestamp(column.type) or column.name in _GROWING:
+        growing_name = column.name in _GROWING and pa.types.is_integer(column.type)
+        if pa.types.is_timestamp(column.type) or growing_name:
             growing[column.name] = "DELTA_BINARY_PACKED"
             continue
         if column.name in _COMPRESSED and pa.types.is_binary(column.type):

@@ -11,6 +11,7 @@ from kvtrace.schema.columns import batch_of_rows
 from kvtrace.schema.errors import KvtraceError, TraceWriteError
 from kvtrace.schema.layout import (
     JOURNAL,
+    client_folders,
     discard,
     journal_folder,
     left_behind,
@@ -180,7 +181,7 @@ def _finish_replacements(out: Path, notes: list[str]) -> None:
 
 
 def _remove_leavings(out: Path) -> None:
-    for name in TABLES:
+    for name in (*TABLES, *client_folders(out)):
         for run_id in run_ids(out / name):
             for path, process in left_behind(run_folder(out, name, run_id)):
                 if not is_running(process):

@@ -12,9 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import (
     JOURNAL,
+    client_folders,
     is_temporary,
     part_path,
     pass_parts,
@@ -56,7 +58,7 @@ def carry_out(out: Path, path: Path) -> None:
         replacement = _read(path)
     except FileNotFoundError:
         return  # somebody else has finished it
-    for name in TABLES:
+    for name in {*TABLES, *client_folders(out), *replacement.fresh}:
         folder = run_folder(out, name, replacement.run)
         keep = part_path(out, name, replacement.run, 0, replacement.pass_name)
         fresh = replacement.fresh.get(name)
@@ -87,7 +89,10 @@ def _read(path: Path) -> Replacement:
         fine = (
             re.fullmatch(r"[^/\\]+", replacement.run) is not None
             and PASS_NAME.fullmatch(replacement.pass_name) is not None
-            and all(table in TABLES and is_temporary(name) for table, name in names.items())
+            and all(
+                (table in TABLES or is_client_table(table)) and is_temporary(name)
+                for table, name in names.items()
+            )
         )
     except (ValueError, TypeError) as error:
         raise _no_plan(path) from error

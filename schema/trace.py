@@ -11,15 +11,16 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from kvtrace.schema.artifacts import ArtifactIndex
+from kvtrace.schema.client_tables import is_client_table, joined
 from kvtrace.schema.columns import checked_names, table_named
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
-from kvtrace.schema.errors import EmptyTrace, TraceNotFound, UnknownRun
-from kvtrace.schema.layout import JOURNAL, pass_parts, run_folder, run_ids
-from kvtrace.schema.parts import open_part, part_facts
+from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
+from kvtrace.schema.layout import JOURNAL, client_folders, pass_parts, run_folder, run_ids
+from kvtrace.schema.parts import open_part, part_definition, part_facts
 from kvtrace.schema.reading import RUN_COLUMNS, run_row, run_rows
 from kvtrace.schema.runs import Run
-from kvtrace.schema.tables import NAME, TABLES
+from kvtrace.schema.tables import NAME, TABLES, Table
 
 __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "stack_id"]
 
@@ -107,7 +108,8 @@ class Trace:
             DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
 
         """
-        table = table_named(name)
+        runs = None if runs is None else tuple(runs)
+        table = self.definition(name, runs)
         names = checked_names(table, columns)
         key = _BY_CONTENT.get(name)
         read = names if key is None or key in names else (*names, key)
@@ -120,6 +122,37 @@ class Trace:
             fields = [pa.field(each, table.schema.field(each).type) for each in names]
             return pa.schema([*fields, pa.field("run", NAME)]).empty_table()
         return pa.concat_tables(pieces).unify_dictionaries()
+
+    def definition(self, name: str, runs: Iterable[Run | str] | None = None) -> Table:
+        """What a row of a table is, and its columns: of the format's, or of a client's own.
+
+        Raises:
+            SchemaMismatch: no such table; a client's whose columns differ in type between `runs`.
+            DamagedFile: a file does not say what its columns are.
+
+        """
+        if name in TABLES or not is_client_table(name):
+            return table_named(name)
+        found = [
+            part_definition(path, name)
+            for run_id in reversed(self._ids(runs))
+            for path in pass_parts(run_folder(self.path, name, run_id))
+        ]
+        if found:
+            return joined(found)
+        if runs is not None:
+            return self.definition(name)
+        known = ", ".join((*TABLES, *client_folders(self.path)))
+        raise SchemaMismatch(f"the trace has no table {name!r}; its tables are {known}")
+
+    @property
+    def client_tables(self) -> tuple[str, ...]:
+        """Names of the tables that clients brought along."""
+        return tuple(name for name in client_folders(self.path) if self._has_parts(name))
+
+    def _has_parts(self, name: str) -> bool:
+        folder = self.path / name
+        return any(pass_parts(run_folder(self.path, name, run_id)) for run_id in run_ids(folder))
 
     def artifact(self, sha256: str | None) -> bytes | None:
         """The plain content with that hash from any run, or None if the trace does not have it.
@@ -138,10 +171,12 @@ class Trace:
         pass_name: str,
         tables: Mapping[str, pa.Table],
         settings: Mapping[str, Any] | None = None,
+        definitions: Sequence[Table] = (),
     ) -> None:
         """Replace what a pass derived for a run by `tables`, which may be empty ones.
 
-        Tables: derived ones, and `stacks` and `artifacts` for what those refer to. All new files
+        Tables: derived ones, and `stacks` and `artifacts` for what those refer to. Those that are
+        the pass's own (`client_table`) need their `definitions`. All new files
         are on disk before the first takes its place; parts that the pass no longer writes go.
         Nothing captured is touched. A column "run" is not taken: `run_id` says it.
 
@@ -153,7 +188,7 @@ class Trace:
         """
         if run_id not in self.run_ids:
             raise UnknownRun(f"{self.path} has no run {run_id!r} to add tables to")
-        replace_parts(self.path, run_id, pass_name, tables, dict(settings or {}))
+        replace_parts(self.path, run_id, pass_name, tables, dict(settings or {}), definitions)
         self._artifacts.forget(run_id)
 
     def passes(self, run_id: str) -> dict[str, dict[str, Any]]:
@@ -164,10 +199,10 @@ class Trace:
 
         """
         found: dict[str, dict[str, Any]] = {}
-        for table in TABLES.values():
-            for path in pass_parts(run_folder(self.path, table.name, run_id)):
+        for name in (*TABLES, *client_folders(self.path)):
+            for path in pass_parts(run_folder(self.path, name, run_id)):
                 with open_part(path) as file:
-                    facts = part_facts(file, path, table.name)
+                    facts = part_facts(file, path, name)
                 found[facts.pass_name or ""] = dict(facts.settings)
         return dict(sorted(found.items()))
 

@@ -9,10 +9,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.client_tables import table_of_file
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import (
     JOURNAL,
+    client_folders,
     left_behind,
     part_numbers,
     pass_parts,
@@ -93,7 +95,10 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
     problems: list[Problem] = []
     for table in TABLES.values():
         for run_id in run_ids(trace.path / table.name):
-            problems += _folder_problems(trace, table, run_id)
+            problems += _folder_problems(trace, table.name, run_id)
+    for name in client_folders(trace.path):
+        for run_id in run_ids(trace.path / name):
+            problems += _folder_problems(trace, name, run_id)
     for run_id in run_ids(trace.path / JOURNAL):
         problems += _journal_problems(trace, run_id)
     for path in unfinished(trace.path):
@@ -105,13 +110,13 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
     return problems
 
 
-def _folder_problems(trace: Trace, table: Table, run_id: str) -> Iterator[Problem]:
-    folder = run_folder(trace.path, table.name, run_id)
+def _folder_problems(trace: Trace, name: str, run_id: str) -> Iterator[Problem]:
+    folder = run_folder(trace.path, name, run_id)
     if run_id not in trace.run_ids:
         yield Problem(str(folder), "no run of this id is in the trace")
     for path in (*part_numbers(folder).values(), *pass_parts(folder)):
         try:
-            yield from _part_problems(path, table, run_id)
+            yield from _part_problems(path, name, run_id)
         except KvtraceError as error:
             yield Problem(str(path), str(error), unreadable=True)
         except OSError as error:
@@ -122,9 +127,10 @@ def _folder_problems(trace: Trace, table: Table, run_id: str) -> Iterator[Proble
             yield Problem(str(path), "a killed process left it; kvtrace recover removes it")
 
 
-def _part_problems(path: Path, table: Table, run_id: str) -> Iterator[Problem]:
+def _part_problems(path: Path, name: str, run_id: str) -> Iterator[Problem]:
     with open_part(path) as file:
-        facts = part_facts(file, path, table.name)
+        facts = part_facts(file, path, name)
+        table = TABLES.get(name) or table_of_file(name, file.schema_arrow, str(path))
         if facts.run_id != run_id:
             yield Problem(str(path), f"it says that it is of run {facts.run_id}")
         derived = path in pass_parts(path.parent)
@@ -195,7 +201,7 @@ def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
         repeated = len(column) - pc.count_distinct(column).as_py()
         if repeated:
             yield Problem(f"{table} of run {run_id}", f"{repeated} rows repeat a {key}")
-    for reference in _REFERENCES:
+    for reference in (*_REFERENCES, *_client_references(trace)):
         column = rows.column(reference.table, reference.column)
         known = rows.column(reference.target, reference.key)
         if column is None or known is None or len(column) == 0:
@@ -208,6 +214,18 @@ def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
                 f"{reference.column} refers to {len(lost)} rows that {reference.target} does not "
                 f"have, as {lost[0].as_py()}",
             )
+
+
+def _client_references(trace: Trace) -> Iterator[_Reference]:
+    """What the tables that clients brought along refer to."""
+    for name in trace.client_tables:
+        try:
+            columns = trace.definition(name).schema.names
+        except KvtraceError:
+            continue  # told where its files are checked
+        for column, target in (("call_id", "calls"), ("stack_id", "stacks")):
+            if column in columns:
+                yield _Reference(name, column, target, column, _itself)
 
 
 class _RunColumns:

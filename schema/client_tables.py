@@ -1,0 +1,103 @@
+"""Tables that clients bring along: `client_<name>`, with columns of their own.
+
+The format does not know them, so each of their files says in its metadata what its rows and columns
+are; whoever reads Parquet reads them like any other table. They are derived, never captured.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from kvtrace.schema.errors import DamagedFile, SchemaMismatch
+from kvtrace.schema.tables import TABLES, Column, Table
+
+PREFIX: Final = "client_"
+_NAME: Final = re.compile(r"client_[a-z0-9_]+")
+_COLUMN: Final = re.compile(r"[a-z][a-z0-9_]*")
+_DEFINITION_KEY: Final = b"kvtrace.table_definition"
+
+#: Columns that readers add.
+_TAKEN: Final = frozenset({"run"})
+
+
+def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[str] = ()) -> Table:
+    """Define the table `client_<name>`: what a row is, its columns, what rows are sorted by.
+
+    Columns `call_id` and `stack_id` refer to calls and stacks, as everywhere in the format.
+
+    Raises:
+        SchemaMismatch: a name that cannot be one, or a column twice.
+
+    """
+    table = Table(f"{PREFIX}{name}", row, "derived", tuple(columns), tuple(sort))
+    if not is_client_table(table.name):
+        raise SchemaMismatch(f"{name!r} is no name for a client's table; use a-z, 0-9 and _")
+    names = [column.name for column in table.columns]
+    for column in names:
+        if _COLUMN.fullmatch(column) is None or column in _TAKEN or names.count(column) > 1:
+            raise SchemaMismatch(f"{column!r} cannot be a column of {table.name}, or is one twice")
+    if not names or set(table.sort) - set(names):
+        raise SchemaMismatch(f"{table.name} needs columns, and is sorted by columns that it has")
+    return table
+
+
+def is_client_table(name: str) -> bool:
+    """Whether a table of that name is a client's own."""
+    return _NAME.fullmatch(name) is not None
+
+
+def definition_metadata(table: Table) -> dict[bytes, bytes]:
+    """What a file says of the table that it holds; nothing for tables of the format."""
+    if table.name in TABLES:
+        return {}
+    columns = [
+        {"name": c.name, "meaning": c.meaning, "unit": c.unit, "key": c.key} for c in table.columns
+    ]
+    definition = {"row": table.row, "columns": columns, "sort": list(table.sort)}
+    return {_DEFINITION_KEY: json.dumps(definition).encode()}
+
+
+def table_of_file(name: str, schema: pa.Schema, source: str) -> Table:
+    """The definition of a client's table from the Arrow schema of one of its files.
+
+    Raises:
+        DamagedFile: the file does not say it.
+
+    """
+    metadata: Mapping[bytes, bytes] = schema.metadata or {}
+    try:
+        definition = json.loads(metadata[_DEFINITION_KEY])
+        columns = tuple(
+            Column(c["name"], schema.field(c["name"]).type, c["meaning"], c["unit"], key=c["key"])
+            for c in definition["columns"]
+        )
+        return Table(name, definition["row"], "derived", columns, tuple(definition["sort"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedFile(
+            f"{source} does not say what its columns are; run the client that wrote it again"
+        ) from error
+
+
+def joined(tables: Iterable[Table]) -> Table:
+    """One definition for the files of a client's table, those of the newest client first.
+
+    Raises:
+        SchemaMismatch: a column has two types.
+
+    """
+    first, *others = tables
+    columns = {column.name: column for column in first.columns}
+    for table in others:
+        for column in table.columns:
+            known = columns.setdefault(column.name, column)
+            if known.type != column.type:
+                raise SchemaMismatch(
+                    f"runs differ in {first.name}.{column.name}: it is {known.type} here and "
+                    f"{column.type} there; run the client again over the older ones, or choose "
+                    "runs with --run"
+                )
+    return replace(first, columns=tuple(columns.values()))
