@@ -22,6 +22,7 @@ _FILES = (
     "tt_dot",
     "tt_descriptor",
     "tt_elementwise",
+    "libdevice",
     "tt_inline",
 )
 _loaded = False

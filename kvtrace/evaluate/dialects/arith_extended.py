@@ -9,7 +9,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler
 from kvtrace.evaluate.dialects.arith import unsigned
-from kvtrace.evaluate.dialects.tt_elementwise import mulhiui
+from kvtrace.evaluate.dialects.tt_elementwise import high_half_signed, mulhiui
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
@@ -50,10 +50,8 @@ def low_and_high_unsigned(left: Array, right: Array) -> tuple[Array, Array]:
 
 
 def low_and_high_signed(left: Array, right: Array) -> tuple[Array, Array]:
-    """Both halves of the signed product: the unsigned one, corrected for negative factors."""
-    low, high = low_and_high_unsigned(left, right)
-    zero = left.dtype.type(0)
-    return low, high - np.where(left < 0, right, zero) - np.where(right < 0, left, zero)
+    """Both halves of the signed product."""
+    return np.asarray(left * right), high_half_signed(left, right)
 
 
 @semantics("arith.addui_extended")

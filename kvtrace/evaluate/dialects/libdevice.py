@@ -1,0 +1,357 @@
+"""Functions of CUDA's libdevice (and AMD's OCML), by their names without prefix.
+
+After the libdevice user's guide, https://docs.nvidia.com/cuda/libdevice-users-guide/ . What the
+libraries approximate is exact here, and their approximate forms (fast_…) are as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate import directed
+from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.dialects import math, special
+from kvtrace.evaluate.dialects.arith import unsigned
+from kvtrace.evaluate.dialects.tt_elementwise import high_half_signed, mulhiui
+from kvtrace.evaluate.directed import TO_INTEGRAL, Direction
+from kvtrace.evaluate.numerics import to_integer
+from kvtrace.evaluate.registry import Elementwise, Step, semantics, unsupported
+from kvtrace.evaluate.types import element_of
+from kvtrace.evaluate.values import Array
+from kvtrace.ir import Op
+
+_Function = Callable[..., Any]
+
+_DIRECTIONS: tuple[Direction, ...] = ("rn", "rz", "rd", "ru")
+
+
+def _wide(function: _Function) -> _Function:
+    """Compute in float64 and round to the first float operand's type."""
+
+    def rounded(*arrays: Array) -> Array:
+        dtype = next(array.dtype for array in arrays if array.dtype.kind == "f")
+        wide = (a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays)
+        return np.asarray(function(*wide)).astype(dtype)
+
+    return rounded
+
+
+def _exponent(array: Array) -> Array:
+    """Exponents of finite numbers other than 0."""
+    return np.asarray(np.frexp(array)[1] - 1)
+
+
+def ilogb(array: Array) -> Array:
+    """Exponent as an integer: the smallest for 0 and NaN, the largest for infinity."""
+    limits = np.iinfo(np.int32)
+    result = np.where((array == 0) | np.isnan(array), limits.min, _exponent(array))
+    return np.where(np.isinf(array), limits.max, result).astype(np.int32)
+
+
+def logb(array: Array) -> Array:
+    """Exponent as a float."""
+    result = np.where(array == 0, -np.inf, _exponent(array))
+    return np.where(np.isinf(array), np.inf, np.where(np.isnan(array), np.nan, result))
+
+
+def remainder(left: Array, right: Array) -> Array:
+    """IEEE remainder: left minus right times the nearest whole number, ties to even."""
+    rest = np.fmod(np.abs(left), 2 * np.abs(right))
+    divisor = np.abs(right)
+    rest = np.where(np.isinf(divisor), np.abs(left), rest)
+    # 0 <= rest < 2 divisor, so 0, 1 or 2 divisors are nearest.
+    once = (2 * rest > divisor) & ((2 * rest < 3 * divisor) | np.isinf(3 * divisor))
+    twice = 2 * rest >= 3 * divisor
+    rest = np.where(twice, rest - 2 * divisor, np.where(once, rest - divisor, rest))
+    return np.where(np.signbit(left), -rest, rest)
+
+
+def fdim(left: Array, right: Array) -> Array:
+    """Positive difference."""
+    unordered = np.isnan(left) | np.isnan(right)
+    return np.where(unordered, np.nan, np.where(left > right, left - right, 0))
+
+
+def saturate(array: Array) -> Array:
+    """Limit to [0, 1]; NaN gives 0."""
+    return np.fmin(np.fmax(array, 0), 1)
+
+
+def first_set(array: Array) -> Array:
+    """Position of the lowest bit that is set, counted from 1; 0 if none is."""
+    bits = array.dtype.itemsize * 8
+    zeros = math.cttz(array)
+    return np.where(zeros == bits, 0, zeros + 1)
+
+
+def reversed_bits(array: Array) -> Array:
+    """Bits in opposite order."""
+    raw = np.ascontiguousarray(array)[..., None].view(np.uint8)
+    bits = np.unpackbits(raw, axis=-1, bitorder="little")[..., ::-1]
+    packed = np.ascontiguousarray(np.packbits(bits, axis=-1, bitorder="little"))
+    return packed.view(array.dtype)[..., 0]
+
+
+def byte_permute(left: Array, right: Array, selector: Array) -> Array:
+    """Pick four of the eight bytes of two words, by the low three bits of each nibble."""
+    both = unsigned(left).astype(np.uint64) | (unsigned(right).astype(np.uint64) << np.uint64(32))
+    result = np.zeros(both.shape, np.uint64)
+    for position in range(4):
+        which = (unsigned(selector).astype(np.uint64) >> np.uint64(4 * position)) & np.uint64(7)
+        byte = (both >> (which * np.uint64(8))) & np.uint64(0xFF)
+        result = result | (byte << np.uint64(8 * position))
+    return result.astype(np.uint32).view(np.int32)
+
+
+def product_of_24_bits(left: Array, right: Array) -> Array:
+    """Low 32 bits of the product of the low 24 bits, sign-extended."""
+    shift = np.int32(8)
+    return ((left << shift) >> shift) * ((right << shift) >> shift)
+
+
+def unsigned_product_of_24_bits(left: Array, right: Array) -> Array:
+    """Low 32 bits of the product of the low 24 bits."""
+    low = np.int32(0xFFFFFF)
+    return np.asarray((left & low) * (right & low))
+
+
+def _averaged(*, rounding_up: bool, without_sign: bool) -> _Function:
+    def average(left: Array, right: Array) -> Array:
+        if without_sign:
+            left, right = unsigned(left), unsigned(right)
+        total = left.astype(np.int64) + right.astype(np.int64) + int(rounding_up)
+        return (total >> 1).astype(np.int32)
+
+    return average
+
+
+def _distance(*, without_sign: bool) -> _Function:
+    def distance(left: Array, right: Array, start: Array) -> Array:
+        if without_sign:
+            left, right = unsigned(left), unsigned(right)
+        gap = np.abs(left.astype(np.int64) - right.astype(np.int64))
+        return (gap + start).astype(np.int32)
+
+    return distance
+
+
+def _joined_halves(high: Array, low: Array) -> Array:
+    bits = (high.astype(np.int64) << 32) | unsigned(low).astype(np.int64)
+    return np.ascontiguousarray(bits).view(np.float64)
+
+
+def _half_of(array: Array, shift: int) -> Array:
+    return (np.ascontiguousarray(array).view(np.int64) >> shift).astype(np.int32)
+
+
+def reciprocal_of_high_word(array: Array) -> Array:
+    """1 / x where the low halves of x and of the result are taken as 0."""
+    mask = np.int64(-1) << np.int64(32)
+    high = (np.ascontiguousarray(array).view(np.int64) & mask).view(np.float64)
+    return (np.ascontiguousarray(1 / high).view(np.int64) & mask).view(np.float64)
+
+
+def _seen_as(dtype: type[np.generic]) -> _Function:
+    return lambda array: np.ascontiguousarray(array).view(dtype)
+
+
+def _whole(direction: Direction, target: str, *, signed: bool) -> _Function:
+    element = element_of(target)
+    integral = TO_INTEGRAL[direction]
+    return lambda array: to_integer(integral(array), element, signed=signed)
+
+
+def _whole_numbers(direction: Direction, target: type[np.floating], *, signed: bool) -> _Function:
+    def convert(array: Array) -> Array:
+        return directed.from_integer(direction, array if signed else unsigned(array), target)
+
+    return convert
+
+
+FUNCTIONS: dict[str, _Function] = {
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "ceil": np.ceil,
+    "copysign": np.copysign,
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "cospi": _wide(special.cospi),
+    "cyl_bessel_i0": _wide(partial(special.bessel_i, 0)),
+    "cyl_bessel_i1": _wide(partial(special.bessel_i, 1)),
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "erfcinv": _wide(special.erfcinv),
+    "erfcx": _wide(special.erfcx),
+    "erfinv": _wide(special.erfinv),
+    "exp": np.exp,
+    "exp10": lambda array: np.power(array.dtype.type(10), array),
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "fabs": np.abs,
+    "abs": np.abs,
+    "llabs": np.abs,
+    "fdim": fdim,
+    "finite": np.isfinite,
+    "isfinite": np.isfinite,
+    "floor": np.floor,
+    "fma": math.fma,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+    "fmod": np.fmod,
+    "hypot": _wide(np.hypot),
+    "ilogb": ilogb,
+    "isinf": np.isinf,
+    "isnan": np.isnan,
+    "j0": _wide(partial(special.bessel_j, 0)),
+    "j1": _wide(partial(special.bessel_j, 1)),
+    "jn": _wide(special.of_orders(special.bessel_j)),
+    "ldexp": np.ldexp,
+    "scalbn": np.ldexp,
+    "lgamma": _wide(special.lgamma),
+    "llrint": lambda array: to_integer(np.rint(array), element_of("i64"), signed=True),
+    "llround": lambda array: to_integer(
+        math.round_half_away(array), element_of("i64"), signed=True
+    ),
+    "log": np.log,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "logb": logb,
+    "max": np.maximum,
+    "min": np.minimum,
+    "nearbyint": np.rint,
+    "nextafter": np.nextafter,
+    "norm3d": _wide(lambda a, b, c: np.hypot(np.hypot(a, b), c)),
+    "norm4d": _wide(lambda a, b, c, d: np.hypot(np.hypot(a, b), np.hypot(c, d))),
+    "normcdf": _wide(special.normcdf),
+    "normcdfinv": _wide(special.normcdfinv),
+    "pow": np.power,
+    "powi": np.power,
+    "rcbrt": _wide(lambda array: 1 / np.cbrt(array)),
+    "remainder": remainder,
+    "rhypot": _wide(lambda a, b: 1 / np.hypot(a, b)),
+    "rint": np.rint,
+    "rnorm3d": _wide(lambda a, b, c: 1 / np.hypot(np.hypot(a, b), c)),
+    "rnorm4d": _wide(lambda a, b, c, d: 1 / np.hypot(np.hypot(a, b), np.hypot(c, d))),
+    "round": math.round_half_away,
+    "rsqrt": math.rsqrt,
+    "saturate": saturate,
+    "signbit": np.signbit,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "sinpi": _wide(special.sinpi),
+    "sqrt": np.sqrt,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "tgamma": _wide(special.tgamma),
+    "trunc": np.trunc,
+    "y0": _wide(partial(special.bessel_y, 0)),
+    "y1": _wide(partial(special.bessel_y, 1)),
+    "yn": _wide(special.of_orders(special.bessel_y)),
+    # approximations
+    "fast_cos": np.cos,
+    "fast_dividef": np.divide,
+    "fast_fdivide": np.divide,
+    "fast_exp": np.exp,
+    "fast_exp10": lambda array: np.power(array.dtype.type(10), array),
+    "fast_log": np.log,
+    "fast_log2": np.log2,
+    "fast_log10": np.log10,
+    "fast_pow": np.power,
+    "fast_sin": np.sin,
+    "fast_tan": np.tan,
+    "rcp64h": reciprocal_of_high_word,
+    # bits and integers
+    "brev": reversed_bits,
+    "brevll": reversed_bits,
+    "byte_perm": byte_permute,
+    "clz": math.ctlz,
+    "clzll": math.ctlz,
+    "ffs": first_set,
+    "ffsll": first_set,
+    "popc": math.ctpop,
+    "popcll": math.ctpop,
+    "hadd": _averaged(rounding_up=False, without_sign=False),
+    "uhadd": _averaged(rounding_up=False, without_sign=True),
+    "rhadd": _averaged(rounding_up=True, without_sign=False),
+    "urhadd": _averaged(rounding_up=True, without_sign=True),
+    "mulhi": high_half_signed,
+    "mul64hi": high_half_signed,
+    "umulhi": mulhiui,
+    "umul64hi": mulhiui,
+    "mul24": product_of_24_bits,
+    "umul24": unsigned_product_of_24_bits,
+    "sad": _distance(without_sign=False),
+    "usad": _distance(without_sign=True),
+    # bits under another type
+    "double2hiint": lambda array: _half_of(array, 32),
+    "double2loint": lambda array: _half_of(array, 0),
+    "hiloint2double": _joined_halves,
+    "double_as_longlong": _seen_as(np.int64),
+    "longlong_as_double": _seen_as(np.float64),
+    "float_as_int": _seen_as(np.int32),
+    "float_as_uint": _seen_as(np.int32),
+    "int_as_float": _seen_as(np.float32),
+    "uint_as_float": _seen_as(np.float32),
+}
+"""Meanings by name; a trailing f or d that says the type may be left out."""
+
+for _direction in _DIRECTIONS:
+    for _letter in ("f", "d"):
+        FUNCTIONS[f"{_letter}add_{_direction}"] = partial(directed.add, _direction)
+        FUNCTIONS[f"{_letter}sub_{_direction}"] = partial(directed.subtract, _direction)
+        FUNCTIONS[f"{_letter}mul_{_direction}"] = partial(directed.multiply, _direction)
+        FUNCTIONS[f"{_letter}div_{_direction}"] = partial(directed.divide, _direction)
+        FUNCTIONS[f"{_letter}rcp_{_direction}"] = partial(directed.reciprocal, _direction)
+        FUNCTIONS[f"{_letter}sqrt_{_direction}"] = partial(directed.square_root, _direction)
+    for _name in ("fmaf", "fma"):
+        FUNCTIONS[f"{_name}_{_direction}"] = partial(directed.fused_multiply_add, _direction)
+    FUNCTIONS[f"double2float_{_direction}"] = partial(directed.narrowed, _direction)
+    for _source in ("float", "double"):
+        for _short, _target, _is_signed in (
+            ("int", "i32", True),
+            ("uint", "i32", False),
+            ("ll", "i64", True),
+            ("ull", "i64", False),
+        ):
+            FUNCTIONS[f"{_source}2{_short}_{_direction}"] = _whole(
+                _direction, _target, signed=_is_signed
+            )
+            FUNCTIONS[f"{_short}2{_source}_{_direction}"] = _whole_numbers(
+                _direction,
+                np.float32 if _source == "float" else np.float64,
+                signed=_is_signed,
+            )
+FUNCTIONS["frsqrt_rn"] = _wide(lambda array: 1 / np.sqrt(array))
+
+
+def library_function(symbol: str) -> _Function | None:
+    """Find the meaning of `__nv_tanhf`, `__ocml_tanh_f32` and the like; None if there is none."""
+    name = symbol
+    for prefix in ("__nv_", "__ocml_", "llvm."):
+        name = name.removeprefix(prefix)
+    for suffix in ("_f16", "_f32", "_f64", ".f32", ".f64"):
+        name = name.removesuffix(suffix)
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    return FUNCTIONS.get(name[:-1]) if name[-1:] in ("f", "d") else None
+
+
+@semantics("tt.extern_elementwise")
+def extern_elementwise(op: Op, compiler: Compiler) -> Step:
+    """Call a function of a device library, by its symbol."""
+    symbol = str(attribute(op, "symbol"))
+    function = library_function(symbol)
+    if function is None:
+        raise unsupported(op, compiler.kernel, f"with symbol {symbol!r}")
+    return compiler.elementwise(op, Elementwise(function, 1, ()))

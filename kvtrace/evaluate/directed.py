@@ -1,0 +1,164 @@
+"""Arithmetic rounded in a given direction: round to nearest, then look at the exact remainder.
+
+Sums and products are split without error (Knuth's two-sum; Dekker's product, in float64 for
+float32), after Muller et al., Handbook of Floating-Point Arithmetic, chapter 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from kvtrace.evaluate.values import Array
+
+Direction = Literal["rn", "rz", "rd", "ru"]
+"""To nearest even, toward zero, down, up: the names that PTX gives them."""
+
+
+def two_sum(left: Array, right: Array) -> tuple[Array, Array]:
+    """Rounded sum, and exactly what rounding took from it."""
+    total = left + right
+    part = total - left
+    return total, np.asarray((left - (total - part)) + (right - part))
+
+
+def two_product(left: Array, right: Array) -> tuple[Array, Array]:
+    """Rounded product, and exactly what rounding took from it (barring under- and overflow)."""
+    if left.dtype == np.float32:
+        exact = left.astype(np.float64) * right.astype(np.float64)
+        nearest = exact.astype(np.float32)
+        return nearest, np.asarray(exact - nearest)
+    product = left * right
+    a, b = _halves(left)
+    c, d = _halves(right)
+    return product, np.asarray(((a * c - product) + a * d + b * c) + b * d)
+
+
+def _halves(array: Array) -> tuple[Array, Array]:
+    """Split float64 into two numbers of 26 bits."""
+    scaled = array * 134217729.0  # 2**27 + 1
+    high = scaled - (scaled - array)
+    return high, array - high
+
+
+def rounded(nearest: Array, remainder: Array, direction: Direction) -> Array:
+    """Move results that were rounded to nearest; only the sign of the remainder counts."""
+    if direction == "rn":
+        return nearest
+    # A finite sum that left the range lies below infinity.
+    left_range = np.isinf(nearest) & np.isnan(remainder)
+    remainder = np.where(left_range, -np.sign(nearest), remainder)
+    down, up = remainder < 0, remainder > 0
+    if direction == "rz":
+        down, up = down & (nearest > 0), up & (nearest < 0)
+    elif direction == "rd":
+        up = np.zeros_like(up)
+    else:
+        down = np.zeros_like(down)
+    infinity = nearest.dtype.type(np.inf)
+    moved = np.where(down, np.nextafter(nearest, -infinity), nearest)
+    return np.where(up, np.nextafter(nearest, infinity), moved)
+
+
+def _finite(remainder: Array, *operands: Array) -> Array:
+    """Keep NaN remainders only where finite operands gave infinity."""
+    finite = np.ones(remainder.shape, np.bool_)
+    for operand in operands:
+        finite = finite & np.isfinite(operand)
+    return np.where(finite, remainder, 0)
+
+
+def add(direction: Direction, left: Array, right: Array) -> Array:
+    """Left + right."""
+    total, rest = two_sum(left, right)
+    return rounded(total, _finite(rest, left, right), direction)
+
+
+def subtract(direction: Direction, left: Array, right: Array) -> Array:
+    """Left - right."""
+    return add(direction, left, -right)
+
+
+def multiply(direction: Direction, left: Array, right: Array) -> Array:
+    """Left * right."""
+    product, rest = two_product(left, right)
+    return rounded(product, _finite(rest, left, right), direction)
+
+
+def divide(direction: Direction, left: Array, right: Array) -> Array:
+    """Left / right."""
+    quotient = np.divide(left, right)
+    product, rest = two_product(quotient, right)
+    remainder = ((left - product) - rest) * np.sign(right)
+    exact = (right == 0) | np.isinf(right)
+    return rounded(quotient, np.where(exact, 0, _finite(remainder, left)), direction)
+
+
+def reciprocal(direction: Direction, array: Array) -> Array:
+    """1 / x."""
+    return divide(direction, np.ones_like(array), array)
+
+
+def square_root(direction: Direction, array: Array) -> Array:
+    """Square root."""
+    root = np.sqrt(array)
+    product, rest = two_product(root, root)
+    return rounded(root, _finite((array - product) - rest, array, root), direction)
+
+
+def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: Array) -> Array:
+    """Left * right + addend, rounded once."""
+    if left.dtype != np.float64:
+        wide = (array.astype(np.float64) for array in (left, right, addend))
+        a, b, c = wide
+        total, rest = two_sum(a * b, c)
+        rest = _finite(rest, total)
+        nearest = to_odd(total, rest).astype(left.dtype)
+        remainder = np.asarray(total - nearest.astype(np.float64)) + rest
+        return rounded(nearest, _finite(remainder, left, right, addend), direction)
+    product, low = two_product(left, right)
+    total, high_rest = two_sum(product, addend)
+    rest, last = two_sum(high_rest, low)
+    nearest, remainder = two_sum(total, to_odd(rest, last))
+    broken = ~np.isfinite(remainder)
+    plain = left * right + addend
+    return rounded(np.where(broken, plain, nearest), np.where(broken, 0, remainder), direction)
+
+
+def to_odd(nearest: Array, remainder: Array) -> Array:
+    """Make a rounded float64's last bit odd where it is not exact, so that it can be rounded again.
+
+    Boldo and Melquiond, Emulation of FMA and correctly rounded sums, IEEE Trans. Comp. 57 (2008).
+    """
+    values = np.ascontiguousarray(nearest)
+    even = (values.view(np.int64) & 1) == 0
+    infinity = np.float64(np.inf)
+    toward = np.where(remainder > 0, infinity, -infinity)
+    inexact = (remainder != 0) & np.isfinite(values)
+    return np.where(even & inexact, np.nextafter(values, toward), values)
+
+
+def narrowed(direction: Direction, array: Array) -> Array:
+    """Float64 as float32."""
+    nearest = array.astype(np.float32)
+    return rounded(nearest, _finite(array - nearest.astype(np.float64), array), direction)
+
+
+def from_integer(direction: Direction, array: Array, dtype: type[np.floating]) -> Array:
+    """Integers, signed or not, as floats."""
+    nearest = array.astype(dtype)
+    wide = array.astype(np.int64) if array.dtype.itemsize < 8 else array
+    low = (wide & wide.dtype.type(0xFFFFFFFF)).astype(np.float64)
+    high = (wide >> wide.dtype.type(32)).astype(np.float64) * 2.0**32
+    return rounded(nearest, (high - nearest.astype(np.float64)) + low, direction)
+
+
+TO_INTEGRAL: dict[Direction, Callable[[Array], Array]] = {
+    "rn": np.rint,
+    "rz": np.trunc,
+    "rd": np.floor,
+    "ru": np.ceil,
+}
+"""Rounding of floats to whole numbers by direction."""
