@@ -60,13 +60,14 @@ class AccessRecords:
 
 def _single_rows(repeated: Repeated) -> Iterator[dict[str, Any]]:
     patterns = repeated.patterns
-    layouts = [_lane_layout(patterns, number) for number in range(patterns.size)]
+    touching = [n for n in range(patterns.size) if len(patterns.active_lanes(n))]
+    layouts = {number: _lane_layout(patterns, number) for number in touching}
     for constant, iteration in zip(repeated.constants, repeated.iterations, strict=True):
         for position, program in enumerate(patterns.programs.tolist()):
             number = int(patterns.which[position])
-            lanes = patterns.active_lanes(number)
-            if not len(lanes):
+            if number not in layouts:
                 continue
+            lanes = patterns.active_lanes(number)
             base = int(patterns.bases[position]) + constant
             yield {
                 "program": program,

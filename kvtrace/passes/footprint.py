@@ -152,7 +152,8 @@ def _sectors_of(patterns: Patterns, shift: int, element_bytes: int) -> int:
 def _are_the_same(first: AccessParts, second: AccessParts) -> bool:
     """Whether all but the constant is the very same objects."""
     return (
-        first.terms is second.terms
+        first.block == second.block
+        and first.terms is second.terms
         and first.programs is second.programs
         and len(first.factors) == len(second.factors)
         and all(a is b for a, b in zip(first.factors, second.factors, strict=True))
@@ -161,6 +162,7 @@ def _are_the_same(first: AccessParts, second: AccessParts) -> bool:
 
 def _content(parts: AccessParts) -> Any:
     return (
+        parts.block,
         _array_content(parts.programs),
         tuple(_array_content(term) for term in parts.terms),
         tuple(_array_content(factor) for factor in parts.factors),

@@ -1,0 +1,224 @@
+"""Sectors, distinct bytes and access records equal what counting lane by lane gives."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtrace.evaluate.observe import Access, AccessParts
+from kvtrace.passes.metrics import Metrics
+from kvtrace.passes.progressions import nested_progression, progressions
+from kvtrace.passes.stacks import StackRows
+from tests.kernels import basic, language, memory
+from tests.kernels.attention import attention
+from tests.kernels.launching import compile_for
+from tests.passes.touching import LaneByLane, addresses_of, observed
+
+
+def matmul_call(m, n, k):
+    a, b, c = torch.ones(m, k), torch.ones(k, n), torch.empty(m, n)
+    grid = (-(-m // 32) * -(-n // 32),)
+    arguments = {
+        "a": a, "b": b, "c": c, "m": m, "n": n, "k": k, "stride_am": k, "stride_ak": 1,
+        "stride_bk": n, "stride_bn": 1, "stride_cm": n, "stride_cn": 1,
+    }  # fmt: skip
+    constexprs = {
+        "BM": 32, "BN": 32, "BK": 16, "GROUP": 2, "ACTIVATION": "", "PRECISION": "ieee"
+    }  # fmt: skip
+    return basic.matmul, grid, arguments, constexprs
+
+
+def attention_call():
+    q = torch.ones(1, 2, 70, 16)
+    arguments = {
+        "q": q, "k": q.clone(), "v": q.clone(), "out": torch.empty_like(q),
+        "log_sum": torch.empty(2, 70), "scale": 0.25, "heads": 2, "length": 70,
+        "batch_stride": q.stride(0), "head_stride": q.stride(1), "row_stride": q.stride(2),
+    }  # fmt: skip
+    return attention, (3, 2), arguments, {"BM": 32, "BN": 16, "D": 16, "CAUSAL": True}
+
+
+def tile_call():
+    x, out = torch.ones(90, 37)[3:], torch.empty(120, 40)
+    arguments = {"x": x, "out": out, "rows": 50, "columns": 37, "x_stride": 37, "out_stride": 40}
+    return memory.copy_tile, (4, 3), arguments, {"BM": 16, "BN": 16}
+
+
+def softmax_call():
+    x, out = torch.ones(11, 45, dtype=torch.bfloat16), torch.empty(11, 45, dtype=torch.bfloat16)
+    arguments = {"out": out, "x": x, "x_stride": 45, "out_stride": 45, "rows": 11, "columns": 45}
+    return basic.softmax, (3,), arguments, {"BLOCK": 64}
+
+
+def random_integers(high, size):
+    return torch.randint(0, high, (size,), generator=torch.Generator().manual_seed(1))
+
+
+def calls():
+    yield matmul_call(64, 64, 32)
+    yield matmul_call(70, 50, 41)
+    yield attention_call()
+    yield tile_call()
+    yield softmax_call()
+    x = torch.ones(1000)
+    block = {"BLOCK": 64}
+    yield memory.gather_rows, (9,), {
+        "index": random_integers(20, 9), "x": x, "out": torch.empty(9 * 50), "columns": 50
+    }, block  # fmt: skip
+    yield memory.histogram_by_atomics, (4,), {
+        "x": random_integers(40, 256).int(), "counts": torch.zeros(40, dtype=torch.int32), "n": 250
+    }, block  # fmt: skip
+    yield memory.running_total, (5,), {"x": x, "total": torch.zeros(6), "n": 300}, block
+    yield language.ragged_sums, (6,), {
+        "lengths": random_integers(200, 6).int(), "x": torch.ones(6, 200),
+        "out": torch.empty(6), "stride": 200,
+    }, block  # fmt: skip
+    yield language.early_return, (6,), {
+        "flags": torch.tensor([0, 1, -1, 2, 0, -1], dtype=torch.int32), "x": x[:384],
+        "out": torch.empty(384), "n": 380,
+    }, block  # fmt: skip
+
+
+CALLS = list(calls())
+
+
+@pytest.mark.parametrize("chunk_bytes", [1 << 24, 1 << 10], ids=["whole", "chunked"])
+@pytest.mark.parametrize(
+    "call", CALLS, ids=[f"{n}-{call[0].fn.__name__}" for n, call in enumerate(CALLS)]
+)
+def test_counts_and_records_equal_those_made_lane_by_lane(call, chunk_bytes):
+    function, grid, arguments, constexprs = call
+    ops, accesses, notes, brute = observed(
+        function, grid, arguments, constexprs, chunk_bytes=chunk_bytes
+    )
+
+    assert brute.bytes
+    for row in ops:
+        if row["op_index"] in brute.bytes:
+            assert row["unique_bytes"] == len(brute.bytes[row["op_index"]]), row
+            assert row["sectors"] == brute.sectors[row["op_index"]], row
+            assert row["masked_off"] == row["elements"] - len(brute.addresses[row["op_index"]])
+    described = {}
+    for row in accesses:
+        addresses = addresses_of(row["layout"])
+        assert (min(addresses), max(addresses)) == (row["first"], row["last"])
+        assert len(addresses) == row["active"]
+        described.setdefault(row["op_index"], []).extend(addresses)
+    if not notes:
+        for index, addresses in brute.addresses.items():
+            assert Counter(described.get(index, ())) == Counter(addresses)
+
+
+def test_what_one_pointer_reads_from_two_tensors_is_summed():
+    x = torch.ones(384)
+    ops, accesses, notes, _ = observed(
+        language.one_of_two, (6,),
+        {"left": x, "right": x.clone(), "out": x.clone(), "n": 380}, {"BLOCK": 64},
+    )  # fmt: skip
+    load, store = [row for row in ops if row["kind"] in ("load", "store")]
+    assert load["buffer"] == "left,right"
+    assert (load["unique_bytes"], load["sectors"]) == (380 * 4, 6 * 8)
+    assert {row["arg"] for row in accesses} == {"left", "right", "out"}
+    assert sum(row["active"] for row in accesses if row["arg"] != "out") == 380
+    assert notes == []
+
+
+def test_most_calls_are_described_whole():
+    partly = [call[0].fn.__name__ for call in CALLS if observed(*call)[2]]
+    assert partly == []
+
+
+@st.composite
+def random_parts(draw):
+    block = tuple(draw(st.lists(st.sampled_from([1, 2, 4, 8, 16, 32, 64]), max_size=3)))
+    programs = draw(st.integers(1, 9))
+    full = (programs, *block)
+    seed = draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    size = draw(st.sampled_from([1, 2, 4, 8]))
+    unit = draw(st.sampled_from([1, size, 4 * size]))
+    terms = [
+        term(draw, random, tuple(extent if keep else 1 for extent, keep in zip(full, axes))) * unit
+        for axes in draw(st.lists(st.tuples(*[st.booleans()] * len(full)), max_size=4))
+    ]
+    factors = [
+        random.random(tuple(extent if keep else 1 for extent, keep in zip(full, axes))) < 0.8
+        for axes in draw(st.lists(st.tuples(*[st.booleans()] * len(full)), max_size=2))
+    ]
+    return size, AccessParts(
+        draw(st.integers(-64, 64)), tuple(terms), tuple(factors), block, np.arange(programs), 0, 0
+    )
+
+
+def term(draw, random, shape):
+    if draw(st.booleans()):
+        return random.integers(-40, 40, shape)
+    steps = [draw(st.integers(-9, 70)) for _ in shape]
+    grids = np.meshgrid(*map(np.arange, shape), indexing="ij")
+    return sum((grid * step for grid, step in zip(grids, steps)), np.zeros(shape, np.int64))
+
+
+MODULE = compile_for(
+    basic.vector_add, {"x": torch.ones(1), "y": torch.ones(1), "out": torch.ones(1), "n": 1},
+    {"BLOCK": 16},
+)  # fmt: skip
+LOAD = next(op for op in MODULE.ops if op.name == "tt.load")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(random_parts(), min_size=1, max_size=3), st.integers(1, 4), st.integers(-50, 500))
+def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step):
+    element_bytes = several[0][0]
+    metrics, brute = Metrics(), LaneByLane()
+    total = 0
+    for trip in range(trips):
+        for _, parts in several:
+            moved = AccessParts(
+                parts.constant + trip * step, parts.terms, parts.factors, parts.block,
+                parts.programs, trip, parts.origin_bytes,
+            )  # fmt: skip
+            shape = (len(parts.programs), *parts.block)
+            active = np.ones(shape, bool)
+            for factor in parts.factors:
+                active = active & factor
+            total += active.sum()
+            access = Access(
+                LOAD, "load", 0, element_bytes, shape[0], active.size, int(active.sum()), 0, 0,
+                parts=moved,
+            )  # fmt: skip
+            metrics.access(access)
+            brute.access(access)
+    (row,) = metrics.op_rows(0, ["x"], {}, StackRows())
+    assert row["unique_bytes"] == len(brute.bytes[LOAD.index])
+    assert row["sectors"] == brute.sectors.get(LOAD.index, 0)
+    rows, notes = metrics.access_rows(0, ["x"], {}), metrics.notes(0)
+    assert notes or sum(record["active"] for record in rows) == total
+    if not notes and not any("null" in record["layout"] for record in rows):
+        found = Counter(a for record in rows for a in addresses_of(record["layout"]))
+        assert found == Counter(brute.addresses[LOAD.index])
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=40), st.integers(1, 40))
+def test_progressions_say_what_they_were_made_from(values, most):
+    found = progressions(np.array(values), most)
+    if found is None:
+        assert len(values) > most
+        return
+    assert [first + i * step for first, count, step in found for i in range(count)] == values
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(-5, 5)), max_size=4), st.integers(-5, 5))
+def test_nested_progressions_are_found(levels, base):
+    values = [base]
+    for count, step in levels:
+        values = [value + i * step for i in range(count) for value in values]
+    found = nested_progression(np.array(values).reshape(-1, 1))
+    if found is None:
+        return  # a progression that runs on into the next level by chance
+    again = [base]
+    for count, step in found:
+        again = [value + i * step for i in range(count) for value in again]
+    assert again == values
