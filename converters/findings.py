@@ -108,7 +108,7 @@ def read_findings(trace: "Trace", runs: Sequence["Run"], *, proven: bool = False
 
     """
     table = trace.table("findings", runs)
-    analysed = all("sanitize" in trace.passes(run.run_id) for run in runs)
+    analysed = all("sanitizer" in trace.passes(run.run_id) for run in runs)
     if not table.num_rows:
         return Findings(analysed=analysed)
     kernels = _kernel_rows(trace, runs)

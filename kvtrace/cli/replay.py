@@ -1,28 +1,54 @@
-"""`kvtrace replay`: evaluate each distinct call and fill the tables `ops` and `loops`."""
+"""`kvtrace replay`: evaluate each distinct call for clients, which fill derived tables."""
 
 import sys
+from typing import Annotated
+
+import typer
 
 from kvtrace.cli.options import RunOption, TracePath, select
 
+ClientOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--client",
+        metavar="NAME",
+        help="What is to be made of it: tracer, profiler, sanitizer, or a client of another "
+        "package; several may be named  [default: tracer and profiler]",
+        show_default=False,
+    ),
+]
 
-def command(trace: TracePath, run: RunOption = None) -> None:
+
+def command(trace: TracePath, run: RunOption = None, client: ClientOption = None) -> int:
     """Evaluate each distinct call over its whole grid, without a GPU.
 
-    Fills the derived tables ops and loops: executions, lanes, bytes and FLOPs of every IR op.
-    Running it again replaces what it wrote.
+    The tracer fills the derived table accesses, the profiler ops and loops: executions, lanes,
+    bytes and FLOPs of every IR op. Running a client again replaces what it wrote.
 
     Example:
         kvtrace replay out/
+        kvtrace replay out/ --client profiler --client sanitizer
 
     """
     from kvtrace.cli.progress import calls_progress
-    from kvtrace.passes.replay import replay
+    from kvtrace.clients.registry import load_clients
+    from kvtrace.clients.replay import DEFAULT, replay
+    from kvtrace.converters.text import printable
 
+    names = client or list(DEFAULT)
+    load_clients(names)  # a name that is not known is told before anything is done
     selection = select(trace, run)
+    errors: list[str] = []
     for one in selection.runs:
         with calls_progress(f"replay {one.run_id}") as progress:
-            outcome = replay(selection.trace, one, progress)
+            outcome = replay(selection.trace, one, progress, names)
         whole = outcome.calls - len(outcome.failures)
         print(f"{one.run_id}: {whole} of {outcome.calls} distinct calls replayed to their end")
+        for note in outcome.notes:
+            print(f"  {note}")
         for failure in outcome.failures:
-            print(f"kvtrace: {failure}", file=sys.stderr)
+            print(f"kvtrace: {printable(failure)}", file=sys.stderr)
+        errors += [str(error) for error in outcome.errors]
+    for error in dict.fromkeys(errors):
+        print(f"kvtrace: {printable(error)}", file=sys.stderr)
+    return 2 if errors else 0

@@ -32,9 +32,9 @@ def command(
     """
     from kvtrace import __version__
     from kvtrace.cli.progress import calls_progress
+    from kvtrace.clients.replay import replay
     from kvtrace.converters.findings import finding_objects, findings_text, read_findings, sarif
     from kvtrace.converters.text import printable
-    from kvtrace.passes.sanitize import sanitize
     from kvtrace.schema.errors import BadSetting
 
     if as_json and as_sarif:
@@ -42,7 +42,9 @@ def command(
     selection = select(trace, run)
     for one in selection.runs:
         with calls_progress(f"sanitize {one.run_id}") as progress:
-            outcome = sanitize(selection.trace, one, progress)
+            outcome = replay(selection.trace, one, progress, ("sanitizer",))
+        for error in outcome.errors:
+            raise error
         for failure in outcome.failures:
             print(f"kvtrace: {printable(failure)}", file=sys.stderr)
     findings = read_findings(selection.trace, selection.runs, proven=everything)

@@ -148,7 +148,7 @@ def add_findings(
 ) -> None:
     """Fill `findings` as `sanitize` does; `stacks` are lists of frames."""
     tables = {"findings": list(rows), "stacks": [stack_row(frames) for frames in stacks]}
-    _derive(side, "sanitize", tables)
+    _derive(side, "sanitizer", tables)
 
 
 def _derive(side: Selection, name: str, tables: dict[str, list[dict[str, Any]]]) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.passes.replay import replay
+from kvtrace.clients import replay
 
 
 @pytest.fixture(scope="module")

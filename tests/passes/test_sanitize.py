@@ -5,8 +5,12 @@ import json
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.passes.sanitize import sanitize
+from kvtrace.clients import replay
 from tests.passes.conftest import line_of
+
+
+def sanitize(trace, run):
+    return replay(trace, run, clients=("sanitizer",))
 
 
 @pytest.fixture(scope="module")

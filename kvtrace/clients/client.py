@@ -1,0 +1,158 @@
+"""The base of all clients: what they are told of each call, and what they give back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args
+
+import pyarrow as pa
+
+from kvtrace.evaluate import Argument, Observer
+from kvtrace.ir import Op, source_stack
+from kvtrace.passes.metrics import kind_of
+from kvtrace.passes.stacks import StackRows
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.tables import Table
+
+if TYPE_CHECKING:
+    from kvtrace.passes.calls import Call, UnreadyCall
+
+When = Literal["before", "after", "override"]
+Rows: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
+
+#: Kinds of ops, as the column `ops.kind` has them.
+KINDS: Final = ("load", "store", "atomic", "dot", "reduce", "scan", "elementwise", "other")
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+_Shared = TypeVar("_Shared", bound=Observer)
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """Which ops a method of a client stands around, and where."""
+
+    ops: tuple[str, ...]
+    when: When
+
+    def matches(self, op: Op) -> bool:
+        """Whether the op is one of them."""
+        return "*" in self.ops or op.name in self.ops or kind_of(op) in self.ops
+
+
+def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
+    """Have a method of a client called with an `OpEvent` around ops.
+
+    `ops` are names of ops (`"tt.load"`), kinds (`"load"`), or `"*"`. `when`: before the op is
+    computed, after it, or in place of it (override).
+
+    Raises:
+        BadSetting: `when` or a kind that there is not.
+
+    """
+    if when not in get_args(When):
+        raise BadSetting(f"ops are hooked before, after or override, not {when!r}")
+    unknown = [op for op in ops if "." not in op and op not in (*KINDS, "*")]
+    if unknown or not ops:
+        raise BadSetting(
+            f"{', '.join(map(repr, unknown)) or 'nothing'} is no kind of op: they are "
+            f"{', '.join(KINDS)}; an op's name has a dot, as tt.load; * is every op"
+        )
+
+    def register(method: _Method) -> _Method:
+        hooks: tuple[Hook, ...] = getattr(method, "_kvtrace_hooks", ())
+        method._kvtrace_hooks = (*hooks, Hook(ops, when))  # type: ignore[attr-defined]
+        return method
+
+    return register
+
+
+class Client(Observer):
+    """Override what you want to hear of; nothing else is worked out for you.
+
+    For each distinct call of a run, in this order: `pre_run`, `arg` for each argument, `grid`,
+    `programs`; then, while the kernel is evaluated and in batches of programs, `op`, `access`,
+    `out_of_bounds` and `loop` (see `Observer`) and the methods under `@on`; then `post_run`. At
+    the end of the run `finalize`.
+
+    Attributes:
+        tables: the tables that `finalize` gives rows of: of the format (`TABLES["ops"]`) or the
+            client's own (`client_table`).
+        observers: classes of observers that several clients may want; each evaluation makes one
+            of each for all of them, which `observer` gives from `pre_run`'s end to `post_run`.
+        thread_safe: whether the methods may be called from several threads at once. Else they
+            are called one at a time.
+        name: what the client was chosen by.
+        call: the call that is being evaluated.
+
+    """
+
+    tables: ClassVar[tuple[Table, ...]] = ()
+    observers: ClassVar[tuple[type[Observer], ...]] = ()
+    thread_safe: ClassVar[bool] = False
+    name: str = ""
+    call: Call
+
+    def pre_run(self, call: Call) -> None:
+        """Prepare for a call."""
+
+    def arg(self, name: str, argument: Argument) -> None:
+        """Look at an argument of the call, a tensor or a scalar."""
+
+    def grid(self, extents: tuple[int, int, int]) -> None:
+        """Look at the grid of the call."""
+
+    def programs(self, extents: tuple[int, int, int]) -> Sequence[int] | None:
+        """Choose the programs to evaluate, by linear id (x fastest); None: all of them.
+
+        Other clients still hear of all. The files of the client say that they rest on a sample.
+        """
+        del extents
+        return None
+
+    def post_run(self, call: Call) -> None:
+        """Take the result of a call whose evaluation is over."""
+
+    def failed(self, call: Call | UnreadyCall, reason: str) -> None:
+        """Hear that a call could not be evaluated, or not to its end; `post_run` follows.
+
+        A call whose record lacks something (an `UnreadyCall`) gets nothing but this.
+        """
+
+    def finalize(self) -> Mapping[str, Rows]:
+        """Give the rows of each table, by its name. May be called several times."""
+        return {}
+
+    def settings(self) -> Mapping[str, Any]:
+        """Give what the metadata of the client's files are to say; JSON can hold it."""
+        return {}
+
+    # -- for use by clients ----------------------------------------------------------------
+
+    def stack(self, op: Op) -> int | None:
+        """Give the id of an op's source stack, whose row the client's files then have."""
+        return self.stacks.add(source_stack(op))
+
+    @property
+    def stacks(self) -> StackRows:
+        """The rows of `stacks` that the client's rows refer to."""
+        found: StackRows = self.__dict__.setdefault("_stacks", StackRows())
+        return found
+
+    def observer(self, kind: type[_Shared]) -> _Shared:
+        """Give the observer of this evaluation that all clients share; see `observers`."""
+        found = self.__dict__["_shared"][kind]
+        assert isinstance(found, kind)
+        return found
+
+
+def hooks_of(client: Client) -> list[tuple[Hook, Callable[..., Any]]]:
+    """Give the hooked methods of a client, in the order of their definition, bases first."""
+    names: dict[str, None] = {}
+    for base in reversed(type(client).__mro__):
+        names.update(dict.fromkeys(vars(base)))
+    found = []
+    for name in names:
+        hooks: tuple[Hook, ...] = getattr(getattr(type(client), name, None), "_kvtrace_hooks", ())
+        found += [(hook, getattr(client, name)) for hook in hooks]
+    return found

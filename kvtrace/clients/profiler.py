@@ -1,0 +1,39 @@
+"""The client that counts: what each IR op of each call did, and how often loops went round."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from kvtrace.clients.client import Client, Rows
+from kvtrace.evaluate import Observer
+from kvtrace.passes.calls import Call
+from kvtrace.passes.metrics import Metrics, loops_around
+from kvtrace.schema.tables import TABLES, Table
+
+
+class Profiler(Client):
+    """Fills `ops` and `loops`. Figures that could not be counted whole are null, and said so."""
+
+    tables: ClassVar[tuple[Table, ...]] = (TABLES["ops"], TABLES["loops"])
+    observers: ClassVar[tuple[type[Observer], ...]] = (Metrics,)
+
+    def __init__(self) -> None:
+        self._ops: list[dict[str, Any]] = []
+        self._loops: list[dict[str, Any]] = []
+        self._notes: list[str] = []
+
+    def post_run(self, call: Call) -> None:
+        """Take the counts of a call."""
+        metrics = self.observer(Metrics)
+        names = [argument.name for argument in call.arguments]
+        around = loops_around(call.module)
+        self._ops += metrics.op_rows(call.call_id, names, around, self.stacks)
+        self._loops += metrics.loop_rows(call.call_id, self.stacks)
+        self._notes += metrics.notes(call.call_id)
+
+    def finalize(self) -> Mapping[str, Rows]:
+        """Give the rows of `ops` and `loops`."""
+        return {"ops": self._ops, "loops": self._loops}
+
+    def settings(self) -> Mapping[str, Any]:
+        """Say which figures are null because of a limit."""
+        return {"left_out": self._notes}

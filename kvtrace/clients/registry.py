@@ -1,0 +1,72 @@
+"""Clients by name: the built-in ones, and those of other packages by their entry points."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+from kvtrace.clients.client import Client
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.replacement import PASS_NAME
+
+GROUP: Final = "kvtrace.clients"
+
+BUILT_IN: Final[dict[str, str]] = {
+    "tracer": "kvtrace.clients.tracer:Tracer",
+    "profiler": "kvtrace.clients.profiler:Profiler",
+    "sanitizer": "kvtrace.clients.sanitizer:Sanitizer",
+}
+
+
+def client_names() -> tuple[str, ...]:
+    """Every name that `load_client` knows, built-in ones first."""
+    plugins = sorted(point.name for point in entry_points(group=GROUP))
+    return tuple(dict.fromkeys([*BUILT_IN, *plugins]))
+
+
+def load_client(name: str) -> Client:
+    """Make a client by its name.
+
+    Raises:
+        BadSetting: there is none of that name, or what a package registers under it is no client.
+
+    """
+    if name in BUILT_IN:
+        module, _, attribute = BUILT_IN[name].partition(":")
+        return as_client(getattr(import_module(module), attribute), name)
+    plugins = list(entry_points(group=GROUP, name=name))
+    if not plugins:
+        raise BadSetting(f"there is no client {name!r}; choose of {', '.join(client_names())}.")
+    try:
+        found = plugins[0].load()
+    except Exception as error:
+        raise BadSetting(
+            f"the client {name!r} ({plugins[0].value}) cannot be loaded: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return as_client(found, name)
+
+
+def load_clients(names: Sequence[str]) -> list[Client]:
+    """Make several clients, each name once; BadSetting as `load_client`."""
+    return [load_client(name) for name in dict.fromkeys(names)]
+
+
+def as_client(candidate: Any, name: str | None = None) -> Client:
+    """Make a client of a class, or of anything that gives one; BadSetting if it is none."""
+    if isinstance(candidate, str):
+        return load_client(candidate)
+    try:
+        made = candidate if isinstance(candidate, Client) else candidate()
+    except Exception as error:
+        raise BadSetting(
+            f"the client {name or candidate!r} cannot be made: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(made, Client):
+        raise BadSetting(
+            f"{name or candidate!r} is a {type(made).__name__}, which is no kvtrace.clients.Client"
+        )
+    made.name = name or made.name or type(made).__name__.lower()
+    if PASS_NAME.fullmatch(made.name) is None:
+        raise BadSetting(f"{made.name!r} is no name for a client; use a-z, 0-9, _ and -")
+    return made

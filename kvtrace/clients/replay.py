@@ -1,0 +1,94 @@
+"""Clients over the distinct calls of a recorded run: tables in, tables out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.clients.client import Client
+from kvtrace.clients.registry import load_clients
+from kvtrace.clients.running import ClientPass, Member
+from kvtrace.passes.calls import UnreadyCall, calls_of
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.trace import Run, Trace
+
+#: Called after each call with how many are done and how many there are.
+Progress = Callable[[int, int], None]
+
+DEFAULT: Final = ("tracer", "profiler")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a pass did to one run.
+
+    `failures`: calls that could not be evaluated to their end. `notes`: what rests on a sample.
+    `errors`: clients that failed, none of whose rows were kept.
+    """
+
+    run: str
+    calls: int
+    failures: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    errors: tuple[KvtraceError, ...] = ()
+
+
+def replay(
+    trace: Trace,
+    run: Run,
+    progress: Progress | None = None,
+    clients: Sequence[str | Client] = DEFAULT,
+) -> Outcome:
+    """Evaluate every distinct call of `run` for clients, and write the rows that they give.
+
+    Tensor data that was not recorded counts as unknown. A call that cannot be evaluated to its end
+    leaves what the clients made of what it reached, and one sentence in the outcome's failures.
+    Rows of a client replace those of the same name from before.
+
+    Raises:
+        BadSetting: there is no client of a name.
+
+    """
+    made = [client for client in clients if isinstance(client, Client)]
+    loaded = load_clients([client for client in clients if isinstance(client, str)])
+    together = ClientPass([*loaded, *made])
+    total = trace.table("calls", (run,), columns=["call_id"]).num_rows
+    failures: list[str] = []
+    for number, call in enumerate(calls_of(trace, run), start=1):
+        if isinstance(call, UnreadyCall):
+            together.unready(call)
+            failure: str | None = call.reason
+        else:
+            failure = together.run(call)
+        if failure is not None:
+            failures.append(f"call {call.call_id} of {call.kernel}: {failure}")
+        if progress is not None:
+            progress(number, total)
+    for member in together.members:
+        write(trace, run.run_id, member)
+    notes = tuple(note for member in together.members for note in sample_note(member))
+    errors = tuple(m.error for m in together.members if m.error is not None)
+    return Outcome(run.run_id, total, tuple(failures), notes, errors)
+
+
+def write(trace: Trace, run_id: str, member: Member) -> None:
+    """Write what a client has found of a run, unless it failed."""
+    tables = member.tables()
+    facts = member.facts()
+    if member.error is not None:
+        return
+    try:
+        trace.add_derived(run_id, member.client.name, tables, facts, member.client.tables)
+    except KvtraceError as error:
+        member.fail(error)
+
+
+def sample_note(member: Member) -> tuple[str, ...]:
+    """Say that a client has seen only some programs."""
+    sample = member.sample
+    if not sample.calls or member.error is not None:
+        return ()
+    name = member.client.name
+    return (
+        f"{name} rests on a sample: {sample.programs:,} of {sample.of:,} programs of "
+        f"{sample.calls:,} call{'' if sample.calls == 1 else 's'}",
+    )

@@ -1,0 +1,329 @@
+"""Several clients over one call in one pass: who hears of what, and what becomes of their faults.
+
+Clients that want the same programs share one evaluation. A client whose method raises hears nothing
+more and its rows are not kept; the others go on.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kvtrace.clients.client import Client, Hook, hooks_of
+from kvtrace.clients.events import OpEvent, StepFailed, overridden
+from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import Scope, listeners
+from kvtrace.ir import Op
+from kvtrace.passes.calls import Call, UnreadyCall
+from kvtrace.schema.columns import batch_of_rows
+from kvtrace.schema.errors import KvtraceError, SchemaMismatch
+from kvtrace.schema.tables import TABLES, Table
+
+_EVENTS: Final = ("op", "access", "out_of_bounds", "loop")
+
+
+class ClientFailed(KvtraceError):
+    """A client's own code raised, or gave rows that do not fit its tables."""
+
+    slug = "client-failed"
+
+
+@dataclass(slots=True)
+class Sample:
+    """How much of the grids a client that samples has been told of."""
+
+    calls: int = 0
+    programs: int = 0
+    of: int = 0
+
+
+class Member:
+    """One client of a pass, with its methods guarded."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.error: ClientFailed | None = None
+        self.sample = Sample()
+        self.hooks = hooks_of(client)
+        self._turn: AbstractContextManager[Any] = (
+            nullcontext() if client.thread_safe else threading.RLock()
+        )
+        self.ears = _ears(self) if any(listeners((client,), event) for event in _EVENTS) else None
+
+    def tell(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a method of the client, unless one has failed; None if it fails now."""
+        if self.error is not None:
+            return None
+        try:
+            with self._turn:
+                return method(*arguments)
+        except StepFailed as passing:
+            raise passing.error from passing
+        except Exception as error:  # noqa: BLE001 - the client's own fault, told as such
+            self.fail(error)
+            return None
+
+    def fail(self, error: Exception) -> None:
+        """Note what ended the client's part."""
+        name = self.client.name
+        if isinstance(error, KvtraceError):
+            failed = ClientFailed(f"the client {name} failed: {error}")
+        else:
+            what = f"{type(error).__name__}: {error}"
+            failed = ClientFailed(f"the client {name} failed on {what}{_place(error)}")
+        failed.__cause__ = error
+        self.error = self.error or failed
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Give the client's tables and the stacks that they refer to; none if it has failed."""
+        given = self.tell(self.client.finalize)
+        if self.error is not None:
+            return {}
+        try:
+            tables = _declared(self.client.tables, given)
+        except Exception as error:  # noqa: BLE001 - what it gave may be anything
+            self.fail(error)
+            return {}
+        stacks = self.client.stacks.rows()
+        return tables | ({"stacks": _as_table(TABLES["stacks"], stacks)} if stacks else {})
+
+    def facts(self) -> dict[str, Any]:
+        """Give what the metadata of the client's files say: its own settings, and its sample."""
+        facts = dict(self.tell(self.client.settings) or {})
+        if self.sample.calls:
+            counts = {"calls": self.sample.calls, "programs": self.sample.programs}
+            facts["sampled"] = counts | {"of": self.sample.of}
+        return facts
+
+
+@dataclass(eq=False)
+class Group:
+    """Clients that share an evaluation, the programs that it is of (None: all), what it needs."""
+
+    members: list[Member]
+    programs: NDArray[np.int64] | None
+    shared: dict[type[Observer], Observer] = field(default_factory=dict)
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        """What is to be told of the evaluation."""
+        return (*self.shared.values(), *(m.ears for m in self.members if m.ears is not None))
+
+
+class ClientPass:
+    """Clients over the calls of one run. Calls come one after the other."""
+
+    def __init__(self, clients: Iterable[Client]) -> None:
+        self.members = [Member(client) for client in clients]
+        self._instruments: dict[tuple[int, ...], Instrument] = {}
+
+    def run(self, call: Call) -> str | None:
+        """Evaluate a call for all clients; give the reason where the end was not reached."""
+        groups = self.begin(call)
+        failures = [self.evaluate(call, group, len(groups)) for group in groups]
+        reasons = [failure for failure in failures if failure is not None]
+        for group, failure in zip(groups, failures, strict=True):
+            self.end(call, group, failure)
+        return reasons[0] if reasons else None
+
+    def unready(self, call: UnreadyCall) -> None:
+        """Tell all clients of a call that cannot be evaluated."""
+        for member in self.members:
+            member.tell(member.client.failed, call, call.reason)
+
+    def begin(self, call: Call) -> list[Group]:
+        """Tell the clients what comes; give them grouped by the programs that they want."""
+        groups: dict[bytes | None, Group] = {}
+        for member in self.members:
+            member.client.call = call
+            chosen = self._prepare(member, call)
+            if member.error is not None:
+                continue
+            key = None if chosen is None else chosen.tobytes()
+            groups.setdefault(key, Group([], chosen)).members.append(member)
+        for group in groups.values():
+            kinds = (kind for member in group.members for kind in member.client.observers)
+            group.shared = {kind: kind() for kind in dict.fromkeys(kinds)}
+            for member in group.members:
+                member.client.__dict__["_shared"] = group.shared
+        return list(groups.values())
+
+    def instrument(self, group: Group) -> Instrument | None:
+        """Give what stands around ops for the clients of a group; None if no client does."""
+        hooked = [member for member in group.members if member.hooks and member.error is None]
+        if not hooked:
+            return None
+        key = tuple(id(member) for member in hooked)
+        if key not in self._instruments:
+            self._instruments[key] = _Hooks(hooked)
+        return self._instruments[key]
+
+    def evaluate(self, call: Call, group: Group, groups: int = 1) -> str | None:
+        """Evaluate a call for one group of several."""
+        arguments = call.arguments if groups == 1 else _unwritten(call.arguments)
+        try:
+            evaluate(
+                call.module,
+                arguments,
+                call.grid,
+                observers=group.observers,
+                kernel=call.kernel,
+                programs=group.programs,
+                instrument=self.instrument(group),
+            )
+        except KvtraceError as error:
+            return str(error)
+        return None
+
+    def end(self, call: Call, group: Group, failure: str | None) -> None:
+        """Tell the clients of a group that its evaluation is over, and how it ended."""
+        for member in group.members:
+            if failure is not None:
+                member.tell(member.client.failed, call, failure)
+            member.tell(member.client.post_run, call)
+
+    def _prepare(self, member: Member, call: Call) -> NDArray[np.int64] | None:
+        client = member.client
+        member.tell(client.pre_run, call)
+        for argument in call.arguments:
+            member.tell(client.arg, argument.name, argument)
+        member.tell(client.grid, call.grid)
+        chosen = member.tell(client.programs, call.grid)
+        if chosen is None:
+            return None
+        x, y, z = call.grid
+        programs: NDArray[np.int64] | None = member.tell(_checked_programs, chosen, x * y * z)
+        if programs is None or len(programs) == x * y * z:
+            return None
+        member.sample.calls += 1
+        member.sample.programs += len(programs)
+        member.sample.of += x * y * z
+        return programs
+
+
+class _Hooks(Instrument):
+    """The hooked methods of clients around the ops that they name."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        super().__init__()
+        self._hooks: list[tuple[Member, Hook, Callable[..., Any]]] = [
+            (member, hook, method) for member in members for hook, method in member.hooks
+        ]
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Put overrides next to the op, and what only looks around them."""
+        matching = [entry for entry in self._hooks if entry[1].matches(op)]
+        for member, hook, method in matching:
+            if hook.when == "override":
+                step = _override(op, step, member, method)
+        for member, hook, method in matching:
+            if hook.when != "override":
+                step = _look(op, step, member, method, after=hook.when == "after")
+        return step
+
+
+def _override(op: Op, step: Step, member: Member, method: Callable[..., Any]) -> Step:
+    try:
+        replaced = overridden(op, step, method)
+    except KvtraceError as error:
+        member.fail(error)
+        return step
+
+    def guarded(values: list[Any], scope: Scope) -> None:
+        member.tell(replaced, values, scope)
+        if member.error is not None:
+            step(values, scope)  # as if there were no override
+
+    return guarded
+
+
+def _look(op: Op, step: Step, member: Member, method: Callable[..., Any], *, after: bool) -> Step:
+    def looked(values: list[Any], scope: Scope) -> None:
+        if after:
+            step(values, scope)
+            member.tell(method, OpEvent(op, values, scope))
+            return
+        member.tell(method, OpEvent(op, values, scope, lambda: None))
+        step(values, scope)
+
+    return looked
+
+
+def _ears(member: Member) -> Observer:
+    """Make an observer with the events that the client listens to, each guarded."""
+
+    def passing(event: str) -> Callable[..., None]:
+        method = getattr(member.client, event)
+
+        def told(_self: Observer, *arguments: Any) -> None:
+            member.tell(method, *arguments)
+
+        return told
+
+    heard = [event for event in _EVENTS if listeners((member.client,), event)]
+    kind = type("_Ears", (Observer,), {event: passing(event) for event in heard})
+    made = kind()
+    assert isinstance(made, Observer)
+    return made
+
+
+def _checked_programs(chosen: Sequence[int], count: int) -> NDArray[np.int64]:
+    programs = np.unique(np.asarray(chosen, np.int64))
+    if programs.size and not 0 <= programs[0] <= programs[-1] < count:
+        raise SchemaMismatch(
+            f"it asks for programs {programs[0]} to {programs[-1]}, and the grid has {count}"
+        )
+    return programs
+
+
+def _unwritten(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    """Give the arguments with their data read-only: each evaluation then writes to a copy."""
+    storages = {
+        id(argument.storage): argument.storage
+        for argument in arguments
+        if isinstance(argument, TensorArgument)
+    }
+    locked = {}
+    for key, storage in storages.items():
+        data = None if storage.data is None else storage.data.view()
+        if data is not None:
+            data.flags.writeable = False
+        locked[key] = replace(storage, data=data)
+    return tuple(
+        replace(argument, storage=locked[id(argument.storage)])
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in arguments
+    )
+
+
+def _declared(tables: Sequence[Table], given: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """Give the rows of each declared table; SchemaMismatch if they do not fit."""
+    unknown = sorted(set(given) - {table.name for table in tables})
+    if unknown:
+        raise SchemaMismatch(f"it gives rows of {unknown[0]}, which it does not declare")
+    return {table.name: _as_table(table, given.get(table.name, ())) for table in tables}
+
+
+def _as_table(table: Table, rows: Any) -> pa.Table:
+    if isinstance(rows, pa.Table):
+        return rows
+    return pa.Table.from_batches([batch_of_rows(table, rows)], schema=table.schema)
+
+
+def _place(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return ""
+    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})"

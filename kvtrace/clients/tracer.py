@@ -1,0 +1,36 @@
+"""The client that says where each memory op of each call went, program by program."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from kvtrace.clients.client import Client, Rows
+from kvtrace.evaluate import Observer
+from kvtrace.passes.calls import Call
+from kvtrace.passes.metrics import Metrics, loops_around
+from kvtrace.schema.tables import TABLES, Table
+
+
+class Tracer(Client):
+    """Fills `accesses`."""
+
+    tables: ClassVar[tuple[Table, ...]] = (TABLES["accesses"],)
+    observers: ClassVar[tuple[type[Observer], ...]] = (Metrics,)
+
+    def __init__(self) -> None:
+        self._accesses: list[dict[str, Any]] = []
+        self._notes: list[str] = []
+
+    def post_run(self, call: Call) -> None:
+        """Take the accesses of a call."""
+        metrics = self.observer(Metrics)
+        names = [argument.name for argument in call.arguments]
+        self._accesses += metrics.access_rows(call.call_id, names, loops_around(call.module))
+        self._notes += metrics.notes(call.call_id)
+
+    def finalize(self) -> Mapping[str, Rows]:
+        """Give the rows of `accesses`."""
+        return {"accesses": self._accesses}
+
+    def settings(self) -> Mapping[str, Any]:
+        """Say which accesses are left out because of a limit."""
+        return {"left_out": self._notes}
