@@ -276,7 +276,11 @@ TABLES: Final[dict[str, Table]] = {
                 _C("op_index", I32, "position of the op in the module, in text order", key=True),
                 _C("op", NAME, "the op's name, as tt.load"),
                 _C("kind", NAME, "load, store, atomic, dot, reduce, scan, elementwise or other"),
-                _C("dtype", NAME, "element type of its result or stored value"),
+                _C(
+                    "dtype",
+                    NAME,
+                    "element type of its result or stored value; a dot's is that of its factors",
+                ),
                 _C("stack_id", I64, "source location with the stack it was inlined through"),
                 _C("executions", I64, "programs times iterations that reached it"),
                 _C("elements", I64, "lanes asked for over all executions"),

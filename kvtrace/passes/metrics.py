@@ -12,6 +12,7 @@ import numpy as np
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.types import TensorType
+from kvtrace.passes.factor_types import factor_type
 from kvtrace.passes.footprint import Footprint
 from kvtrace.passes.stacks import StackRows
 
@@ -209,6 +210,8 @@ def _total(figures: list[int | None]) -> int | None:
 
 
 def _element_name(op: Op) -> str | None:
+    if kind_of(op) == "dot":
+        return factor_type(op)
     types = op.result_types or op.operand_types[1:2]
     if not types:
         return None
