@@ -15,14 +15,14 @@ tracer, ...     the clients of Triton-Viz; the profiler over all programs, which
                 (its defaults look at one program, and skip loads and stores); the sanitizer without
                 what it kept of earlier launches of the same kernel
 plain           kvtrace.evaluate with real data, the launch evaluated before
-observed        the same, with rows of `ops`, `loops` and `findings`; everything but the parsed IR
-                is made anew for every launch: nothing is kept from the one before
+observed        the same, with rows of `ops`, `loops`, `accesses` and `findings`: our tracer,
+                profiler and sanitizer in one pass. Everything but the parsed IR is made anew for
+                every launch: nothing is kept from the one before
 observed again  the same, with what the evaluator keeps between launches of a kernel
 cold            observed, as the first launch of a process, from the text of the IR: parsing too.
-                Importing kvtrace.evaluate and the passes does not count, what they import later
+                Importing kvtrace.evaluate and the clients does not count, what they import later
                 does. No cache on disk is there
-no data         observed again, contents of tensors unknown: what `kvtrace replay` and
-                `kvtrace sanitize` do for a call
+no data         observed again, contents of tensors unknown: what replaying a recorded call takes
 torch           torch's own operator on the CPU
 
 The peers run in an environment of their own, .venv-peers, made by the first run.

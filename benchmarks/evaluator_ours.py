@@ -19,12 +19,13 @@ import torch
 from evaluator_kernels import Case, cases
 from evaluator_workers import Answer, serve, timed
 
+from kvtrace.clients.profiler import Profiler
+from kvtrace.clients.running import ClientPass
+from kvtrace.clients.sanitizer import Sanitizer
+from kvtrace.clients.tracer import Tracer
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument, evaluate
 from kvtrace.ir import Module, parse
-from kvtrace.passes.bounds import Bounds
 from kvtrace.passes.calls import Call
-from kvtrace.passes.metrics import Metrics, loops_around
-from kvtrace.passes.stacks import StackRows
 
 PACKAGES = ("torch", "triton", "numpy")
 SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
@@ -81,17 +82,25 @@ def without_data(arguments: list[Argument]) -> list[Argument]:
     ]
 
 
-def observe(case: Case, module: Module, arguments: list[Argument]) -> list[dict[str, Any]]:
-    """Evaluate a launch with everything on: rows of `ops`, `loops` and `findings`."""
-    metrics, bounds, stacks = Metrics(), Bounds(), StackRows()
+def new_pass() -> ClientPass:
+    """Give the built-in clients, to be run together, as over the calls of a recorded run."""
+    return ClientPass([Tracer(), Profiler(), Sanitizer()])
+
+
+def observe(together: ClientPass, case: Case, module: Module, arguments: list[Argument]) -> None:
+    """Evaluate a launch with everything on: rows of ops, loops, accesses and findings.
+
+    Raises:
+        RuntimeError: the launch could not be evaluated to its end, or a client failed.
+
+    """
     name = case.kernel.fn.__name__
-    evaluate(module, arguments, case.grid, observers=(metrics, bounds), kernel=name)
     extents = (*case.grid, 1, 1)[:3]
-    call = Call(0, name, extents, module, tuple(arguments), ())
-    names = [argument.name for argument in arguments]
-    rows = metrics.op_rows(0, names, loops_around(module), stacks)
-    rows += metrics.loop_rows(0, stacks)
-    return rows + bounds.rows(call, stacks, None)
+    failure = together.run(Call(0, name, extents, module, tuple(arguments), ()))
+    faults = [failure, *(member.error for member in together.members)]
+    for fault in faults:
+        if fault is not None:
+            raise RuntimeError(f"{case.name}: {fault}")
 
 
 class Ours:
@@ -138,8 +147,7 @@ class Ours:
     def cold(self, case: Case, arguments: dict[str, Any]) -> Answer:
         """Time the first launch of a process from the text of its TTIR, observed; once."""
         given = bound(arguments)
-        rows: list[dict[str, Any]] = []
-        wall, processor = timed(lambda: rows.extend(observe(case, self.fresh_module(case), given)))
+        wall, processor = timed(lambda: observe(new_pass(), case, self.fresh_module(case), given))
         return {"wall": wall, "processor": processor, "error": case.error(arguments)}
 
     def warm(self, case: Case, arguments: dict[str, Any], what: str, budget: float) -> Answer:
@@ -147,16 +155,18 @@ class Ours:
         given = bound(arguments)
         module, name = self.module(case), case.kernel.fn.__name__
         hidden = without_data(given)
-        fresh = iter(lambda: self.fresh_module(case), None)
+        together = new_pass()
         if what == "observed":
-            observe(case, module, given)
+            observe(together, case, module, given)
             return median_of(
-                lambda ready: observe(case, ready, given), budget, prepare=lambda: next(fresh)
+                lambda fresh: observe(together, case, fresh, given),
+                budget,
+                prepare=lambda: self.fresh_module(case),
             ) | {"error": case.error(arguments)}
         actions: dict[str, Callable[[], Any]] = {
             "plain": lambda: evaluate(module, given, case.grid, kernel=name),
-            "observed again": lambda: observe(case, module, given),
-            "no data": lambda: observe(case, module, hidden),
+            "observed again": lambda: observe(together, case, module, given),
+            "no data": lambda: observe(together, case, module, hidden),
         }
         action = actions[what]
         action()
