@@ -1,17 +1,18 @@
 """Where time, bytes and FLOPs go: per kernel, per distinct call, per source line.
 
-Times are *measured* while recording. Bytes, FLOPs and lanes are *derived*: `kvtrace replay`
-evaluates the IR over the whole grid and fills the table `ops`, and the sums here weigh each call by
-its launches. Launches of autotuners and warm-ups are left out of all sums and counted apart.
+Times are *measured* while recording. Bytes, FLOPs, lanes and sectors are *derived*: `kvtrace
+replay` evaluates the IR over the whole grid and fills the table `ops`, and the sums here weigh each
+call by its launches. Launches of autotuners and warm-ups are left out of all sums and counted
+apart. docs/profile.md says what every figure is.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-import duckdb
-import pyarrow as pa
-
+from kvtrace.converters.device_limits import ChosenDevice, chosen_device
+from kvtrace.converters.profile_tables import ProfileTables, Row
+from kvtrace.converters.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
 
 if TYPE_CHECKING:
@@ -30,21 +31,35 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class FlopsByType:
+    """FLOPs by element type: of dots (the type of their factors), and of all other ops."""
+
+    dot: dict[str, int]
+    other: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Derived:
     """What evaluating the IR gave, summed over launches; None where it is not known.
 
     `bytes` counts active lanes of loads, stores and atomics; where a mask hangs on data that was
     not recorded, that access is left out and counted in `unknown_accesses`, so `bytes` is a lower
-    bound. `intensity` is FLOPs per byte, `mask_efficiency` the share of lanes that were active.
-    `bytes_per_second` and `flops_per_second` divide by the measured device time.
+    bound. `unique_bytes` are the distinct bytes that each launch reads and writes. `intensity` is
+    FLOPs per byte, `mask_efficiency` the share of lanes that were active, `sector_efficiency` the
+    share of the 32-byte sectors' bytes that were asked for, `reuse` how often an op asks for each
+    byte. `bytes_per_second` and `flops_per_second` divide by the measured device time.
     """
 
     bytes: int | None
+    unique_bytes: int | None
     flops: int | None
+    flops_by_type: FlopsByType | None
     bytes_per_launch: float | None
     flops_per_launch: float | None
     intensity: float | None
     mask_efficiency: float | None
+    sector_efficiency: float | None
+    reuse: float | None
     bytes_per_second: float | None
     flops_per_second: float | None
     unknown_accesses: int
@@ -61,6 +76,7 @@ class CallProfile:
     launches: int
     measured: Measured
     derived: Derived
+    roofline: Position | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +93,7 @@ class KernelProfile:
     compile_ns: int | None
     measured: Measured
     derived: Derived
+    roofline: Position | None
     calls: tuple[CallProfile, ...] = ()
 
 
@@ -91,7 +108,10 @@ class LineProfile:
     accesses: str
     bytes: int | None
     flops: int | None
+    intensity: float | None
     mask_efficiency: float | None
+    sector_efficiency: float | None
+    reuse: float | None
     unknown_accesses: int
 
 
@@ -99,177 +119,130 @@ class LineProfile:
 class Profile:
     """Kernels by time (device time where there is any), and lines by bytes.
 
-    `replayed` says whether the table `ops` has rows; `missing_calls` counts launched calls that it
-    lacks.
+    `device` is what rooflines are drawn for, None where no limits are known. `replayed` says
+    whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
+    `left_out` are replay's notes on figures that it gives up for their cost.
     """
 
     path: str
     runs: tuple[str, ...]
+    device: ChosenDevice | None
     kernels: tuple[KernelProfile, ...]
     replayed: bool
     missing_calls: int
+    left_out: tuple[str, ...] = ()
     lines: tuple[LineProfile, ...] = ()
 
 
 def read_profile(
-    trace: "Trace", runs: Sequence["Run"], *, calls: bool = False, lines: bool = False
+    trace: "Trace",
+    runs: Sequence["Run"],
+    *,
+    calls: bool = False,
+    lines: bool = False,
+    device: str | None = None,
 ) -> Profile:
     """Read the profile of the runs; `calls` and `lines` add those levels.
 
+    `device` names the one to draw rooflines for; else it is the one that was recorded, or a common
+    one that the kernels' compile target fits.
+
     Raises:
+        BadSetting: the limits of `device` are not known.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    with duckdb.connect() as database:
-        _register(database, trace, runs)
-        database.execute(_PREPARE)
-        by_kernel = _records(database, _SUMS.format(key="kernel"))
-        kernels = _records(database, _KERNELS)
-        by_call = _records(database, _SUMS.format(key="place")) if calls else []
-        places = _records(database, _PLACES) if calls else []
-        by_line = _records(database, _LINES) if lines else []
-        replayed, missing = database.execute(_COVERAGE).fetchall()[0]
-    call_profiles = _call_profiles(places, by_call)
-    sums = {row["key"]: row for row in by_kernel}
+    with ProfileTables(trace, runs) as tables:
+        chosen = chosen_device(device, _device_names(runs), tables.targets())
+        by_kernel, by_call = tables.sums("kernel"), tables.sums("place")
+        flops = tables.flops()
+        kernels, places, work = tables.kernels(), tables.places(), tables.work()
+        by_line = tables.lines() if lines else []
+        replayed, missing = tables.coverage()
+    roofs = _positions(work, flops, chosen)
+    call_profiles = _call_profiles(places, by_call, work, flops, roofs)
     found = [
-        _kernel(row, sums.get(row["kernel"], {}), call_profiles.get(row["kernel"], ()))
+        _kernel(row, by_kernel.get(row["kernel"], {}), flops, call_profiles.get(row["kernel"], []))
         for row in kernels
     ]
+    if not calls:
+        found = [replace(kernel, calls=()) for kernel in found]
     source = SourceLines(trace, runs) if lines else None
     return Profile(
         path=str(trace.path),
         runs=tuple(run.run_id for run in runs),
+        device=chosen,
         kernels=tuple(sorted(found, key=_cost, reverse=True)),
-        replayed=bool(replayed),
-        missing_calls=int(missing),
+        replayed=replayed,
+        missing_calls=missing,
+        left_out=_left_out(trace, runs),
         lines=tuple(_line(row, source) for row in by_line if source is not None),
     )
 
 
 def profile_object(profile: Profile) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Profile`; `measured` and `derived` hold the figures."""
-    return asdict(profile)
+    """Return the JSON form: the fields of `Profile`, as docs/profile.md describes them."""
+    form = asdict(profile)
+    if form["device"] is not None:
+        del form["device"]["limits"]["words"]
+    return form
 
 
-def _register(database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"]) -> None:
-    wanted = {
-        "kernels": ["kernel_id", "name", "module", "file", "line", "compile_ns"],
-        "calls": ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"],
-        "launches": ["seq", "call_id", "enter", "exit", "phase"],
-        "gpu_kernels": ["launch_seq", "call_id", "start", "end"],
-        "ops": [
-            "call_id", "op", "kind", "stack_id", "elements", "masked_off", "bytes", "flops",
-        ],
-        "stacks": ["stack_id", "frames"],
-    }  # fmt: skip
-    for name, names in wanted.items():
-        table: pa.Table = trace.table(name, runs, names)
-        database.register(name, table)
+def _device_names(runs: Sequence["Run"]) -> list[str]:
+    names = [str(device["name"]) for run in runs for device in run.devices or () if device["name"]]
+    return list(dict.fromkeys(names))
 
 
-#: `place` numbers (run, call_id) and `kernel` numbers (module, name). An access whose active lanes
-#: are not known has null bytes.
-_PREPARE: Final = """
-    CREATE TABLE kernel AS
-    SELECT dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, '')) AS kernel,
-        run, kernel_id, name, module, file, line, compile_ns
-    FROM kernels;
-
-    CREATE TABLE place AS
-    SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, k.kernel, c.run, c.call_id,
-        [c.grid_x, c.grid_y, c.grid_z] AS grid,
-        list_transform(list_filter(c.args, lambda a: a.kind = 'tensor'),
-            lambda a: a.name || ' ' || coalesce(a.dtype, '?') || coalesce(a.shape::VARCHAR, ''))
-            AS tensors
-    FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
-
-    CREATE TABLE host AS
-    SELECT p.place, p.kernel, epoch_ns(l."exit") - epoch_ns(l."enter") AS ns,
-        coalesce(l.phase, 'run') IN ('autotune', 'warmup') AS tuning
-    FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
-
-    CREATE TABLE device AS
-    SELECT p.place, p.kernel, epoch_ns(g."end") - epoch_ns(g."start") AS ns
-    FROM gpu_kernels g
-    LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
-    JOIN place p ON g.run = p.run AND coalesce(g.call_id, l.call_id) = p.call_id
-    WHERE coalesce(l.phase, 'run') NOT IN ('autotune', 'warmup');
-
-    CREATE TABLE launched AS
-    SELECT place, count(*) FILTER (NOT tuning) AS launches, count(*) FILTER (tuning) AS tuning
-    FROM host GROUP BY place;
-
-    CREATE TABLE work AS
-    SELECT p.place, p.kernel, coalesce(l.launches, 0) AS launches,
-        sum(o.bytes) AS bytes, coalesce(sum(o.flops), 0) AS flops,
-        sum(o.elements) FILTER (o.masked_off IS NOT NULL) AS lanes,
-        sum(o.masked_off) AS masked,
-        count(*) FILTER (o.kind IN ('load', 'store', 'atomic') AND o.bytes IS NULL) AS unknown
-    FROM ops o JOIN place p ON o.run = p.run AND o.call_id = p.call_id
-    LEFT JOIN launched l USING (place)
-    GROUP BY ALL;
-"""
-
-_KERNELS: Final = """
-    SELECT kernel, any_value(name) AS name, any_value(module) AS module, any_value(file) AS file,
-        min(line) AS line, count(*) AS compilations, sum(compile_ns) AS compile_ns
-    FROM kernel GROUP BY kernel ORDER BY kernel
-"""
-
-_SUMS: Final = """
-    WITH timed AS (
-        SELECT {key} AS key, count(*) FILTER (NOT tuning) AS launches,
-            count(*) FILTER (tuning) AS tuning, sum(ns) FILTER (NOT tuning) AS host,
-            median(ns) FILTER (NOT tuning) AS host_median
-        FROM host GROUP BY ALL
-    ), executed AS (
-        SELECT {key} AS key, count(*) AS executions, sum(ns) AS device, median(ns) AS device_median
-        FROM device GROUP BY ALL
-    ), done AS (
-        SELECT {key} AS key, sum(bytes * launches) AS bytes, sum(flops * launches) AS flops,
-            sum(lanes * launches) AS lanes, sum(masked * launches) AS masked,
-            sum(unknown) FILTER (launches > 0) AS unknown, sum(launches) AS replayed_launches
-        FROM work GROUP BY ALL
-    )
-    SELECT * FROM timed FULL JOIN executed USING (key) LEFT JOIN done USING (key)
-"""
-
-_PLACES: Final = "SELECT place, kernel, run, call_id, grid, tensors FROM place ORDER BY place"
-
-_COVERAGE: Final = """
-    SELECT (SELECT count(*) > 0 FROM ops),
-        (SELECT count(*) FROM launched WHERE launches > 0 AND place NOT IN (SELECT place FROM work))
-"""
-
-_LINES: Final = """
-    WITH located AS (
-        SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
-    )
-    SELECT s.file, s.line, list_sort(list(DISTINCT k.name)) AS kernels,
-        string_agg(DISTINCT o.kind, ', ' ORDER BY o.kind)
-            FILTER (o.kind NOT IN ('other', 'elementwise')) AS accesses,
-        sum(o.bytes * l.launches) AS bytes, sum(o.flops * l.launches) AS flops,
-        sum(o.elements * l.launches) FILTER (o.masked_off IS NOT NULL) AS lanes,
-        sum(o.masked_off * l.launches) AS masked,
-        count(*) FILTER (o.kind IN ('load', 'store', 'atomic') AND o.bytes IS NULL) AS unknown
-    FROM ops o JOIN located s USING (stack_id)
-    JOIN place p ON o.run = p.run AND o.call_id = p.call_id
-    JOIN launched l USING (place) JOIN (SELECT DISTINCT kernel, name FROM kernel) k USING (kernel)
-    WHERE l.launches > 0 AND s.file IS NOT NULL AND s.line IS NOT NULL
-    GROUP BY s.file, s.line
-    ORDER BY bytes DESC NULLS LAST, flops DESC NULLS LAST, s.file, s.line
-"""
+def _left_out(trace: "Trace", runs: Sequence["Run"]) -> tuple[str, ...]:
+    """Replay's own notes, from the settings of what it wrote."""
+    notes = []
+    for run in runs:
+        settings = trace.passes(run.run_id).get("replay", {})
+        notes += settings.get("left_out", [])
+    return tuple(notes)
 
 
-def _records(database: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
-    cursor = database.execute(query)
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+def _positions(
+    work: Sequence[Row], flops: Sequence[Row], device: ChosenDevice | None
+) -> dict[int, Position | None]:
+    """The place of each launched and replayed call under the device's roof."""
+    if device is None:
+        return {}
+    found = {}
+    for row in work:
+        by_type = _flops_by_type(flops, "place", row["place"], once=True)
+        unique = _whole(row["unique_bytes"])
+        one = Work(
+            unique_bytes=unique if row["accesses"] else 0,
+            bytes=None if row["unknown"] else _whole(row["bytes"]) or 0,
+            dots=by_type.dot,
+            others=by_type.other,
+        )
+        found[row["place"]] = position(one, device.limits, row["launches"])
+    return found
+
+
+def _flops_by_type(
+    flops: Sequence[Row], key: str, value: int, *, once: bool = False
+) -> FlopsByType:
+    """Sum over launches (`once`: over one of each call) of a kernel or a place."""
+    found = FlopsByType({}, {})
+    for row in flops:
+        if row[key] != value:
+            continue
+        kind = found.dot if row["dot"] else found.other
+        times = 1 if once else int(row["launches"])
+        kind[row["dtype"]] = kind.get(row["dtype"], 0) + int(row["flops"]) * times
+    return found
 
 
 def _kernel(
-    row: Mapping[str, Any], sums: Mapping[str, Any], calls: Sequence[CallProfile]
+    row: Row, sums: Mapping[str, Any], flops: Sequence[Row], calls: Sequence[CallProfile]
 ) -> KernelProfile:
+    measured = _measured(sums)
+    by_type = _flops_by_type(flops, "kernel", row["kernel"])
+    unique = [call.derived.unique_bytes for call in calls]
+    roof = joined(call.roofline for call in calls)
     return KernelProfile(
         name=row["name"] or "",
         module=row["module"],
@@ -279,30 +252,43 @@ def _kernel(
         tuning_launches=sums.get("tuning") or 0,
         compilations=row["compilations"],
         compile_ns=_whole(row["compile_ns"]),
-        measured=_measured(sums),
-        derived=_derived(sums),
+        measured=measured,
+        derived=_derived(sums, by_type, _total(unique)),
+        roofline=_achieved(roof, measured, sums.get("launches") or 0),
         calls=tuple(calls),
     )
 
 
 def _call_profiles(
-    places: Sequence[Mapping[str, Any]], sums: Sequence[Mapping[str, Any]]
+    places: Sequence[Row],
+    sums: Mapping[int, Row],
+    work: Sequence[Row],
+    flops: Sequence[Row],
+    roofs: Mapping[int, Position | None],
 ) -> dict[int, list[CallProfile]]:
     """Profiles of launched calls by kernel, those that took longest first."""
-    by_place = {row["key"]: row for row in sums}
+    moved = {row["place"]: row for row in work}
     found: dict[int, list[CallProfile]] = {}
     for row in places:
-        figures = by_place.get(row["place"], {})
+        place = row["place"]
+        figures = sums.get(place, {})
         if not figures.get("launches"):
             continue
+        measured = _measured(figures)
+        unique = _whole(moved.get(place, {}).get("unique_bytes"))
         profile = CallProfile(
             run=row["run"],
             call_id=row["call_id"],
             grid=tuple(row["grid"]),
             tensors=tuple(row["tensors"] or ()),
             launches=figures["launches"],
-            measured=_measured(figures),
-            derived=_derived(figures),
+            measured=measured,
+            derived=_derived(
+                figures,
+                _flops_by_type(flops, "place", place),
+                None if unique is None else unique * figures["launches"],
+            ),
+            roofline=_achieved(roofs.get(place), measured, figures["launches"]),
         )
         found.setdefault(row["kernel"], []).append(profile)
     for calls in found.values():
@@ -320,7 +306,15 @@ def _measured(sums: Mapping[str, Any]) -> Measured:
     )
 
 
-def _derived(sums: Mapping[str, Any]) -> Derived:
+def _achieved(roof: Position | None, measured: Measured, launches: int) -> Position | None:
+    """Add the share of the time at best in the measured time, by mean times of an execution."""
+    if roof is None or not measured.device_ns or not launches:
+        return roof
+    mean = measured.device_ns / measured.device_executions
+    return replace(roof, achieved=roof.best_ns / launches / mean)
+
+
+def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique: int | None) -> Derived:
     launches = _whole(sums.get("replayed_launches"))
     known = bool(launches)
     moved = (_whole(sums.get("bytes")) or 0) if known else None
@@ -329,34 +323,56 @@ def _derived(sums: Mapping[str, Any]) -> Derived:
     seconds = (sums.get("device") or 0) / 1e9 if whole else 0
     return Derived(
         bytes=moved,
+        unique_bytes=unique if known else None,
         flops=flops,
+        flops_by_type=by_type if known else None,
         bytes_per_launch=_ratio(moved, launches),
         flops_per_launch=_ratio(flops, launches),
         intensity=_ratio(flops, moved),
-        mask_efficiency=_efficiency(sums),
+        mask_efficiency=_mask_efficiency(sums),
+        sector_efficiency=_sector_efficiency(sums),
+        reuse=_reuse(sums),
         bytes_per_second=_ratio(moved, seconds),
         flops_per_second=_ratio(flops, seconds),
         unknown_accesses=_whole(sums.get("unknown")) or 0,
     )
 
 
-def _line(row: Mapping[str, Any], source: SourceLines) -> LineProfile:
+def _line(row: Row, source: SourceLines) -> LineProfile:
+    moved, flops = _whole(row["bytes"]), _whole(row["flops"])
     return LineProfile(
         file=row["file"],
         line=row["line"],
         source=source.text(row["file"], row["line"]),
         kernels=tuple(name or "" for name in row["kernels"] or ()),
         accesses=row["accesses"] or "",
-        bytes=_whole(row["bytes"]),
-        flops=_whole(row["flops"]),
-        mask_efficiency=_efficiency(row),
+        bytes=moved,
+        flops=flops,
+        intensity=_ratio(flops, moved),
+        mask_efficiency=_mask_efficiency(row),
+        sector_efficiency=_sector_efficiency(row),
+        reuse=_reuse(row),
         unknown_accesses=row["unknown"],
     )
 
 
-def _efficiency(sums: Mapping[str, Any]) -> float | None:
+def _mask_efficiency(sums: Mapping[str, Any]) -> float | None:
     lanes, masked = _whole(sums.get("lanes")), _whole(sums.get("masked"))
     return None if not lanes or masked is None else 1 - masked / lanes
+
+
+def _sector_efficiency(sums: Mapping[str, Any]) -> float | None:
+    sectors = _whole(sums.get("sectors"))
+    return _ratio(_whole(sums.get("sector_bytes")), None if sectors is None else 32 * sectors)
+
+
+def _reuse(sums: Mapping[str, Any]) -> float | None:
+    return _ratio(_whole(sums.get("unique_asked")), _whole(sums.get("unique_once")))
+
+
+def _total(figures: Sequence[int | None]) -> int | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if known and len(known) == len(figures) else None
 
 
 def _ratio(value: float | None, by: float | None) -> float | None:

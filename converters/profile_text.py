@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from kvtrace.converters.profile import Derived, KernelProfile, LineProfile, Profile
+from kvtrace.converters.profile import (
+    Derived,
+    FlopsByType,
+    KernelProfile,
+    LineProfile,
+    Profile,
+)
+from kvtrace.converters.roofline import Position
 from kvtrace.converters.text import (
     amount,
     columns,
@@ -14,18 +21,21 @@ from kvtrace.converters.text import (
     printable,
     shorten,
     size,
+    wrapped,
 )
 
 _SHOWN: Final = 25
 
 
 def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> list[str]:
-    """Return lines for a terminal: a table of what was measured, and one of what was derived."""
+    """Return lines for a terminal: what was measured, and apart from it what was derived."""
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
     shown = launched if full else launched[:_SHOWN]
     if not shown:
         return ["no kernel was launched"]
     lines = [*_measured_text(shown, width), "", *_derived_text(profile, shown, width)]
+    if profile.replayed:
+        lines += ["", *_flops_text(shown, width), "", *_roofline_text(profile, shown, width)]
     left = len(launched) - len(shown)
     if left:
         lines += ["", f"… {plural(left, 'more kernel')} (--full shows them)"]
@@ -74,6 +84,75 @@ def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int
     return lines
 
 
+def _flops_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    rows = [
+        (kernel.name or "(no name)", _types(kernel.derived.flops_by_type)) for kernel in kernels
+    ]
+    return columns(("derived", "FLOP by type"), rows, width)
+
+
+def _types(flops: FlopsByType | None) -> str:
+    if flops is None:
+        return "-"
+    parts = [f"dot {dtype} {amount(number)}" for dtype, number in sorted(flops.dot.items())]
+    parts += [f"{dtype} {amount(number)}" for dtype, number in sorted(flops.other.items())]
+    return ", ".join(parts) or "none"
+
+
+_DEVICES: Final = {"given": "", "recorded": "", "assumed": ", assumed from the compile target"}
+
+_LEGEND: Final = (
+    "unique: distinct bytes a launch reads and writes; reuse: times that an op asks for a byte; "
+    "sectors: share of the 32-byte sectors that was asked for (a model, docs/profile.md)",
+    "bound: by memory even if each byte is moved once, by compute even if nothing is cached, "
+    "or it hangs on caches; at best: least time for a launch, not a measurement",
+)
+
+
+def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    device = profile.device
+    measured = any(k.measured.device_ns is not None for k in kernels)
+    header = ["derived", "unique", "reuse", "sectors", "bound", "at best"]
+    if measured:
+        header.append("of measured")
+    rows = []
+    for kernel in kernels:
+        cells = [
+            kernel.name or "(no name)",
+            size(_per_launch(kernel.derived.unique_bytes, kernel.launches)),
+            "-" if kernel.derived.reuse is None else f"{kernel.derived.reuse:.1f} x",
+            percent(kernel.derived.sector_efficiency),
+            *_position_cells(kernel.roofline, kernel.launches),
+        ]
+        rows.append(cells if measured else cells[:-1])
+    lines = columns(header, rows, width)
+    if device is None:
+        return [*lines, *wrapped("no limits of the device are known: --device NAME", width)]
+    limits = device.limits
+    bandwidth = amount(limits.bandwidth, "B/s")
+    told = f"limits of {limits.name} ({bandwidth}; {limits.source}){_DEVICES[device.how]}"
+    lines += wrapped(told, width)
+    for sentence in _LEGEND:
+        lines += wrapped(sentence, width)
+    if profile.left_out:
+        lines.append(f"replay left out {plural(len(profile.left_out), 'figure')} for the cost")
+    return lines
+
+
+def _position_cells(position: Position | None, launches: int) -> tuple[str, str, str]:
+    if position is None:
+        return "-", "-", "-"
+    return (
+        position.bound,
+        duration(_per_launch(position.best_ns, launches)),
+        percent(position.achieved),
+    )
+
+
+def _per_launch(total: float | None, launches: int) -> float | None:
+    return None if total is None or not launches else total / launches
+
+
 def _work_cells(derived: Derived) -> tuple[str, ...]:
     least = ">" if derived.unknown_accesses else ""
     intensity = "-" if derived.intensity is None else f"{derived.intensity:.2f}"
@@ -115,14 +194,15 @@ def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
 
 def _lines_text(all_lines: Sequence[LineProfile], full: bool, width: int) -> list[str]:
     shown = all_lines if full else all_lines[:_SHOWN]
-    header = ("source line (derived)", "what", "bytes", "FLOP", "lanes on")
+    header = ("source line (derived)", "bytes", "FLOP", "lanes on", "sectors", "reuse")
     rows = [
         (
             f"{line.file.rpartition('/')[2]}:{line.line}  {(line.source or '').strip()}",
-            line.accesses,
             (">" if line.unknown_accesses else "") + size(line.bytes),
             amount(line.flops),
             percent(line.mask_efficiency),
+            percent(line.sector_efficiency),
+            "-" if line.reuse is None else f"{line.reuse:.1f} x",
         )
         for line in shown
     ]

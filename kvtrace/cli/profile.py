@@ -15,16 +15,21 @@ def command(
         bool, typer.Option("--calls", help="Each kernel's distinct calls (grid and shapes) too")
     ] = False,
     lines: Annotated[bool, typer.Option("--lines", help="Source lines too")] = False,
+    device: Annotated[
+        str | None, typer.Option("--device", metavar="NAME", help="Whose limits, as 'H100 PCIe'")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Every row, not only the first")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show launches, time, bytes, FLOPs and mask efficiency of each kernel.
+    """Show launches, time, bytes, FLOPs, coalescing and roofline of each kernel.
 
-    Times are measured. Bytes and FLOPs are derived from the IR; kvtrace replay fills them.
+    Times are measured. All else is derived from the IR, after kvtrace replay has filled it in;
+    rooflines take the recorded device's limits, or those of --device.
 
     Example:
         kvtrace profile out/
         kvtrace profile out/ --calls --lines
+        kvtrace profile out/ --device H100
 
     """
     from kvtrace.cli.options import print_lines, select
@@ -33,7 +38,7 @@ def command(
     from kvtrace.converters.text import terminal_width
 
     selection = select(trace, run)
-    profile = read_profile(selection.trace, selection.runs, calls=calls, lines=lines)
+    profile = read_profile(selection.trace, selection.runs, calls=calls, lines=lines, device=device)
     if json:
         print(json_format.dumps(profile_object(profile), indent=2))
         return

@@ -159,6 +159,107 @@ def test_source_lines(replayed):
     assert lines[0].kernels == ("scale",)
 
 
+def access(call_id, index, kind, buffer, asked, unique, sectors, masked=0):
+    values = {
+        "elements": 1024, "masked_off": masked, "bytes": asked, "unique_bytes": unique,
+        "sectors": sectors, "buffer": buffer, "dtype": "f32",
+    }  # fmt: skip
+    return Op(call_id, index, kind, 12 if kind == "load" else 14, values)
+
+
+def product(call_id, flops):
+    return Op(call_id, 9, "dot", 13, {"elements": 64, "flops": flops, "dtype": "bf16"})
+
+
+MATRIX = Kernel(calls=(Launches(number=4, device_us=10),))
+
+
+@pytest.fixture
+def placed(tmp_path):
+    """One call that reads x three times, once whole, and writes y; on an H200."""
+    device = {"index": 0, "name": "NVIDIA H200", "capability": "9.0", "memory_bytes": 1}
+    side = write_trace(tmp_path / "t", [MATRIX], devices=[device])
+    ops = [
+        access(0, 5, "load", "x_ptr", 96_000_000, 4_800_000, 3_000_000),
+        access(0, 6, "load", "x_ptr", 2_400_000, 2_400_000, 75_000),
+        access(0, 7, "store", "y_ptr", 4_800_000, 4_800_000, 600_000),
+        product(0, 989_500_000),
+        Op(0, 10, "elementwise", 13, {"elements": 64, "flops": 6_700_000, "dtype": "f32"}),
+    ]
+    add_ops(side, ops)
+    return side
+
+
+def test_distinct_bytes_are_counted_once_for_each_buffer_and_direction(placed):
+    derived = profile_of(placed).kernels[0].derived
+    assert derived.unique_bytes == 4 * (4_800_000 + 4_800_000)
+    assert derived.reuse == pytest.approx(103_200_000 / 12_000_000)
+
+
+def test_coalescing_is_bytes_asked_for_over_bytes_of_sectors(placed):
+    profile = profile_of(placed, lines=True)
+    assert profile.kernels[0].derived.sector_efficiency == pytest.approx(
+        103_200_000 / (32 * 3_675_000)
+    )
+    by_line = {line.line: line for line in profile.lines}
+    assert by_line[14].sector_efficiency == pytest.approx(4_800_000 / (32 * 600_000))
+    assert by_line[12].reuse == pytest.approx(98_400_000 / 7_200_000)
+
+
+def test_flops_are_told_apart_by_type_and_dots_from_others(placed):
+    by_type = profile_of(placed).kernels[0].derived.flops_by_type
+    assert by_type.dot == {"bf16": 4 * 989_500_000}
+    assert by_type.other == {"f32": 4 * 6_700_000}
+
+
+def test_the_roofline_is_held_against_the_measured_time(placed):
+    profile = profile_of(placed, calls=True)
+    (kernel,) = profile.kernels
+    assert (profile.device.how, profile.device.limits.name) == ("recorded", "H200 SXM")
+    assert kernel.roofline.best_ns == pytest.approx(4 * 2000)  # 9.6 MB at 4.8 TB/s, four times
+    assert kernel.roofline.compute_ns == pytest.approx(4 * 1000)
+    assert kernel.roofline.bound == "memory"
+    assert kernel.roofline.achieved == pytest.approx(0.2)  # 2 of 10 us
+    assert kernel.calls[0].roofline == kernel.roofline
+
+
+def test_another_device_can_be_asked_for(placed, capsys):
+    other = profile_of(placed, device="A100")
+    assert other.device.how == "given"
+    assert other.kernels[0].roofline.best_ns > 4 * 2000
+    assert main(["profile", str(placed.trace.path), "--device", "Voodoo2"]) == 2
+    assert "Voodoo2" in capsys.readouterr().err
+
+
+def test_the_text_says_what_is_derived_for_which_device_and_from_which_source(placed):
+    lines = profile_text(profile_of(placed))
+    (header,) = [line for line in lines if "at best" in line and line.startswith("derived")]
+    assert header.split()[-2:] == ["of", "measured"]
+    row = lines[lines.index(header) + 1]
+    assert row.split() == ["scale", "9.16", "MiB", "8.6", "x", "87.8", "%", "memory", "2", "µs",
+                           "20.0", "%"]  # fmt: skip
+    assert "limits of H200 SXM (4.80 TB/s; NVIDIA H200 data sheet)" in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_without_a_device_a_common_one_is_assumed_and_said_to_be(tmp_path):
+    side = write_trace(tmp_path / "t", [Kernel()])
+    add_ops(side, [access(0, 5, "load", "x_ptr", 4000, 4000, 125)])
+    profile = profile_of(side)
+    assert (profile.device.how, profile.device.limits.name) == ("assumed", "H100 SXM")
+    lines = profile_text(profile)
+    assert "assumed from the compile target" in " ".join(" ".join(lines).split())
+    assert not any("of measured" in line for line in lines)
+
+
+def test_a_call_that_was_not_replayed_leaves_its_kernel_without_a_place(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    add_ops(side, [access(0, 5, "load", "x_ptr", 4000, 4000, 125)])
+    kernel = profile_of(side, calls=True).kernels[0]
+    assert kernel.roofline is None
+    assert [call.roofline is None for call in kernel.calls] == [False, True]
+
+
 def test_variants_and_ranks_of_a_kernel_are_summed_once(tmp_path):
     small = Kernel(calls=(Launches(),))
     for rank in range(2):

@@ -118,7 +118,7 @@ def test_what_one_pointer_reads_from_two_tensors_is_summed():
         language.one_of_two, (6,),
         {"left": x, "right": x.clone(), "out": x.clone(), "n": 380}, {"BLOCK": 64},
     )  # fmt: skip
-    load, store = [row for row in ops if row["kind"] in ("load", "store")]
+    load, _ = [row for row in ops if row["kind"] in ("load", "store")]
     assert load["buffer"] == "left,right"
     assert (load["unique_bytes"], load["sectors"]) == (380 * 4, 6 * 8)
     assert {row["arg"] for row in accesses} == {"left", "right", "out"}
@@ -141,11 +141,17 @@ def random_parts(draw):
     size = draw(st.sampled_from([1, 2, 4, 8]))
     unit = draw(st.sampled_from([1, size, 4 * size]))
     terms = [
-        term(draw, random, tuple(extent if keep else 1 for extent, keep in zip(full, axes))) * unit
+        term(
+            draw,
+            random,
+            tuple(extent if keep else 1 for extent, keep in zip(full, axes, strict=True)),
+        )
+        * unit
         for axes in draw(st.lists(st.tuples(*[st.booleans()] * len(full)), max_size=4))
     ]
     factors = [
-        random.random(tuple(extent if keep else 1 for extent, keep in zip(full, axes))) < 0.8
+        random.random(tuple(extent if keep else 1 for extent, keep in zip(full, axes, strict=True)))
+        < 0.8
         for axes in draw(st.lists(st.tuples(*[st.booleans()] * len(full)), max_size=2))
     ]
     return size, AccessParts(
@@ -158,7 +164,9 @@ def term(draw, random, shape):
         return random.integers(-40, 40, shape)
     steps = [draw(st.integers(-9, 70)) for _ in shape]
     grids = np.meshgrid(*map(np.arange, shape), indexing="ij")
-    return sum((grid * step for grid, step in zip(grids, steps)), np.zeros(shape, np.int64))
+    return sum(
+        (grid * step for grid, step in zip(grids, steps, strict=True)), np.zeros(shape, np.int64)
+    )
 
 
 MODULE = compile_for(

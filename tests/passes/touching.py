@@ -42,14 +42,16 @@ class LaneByLane(Observer):
             for start in range(0, len(row), 32):
                 group = [
                     byte + origin
-                    for offset, use in zip(row[start : start + 32], on[start : start + 32])
+                    for offset, use in zip(
+                        row[start : start + 32], on[start : start + 32], strict=True
+                    )
                     if use
                     for byte in range(offset, offset + access.element_bytes)
                 ]
                 sectors = len({byte // 32 for byte in group})
                 self.sectors[access.op.index] = self.sectors.get(access.op.index, 0) + sectors
                 seen.update(group)
-            addresses += [offset for offset, use in zip(row, on) if use]
+            addresses += [offset for offset, use in zip(row, on, strict=True) if use]
 
 
 def addresses_of(layout):
@@ -71,7 +73,7 @@ def addresses_of(layout):
         extents = [extent for extent, _ in form["lanes"]]
         ranges = form.get("box") or [[0, extent] for extent in extents]
         lanes = [
-            sum(i * s for i, s in zip(index, strides))
+            sum(i * s for i, s in zip(index, strides, strict=True))
             for index in itertools.product(*(range(low, high) for low, high in ranges))
         ]
         if "active" in form:

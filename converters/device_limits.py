@@ -1,0 +1,209 @@
+"""What devices can do at most: memory bandwidth and arithmetic, from their makers' data sheets.
+
+All rates are dense (no structured sparsity: sheets that give only sparse figures are halved) and at
+boost clock. A device partition (MIG) has no entry, since its share depends on the profile.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kvtrace.schema.errors import BadSetting
+
+TERA: Final = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLimits:
+    """Peaks of one device: bytes per second, and operations per second by element type.
+
+    `matrix` holds dots (tensor or matrix cores), `vector` everything else; types are f64, f32,
+    tf32, f16, bf16, f8, f4 and i8. `source` names the data sheet.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    bandwidth: float
+    matrix: Mapping[str, float] = field(hash=False)
+    vector: Mapping[str, float] = field(hash=False)
+    source: str
+
+    def dot_rate(self, dtype: str) -> float | None:
+        """Give the rate of dots whose factors have an element type of MLIR; None if not known.
+
+        Narrow types that the device has no unit for go as 16-bit floats, which compilers widen
+        them to, and tf32 as float32. `tf32x3` and the like take as many products as they say.
+        """
+        name, _, products = dtype.partition("x")
+        kind = _NARROW.get(name[:2], name)
+        rate = self.matrix.get(kind)
+        if rate is None and kind in ("f8", "f4"):
+            rate = self.matrix.get("f16")
+        if rate is None and kind == "tf32":
+            rate = self.matrix.get("f32", self.vector.get("f32"))
+        if rate is None:
+            rate = self.vector.get(kind)
+        return None if rate is None else rate / int(products or 1)
+
+    def vector_rate(self, dtype: str | None) -> float | None:
+        """Give the rate of elementwise ops, reductions and scans; small types go as float32."""
+        return self.vector.get(dtype or "f32", self.vector.get("f32"))
+
+
+#: Formats of 8 bits and less by how they begin; 6-bit ones go at the rate of 8 bits.
+_NARROW: Final = {"f8": "f8", "f6": "f8", "f4": "f4"}
+
+#: Words that make another device of a name that is known.
+_OTHER_MODEL: Final = frozenset({"mig", "laptop", "mobile", "ti", "d", "max", "super"})
+
+
+def _rates(**teras: float) -> dict[str, float]:
+    return {name: tera * TERA for name, tera in teras.items()}
+
+
+def _device(
+    name: str,
+    words: str,
+    gigabytes: float,
+    source: str,
+    matrix: Mapping[str, float],
+    vector: Mapping[str, float],
+) -> DeviceLimits:
+    return DeviceLimits(name, tuple(words.split()), gigabytes * 1e9, matrix, vector, source)
+
+
+_A100: Final = (
+    _rates(f64=19.5, tf32=156, f16=312, bf16=312, i8=624),
+    _rates(f64=9.7, f32=19.5, f16=78, bf16=39),
+)
+_H100: Final = (
+    _rates(f64=67, tf32=494.5, f16=989.5, bf16=989.5, f8=1979, i8=1979),
+    _rates(f64=34, f32=67, f16=134, bf16=134),
+)
+_H100_NVL: Final = (
+    _rates(f64=60, tf32=417.5, f16=835.5, bf16=835.5, f8=1670.5, i8=1670.5),
+    _rates(f64=30, f32=60, f16=120, bf16=120),
+)
+_MI300: Final = (
+    _rates(f64=163.4, f32=163.4, tf32=653.7, f16=1307.4, bf16=1307.4, f8=2614.9, i8=2614.9),
+    _rates(f64=81.7, f32=163.4, f16=326.8, bf16=163.4),
+)
+
+KNOWN: Final[tuple[DeviceLimits, ...]] = (
+    _device("V100 SXM2", "v100", 900, "NVIDIA V100 data sheet",
+            _rates(f16=125), _rates(f64=7.8, f32=15.7, f16=31.4)),
+    _device("T4", "t4", 320, "NVIDIA T4 data sheet",
+            _rates(f16=65, i8=130), _rates(f32=8.1, f16=16.2)),
+    _device("A100 SXM 80GB", "a100", 2039, "NVIDIA A100 data sheet", *_A100),
+    _device("A100 PCIe 80GB", "a100 80gb pcie", 1935, "NVIDIA A100 data sheet", *_A100),
+    _device("A100 40GB", "a100 40gb", 1555, "NVIDIA A100 data sheet", *_A100),
+    _device("A10", "a10", 600, "NVIDIA A10 data sheet",
+            _rates(tf32=62.5, f16=125, bf16=125, i8=250), _rates(f32=31.2)),
+    _device("A40", "a40", 696, "NVIDIA A40 data sheet",
+            _rates(tf32=74.8, f16=149.7, bf16=149.7, i8=299.3), _rates(f32=37.4)),
+    _device("RTX 3090", "rtx 3090", 936, "NVIDIA Ampere GA102 white paper",
+            _rates(tf32=35.6, f16=71, bf16=71, i8=284), _rates(f32=35.6)),
+    _device("L4", "l4", 300, "NVIDIA L4 data sheet",
+            _rates(tf32=60, f16=121, bf16=121, f8=242.5, i8=242.5), _rates(f32=30.3)),
+    _device("L40", "l40", 864, "NVIDIA L40 data sheet",
+            _rates(tf32=90.5, f16=181.05, bf16=181.05, f8=362, i8=362), _rates(f32=90.5)),
+    _device("L40S", "l40s", 864, "NVIDIA L40S data sheet",
+            _rates(tf32=183, f16=362.05, bf16=362.05, f8=733, i8=733), _rates(f32=91.6)),
+    _device("RTX 4090", "rtx 4090", 1008, "NVIDIA Ada white paper (float32 sums)",
+            _rates(tf32=82.6, f16=165.2, bf16=165.2, f8=330.3, i8=660.6), _rates(f32=82.6)),
+    _device("H100 SXM", "h100", 3350, "NVIDIA H100 data sheet", *_H100),
+    _device("H100 PCIe", "h100 pcie", 2000, "NVIDIA H100 data sheet",
+            _rates(f64=51, tf32=378, f16=756.5, bf16=756.5, f8=1513, i8=1513),
+            _rates(f64=26, f32=51, f16=102, bf16=102)),
+    _device("H100 NVL", "h100 nvl", 3900, "NVIDIA H100 data sheet", *_H100_NVL),
+    _device("GH200 96GB", "gh200", 4000, "NVIDIA GH200 data sheet", *_H100),
+    _device("H200 SXM", "h200", 4800, "NVIDIA H200 data sheet", *_H100),
+    _device("H200 NVL", "h200 nvl", 4800, "NVIDIA H200 data sheet", *_H100_NVL),
+    _device("B200", "b200", 8000, "NVIDIA Blackwell technical brief (HGX B200)",
+            _rates(f64=40, tf32=1100, f16=2250, bf16=2250, f8=4500, f4=9000, i8=4500),
+            _rates(f64=40, f32=80, f16=160, bf16=160)),
+    _device("GB200", "gb200", 8000, "NVIDIA Blackwell technical brief (GB200)",
+            _rates(f64=45, tf32=1250, f16=2500, bf16=2500, f8=5000, f4=10000, i8=5000),
+            _rates(f64=45, f32=90, f16=180, bf16=180)),
+    _device("RTX 5090", "rtx 5090", 1792, "NVIDIA RTX Blackwell white paper (float32 sums)",
+            _rates(tf32=104.8, f16=209.5, bf16=209.5, f8=419, f4=1676, i8=838),
+            _rates(f32=104.8)),
+    _device("MI250X, one of its two dies", "mi250x", 1638, "AMD Instinct MI250X data sheet, halved",
+            _rates(f64=47.85, f32=47.85, f16=191.5, bf16=191.5, i8=191.5),
+            _rates(f64=23.95, f32=23.95, f16=47.9)),
+    _device("MI300X", "mi300x", 5300, "AMD Instinct MI300X data sheet", *_MI300),
+    _device("MI325X", "mi325x", 6000, "AMD Instinct MI325X data sheet", *_MI300),
+)  # fmt: skip
+
+#: The device that code for a target is held against where no device is known.
+_FOR_TARGET: Final = {
+    "cuda:70": "V100 SXM2",
+    "cuda:75": "T4",
+    "cuda:80": "A100 SXM 80GB",
+    "cuda:86": "A10",
+    "cuda:89": "L40S",
+    "cuda:90": "H100 SXM",
+    "cuda:100": "B200",
+    "cuda:120": "RTX 5090",
+    "hip:gfx90a": "MI250X, one of its two dies",
+    "hip:gfx942": "MI300X",
+}
+
+
+def limits_of(device: str) -> DeviceLimits | None:
+    """Find a device by the name that its driver gives, or by a part of it such as "H100 PCIe"."""
+    words = set(re.findall(r"[a-z0-9]+", device.lower()))
+    if words & _OTHER_MODEL:
+        return None
+    fitting = [known for known in KNOWN if words.issuperset(known.words)]
+    return max(fitting, key=lambda known: len(known.words), default=None)
+
+
+def limits_for_target(target: str | None) -> DeviceLimits | None:
+    """Give the device to assume for a compile target such as `cuda:90`."""
+    name = _FOR_TARGET.get(target or "")
+    return next((known for known in KNOWN if known.name == name), None)
+
+
+def limits_named(device: str) -> DeviceLimits:
+    """Find the device that a user names.
+
+    Raises:
+        BadSetting: no such device is known.
+
+    """
+    found = limits_of(device)
+    if found is None:
+        names = ", ".join(known.name for known in KNOWN)
+        raise BadSetting(f"no limits of a device {device!r} are known; there are those of {names}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenDevice:
+    """The device that figures are held against. `how`: recorded, given, or assumed."""
+
+    limits: DeviceLimits
+    how: str
+    reported: str | None
+
+
+def chosen_device(
+    asked: str | None, recorded: Sequence[str], targets: Sequence[str]
+) -> ChosenDevice | None:
+    """Pick what the user asked for, else the recorded device, else one for the compile target.
+
+    `recorded` and `targets` list names, the most used ones first. None: no limits are known.
+
+    Raises:
+        BadSetting: no such device is known.
+
+    """
+    if asked is not None:
+        return ChosenDevice(limits_named(asked), "given", None)
+    if recorded:
+        found = limits_of(recorded[0])
+        return None if found is None else ChosenDevice(found, "recorded", recorded[0])
+    assumed = next((found for target in targets if (found := limits_for_target(target))), None)
+    return None if assumed is None else ChosenDevice(assumed, "assumed", None)

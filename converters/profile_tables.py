@@ -1,0 +1,212 @@
+"""What the profile is made from, summed in the database: rows per kernel, call and source line."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+Row = dict[str, Any]
+
+_WANTED: Final = {
+    "kernels": ("kernel_id", "name", "module", "file", "line", "target", "compile_ns"),
+    "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"),
+    "launches": ("seq", "call_id", "enter", "exit", "phase"),
+    "gpu_kernels": ("launch_seq", "call_id", "start", "end"),
+    "ops": (
+        "call_id", "op_index", "kind", "dtype", "stack_id", "elements", "masked_off", "bytes",
+        "unique_bytes", "sectors", "flops", "buffer",
+    ),
+    "stacks": ("stack_id", "frames"),
+}  # fmt: skip
+
+#: `place` numbers (run, call_id) and `kernel` numbers (module, name). An access whose active lanes
+#: are not known has null bytes.
+_PREPARE: Final = """
+    CREATE TABLE kernel AS
+    SELECT dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, '')) AS kernel,
+        run, kernel_id, name, module, file, line, target, compile_ns
+    FROM kernels;
+
+    CREATE TABLE place AS
+    SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, k.kernel, c.run, c.call_id,
+        [c.grid_x, c.grid_y, c.grid_z] AS grid,
+        list_transform(list_filter(c.args, lambda a: a.kind = 'tensor'),
+            lambda a: a.name || ' ' || coalesce(a.dtype, '?') || coalesce(a.shape::VARCHAR, ''))
+            AS tensors, c.args
+    FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
+
+    CREATE TABLE host AS
+    SELECT p.place, p.kernel, epoch_ns(l."exit") - epoch_ns(l."enter") AS ns,
+        coalesce(l.phase, 'run') IN ('autotune', 'warmup') AS tuning
+    FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
+
+    CREATE TABLE device AS
+    SELECT p.place, p.kernel, epoch_ns(g."end") - epoch_ns(g."start") AS ns
+    FROM gpu_kernels g
+    LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
+    JOIN place p ON g.run = p.run AND coalesce(g.call_id, l.call_id) = p.call_id
+    WHERE coalesce(l.phase, 'run') NOT IN ('autotune', 'warmup');
+
+    CREATE TABLE launched AS
+    SELECT place, count(*) FILTER (NOT tuning) AS launches, count(*) FILTER (tuning) AS tuning
+    FROM host GROUP BY place;
+
+    CREATE TABLE done AS
+    SELECT p.place, p.kernel, coalesce(l.launches, 0) AS launches, p.args, o.*,
+        o.kind IN ('load', 'store', 'atomic') AS is_access
+    FROM ops o JOIN place p ON o.run = p.run AND o.call_id = p.call_id
+    LEFT JOIN launched l USING (place);
+
+    CREATE TABLE work AS
+    SELECT place, kernel, launches, sum(bytes) AS bytes, coalesce(sum(flops), 0) AS flops,
+        sum(elements) FILTER (masked_off IS NOT NULL) AS lanes, sum(masked_off) AS masked,
+        sum(sectors) AS sectors, sum(bytes) FILTER (sectors IS NOT NULL) AS sector_bytes,
+        sum(unique_bytes) AS unique_once,
+        sum(bytes) FILTER (unique_bytes IS NOT NULL) AS unique_asked,
+        count(*) FILTER (is_access AND bytes IS NULL) AS unknown,
+        count(*) FILTER (is_access AND unique_bytes IS NULL) AS uncounted,
+        count(*) FILTER (is_access) AS accesses
+    FROM done o GROUP BY place, kernel, launches;
+
+    -- Of several ops that read (or write) one buffer, the one with most distinct bytes counts:
+    -- all may touch the same ones. Buffers that share a storage are one.
+    CREATE TABLE traffic AS
+    SELECT place, sum(most)::BIGINT AS unique_bytes FROM (
+        SELECT place, max(unique_bytes) AS most FROM (
+            SELECT place, kind = 'load' AS read, unique_bytes, coalesce(list_filter(args,
+                lambda a: a.name = buffer)[1].alias_group::VARCHAR, buffer) AS storage
+            FROM done o WHERE unique_bytes IS NOT NULL)
+        GROUP BY place, read, storage)
+    GROUP BY place;
+"""
+
+_KERNELS: Final = """
+    SELECT kernel, any_value(name) AS name, any_value(module) AS module, any_value(file) AS file,
+        min(line) AS line, count(*) AS compilations, sum(compile_ns) AS compile_ns
+    FROM kernel GROUP BY kernel ORDER BY kernel
+"""
+
+_SUMS: Final = """
+    WITH timed AS (
+        SELECT {key} AS key, count(*) FILTER (NOT tuning) AS launches,
+            count(*) FILTER (tuning) AS tuning, sum(ns) FILTER (NOT tuning) AS host,
+            median(ns) FILTER (NOT tuning) AS host_median
+        FROM host GROUP BY ALL
+    ), executed AS (
+        SELECT {key} AS key, count(*) AS executions, sum(ns) AS device, median(ns) AS device_median
+        FROM device GROUP BY ALL
+    ), summed AS (
+        SELECT {key} AS key, sum(bytes * launches) AS bytes, sum(flops * launches) AS flops,
+            sum(lanes * launches) AS lanes, sum(masked * launches) AS masked,
+            sum(sectors * launches) AS sectors, sum(sector_bytes * launches) AS sector_bytes,
+            sum(unique_once * launches) AS unique_once,
+            sum(unique_asked * launches) AS unique_asked,
+            sum(unknown) FILTER (launches > 0) AS unknown, sum(launches) AS replayed_launches
+        FROM work GROUP BY ALL
+    )
+    SELECT * FROM timed FULL JOIN executed USING (key) LEFT JOIN summed USING (key)
+"""
+
+_PLACES: Final = "SELECT place, kernel, run, call_id, grid, tensors FROM place ORDER BY place"
+
+_WORK: Final = """
+    SELECT w.place, w.kernel, w.launches, w.bytes, w.unknown, w.uncounted, w.accesses,
+        t.unique_bytes
+    FROM work w LEFT JOIN traffic t USING (place) WHERE w.launches > 0 ORDER BY w.place
+"""
+
+_FLOPS: Final = """
+    SELECT place, kernel, launches, kind = 'dot' AS dot, coalesce(dtype, '?') AS dtype,
+        sum(flops) AS flops
+    FROM done WHERE flops > 0 AND launches > 0 GROUP BY ALL ORDER BY place, dot, dtype
+"""
+
+_COVERAGE: Final = """
+    SELECT (SELECT count(*) > 0 FROM ops),
+        (SELECT count(*) FROM launched WHERE launches > 0 AND place NOT IN (SELECT place FROM work))
+"""
+
+_TARGETS: Final = """
+    SELECT target FROM kernel WHERE target IS NOT NULL GROUP BY target ORDER BY count(*) DESC
+"""
+
+_LINES: Final = """
+    WITH located AS (
+        SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
+    )
+    SELECT s.file, s.line, list_sort(list(DISTINCT k.name)) AS kernels,
+        string_agg(DISTINCT o.kind, ', ' ORDER BY o.kind)
+            FILTER (o.kind NOT IN ('other', 'elementwise')) AS accesses,
+        sum(o.bytes * o.launches) AS bytes, sum(o.flops * o.launches) AS flops,
+        sum(o.elements * o.launches) FILTER (o.masked_off IS NOT NULL) AS lanes,
+        sum(o.masked_off * o.launches) AS masked,
+        sum(o.sectors * o.launches) AS sectors,
+        sum(o.bytes * o.launches) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
+        sum(o.unique_bytes * o.launches) AS unique_once,
+        sum(o.bytes * o.launches) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked,
+        count(*) FILTER (o.is_access AND o.bytes IS NULL) AS unknown
+    FROM done o JOIN located s USING (stack_id)
+    JOIN (SELECT DISTINCT kernel, name FROM kernel) k USING (kernel)
+    WHERE o.launches > 0 AND s.file IS NOT NULL AND s.line IS NOT NULL
+    GROUP BY s.file, s.line
+    ORDER BY bytes DESC NULLS LAST, flops DESC NULLS LAST, s.file, s.line
+"""
+
+
+class ProfileTables:
+    """The tables of some runs in a database of their own; close it, or use it in a `with`."""
+
+    def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
+        self._database = duckdb.connect()
+        for name, columns in _WANTED.items():
+            table: pa.Table = trace.table(name, runs, list(columns))
+            self._database.register(name, table)
+        self._database.execute(_PREPARE)
+
+    def __enter__(self) -> "ProfileTables":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def kernels(self) -> list[Row]:
+        """Kernels by module and name, numbered."""
+        return self._rows(_KERNELS)
+
+    def sums(self, key: str) -> dict[int, Row]:
+        """Times and work over all launches, by `kernel` or by `place`."""
+        return {row["key"]: row for row in self._rows(_SUMS.format(key=key))}
+
+    def places(self) -> list[Row]:
+        """Distinct calls, numbered."""
+        return self._rows(_PLACES)
+
+    def work(self) -> list[Row]:
+        """What one launch of each launched call moves."""
+        return self._rows(_WORK)
+
+    def flops(self) -> list[Row]:
+        """FLOPs of one launch of each launched call, by element type, dots apart."""
+        return self._rows(_FLOPS)
+
+    def lines(self) -> list[Row]:
+        """Source lines, those with most bytes first."""
+        return self._rows(_LINES)
+
+    def coverage(self) -> tuple[bool, int]:
+        """Whether there are ops at all, and how many launched calls lack them."""
+        replayed, missing = self._database.execute(_COVERAGE).fetchall()[0]
+        return bool(replayed), int(missing)
+
+    def targets(self) -> list[str]:
+        """Compile targets, the one with most variants first."""
+        return [row["target"] for row in self._rows(_TARGETS)]
+
+    def _rows(self, query: str) -> list[Row]:
+        cursor = self._database.execute(query)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
