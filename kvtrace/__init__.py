@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from kvtrace.capture.api import mark as mark
     from kvtrace.capture.api import start as start
     from kvtrace.capture.api import stop as stop
+    from kvtrace.traced import trace as trace
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "capture", "mark", "start", "stop"]
+__all__ = ["__version__", "capture", "mark", "start", "stop", "trace"]
 
 # In a checkout, schema/ and converters/ sit beside kvtrace/. (os.path: pathlib alone would cost
 # every process that is started with KVTRACE set some milliseconds.)
@@ -32,8 +33,13 @@ if all(
 
 
 def __getattr__(name: str) -> object:
-    if name not in ("capture", "mark", "start", "stop"):
+    if name not in ("capture", "mark", "start", "stop", "trace"):
         raise AttributeError(f"module 'kvtrace' has no attribute {name!r}")
+    if name == "trace":
+        from kvtrace.traced import trace
+
+        globals()[name] = trace
+        return trace
     from kvtrace.capture import api
 
     if name == "capture":  # the folder of that name, which can be called, and now is an attribute

@@ -35,8 +35,17 @@ ALLOWED = {
         "kvtrace._boot",
         "kvtrace.backends",
     },
+    "kvtrace.traced": {
+        "kvtrace._boot",
+        "kvtrace.capture",
+        "kvtrace.backends",
+        "kvtrace.clients",
+        "kvtrace.settings",
+        "kvtrace.schema",
+    },
     "kvtrace.backends": {
         "kvtrace.capture",
+        "kvtrace.clients",
         "kvtrace.evaluate",
         "kvtrace.ir",
         "kvtrace.schema",

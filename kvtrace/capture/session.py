@@ -49,6 +49,8 @@ class Session:
         """Make a session that is ready to record into the directory `out`."""
         self.out = out
         self.settings = settings
+        #: Called when the recording has ended, before its files are sealed.
+        self.at_end: list[Callable[[], None]] = []
         self._lock = threading.RLock()
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
         self._recorder: Recorder | None = None
@@ -112,8 +114,21 @@ class Session:
             self._closed = True
             self._end()
         if not journal.broken:
+            self._finish_derived(journal)
             self._count_messages(journal)
         journal.close(self._failure or ending, hurry)
+
+    def _finish_derived(self, journal: Journal) -> None:
+        """Have what is derived while the program runs added to what was recorded of it."""
+        if not self.at_end:
+            return
+        journal.flush()
+        for finish in self.at_end:
+            try:
+                finish()
+            except Exception as error:  # noqa: BLE001 - said; what was captured is sealed anyway
+                text = f"{type(error).__name__}: {error}{_place_of(error)}"
+                self.message("warning", "derived-failed", f"what ops did is not kept: {text}")
 
     def _end(self) -> None:
         self._ended = True
@@ -256,7 +271,7 @@ class Session:
             self._say_what_is_missing()
             facts = {
                 "started": self._began,
-                "mode": "launch",
+                "mode": "ops" if self.settings.mode == "ops" else "launch",
                 "settings": self.settings.as_facts(),
                 "parent_run_id": self._parent,
             }
@@ -275,7 +290,7 @@ class Session:
 
     def _say_what_is_missing(self) -> None:
         mode = self.settings.mode
-        if mode != "launch":
+        if mode == "timeline":
             self.message(
                 "warning",
                 "mode-not-available",

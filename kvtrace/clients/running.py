@@ -59,7 +59,7 @@ class Member:
         self._turn: AbstractContextManager[Any] = (
             nullcontext() if client.thread_safe else threading.RLock()
         )
-        self.ears = _ears(self) if any(listeners((client,), event) for event in _EVENTS) else None
+        self.ears = _ears(client, self.tell)
 
     def tell(self, method: Callable[..., Any], *arguments: Any) -> Any:
         """Call a method of the client, unless one has failed; None if it fails now."""
@@ -117,8 +117,22 @@ class Group:
 
     @property
     def observers(self) -> tuple[Observer, ...]:
-        """What is to be told of the evaluation."""
-        return (*self.shared.values(), *(m.ears for m in self.members if m.ears is not None))
+        """What is to be told of the evaluation; none of them raises."""
+        ears = [_ears(observer, self._telling(kind)) for kind, observer in self.shared.items()]
+        ears += [member.ears for member in self.members]
+        return tuple(each for each in ears if each is not None)
+
+    def _telling(self, kind: type[Observer]) -> Callable[..., None]:
+        users = [member for member in self.members if kind in member.client.observers]
+
+        def tell(method: Callable[..., None], *arguments: Any) -> None:
+            try:
+                method(*arguments)
+            except Exception as error:  # noqa: BLE001 - told as the fault of those who want it
+                for member in users:
+                    member.fail(error)
+
+        return tell
 
 
 class ClientPass:
@@ -131,7 +145,8 @@ class ClientPass:
     def run(self, call: Call) -> str | None:
         """Evaluate a call for all clients; give the reason where the end was not reached."""
         groups = self.begin(call)
-        failures = [self.evaluate(call, group, len(groups)) for group in groups]
+        several = len(groups) > 1
+        failures = [self.evaluate(call, group, keep=several) for group in groups]
         reasons = [failure for failure in failures if failure is not None]
         for group, failure in zip(groups, failures, strict=True):
             self.end(call, group, failure)
@@ -142,10 +157,10 @@ class ClientPass:
         for member in self.members:
             member.tell(member.client.failed, call, call.reason)
 
-    def begin(self, call: Call) -> list[Group]:
-        """Tell the clients what comes; give them grouped by the programs that they want."""
+    def begin(self, call: Call, members: Iterable[Member] | None = None) -> list[Group]:
+        """Tell clients (None: all) what comes; give them grouped by the programs they want."""
         groups: dict[bytes | None, Group] = {}
-        for member in self.members:
+        for member in self.members if members is None else members:
             member.client.call = call
             chosen = self._prepare(member, call)
             if member.error is not None:
@@ -169,9 +184,9 @@ class ClientPass:
             self._instruments[key] = _Hooks(hooked)
         return self._instruments[key]
 
-    def evaluate(self, call: Call, group: Group, groups: int = 1) -> str | None:
-        """Evaluate a call for one group of several."""
-        arguments = call.arguments if groups == 1 else _unwritten(call.arguments)
+    def evaluate(self, call: Call, group: Group, *, keep: bool = False) -> str | None:
+        """Evaluate a call for one group; `keep`: what tensors hold stays as it is."""
+        arguments = _unwritten(call.arguments) if keep else call.arguments
         try:
             evaluate(
                 call.module,
@@ -260,18 +275,20 @@ def _look(op: Op, step: Step, member: Member, method: Callable[..., Any], *, aft
     return looked
 
 
-def _ears(member: Member) -> Observer:
-    """Make an observer with the events that the client listens to, each guarded."""
+def _ears(observer: Observer, tell: Callable[..., Any]) -> Observer | None:
+    """Make an observer with the events that another one listens to, each through `tell`."""
 
     def passing(event: str) -> Callable[..., None]:
-        method = getattr(member.client, event)
+        method = getattr(observer, event)
 
         def told(_self: Observer, *arguments: Any) -> None:
-            member.tell(method, *arguments)
+            tell(method, *arguments)
 
         return told
 
-    heard = [event for event in _EVENTS if listeners((member.client,), event)]
+    heard = [event for event in _EVENTS if listeners((observer,), event)]
+    if not heard:
+        return None
     kind = type("_Ears", (Observer,), {event: passing(event) for event in heard})
     made = kind()
     assert isinstance(made, Observer)

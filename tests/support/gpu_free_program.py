@@ -5,7 +5,6 @@ Prints what it saw as JSON, for `tests/backends/test_device_free.py`.
 
 import json
 import sys
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -14,6 +13,7 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kvtrace.backends.triton import device_free
+from kvtrace.settings import Settings
 from tests.support.corpus import vector_add
 
 
@@ -52,7 +52,7 @@ def doubled_rows(source, target, BLOCK: tl.constexpr):
 class Session:
     """What the driver needs of a session; keeps what it is told."""
 
-    settings = SimpleNamespace(target=sys.argv[1])
+    settings = Settings(target=sys.argv[1])
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, str, str]] = []

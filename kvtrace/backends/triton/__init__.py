@@ -6,6 +6,7 @@ runs launches in the evaluator, `interpreter.py` records interpreted ones.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -50,6 +51,8 @@ class TritonBackend:
         self._hooks.install()
         device_free.install(session)
         interpreter.install(session)
+        if session.settings.mode == "ops":
+            session.at_end.append(partial(_say_where_ops_come_from, session))
 
     def uninstall(self) -> None:
         """Take the hooks out again."""
@@ -61,6 +64,17 @@ class TritonBackend:
         device_free.uninstall()
         self._hooks.uninstall()
         self._hooks = None
+
+
+def _say_where_ops_come_from(session: "Session") -> None:
+    """In mode ops, say what to do where no launch ran in the evaluator, as with a GPU."""
+    watching = sys.modules.get("kvtrace.backends.triton.watching")
+    if watching is None or not watching.has_watch(session):
+        text = (
+            "mode ops watches launches that run in the evaluator, and these ran on a GPU; "
+            f"kvtrace replay {session.out} gives what their ops did"
+        )
+        session.message("warning", "ops-later", text)
 
 
 BACKEND: Final = TritonBackend()

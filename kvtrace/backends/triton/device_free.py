@@ -26,6 +26,7 @@ class _State:
     create: Callable[[], Any] | None = None
     driver: "DeviceFreeDriver | None" = None
     session: "Session | None" = None
+    watched: bool = False  # by clients that kvtrace.trace put around single kernels
 
 
 state: Final = _State()

@@ -22,7 +22,9 @@ from kvtrace.ir.relocation import parse_defined_in
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
+    from kvtrace.backends.triton.watching import Watch
     from kvtrace.capture.session import Session
+    from kvtrace.clients.running import Member
 
 
 class MissingIR(KvtraceError):
@@ -96,8 +98,28 @@ class EvaluatingLauncher:
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered
         )
-        observer = _Defects(self, arguments)
-        evaluate(self._module, arguments, grid, observers=(observer,), kernel=self._kernel)
+        observers = (_Defects(self, arguments),)
+        watch, members = self._watchers()
+        if watch is None or not members:
+            evaluate(self._module, arguments, grid, observers=observers, kernel=self._kernel)
+            return
+        watch.observation.launch(
+            self._hash, self._module, arguments, grid, self._kernel, observers, members
+        )
+
+    def _watchers(self) -> "tuple[Watch | None, list[Member]]":
+        """Give the clients that watch this launch (mode ops, kvtrace.trace)."""
+        session = state.session
+        if session is None or not (state.watched or session.settings.mode == "ops"):
+            return None, []
+        try:
+            from kvtrace.backends.triton.watching import watch_of
+
+            watch = watch_of(session)
+            return watch, watch.members(self._kernel)
+        except Exception as error:  # noqa: BLE001 - counted; the launch goes on unwatched
+            session.problem(error)
+            return None, []
 
     def _ttir(self) -> str:
         """Read the kernel's TTIR from Triton's cache, where its compiler has just left it."""

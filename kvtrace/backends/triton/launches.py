@@ -4,6 +4,7 @@
 a compiled kernel (`compiled[grid](…)`) passes `CompiledKernel.__getitem__` instead.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from hashlib import blake2b
@@ -83,8 +84,15 @@ class LaunchAdapter:
             if self.contents is not None:
                 records = argument_records(parameters, values, self.contents.of)
             known = self._calls[identity] = session.add_call(kernel_id, grid, records)
+            self._tell_watch(known)
         session.spent(time.perf_counter_ns() - begin)
         return known
+
+    def _tell_watch(self, call_id: int) -> None:
+        """Tell clients that have just watched the launch which call it was."""
+        watching = sys.modules.get("kvtrace.backends.triton.watching")
+        if watching is not None:
+            watching.is_call(self._session, call_id)
 
     def _signature(self, kernel: Any, kernel_id: int) -> Any:
         found = self._parameters.get(kernel_id)

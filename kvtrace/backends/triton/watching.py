@@ -1,0 +1,86 @@
+"""Clients that watch launches on a machine without a GPU: for the mode ops, and kvtrace.trace.
+
+The evaluating launcher asks `watchers` who wants to watch; `is_call` tells them afterwards which
+call it was. With a GPU nothing here is used: `kvtrace replay` does the same from the files.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.clients.observation import Observation
+from kvtrace.clients.registry import load_clients
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+    from kvtrace.clients.running import Member
+
+#: What the mode ops fills in.
+CLIENTS_OF_MODE: Final = ("tracer", "profiler", "sanitizer")
+
+
+class Watch:
+    """The observation of a session, and who watches every launch of it."""
+
+    def __init__(self, session: Session) -> None:
+        """Have what is found added to the session's run when it ends."""
+        self._session = session
+        self._everywhere: list[Member] | None = None
+        self.observation = Observation(session.message, session.problem)
+        session.at_end.append(self._finish)
+
+    def members(self, kernel: str) -> list[Member]:
+        """Give those who watch the launch of a kernel that the thread makes now."""
+        settings = self._session.settings
+        if not self._session.recording or not settings.records_kernel(kernel):
+            return []
+        if self._everywhere is None:
+            everywhere = settings.mode == "ops"
+            clients = load_clients(CLIENTS_OF_MODE) if everywhere else []
+            self._everywhere = self.observation.add(clients)
+        chosen: list[Member] = getattr(_chosen, "members", [])
+        return [*self._everywhere, *chosen]
+
+    def _finish(self) -> None:
+        run_id = self._session.run_id
+        if run_id is not None:
+            self.observation.finish(self._session.out, run_id)
+
+
+_chosen = threading.local()
+_watches: weakref.WeakKeyDictionary[Session, Watch] = weakref.WeakKeyDictionary()
+
+
+def watch_of(session: Session) -> Watch:
+    """Give the watch of a session, made when it is first asked for."""
+    found = _watches.get(session)
+    if found is None:
+        found = _watches[session] = Watch(session)
+    return found
+
+
+def is_call(session: Session, call_id: int) -> None:
+    """Hear which call the thread's last launch was, when it is recorded for the first time."""
+    found = _watches.get(session)
+    if found is not None:
+        found.observation.is_call(call_id)
+
+
+def has_watch(session: Session) -> bool:
+    """Whether any launch of the session could be watched."""
+    return session in _watches
+
+
+@contextmanager
+def watched_by(members: list[Member]) -> Iterator[None]:
+    """Have the launches that the thread makes inside watched by some clients, too."""
+    before: list[Member] = getattr(_chosen, "members", [])
+    _chosen.members = [*before, *members]
+    try:
+        yield
+    finally:
+        _chosen.members = before

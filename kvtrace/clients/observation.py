@@ -1,0 +1,204 @@
+"""Clients that watch launches while a program runs in the evaluator, each distinct one once.
+
+A launch is known by its kernel, its grid and the metadata of its arguments. What clients find is
+kept under a number of our own until capture says which call it was: that is known only afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.clients.client import Client
+from kvtrace.clients.replay import sample_note
+from kvtrace.clients.running import ClientPass, Group, Member
+from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument, evaluate
+from kvtrace.ir import Module
+from kvtrace.passes.calls import Call
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.trace import open_trace
+
+#: Distinct launches that are watched at most: what clients make of them waits in memory.
+LIMIT: Final = 10_000
+
+#: Level, code and text of something to be said of the run.
+Tell = Callable[[str, str, str], None]
+Key = tuple[Any, ...]
+
+
+class Observation:
+    """Watches the launches of one recording. Launches on several threads are watched in turn."""
+
+    def __init__(self, tell: Tell, problem: Callable[[Exception], None]) -> None:
+        """`tell` takes what is to be said of the run, `problem` a failure of ours."""
+        self._tell = tell
+        self._problem = problem
+        self._pass = ClientPass(())
+        self._numbers: dict[Key, int] = {}
+        self._watched: dict[int, set[int]] = {}
+        self._call_ids: dict[int, list[int]] = {}
+        self._last = threading.local()
+        self._renew()
+
+    def _renew(self) -> None:
+        """Begin as the process that we are in: a forked child has calls of its own."""
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._call_ids.clear()
+        self._watched.clear()
+        self._ended = False
+
+    def add(self, clients: Iterable[Client]) -> list[Member]:
+        """Add clients; give them as what `launch` wants to be named."""
+        members = [Member(client) for client in clients]
+        self._pass.members += members
+        return members
+
+    @property
+    def watched(self) -> int:
+        """Number of distinct launches that were watched in this process."""
+        return len(self._watched) if self._process == os.getpid() else 0
+
+    def launch(
+        self,
+        identity: str,
+        module: Module,
+        arguments: Sequence[Argument],
+        grid: tuple[int, int, int],
+        kernel: str,
+        observers: Sequence[Observer],
+        members: Sequence[Member],
+    ) -> None:
+        """Execute a launch of the kernel variant `identity`, watched by `members` if it is new.
+
+        Raises:
+            KvtraceError: what executing it raises.
+
+        """
+        if self._process != os.getpid():
+            self._renew()
+        key = (identity, grid, *_metadata(arguments))
+        number = self._numbers.setdefault(key, len(self._numbers))
+        self._last.number = number
+        with self._lock:
+            seen = self._watched.setdefault(number, set())
+            fresh = [member for member in members if id(member) not in seen]
+            if fresh and len(self._watched) <= LIMIT:
+                seen.update(id(member) for member in fresh)
+                call = _call(number, kernel, grid, module, tuple(arguments))
+                self._watch(call, observers, fresh)
+                return
+        if fresh:
+            text = f"only the first {LIMIT:,} distinct launches were watched; replay does them all"
+            self._tell("info", "watch-limit", text)
+        evaluate(module, arguments, grid, observers=observers, kernel=kernel)
+
+    def is_call(self, call_id: int) -> None:
+        """Hear which call the thread's last launch was, if it is a new one."""
+        number = getattr(self._last, "number", None)
+        if number is not None and self._process == os.getpid():
+            self._call_ids.setdefault(number, []).append(call_id)
+
+    def tables(self, member: Member) -> dict[str, pa.Table]:
+        """Give what a client has found so far, with the ids of calls that capture gave."""
+        with self._lock:
+            return {name: self._with_calls(rows) for name, rows in member.tables().items()}
+
+    def finish(self, out: str, run_id: str) -> None:
+        """Add what all clients found to the run that they watched.
+
+        Raises:
+            KvtraceError: it cannot be written.
+
+        """
+        if not self.watched:
+            text = (
+                "no launch ran in the evaluator, so none was watched; kvtrace replay gives what "
+                "the ops of recorded launches did"
+            )
+            self._tell("info", "nothing-watched", text)
+            return
+        trace = open_trace(out)
+        for member in self._pass.members:
+            tables, facts = self.tables(member), member.facts()
+            if member.error is None:
+                client = member.client
+                facts["while"] = "running"
+                trace.add_derived(run_id, client.name, tables, facts, client.tables)
+                for note in sample_note(member):
+                    self._tell("info", "sampled", note)
+            else:
+                self._tell("warning", "client-failed", str(member.error))
+
+    def _watch(self, call: Call, observers: Sequence[Observer], members: list[Member]) -> None:
+        """Execute a launch once; samples are taken before, from copies."""
+        groups, whole = self._begin(call, members)
+        failure: str | None = None
+        try:
+            evaluate(
+                call.module,
+                call.arguments,
+                call.grid,
+                observers=(*observers, *(whole.observers if whole is not None else ())),
+                kernel=call.kernel,
+                instrument=None if whole is None else self._pass.instrument(whole),
+            )
+        except KvtraceError as error:
+            failure = str(error)
+            raise
+        finally:
+            for group in groups:
+                self._pass.end(call, group, failure)
+
+    def _begin(self, call: Call, members: list[Member]) -> tuple[list[Group], Group | None]:
+        try:
+            groups = self._pass.begin(call, members)
+            for group in groups:
+                if group.programs is not None:
+                    self._pass.evaluate(call, group, keep=True)
+        except Exception as error:  # noqa: BLE001 - the launch goes on unwatched
+            self._problem(error)
+            return [], None
+        return groups, next((group for group in groups if group.programs is None), None)
+
+    def _with_calls(self, rows: pa.Table) -> pa.Table:
+        if "call_id" not in rows.column_names:
+            return rows
+        taken, call_ids = [], []
+        for position, number in enumerate(rows.column("call_id").to_pylist()):
+            for call_id in self._call_ids.get(number, ()):
+                taken.append(position)
+                call_ids.append(call_id)
+        place = rows.schema.get_field_index("call_id")
+        found = rows.take(pa.array(taken, pa.int64()))
+        field = rows.schema.field(place)
+        return found.set_column(place, field, pa.array(call_ids, field.type))
+
+
+def _call(
+    number: int,
+    kernel: str,
+    grid: tuple[int, int, int],
+    module: Module,
+    arguments: tuple[Argument, ...],
+) -> Call:
+    recorded = tuple(each.name for each in arguments if isinstance(each, TensorArgument))
+    return Call(number, kernel, grid, module, arguments, recorded)
+
+
+def _metadata(arguments: Sequence[Argument]) -> Key:
+    """Everything about the arguments but data and addresses; tensors of one storage are told."""
+    storages: dict[int, int] = {}
+    parts: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, ScalarArgument):
+            parts.append((type(argument.value), repr(argument.value)))
+            continue
+        place = storages.setdefault(id(argument.storage), len(storages))
+        where = (place, argument.storage.nbytes, argument.offset_bytes)
+        parts.append((argument.dtype, argument.shape, argument.strides, *where))
+    return tuple(parts)
