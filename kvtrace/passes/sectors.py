@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 SECTOR_BYTES = 32
 GROUP_LANES = 32
-_NOWHERE = np.iinfo(np.int64).max
+_NOWHERE = 1 << 62
+"""Above every sector, and far enough from the end of int64 for differences."""
 
 
 def sector_counts(
