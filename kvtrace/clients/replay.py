@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.clients.client import Client
-from kvtrace.clients.registry import load_clients
+from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass, Member
 from kvtrace.passes.calls import UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
@@ -48,9 +48,7 @@ def replay(
         BadSetting: there is no client of a name.
 
     """
-    made = [client for client in clients if isinstance(client, Client)]
-    loaded = load_clients([client for client in clients if isinstance(client, str)])
-    together = ClientPass([*loaded, *made])
+    together = ClientPass([as_client(client) for client in dict.fromkeys(clients)])
     total = trace.table("calls", (run,), columns=["call_id"]).num_rows
     failures: list[str] = []
     for number, call in enumerate(calls_of(trace, run), start=1):

@@ -1,0 +1,243 @@
+"""Several clients in one pass: samples, faults, threads, and what is shared."""
+
+import threading
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.clients import Client, on
+from kvtrace.clients.running import ClientPass
+from kvtrace.evaluate import Observer
+
+
+class Programs(Client):
+    """Keeps which programs it hears of; `chosen` are those that it asks for."""
+
+    def __init__(self, name, chosen=None):
+        self.name = name
+        self.chosen = chosen
+        self.heard = []
+
+    def programs(self, extents):
+        return self.chosen
+
+    def access(self, access):
+        self.heard.append((self.call.call_id, access.by_program().program.tolist()))
+
+
+def test_a_sample_is_what_its_client_alone_hears_of(over):
+    sampling, whole = Programs("sampling", [3, 1]), Programs("whole")
+
+    outcome, _ = over(sampling, whole)
+
+    assert sampling.heard[0] == (0, [1, 3])
+    assert whole.heard[0] == (0, [0, 1, 2, 3])
+    assert outcome.notes == ("sampling rests on a sample: 4 of 10 programs of 2 calls",)
+
+
+def test_the_files_say_that_they_rest_on_a_sample(over):
+    from kvtrace.clients.profiler import Profiler
+
+    class Sampled(Profiler):
+        name = "sampled"
+
+        def programs(self, extents):
+            return range(2)
+
+    _, trace = over(Sampled())
+
+    run_id = trace.run_ids[0]
+    assert trace.passes(run_id)["sampled"]["sampled"] == {"calls": 2, "programs": 4, "of": 10}
+    executions = {r["executions"] for r in trace.table("ops").to_pylist() if r["kind"] == "store"}
+    assert executions == {2}
+
+
+def test_a_sample_of_everything_is_none(over):
+    outcome, _ = over(Programs("whole", [*range(4)]))
+    assert "of 6 programs of 1 call" in outcome.notes[0]
+
+
+@pytest.mark.parametrize("chosen", [[4], [-1], ["x"], [[0, 1], [2]]])
+def test_programs_that_there_are_not_are_the_clients_failure(over, chosen):
+    outcome, _ = over(Programs("lost", chosen))
+    assert "the client lost failed" in str(outcome.errors[0])
+
+
+def test_what_is_known_of_tensors_is_the_same_for_every_sample(over):
+    """Evaluations write to tensors; each of several must begin with what was recorded."""
+
+    class Loaded(Programs):
+        def __init__(self, name, chosen=None):
+            super().__init__(name, chosen)
+            self.sums = []
+
+        @on("tt.load")
+        def load(self, event):
+            if self.call.call_id == 0:
+                self.sums.append(float(event.results[0].sum()))
+
+    first, second, third = Loaded("a"), Loaded("b", [0, 1]), Loaded("c", [2, 3])
+
+    over(first, second, third)
+
+    assert first.sums[0] == pytest.approx(second.sums[0] + third.sums[0])
+
+
+class Faulty(Client):
+    name = "faulty"
+
+    def access(self, access):
+        raise ZeroDivisionError("on purpose")
+
+
+def test_a_client_that_raises_is_told_and_the_others_go_on(over):
+    whole = Programs("whole")
+
+    outcome, trace = over(Faulty(), whole)
+
+    (error,) = outcome.errors
+    assert str(error).startswith("the client faulty failed on ZeroDivisionError: on purpose (test_")
+    assert isinstance(error.__cause__, ZeroDivisionError)
+    assert len(whole.heard) == 7
+    assert "faulty" not in trace.passes(trace.run_ids[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"client_seen": []}, "rows of client_seen, which it does not declare"),
+        (None, "failed on TypeError"),
+    ],
+)
+def test_rows_that_were_not_declared_are_refused(over, given, text):
+    class Undeclared(Client):
+        name = "undeclared"
+
+        def finalize(self):
+            return given
+
+    outcome, _ = over(Undeclared())
+
+    assert text in str(outcome.errors[0])
+
+
+class Total(Observer):
+    made = 0
+
+    def __init__(self):
+        type(self).made += 1
+        self.accesses = 0
+
+    def access(self, access):
+        self.accesses += 1
+
+
+class Sharing(Client):
+    observers = (Total,)
+
+    def __init__(self, name):
+        self.name = name
+        self.counts = []
+
+    def post_run(self, call):
+        self.counts.append(self.observer(Total).accesses)
+
+
+def test_observers_are_shared_by_the_clients_of_an_evaluation(over):
+    Total.made = 0
+    first, second = Sharing("first"), Sharing("second")
+
+    over(first, second)
+
+    assert Total.made == 2  # one for each call
+    assert first.counts == second.counts == [2, 5]
+
+
+def test_a_call_that_cannot_be_evaluated_is_told_with_its_reason():
+    class Told(Client):
+        def __init__(self):
+            self.lines = []
+
+        def failed(self, call, reason):
+            self.lines.append((call.kernel, reason))
+
+        def post_run(self, call):
+            self.lines.append("post_run")
+
+        def access(self, access):
+            self.lines.append("access")
+
+    import torch
+
+    from kvtrace.ir import parse
+    from kvtrace.passes.calls import Call, UnreadyCall
+    from tests.clients import kernels
+    from tests.kernels.launching import bind
+    from tests.support.compile_ttir import compile_generic
+
+    types = {"source": "*fp32", "result": "*fp32", "size": "i32", "factor": "fp32"}
+    text = compile_generic(kernels.scale, types | {"BLOCK": "constexpr"}, {"BLOCK": 16})
+    module = parse(text.replace('"math.exp"', '"test.unheard_of"'))
+    values = {"source": torch.ones(16), "result": torch.ones(16), "size": 16, "factor": 1.0}
+    call = Call(0, "scale", (1, 1, 1), module, tuple(bind(kernels.scale, values)), ())
+    told = Told()
+    together = ClientPass([told])
+
+    reason = together.run(call)
+    together.unready(UnreadyCall(1, "other", "it was recorded without its IR"))
+
+    assert "test.unheard_of" in reason
+    assert told.lines == [
+        "access",
+        ("scale", reason),
+        "post_run",
+        ("other", "it was recorded without its IR"),
+    ]
+
+
+def test_a_client_that_is_not_thread_safe_is_called_one_at_a_time():
+    from kvtrace.clients.running import Member
+
+    class Busy(Client):
+        inside = most = 0
+
+        def access(self, access):
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+            threading.Event().wait(0.02)
+            self.inside -= 1
+
+    class Free(Busy):
+        thread_safe = True
+
+    for kind, most in ((Busy, 1), (Free, 4)):
+        client = kind()
+        member = Member(client)
+        gate = threading.Barrier(4)
+
+        def work(member=member, gate=gate):
+            gate.wait()
+            member.ears.access(None)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert client.most == most
+
+
+def test_clients_are_chosen_by_name(recorded, capsys):
+    from kvtrace.schema.trace import open_trace
+
+    assert main(["replay", str(recorded), "--client", "profiler", "--client", "sanitizer"]) == 0
+    trace = open_trace(recorded)
+    assert set(trace.passes(trace.run_ids[0])) >= {"profiler", "sanitizer"}
+    assert "2 of 2 distinct calls" in capsys.readouterr().out
+
+
+def test_a_name_that_there_is_not_is_one_sentence_with_those_there_are(recorded, capsys):
+    assert main(["replay", str(recorded), "--client", "painter"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("kvtrace: there is no client 'painter'; choose of tracer, profiler,")
+    assert told.count("\n") == 1
