@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -68,11 +69,13 @@ def toward_zero(array: Array, element: ElementType) -> Array:
 
 
 def from_memory(stored: Array, element: ElementType) -> Array:
-    """Turn elements as they lie in memory into values in flight."""
+    """Turn elements as they lie in memory into values in flight. NaN keeps its bits."""
     if element.name == "bf16":
         wide = stored.view(np.uint16).astype(np.uint32)
         wide <<= np.uint32(16)
         return wide.view(np.float32)
+    if element.kind == "f" and element.bits == 8:
+        return _values_of_bytes(element).take(stored.view(np.uint8))
     if stored.dtype != element.value:
         return stored.astype(element.value)
     return stored
@@ -83,8 +86,33 @@ def to_memory(values: Array, element: ElementType) -> Array:
     if element.name == "bf16":
         bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
         return (bits >> np.uint32(16)).astype(np.uint16).view(element.memory)
-    if values.dtype != element.memory:
-        return values.astype(element.memory)
+    if values.dtype == element.memory:
+        return values
+    stored = values.astype(element.memory)
+    if element.name == "f8E5M2":
+        broken = np.isnan(values)
+        if broken.any():
+            wide = np.ascontiguousarray(values, np.float32).view(np.uint32)[broken]
+            stored.view(np.uint8)[broken] = (wide >> np.uint32(24) & 0x80) | 0x7C | _payload(wide)
+    return stored
+
+
+def _payload(wide: Array) -> Array:
+    """Give the two mantissa bits of a NaN in e5m2 from those of float32; never 0, infinity."""
+    kept = (wide >> np.uint32(21)) & np.uint32(3)
+    return np.where(kept == 0, np.uint32(3), kept)
+
+
+@lru_cache
+def _values_of_bytes(element: ElementType) -> Array:
+    """List the float32 values of an 8-bit float's patterns."""
+    patterns = np.arange(256, dtype=np.uint8)
+    values = patterns.view(element.memory).astype(np.float32)
+    if element.name == "f8E5M2":
+        broken = np.isnan(values)
+        wide = patterns.astype(np.uint32)[broken]
+        sign, payload = (wide & 0x80) << np.uint32(24), (wide & 3) << np.uint32(21)
+        values[broken] = (sign | np.uint32(0x7F800000) | payload).view(np.float32)
     return values
 
 

@@ -115,8 +115,11 @@ class ValueType:
 
 
 def element_of(name: str) -> ElementType:
-    """Element type by its MLIR name; raises UnsupportedOp for one that is not known."""
-    element = _ELEMENTS.get(name)
+    """Element type by its MLIR name; raises UnsupportedOp for one that is not known.
+
+    Descriptors name integers with a sign (si32, ui32); values have none.
+    """
+    element = _ELEMENTS.get(name[1:] if name.startswith(("si", "ui")) else name)
     if element is None:
         raise UnsupportedOp(f"element type {name!r} is not known; add it to evaluate/types.py")
     return element

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import torch
 
 from kvtrace.evaluate import (
@@ -22,6 +24,9 @@ SHORT_NAMES = {
     torch.bool: "i1",
     torch.int8: "i8",
     torch.uint8: "u8",
+    torch.uint16: "u16",
+    torch.uint32: "u32",
+    torch.uint64: "u64",
     torch.int16: "i16",
     torch.int32: "i32",
     torch.int64: "i64",
@@ -32,6 +37,33 @@ SHORT_NAMES = {
     torch.float8_e4m3fn: "fp8e4nv",
     torch.float8_e5m2: "fp8e5",
 }
+
+_HELD = {
+    ml_dtypes.bfloat16: (np.int16, torch.bfloat16),
+    ml_dtypes.float8_e4m3fn: (np.uint8, torch.float8_e4m3fn),
+    ml_dtypes.float8_e5m2: (np.uint8, torch.float8_e5m2),
+}
+"""Types that torch cannot take from NumPy: the integers that hold their bits, torch's type."""
+
+
+def to_tensor(array: np.ndarray) -> torch.Tensor:
+    """A copy of an array as a tensor on the CPU."""
+    copy = np.array(array, order="C")
+    if copy.dtype.type not in _HELD:
+        return torch.from_numpy(copy)
+    bits, dtype = _HELD[copy.dtype.type]
+    return torch.from_numpy(copy.view(bits)).view(dtype)
+
+
+def to_array(tensor: torch.Tensor) -> np.ndarray:
+    """The elements of a tensor as an array."""
+    tensor = tensor.cpu()
+    for narrow, (bits, dtype) in _HELD.items():
+        if tensor.dtype == dtype:
+            return (
+                tensor.view(torch.int16 if bits is np.int16 else torch.uint8).numpy().view(narrow)
+            )
+    return tensor.numpy()
 
 
 @cache

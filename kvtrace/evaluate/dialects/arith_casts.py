@@ -8,7 +8,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, typed_result
 from kvtrace.evaluate.dialects.arith import unsigned
-from kvtrace.evaluate.numerics import to_integer
+from kvtrace.evaluate.numerics import from_memory, to_integer, to_memory
 from kvtrace.evaluate.registry import Step, elementwise, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ElementType, value_type
@@ -121,10 +121,8 @@ def rebits(array: Array, source: ElementType, target: ElementType) -> Array:
     """See the bits of values under another type of the same width."""
     if source.kind == "b" or target.kind == "b":
         return array.astype(target.value)
-    if source.rounded:
-        array = array.astype(source.memory)
-    stored = np.ascontiguousarray(array).view(target.memory)
-    return stored.astype(target.value) if target.rounded else stored
+    stored = np.ascontiguousarray(to_memory(array, source)).view(target.memory)
+    return from_memory(stored, target)
 
 
 @semantics("arith.bitcast", "tt.bitcast")

@@ -175,6 +175,8 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     target, source, *positions = slots_of(op.operands)
     kind = attribute(op, "kind")
     name = _REDUCTIONS[kind] if isinstance(kind, int) else str(kind)
+    if name in ("min", "max") and "xui" in str(op.operands[0].type):
+        name = f"u{name}"
     if name in ("", "inc", "dec"):
         raise unsupported(op, compiler.kernel, f"of kind {name!r}")
 

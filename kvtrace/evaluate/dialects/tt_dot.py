@@ -8,7 +8,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute
 from kvtrace.evaluate.numerics import from_memory, rounding_to, truncated_to_tf32
-from kvtrace.evaluate.registry import Step, semantics, unsupported
+from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of
@@ -78,10 +78,10 @@ _BYTE_FORMATS = {0: "f8E4M3FN", "e4m3": "f8E4M3FN", 1: "f8E5M2", "e5m2": "f8E5M2
 
 
 def unpacked(array: Array, kind: int | str, axis: int) -> Array:
-    """Turn an operand of a scaled dot into float32, K being its axis -1 (left) or -2 (right)."""
+    """Turn an operand of a scaled dot into float32; 4-bit values are packed along `axis`."""
     if kind in _PACKED:
         bits = array.view(np.uint8)
-        pair = np.stack([_E2M1[bits & 15], _E2M1[bits >> 4]], axis=axis if axis == -1 else -2)
+        pair = np.stack([_E2M1[bits & 15], _E2M1[bits >> 4]], axis=axis)
         shape = list(array.shape)
         shape[axis] *= 2
         return pair.reshape(shape)
@@ -101,10 +101,7 @@ def scale_factors(bits: Array) -> Array:
 def dot_scaled(op: Op, compiler: Compiler) -> Step:
     """Multiply blocks of K elements that share a power-of-two scale each, and add."""
     sizes = attribute(op, "operandSegmentSizes")
-    if not attribute(op, "lhs_k_pack", default=True) or not attribute(
-        op, "rhs_k_pack", default=True
-    ):
-        raise unsupported(op, compiler.kernel, "packed along M or N")
+    along_depth = [bool(attribute(op, f"{side}_k_pack", default=True)) for side in ("lhs", "rhs")]
     kinds = (attribute(op, "a_elem_type"), attribute(op, "b_elem_type"))
     slots = [value.id for value in op.operands]
     types = [value_type(value.type) for value in op.operands]
@@ -115,7 +112,8 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
     def scaled(values: list[Any], position: int, scale: int | None) -> Array:
         axis = -1 - position
         raw = full_array(values[slots[position]], types[position])
-        array = unpacked(raw, kinds[position], axis)
+        packed_axis = axis if along_depth[position] else -3 - axis
+        array = unpacked(raw, kinds[position], packed_axis)
         if scale is None:
             return array
         factors = scale_factors(full_array(values[slots[scale]], types[scale]))
@@ -134,5 +132,5 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         total = np.matmul(left, right) + to_array(values[slots[2]], sum_type)
         values[result] = total.astype(sum_type.element.value, copy=False)
 
-    depth = types[0].shape[-1] * (2 if kinds[0] in _PACKED else 1)
+    depth = types[0].shape[-1] * (2 if kinds[0] in _PACKED and along_depth[0] else 1)
     return compiler.counted(op, step, sum_type.size, 2 * sum_type.size * depth)

@@ -1,0 +1,40 @@
+"""Every case of the catalogue: what the evaluator gives is what must come out."""
+
+import numpy as np
+import pytest
+from triton.runtime import driver
+
+from kvtrace.backends.triton.free_driver import DeviceFreeDriver
+from tests.kernels.case import Case, difference
+from tests.kernels.catalogue import CASES
+from tests.kernels.launching import launch, to_array, to_tensor
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _a_driver():
+    """Some functions of the language ask the driver for its target."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
+        yield
+
+
+def evaluated(case: Case) -> dict[str, np.ndarray]:
+    """The outputs of a case in the evaluator."""
+    arguments = {
+        name: to_tensor(value) if isinstance(value, np.ndarray) else value
+        for name, value in case.inputs.items()
+    }
+    launch(case.kernel, case.grid, arguments, case.constexprs)
+    return {name: to_array(arguments[name]) for name in case.outputs}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_evaluator_gives_what_must_come_out(case):
+    with np.errstate(all="ignore"):
+        expected = case.expected(case.inputs)
+
+    outputs = evaluated(case)
+
+    for name, got in outputs.items():
+        found = difference(got, expected[name], case.bound)
+        assert found.within, (name, found)
