@@ -5,7 +5,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 LOCK = Path(__file__).with_name("dev.lock")
-LINUX_ONLY = {"triton"}
+LINUX_ONLY = {"liger_kernel", "triton"}
 LEFT_OUT = {"kvtrace", "pip", "wheel"}
 
 
