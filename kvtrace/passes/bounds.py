@@ -16,6 +16,7 @@ from kvtrace.evaluate import Argument
 from kvtrace.evaluate.observe import Access, Observer, OutOfBounds
 from kvtrace.ir import Frame, Op, source_stack
 from kvtrace.passes.calls import Call
+from kvtrace.passes.data_dependence import hanging_on_data
 from kvtrace.passes.metrics import kind_of
 from kvtrace.passes.stacks import StackRows
 
@@ -94,7 +95,7 @@ class Bounds(Observer):
             }
             return
         scope = "in every program" if state.executions else "no program reaches it"
-        if call.recorded:
+        if call.recorded and op.index in hanging_on_data(call.module):
             scope += f"; for the recorded contents of {', '.join(call.recorded)}"
         yield base | {
             "verdict": "proven",
