@@ -197,7 +197,7 @@ def _left_out(trace: "Trace", runs: Sequence["Run"]) -> tuple[str, ...]:
     """Replay's own notes, from the settings of what it wrote."""
     notes = []
     for run in runs:
-        settings = trace.passes(run.run_id).get("replay", {})
+        settings = trace.passes(run.run_id).get("profiler", {})
         notes += settings.get("left_out", [])
     return tuple(notes)
 

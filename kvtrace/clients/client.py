@@ -79,7 +79,8 @@ class Client(Observer):
         tables: the tables that `finalize` gives rows of: of the format (`TABLES["ops"]`) or the
             client's own (`client_table`).
         observers: classes of observers that several clients may want; each evaluation makes one
-            of each for all of them, which `observer` gives from `pre_run`'s end to `post_run`.
+            of each for all of them (by its class method `of_call`, if it has one, from the
+            call), which `observer` gives from `pre_run`'s end to `post_run`.
         thread_safe: whether the methods may be called from several threads at once. Else they
             are called one at a time.
         name: what the client was chosen by.

@@ -20,6 +20,7 @@ class Profiler(Client):
         self._ops: list[dict[str, Any]] = []
         self._loops: list[dict[str, Any]] = []
         self._notes: list[str] = []
+        self._modelled = [0, 0]
 
     def post_run(self, call: Call) -> None:
         """Take the counts of a call."""
@@ -29,11 +30,14 @@ class Profiler(Client):
         self._ops += metrics.op_rows(call.call_id, names, around, self.stacks)
         self._loops += metrics.loop_rows(call.call_id, self.stacks)
         self._notes += metrics.notes(call.call_id)
+        self._modelled = [a + b for a, b in zip(self._modelled, metrics.modelled, strict=True)]
 
     def finalize(self) -> Mapping[str, Rows]:
         """Give the rows of `ops` and `loops`."""
         return {"ops": self._ops, "loops": self._loops}
 
     def settings(self) -> Mapping[str, Any]:
-        """Say which figures are null because of a limit."""
-        return {"left_out": self._notes}
+        """Say which figures are null because of a limit, and how sectors were counted."""
+        compiled, in_order = self._modelled
+        sectors = {"by_compiled_layout": compiled, "by_lane_order": in_order}
+        return {"left_out": self._notes, "sectors": sectors}

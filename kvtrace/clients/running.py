@@ -169,7 +169,7 @@ class ClientPass:
             groups.setdefault(key, Group([], chosen)).members.append(member)
         for group in groups.values():
             kinds = (kind for member in group.members for kind in member.client.observers)
-            group.shared = {kind: kind() for kind in dict.fromkeys(kinds)}
+            group.shared = {kind: _made(kind, call) for kind in dict.fromkeys(kinds)}
             for member in group.members:
                 member.client.__dict__["_shared"] = group.shared
         return list(groups.values())
@@ -273,6 +273,12 @@ def _look(op: Op, step: Step, member: Member, method: Callable[..., Any], *, aft
         step(values, scope)
 
     return looked
+
+
+def _made(kind: type[Observer], call: Call) -> Observer:
+    """Make an observer for a call: by its class method `of_call` if it has one."""
+    of_call: Callable[[Call], Observer] | None = getattr(kind, "of_call", None)
+    return kind() if of_call is None else of_call(call)
 
 
 def _ears(observer: Observer, tell: Callable[..., Any]) -> Observer | None:

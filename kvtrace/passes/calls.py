@@ -5,8 +5,8 @@ first launch; all others are unknown.
 """
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from kvtrace.ir import Module
 from kvtrace.ir.relocation import parse_defined_in
 from kvtrace.ir.types import Type
 from kvtrace.passes.descriptors import descriptor_arguments
+from kvtrace.passes.thread_layouts import BlockedLayout, thread_layouts
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
 
@@ -33,7 +34,8 @@ class Call:
     """One row of `calls` with its kernel's name and IR.
 
     `recorded` names the tensors whose contents are there: what is concluded from them holds for
-    those contents.
+    those contents. `layouts` say, by op index, which threads the lanes of memory ops went to, where
+    the compiled code tells it.
     """
 
     call_id: int
@@ -42,6 +44,7 @@ class Call:
     module: Module
     arguments: tuple[Argument, ...]
     recorded: tuple[str, ...]
+    layouts: Mapping[int, BlockedLayout] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ def calls_of(trace: Trace, run: Run) -> Iterator[Call | UnreadyCall]:
     """Give each distinct call of `run`, in order of its id; parsed IR is shared between calls."""
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
-    modules: dict[int, Module] = {}
+    modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]] = {}
     for row in trace.table("calls", (run,)).to_pylist():
         kernel = kernels[row["kernel_id"]]
         try:
@@ -67,12 +70,17 @@ def calls_of(trace: Trace, run: Run) -> Iterator[Call | UnreadyCall]:
 
 
 def _call(
-    trace: Trace, row: dict[str, Any], kernel: dict[str, Any], modules: dict[int, Module]
+    trace: Trace,
+    row: dict[str, Any],
+    kernel: dict[str, Any],
+    modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]],
 ) -> Call:
     kernel_id = row["kernel_id"]
     if kernel_id not in modules:
-        modules[kernel_id] = _module(trace, kernel)
-    module = modules[kernel_id]
+        module = _module(trace, kernel)
+        ttgir = _stage(trace, kernel, "ttgir")
+        modules[kernel_id] = module, {} if ttgir is None else thread_layouts(module, ttgir)
+    module, layouts = modules[kernel_id]
     parameters = tuple(value.type for value in module.main.arguments)
     arguments = _arguments(trace, row["args"] or [], kernel["signature"] or [], parameters)
     return Call(
@@ -86,17 +94,22 @@ def _call(
             for a in arguments
             if isinstance(a, TensorArgument) and a.storage.data is not None
         ),
+        layouts=layouts,
     )
 
 
 def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
-    digest = next(
-        (s["artifact"] for s in kernel["stages"] or [] if s["stage"] == "ttir_generic"), None
-    )
-    content = trace.artifact(digest) if digest else None
-    if content is None:
+    text = _stage(trace, kernel, "ttir_generic")
+    if text is None:
         raise CannotReplay(f"kernel {kernel['name']} was recorded without its generic TTIR")
-    return parse_defined_in(content.decode(), kernel["file"])
+    return parse_defined_in(text, kernel["file"])
+
+
+def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:
+    stages = kernel["stages"] or []
+    digest = next((stage["artifact"] for stage in stages if stage["stage"] == name), None)
+    content = trace.artifact(digest) if digest else None
+    return None if content is None else content.decode()
 
 
 def _arguments(

@@ -3,7 +3,8 @@
 Accesses that come again, as in a loop, with only their constant changed are worked out once.
 """
 
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,14 @@ from numpy.typing import NDArray
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.passes.access_records import AccessRecords
 from kvtrace.passes.patterns import Patterns, Repeated, patterns_of
-from kvtrace.passes.sectors import SECTOR_BYTES, sector_counts
+from kvtrace.passes.sectors import GROUP_LANES, SECTOR_BYTES, sector_counts
+from kvtrace.passes.thread_layouts import BlockedLayout, lane_order
 from kvtrace.passes.unique_bytes import Ranges, TooManyRanges, joined, touched
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.observe import AffineFormula
+
+Integers = NDArray[np.int64]
 
 MOST_LANES = 1 << 24
 """Lanes of distinct patterns that one access may materialise."""
@@ -36,11 +43,13 @@ _PENDING = 64
 class Footprint:
     """Collects the accesses of one op to one argument.
 
+    `layout`: how the op's lanes were given to threads, None if that is not known.
     `unknown` says why the figures cannot be given exactly, `limit` if a limit of ours is why.
     """
 
-    def __init__(self, element_bytes: int) -> None:
+    def __init__(self, element_bytes: int, layout: BlockedLayout | None = None) -> None:
         self.element_bytes = element_bytes
+        self._layout = layout
         self.unknown: str | None = None
         self.limit: str | None = None
         self.records = AccessRecords()
@@ -51,23 +60,73 @@ class Footprint:
         self._work = 0
 
     def add(self, access: Access) -> None:
-        """Take in a batch of programs in one trip."""
+        """Take in a batch of programs, in one trip or in all that a formula is over."""
         if self.unknown is not None or access.executions == 0 or access.active == 0:
             return
-        if not access.certain or access.parts is None or access.active is None:
+        if not access.certain or access.active is None:
             self._give_up(access.reason or "its address could not be derived")
+        elif access.parts is not None:
+            self._take(access.parts, [access.parts.constant], [_uniform(access.parts.iteration)])
+        elif access.formula is not None and access.each_trip is not None:
+            self._add_formula(access.formula, access.each_trip)
+        else:
+            self._give_up(access.reason or "its address could not be derived")
+
+    def _add_formula(
+        self, formula: "AffineFormula", each_trip: Callable[[], Iterable[Access]]
+    ) -> None:
+        """Take in all trips at once where they differ in nothing but the constant."""
+        trips = [axis for axis in formula.axes if axis.kind == "trip"]
+        if {axis.number for axis in trips} & _decisive(formula):
+            for access in each_trip():
+                self.add(access)
             return
-        repeated = self._repeated(access.parts)
+        parts = next(iter(each_trip())).parts
+        if parts is None:
+            self._give_up("its address could not be derived")
+            return
+        moves: Integers = np.zeros(1, np.int64)
+        for axis in trips:
+            steps = np.arange(axis.last - axis.first + 1, dtype=np.int64) * axis.step
+            moves = (moves[:, None] + steps).reshape(-1)
+        innermost = np.arange(trips[-1].first, trips[-1].last + 1) if trips else np.zeros(1)
+        iterations = np.tile(innermost.astype(np.int64), len(moves) // len(innermost))
+        self._take(parts, (moves + parts.constant).tolist(), iterations.tolist())
+
+    def _take(
+        self, parts: AccessParts, constants: list[int], iterations: Sequence[int | None]
+    ) -> None:
+        """Take in accesses that differ only in their constant."""
+        repeated = self._repeated(parts)
         if repeated is None:
             self._exceed("it touches too many different lanes to count each")
             return
-        constant = access.parts.constant
-        repeated.constants.append(constant)
-        repeated.iterations.append(_uniform(access.parts.iteration))
-        shift = (constant + access.parts.origin_bytes) % SECTOR_BYTES
-        if shift not in repeated.sectors:
-            repeated.sectors[shift] = _sectors_of(repeated.patterns, shift, self.element_bytes)
-        self._sectors += repeated.sectors[shift]
+        repeated.constants += constants
+        repeated.iterations += iterations
+        shifts = (np.array(constants, np.int64) + parts.origin_bytes) % SECTOR_BYTES
+        for shift, count in zip(*np.unique(shifts, return_counts=True), strict=True):
+            if int(shift) not in repeated.sectors:
+                repeated.sectors[int(shift)] = self._sectors_of(repeated.patterns, int(shift))
+            self._sectors += repeated.sectors[int(shift)] * int(count)
+
+    def _sectors_of(self, patterns: Patterns, shift: int) -> int:
+        """Sum over programs: those of one pattern and one position in a sector count the same."""
+        lanes, active, width = patterns.lanes, patterns.active, GROUP_LANES
+        order = None
+        if self._layout is not None:
+            order = lane_order(self._layout, patterns.block, self.element_bytes)
+        if order is not None:
+            lanes, width = lanes[:, order.lanes], order.width
+            active = None if active is None else active[:, order.lanes]
+        phases = (patterns.bases + shift) % SECTOR_BYTES
+        total = 0
+        for phase in np.unique(phases).tolist():
+            programs = np.bincount(patterns.which[phases == phase], minlength=patterns.size)
+            present = np.flatnonzero(programs)
+            chosen = None if active is None else active[present]
+            counts = sector_counts(lanes[present], chosen, phase, self.element_bytes, width)
+            total += int((counts * programs[present]).sum())
+        return total
 
     def finish(self) -> None:
         """Close what is open; figures are whole from then on."""
@@ -136,17 +195,9 @@ class Footprint:
         self._ranges = []
 
 
-def _sectors_of(patterns: Patterns, shift: int, element_bytes: int) -> int:
-    """Sum over programs: those of one pattern and one position in a sector count the same."""
-    phases = (patterns.bases + shift) % SECTOR_BYTES
-    total = 0
-    for phase in np.unique(phases).tolist():
-        programs = np.bincount(patterns.which[phases == phase], minlength=patterns.size)
-        present = np.flatnonzero(programs)
-        active = None if patterns.active is None else patterns.active[present]
-        counts = sector_counts(patterns.lanes[present], active, phase, element_bytes)
-        total += int((counts * programs[present]).sum())
-    return total
+def _decisive(formula: "AffineFormula") -> set[int]:
+    """Numbers of the axes that say which lanes are active."""
+    return {number for _, factors in formula.conditions for number, _ in factors}
 
 
 def _are_the_same(first: AccessParts, second: AccessParts) -> bool:

@@ -4,8 +4,9 @@ Rows of `ops`, `accesses` and `loops`. Figures are exact over the whole grid or 
 could not be counted or described whole is said in `notes`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from kvtrace.ir.types import TensorType
 from kvtrace.passes.factor_types import factor_type
 from kvtrace.passes.footprint import Footprint
 from kvtrace.passes.stacks import StackRows
+from kvtrace.passes.thread_layouts import BlockedLayout
+
+if TYPE_CHECKING:
+    from kvtrace.passes.calls import Call
 
 _KINDS = {
     "tt.load": "load",
@@ -65,11 +70,11 @@ class _OpCount:
     flops: int | None = None
     footprints: dict[int | None, Footprint] = field(default_factory=dict)
 
-    def footprint(self, access: Access) -> Footprint:
+    def footprint(self, access: Access, layout: BlockedLayout | None) -> Footprint:
         """Give what the op touches in one argument."""
         found = self.footprints.get(access.argument)
         if found is None:
-            found = self.footprints[access.argument] = Footprint(access.element_bytes)
+            found = self.footprints[access.argument] = Footprint(access.element_bytes, layout)
         return found
 
     def sectors(self) -> int | None:
@@ -84,12 +89,26 @@ class _OpCount:
 class Metrics(Observer):
     """Counts of one call. Where a mask hangs on data that is not there, masked lanes are null.
 
-    Give rows only once the evaluation is over.
+    Give rows only once the evaluation is over. `layouts`: how lanes of memory ops were given to
+    threads, by op index, where that is known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, layouts: Mapping[int, BlockedLayout] | None = None) -> None:
+        self._layouts = layouts or {}
         self._counts: dict[int, _OpCount] = {}
         self._trips: dict[int, tuple[Op, list[np.ndarray[Any, Any]]]] = {}
+
+    @classmethod
+    def of_call(cls, call: "Call") -> "Metrics":
+        """Make one for a call, with the layouts that its kernel was compiled with."""
+        return cls(call.layouts)
+
+    @property
+    def modelled(self) -> tuple[int, int]:
+        """Memory ops whose sectors go by the compiled layout, and by the order of lanes."""
+        memory = [index for index, count in self._counts.items() if count.footprints]
+        compiled = sum(index in self._layouts for index in memory)
+        return compiled, len(memory) - compiled
 
     def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
         """Count a batch of a compute op."""
@@ -104,7 +123,7 @@ class Metrics(Observer):
         count.executions += access.executions
         count.elements += access.lanes
         count.element_bytes = access.element_bytes
-        count.footprint(access).add(access)
+        count.footprint(access, self._layouts.get(access.op.index)).add(access)
         if access.active is None or count.active is None:
             count.active = None
         else:

@@ -1,12 +1,17 @@
 """32-byte sectors that groups of lanes touch: how well an access coalesces.
 
-The model: 32 lanes that follow each other in the row-major order of the block go together, and
-each group counts the distinct 32-byte sectors that its active lanes touch. A perfect access counts
-one sector for 32 bytes. It is a model and not the hardware's count: TTIR has no layout, so which
-thread holds which lane is not known; the compiler picks the thread order along the fastest axis of
-the address, and lets a thread move up to 16 bytes at once. So a block that is read along its first
-axis counts worse here than a compiler that turns the threads' order makes it. Storages are taken to
-begin on a sector, as allocators for devices see to.
+Each group counts the distinct 32-byte sectors that its active lanes touch; a perfect access counts
+one sector for 32 bytes. Which lanes go together, by the better of two models that can be had:
+
+* what one instruction of a warp moves, by the layout that the op was compiled with
+  (thread_layouts.py): 32 threads, or 64 on AMD, with up to 16 bytes each;
+* without one, 32 lanes that follow each other in the row-major order of the block. TTIR has no
+  layout, so this is the logical order and not the threads': a block that is read along its first
+  axis counts worse here than a compiler that turns its threads' order makes it.
+
+Both are models and not the hardware's count: caches merge requests, and the compiler may split
+what a thread moves where alignment is not known. Storages are taken to begin on a sector, as
+allocators for devices see to.
 """
 
 import numpy as np
@@ -23,18 +28,20 @@ def sector_counts(
     active: NDArray[np.bool_] | None,
     shift: int,
     element_bytes: int,
+    width: int = GROUP_LANES,
 ) -> NDArray[np.int64]:
     """Count the sectors of each row of byte offsets, `shift` added to all of them.
 
-    `lanes` and `active` have shape (patterns, lanes); the result (patterns,) sums over groups.
+    `lanes` and `active` have shape (patterns, lanes), groups of `width` lanes following each
+    other; the result (patterns,) sums over groups.
     """
     patterns, count = lanes.shape
-    rest = -count % min(GROUP_LANES, max(count, 1))
+    width = min(width, max(count, 1))
+    rest = -count % width
     if rest:
         lanes = np.pad(lanes, ((0, 0), (0, rest)))
         active = np.ones((patterns, count), np.bool_) if active is None else active
         active = np.pad(active, ((0, 0), (0, rest)))
-    width = min(GROUP_LANES, max(count, 1))
     starts = (lanes + shift).reshape(-1, width)
     sectors = starts // SECTOR_BYTES
     chosen = None if active is None else active.reshape(-1, width)

@@ -1,13 +1,14 @@
 """Sectors, distinct bytes and reuse of small kernels, against arithmetic done by hand."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
 import triton
 import triton.language as tl
 
-from tests.passes.touching import observed
+from tests.passes.touching import addresses_of, observed
 
 
 @triton.jit
@@ -162,3 +163,16 @@ def test_accesses_that_are_too_irregular_to_describe_are_counted():
     assert len(rows) == 32
     assert all(json.loads(row["layout"])["runs"] is None for row in rows)
     assert any("32 of 100 executions are described" in note for note in notes)
+
+
+def test_the_page_on_accesses_lists_addresses_as_the_passes_mean_them():
+    page = (Path(__file__).parents[2] / "docs" / "accesses.md").read_text(encoding="utf-8")
+    reader = page.split("```python\n")[1].split("```")[0]
+    names = {}
+    exec(reader, names)  # the reader that the page shows
+    example = page.split("```json\n")[1].split("```")[0]
+    small = json.loads(example) | {"trips": [0, [[2, 1, 128]]], "lanes": [[2, 8192], [3, 2]]}
+    listed = names["addresses"](json.dumps(small))
+    assert len(listed) == 1024 * 2 * 6
+    assert listed == addresses_of(json.dumps(small))
+    assert max(listed) == 7 * 1048576 + 3 * 8388608 + 128 + 8192 + 4

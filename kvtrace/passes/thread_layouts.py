@@ -1,0 +1,167 @@
+"""Which thread holds which lane of a memory op: from the TTGIR that was compiled for a device.
+
+TTIR has no layout; TTGIR gives each tensor one. The ops of both are matched by their source
+locations, inlined calls included. Blocked layouts and slices of them are read; an op that was
+compiled with another layout, or with different ones in different places, has none here.
+
+The format is that of Triton's printer: `#blocked = #ttg.blocked<{sizePerThread = [1, 4], …}>`, and
+lines that end in `loc(#loc12)`. Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.ir import Module, source_stack
+
+VECTOR_BYTES: Final = 16
+"""What one thread moves with one instruction at most."""
+
+Place = tuple[tuple[int, int], ...]
+"""Line and column of an op and of the calls that it was inlined through, innermost first."""
+
+_MEMORY: Final = frozenset({"tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"})
+
+_LAYOUT = re.compile(r"^(#\w+) = #ttg\.blocked<\{(.*)\}>", re.MULTILINE)
+_LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
+_ACCESS = re.compile(
+    r"(?:tt\.load|tt\.store|tt\.atomic_rmw|tt\.atomic_cas|ttg\.async_copy_global_to_local)\s"
+    r".*?tensor<(?:\d+x)+!tt\.ptr<[^>]*>, "
+    r"(?:#ttg\.slice<\{dim = (\d+), parent = (#\w+)\}>|([^>]*))>"
+    r".*loc\((#loc\d*)\)\s*$",
+    re.MULTILINE,
+)
+_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
+_FILE = re.compile(r'"(?:[^"\\]|\\.)*":(\d+):(\d+)$')
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)$')
+
+
+@dataclass(frozen=True)
+class BlockedLayout:
+    """Triton's blocked layout: per axis, how many lanes a thread, a warp and a block hold.
+
+    `order` lists the axes, fastest first. `sliced` is an axis that the tensor lacks.
+    """
+
+    per_thread: tuple[int, ...]
+    threads: tuple[int, ...]
+    warps: tuple[int, ...]
+    order: tuple[int, ...]
+    sliced: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LaneOrder:
+    """Lanes in the order of the groups that one instruction of a warp moves, `width` a group."""
+
+    lanes: NDArray[np.int64]
+    width: int
+
+
+def thread_layouts(module: Module, ttgir: str) -> dict[int, BlockedLayout]:
+    """Give the layouts of a module's memory ops, by op index, as far as `ttgir` tells them."""
+    layouts = _blocked(ttgir)
+    aliases = dict(_ALIAS.findall(ttgir))
+    found: dict[Place, BlockedLayout | None] = {}
+    for dim, parent, own, alias in _ACCESS.findall(ttgir):
+        layout = layouts.get(parent or own)
+        if layout is not None and dim:
+            layout = replace(layout, sliced=int(dim))
+        place = _place(alias, aliases)
+        found[place] = layout if found.get(place, layout) == layout else None
+    result = {}
+    for op in module.ops:
+        place = tuple((frame.line, frame.column) for frame in source_stack(op))
+        layout = found.get(place) if place else None
+        if layout is not None and op.name in _MEMORY:
+            result[op.index] = layout
+    return result
+
+
+@lru_cache(maxsize=256)
+def lane_order(
+    layout: BlockedLayout, block: tuple[int, ...], element_bytes: int
+) -> LaneOrder | None:
+    """Sort the lanes of a block by the instruction that moves them; None if they do not fit.
+
+    An instruction of a warp moves, for each of its threads, up to 16 bytes of lanes that follow
+    each other along the fastest axis. Of threads that hold the same lane, one counts.
+    """
+    extents = list(block)
+    if layout.sliced is not None:
+        extents.insert(layout.sliced, 1)
+    if len(extents) != len(layout.order) or not block:
+        return None
+    fastest = layout.order[0]
+    vector = min(layout.per_thread[fastest], max(1, VECTOR_BYTES // element_bytes))
+    vector = min(vector, extents[fastest])
+    group: NDArray[np.int64] = np.zeros(extents, np.int64)
+    position: NDArray[np.int64] = np.zeros(extents, np.int64)
+    for axis in reversed(layout.order):  # slowest first, so that the fastest one counts ones
+        size, threads, warps = (
+            layout.per_thread[axis], layout.threads[axis], layout.warps[axis]
+        )  # fmt: skip
+        shape = [1] * len(extents)
+        shape[axis] = extents[axis]
+        index = np.arange(extents[axis]).reshape(shape)
+        register = index % size
+        within = vector if axis == fastest else 1
+        turns = index // (size * threads * warps)
+        chunk = register // within
+        warp = index // (size * threads) % warps
+        count = -(-size // within)
+        group = (group * (int(turns.max()) + 1) + turns) * count * warps + chunk * warps + warp
+        position = position * threads + index // size % threads
+    position = (
+        position * vector
+        + np.arange(extents[fastest]).reshape(
+            [-1 if axis == fastest else 1 for axis in range(len(extents))]
+        )
+        % layout.per_thread[fastest]
+        % vector
+    )
+    flat = np.broadcast_to(group, extents).reshape(-1)
+    lanes = np.lexsort((np.broadcast_to(position, extents).reshape(-1), flat))
+    _, counts = np.unique(flat, return_counts=True)
+    width = int(counts[0])
+    if (counts != width).any() or prod(block) % width:
+        return None
+    return LaneOrder(lanes.astype(np.int64), width)
+
+
+def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
+    layouts = {}
+    for name, body in _LAYOUT.findall(ttgir):
+        lists = {
+            key: tuple(int(number) for number in numbers.split(","))
+            for key, numbers in _LIST.findall(body)
+            if numbers
+        }
+        clusters = lists.get("CTAsPerCGA", lists.get("CTASplitNum", (1,)))
+        keys = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
+        if all(key in lists for key in keys) and prod(clusters) == 1:
+            per_thread, threads, warps, order = (lists[key] for key in keys)
+            layouts[name] = BlockedLayout(per_thread, threads, warps, order)
+    return layouts
+
+
+def _place(location: str, aliases: Mapping[str, str]) -> Place:
+    """Resolve a location to lines and columns, innermost first."""
+    if location in aliases:
+        return _place(aliases[location], aliases)
+    file = _FILE.match(location)
+    if file is not None:
+        return ((int(file[1]), int(file[2]) + 1),)  # frames count columns from 1
+    name = _NAME.match(location)
+    if name is not None:
+        return _place(name[1], aliases)
+    if location.startswith("callsite("):
+        callee, _, caller = location[len("callsite(") : -1].partition(" at ")
+        return _place(callee, aliases) + _place(caller, aliases)
+    return ()
