@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from kvtrace.capture.session import Session
     from kvtrace.clients.running import Member
 
-#: Names of the kernels that are traced: the only ones that a recording of ours records.
-_names: Final[list[str]] = []
+#: Recordings of traced kernels alone.
 _own_sessions: Final[weakref.WeakSet[Session]] = weakref.WeakSet()
 
 
@@ -61,7 +60,6 @@ class TracedKernel:
         self._member: Member | None = None
         self._session: Session | None = None
         self.__doc__ = getattr(kernel, "__doc__", None)
-        _names.append(_name(kernel))
 
     @property
     def client(self) -> Client:
@@ -127,7 +125,7 @@ def _session(out: str | os.PathLike[str], name: str) -> Session:
         going_on = api.start(out)
         if by_variable:
             return going_on
-        going_on.settings = replace(going_on.settings, kernels=",".join(dict.fromkeys(_names)))
+        going_on.settings = replace(going_on.settings, kernels=name)
         _own_sessions.add(going_on)
     elif going_on in _own_sessions and not going_on.settings.records_kernel(name):
         kernels = f"{going_on.settings.kernels},{name}"

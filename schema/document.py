@@ -26,7 +26,7 @@ it, without kvtrace. The tables are listed below; `schema/schema.json` says the 
 out/
   launches/run=20260102-030405-678-9abcdef0/part-00000.parquet     captured
   launches/run=20260102-030405-678-9abcdef0/part-00001.parquet
-  findings/run=20260102-030405-678-9abcdef0/part-sanitize-00000.parquet   derived by a pass
+  findings/run=20260102-030405-678-9abcdef0/part-sanitizer-00000.parquet  derived by a pass
   runs/run=20260102-030405-678-9abcdef0/part-00000.parquet         written last
   .journal/run=20260102-030407-111-0fedcba9/launches-00000.arrows  a run that is not sealed
 ```
@@ -36,10 +36,12 @@ out/
   and processes never write to the same file. Ranks of one job share `group_id`.
 - A table that a run has no rows of has no folder for it. A pass that found nothing writes an empty
   part, so "looked and found nothing" differs from "did not look".
-- A pass (`replay`, `sanitize` …) writes parts that carry its name. Running it again replaces its
-  own parts, all of them or none, and touches nothing else. It may add rows to `stacks` and
+- A pass (`profiler`, `sanitizer` …) writes parts that carry its name. Running it again replaces
+  its own parts, all of them or none, and touches nothing else. It may add rows to `stacks` and
   `artifacts`; two passes may add the same row there, so take distinct `stack_id` or `sha256` when
   you join to them.
+- Clients of other packages may bring tables of their own, named `client_<name>`. They are derived,
+  and each of their files says in its metadata what its rows and columns are.
 - Nothing captured is ever overwritten. Names that begin with a dot are temporary or the journal.
 
 ## Journal and sealing
@@ -68,6 +70,7 @@ Each file says in its key/value metadata:
 | `kvtrace.pass` | derived parts: the pass |
 | `kvtrace.settings` | derived parts: the pass's settings, JSON |
 | `kvtrace.version` | derived parts: the version of kvtrace that ran the pass |
+| `kvtrace.table_definition` | tables of clients: what rows and columns are, JSON |
 
 A new minor version only adds nullable columns or tables, and the type of a column never changes. A
 reader fills the columns that a file lacks with nulls, ignores those it does not know, refuses a

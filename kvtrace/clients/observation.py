@@ -20,7 +20,8 @@ from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument,
 from kvtrace.ir import Module
 from kvtrace.passes.calls import Call
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.trace import open_trace
+from kvtrace.schema.tables import Table
+from kvtrace.schema.trace import Trace, open_trace
 
 #: Distinct launches that are watched at most: what clients make of them waits in memory.
 LIMIT: Final = 10_000
@@ -39,7 +40,7 @@ class Observation:
         self._problem = problem
         self._pass = ClientPass(())
         self._numbers: dict[Key, int] = {}
-        self._watched: dict[int, set[int]] = {}
+        self._watched: dict[int, set[str]] = {}
         self._call_ids: dict[int, list[int]] = {}
         self._last = threading.local()
         self._renew()
@@ -86,9 +87,9 @@ class Observation:
         self._last.number = number
         with self._lock:
             seen = self._watched.setdefault(number, set())
-            fresh = [member for member in members if id(member) not in seen]
+            fresh = [member for member in members if member.client.name not in seen]
             if fresh and len(self._watched) <= LIMIT:
-                seen.update(id(member) for member in fresh)
+                seen.update(member.client.name for member in fresh)
                 call = _call(number, kernel, grid, module, tuple(arguments))
                 self._watch(call, observers, fresh)
                 return
@@ -116,23 +117,35 @@ class Observation:
 
         """
         if not self.watched:
-            text = (
-                "no launch ran in the evaluator, so none was watched; kvtrace replay gives what "
-                "the ops of recorded launches did"
-            )
-            self._tell("info", "nothing-watched", text)
             return
         trace = open_trace(out)
+        by_name: dict[str, dict[int, Member]] = {}
         for member in self._pass.members:
-            tables, facts = self.tables(member), member.facts()
-            if member.error is None:
-                client = member.client
-                facts["while"] = "running"
-                trace.add_derived(run_id, client.name, tables, facts, client.tables)
-                for note in sample_note(member):
-                    self._tell("info", "sampled", note)
-            else:
+            by_name.setdefault(member.client.name, {})[id(member.client)] = member
+        for name, members in by_name.items():
+            self._finish_client(trace, run_id, name, list(members.values()))
+
+    def _finish_client(
+        self, trace: Trace, run_id: str, name: str, members: Sequence[Member]
+    ) -> None:
+        """Add what clients of one name found; several kernels may have one each."""
+        tables: dict[str, list[pa.Table]] = {}
+        definitions: dict[str, Table] = {}
+        facts: dict[str, Any] = {}
+        for member in members:
+            found, settings = self.tables(member), member.facts()
+            if member.error is not None:
                 self._tell("warning", "client-failed", str(member.error))
+                continue
+            facts |= settings | {"while": "running"}
+            definitions |= {table.name: table for table in member.client.tables}
+            for table, rows in found.items():
+                tables.setdefault(table, []).append(rows)
+            for note in sample_note(member):
+                self._tell("info", "sampled", note)
+        if facts:
+            joined = {table: pa.concat_tables(rows) for table, rows in tables.items()}
+            trace.add_derived(run_id, name, joined, facts, tuple(definitions.values()))
 
     def _watch(self, call: Call, observers: Sequence[Observer], members: list[Member]) -> None:
         """Execute a launch once; samples are taken before, from copies."""

@@ -126,6 +126,26 @@ def test_where_nothing_ran_in_the_evaluator_replay_is_named(run):
     assert trace.table("launches").num_rows == 1
 
 
+def test_two_kernels_with_a_client_of_one_name_each_share_its_tables(tmp_path):
+    import torch
+
+    import kvtrace
+    from tests.clients import kernels
+
+    around = kvtrace.trace(client="profiler", out=tmp_path / "out")
+    other = kvtrace.trace(client="profiler", out=tmp_path / "out")
+    scale, row_sums = around(kernels.scale), other(kernels.row_sums)
+    x = torch.zeros(1000)
+    scale[(4,)](x, torch.zeros(1000), 1000, 3.0, BLOCK=256)
+    row_sums[(6,)](x, torch.zeros(6), 128, BLOCK=32)
+    kvtrace.stop()
+
+    trace = open_trace(tmp_path / "out")
+    stores = [row for row in trace.table("ops").to_pylist() if row["kind"] == "store"]
+    assert sorted((row["call_id"], row["executions"]) for row in stores) == [(0, 4), (1, 6)]
+    assert validate(trace.path) == []
+
+
 class Stores(Client):
     """Keeps what is stored; halves what exp gives, if asked to."""
 

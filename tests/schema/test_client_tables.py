@@ -72,6 +72,16 @@ def test_readers_of_parquet_see_the_same_rows(trace):
     assert by_sql == (("call_id", "seq"), [(0, "a")])
 
 
+def test_it_is_converted_like_the_others(trace, tmp_path):
+    from kvtrace.converters.csv import CONVERTER
+    from kvtrace.schema.trace import Selection
+
+    add(trace, WASTE, call_id=[0], seq=["a"])
+    CONVERTER.convert(Selection(trace, trace.runs), tmp_path / "csv", {})
+    text = (tmp_path / "csv" / "client_waste.csv").read_text()
+    assert text.splitlines()[1].startswith('0,"a",')
+
+
 def test_running_the_client_again_replaces_its_rows_and_leaving_the_table_out_removes_them(trace):
     run_id = add(trace, WASTE, call_id=[0, 1], seq=["a", "b"])
     add(trace, WASTE, call_id=[1], seq=["c"])

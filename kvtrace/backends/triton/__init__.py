@@ -67,11 +67,11 @@ class TritonBackend:
 
 
 def _say_where_ops_come_from(session: "Session") -> None:
-    """In mode ops, say what to do where no launch ran in the evaluator, as with a GPU."""
+    """In mode ops, say what to do where no launch was watched."""
     watching = sys.modules.get("kvtrace.backends.triton.watching")
-    if watching is None or not watching.has_watch(session):
+    if watching is None or not watching.has_watched(session):
         text = (
-            "mode ops watches launches that run in the evaluator, and these ran on a GPU; "
+            "mode ops watches launches that run in the evaluator, and with a GPU none do; "
             f"kvtrace replay {session.out} gives what their ops did"
         )
         session.message("warning", "ops-later", text)

@@ -43,7 +43,8 @@ class Watch:
             clients = load_clients(CLIENTS_OF_MODE) if everywhere else []
             self._everywhere = self.observation.add(clients)
         chosen: list[Member] = getattr(_chosen, "members", [])
-        return [*self._everywhere, *chosen]
+        named = {member.client.name for member in chosen}
+        return [*(m for m in self._everywhere if m.client.name not in named), *chosen]
 
     def _finish(self) -> None:
         run_id = self._session.run_id
@@ -70,9 +71,10 @@ def is_call(session: Session, call_id: int) -> None:
         found.observation.is_call(call_id)
 
 
-def has_watch(session: Session) -> bool:
-    """Whether any launch of the session could be watched."""
-    return session in _watches
+def has_watched(session: Session) -> bool:
+    """Whether any launch of the session was watched in this process."""
+    found = _watches.get(session)
+    return found is not None and found.observation.watched > 0
 
 
 @contextmanager
