@@ -103,7 +103,7 @@ _DEVICES: Final = {"given": "", "recorded": "", "assumed": ", assumed from the c
 
 _LEGEND: Final = (
     "unique: distinct bytes a launch reads and writes; reuse: times that an op asks for a byte; "
-    "sectors: share of the 32-byte sectors that was asked for (a model, docs/profile.md)",
+    "sectors: share of the 32-byte sectors that was asked for (a model, docs/accesses.md)",
     "bound: by memory even if each byte is moved once, by compute even if nothing is cached, "
     "or it hangs on caches; at best: least time for a launch, not a measurement",
 )

@@ -14,7 +14,13 @@ from kvtrace.passes.access_records import AccessRecords
 from kvtrace.passes.patterns import Patterns, Repeated, patterns_of
 from kvtrace.passes.sectors import GROUP_LANES, SECTOR_BYTES, sector_counts
 from kvtrace.passes.thread_layouts import BlockedLayout, lane_order
-from kvtrace.passes.unique_bytes import Ranges, TooManyRanges, joined, touched
+from kvtrace.passes.unique_bytes import (
+    Repetition,
+    TooManyRanges,
+    joined,
+    size_of_union,
+    touched,
+)
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import AffineFormula
@@ -30,13 +36,15 @@ MOST_WORK = 1 << 26
 MOST_RANGES = 1 << 22
 """Ranges of bytes that one op's distinct bytes may fall into."""
 
+_SCATTERED = "the bytes that it touches lie too scattered to count each"
+
 _OPEN = 16
 """Repeating accesses that are kept open at once."""
 
 _LARGE = 1 << 18
 """Elements from which on a repeating access is kept open alone."""
 
-_PENDING = 64
+_PENDING = 256
 """Sets of distinct bytes that wait to be joined."""
 
 
@@ -56,7 +64,7 @@ class Footprint:
         self._sectors = 0
         self._open: dict[Any, Repeated] = {}
         self._latest: Repeated | None = None
-        self._ranges: list[Ranges] = []
+        self._sets: list[Repetition] = []
         self._work = 0
 
     def add(self, access: Access) -> None:
@@ -144,7 +152,11 @@ class Footprint:
         """Give the distinct bytes of all accesses; None if not known."""
         if self.unknown is not None:
             return None
-        return joined(self._ranges).size if self._ranges else 0
+        try:
+            return size_of_union(self._sets, MOST_RANGES)
+        except TooManyRanges:
+            self._exceed(_SCATTERED)
+            return None
 
     def _repeated(self, parts: AccessParts) -> Repeated | None:
         latest = self._latest
@@ -176,15 +188,11 @@ class Footprint:
         self.records.add(repeated)
         constants = np.array(repeated.constants, np.int64)
         try:
-            ranges = touched(repeated.patterns, constants, self.element_bytes, MOST_RANGES)
+            self._sets += touched(repeated.patterns, constants, self.element_bytes, MOST_RANGES)
+            if len(self._sets) >= _PENDING:
+                self._sets = [Repetition(joined([s.listed(MOST_RANGES) for s in self._sets]))]
         except TooManyRanges:
-            self._exceed("the bytes that it touches lie too scattered to count each")
-            return
-        self._ranges.append(ranges)
-        if len(self._ranges) >= _PENDING or len(ranges.first) > MOST_RANGES // 4:
-            self._ranges = [joined(self._ranges)]
-            if len(self._ranges[0].first) > MOST_RANGES:
-                self._exceed("the bytes that it touches lie too scattered to count each")
+            self._exceed(_SCATTERED)
 
     def _exceed(self, limit: str) -> None:
         self.limit = f"sectors and unique bytes are null: {limit}"
@@ -192,7 +200,7 @@ class Footprint:
 
     def _give_up(self, reason: str) -> None:
         self.unknown = reason
-        self._ranges = []
+        self._sets = []
 
 
 def _decisive(formula: "AffineFormula") -> set[int]:

@@ -12,6 +12,13 @@ from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.passes.metrics import Metrics
 from kvtrace.passes.progressions import nested_progression, progressions
 from kvtrace.passes.stacks import StackRows
+from kvtrace.passes.unique_bytes import (
+    Ranges,
+    Repetition,
+    TooManyRanges,
+    merged,
+    size_of_union,
+)
 from tests.kernels import basic, language, memory
 from tests.kernels.attention import attention
 from tests.kernels.launching import compile_for
@@ -230,3 +237,35 @@ def test_nested_progressions_are_found(levels, base):
     for count, step in found:
         again = [value + i * step for i in range(count) for value in again]
     assert again == values
+
+
+@pytest.mark.parametrize("listed", [0, 1 << 16], ids=["counted", "listed"])
+@given(data=st.data())
+def test_repeated_ranges_have_the_size_of_their_union(listed, data):
+    some = st.lists(st.integers(-40, 300), min_size=1, max_size=4)
+    steps = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 90)), max_size=3)
+    sets, expected = [], set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kvtrace.passes.unique_bytes._LISTED", listed)
+        for starts, levels in data.draw(st.lists(st.tuples(some, steps), min_size=1, max_size=3)):
+            first = np.array(sorted(starts))
+            found = Repetition(merged(first, first + 4))
+            for count, step in sorted(levels, key=lambda level: level[1]):
+                found = found.repeated(count, step, 1 << 20)
+                starts = [start + i * step for start in starts for i in range(count)]
+            bytes_ = {start + i for start in starts for i in range(4)}
+            assert found.size == len(bytes_)
+            assert found.hull == (min(bytes_), max(bytes_) + 1)
+            sets.append(found)
+            expected |= bytes_
+        assert size_of_union(sets, 1 << 20) == len(expected)
+
+
+def test_what_is_strided_and_large_is_counted_and_not_listed():
+    strided = merged(np.arange(0, 8192, 8), np.arange(0, 8192, 8) + 4)
+    found = Repetition(strided).repeated(1_000_000, 8192, 1 << 16)
+    assert found.size == 1_000_000 * 4096
+    with pytest.raises(TooManyRanges):
+        found.listed(1 << 16)
+    tail = Repetition(Ranges(strided.first + 8192 * 1_000_000, strided.end + 8192 * 1_000_000))
+    assert size_of_union([tail, found], 1 << 16) == 1_000_001 * 4096
