@@ -7,6 +7,7 @@ out and counted.
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -17,15 +18,51 @@ from kvtrace.passes.patterns import Patterns, Repeated
 from kvtrace.passes.progressions import leading_progression, nested_progression, progressions
 
 Integers = NDArray[np.int64]
+Levels = tuple[tuple[int, ...], ...]
 
 MOST_SINGLE_ROWS = 32
 """Executions (programs times trips) of an op up to which each has a row of its own."""
 
-MOST_JOINT_ROWS = 32
+MOST_JOINT_ROWS = 64
 """Rows that describe many executions, of an op."""
+
+_MOST_KEPT = 4096
+"""Descriptions that are kept until they are put together."""
 
 MOST_RUNS = 64
 """Runs in one layout."""
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Executions described together; levels are (how many, step of the id, step in bytes)."""
+
+    program: int
+    program_levels: Levels
+    trip: int
+    trip_levels: Levels
+    base: int
+    lanes: str
+    first: int
+    last: int
+    active: int
+    executions: int
+
+    def row(self) -> dict[str, Any]:
+        """Give the row; `lanes` is an object in JSON already."""
+        place = {
+            "base": self.base,
+            "programs": [self.program, self.program_levels],
+            "trips": [self.trip, self.trip_levels],
+        }
+        return {
+            "program": None if self.program_levels else self.program,
+            "iteration": None if self.trip_levels or self.trip < 0 else self.trip,
+            "first": self.first,
+            "last": self.last,
+            "active": self.active,
+            "layout": f"{_text(place)[:-1]},{self.lanes[1:]}",
+        }
 
 
 class AccessRecords:
@@ -34,8 +71,7 @@ class AccessRecords:
     def __init__(self) -> None:
         self._executions = 0
         self._single: list[dict[str, Any]] = []
-        self._joint: list[dict[str, Any]] = []
-        self._described = 0
+        self._joint: list[_Joint] = []
 
     def add(self, repeated: Repeated) -> None:
         """Describe accesses that will not come again."""
@@ -43,19 +79,46 @@ class AccessRecords:
         self._executions += len(patterns.programs) * len(repeated.constants)
         if self._executions <= MOST_SINGLE_ROWS:
             self._single += _single_rows(repeated)
-        room = MOST_JOINT_ROWS - len(self._joint)
-        for row, executions in islice(_joint_rows(repeated), room):
-            self._joint.append(row)
-            self._described += executions
+        self._joint += islice(_joint(repeated), _MOST_KEPT - len(self._joint))
 
     def rows(self) -> tuple[list[dict[str, Any]], str | None]:
         """Give the rows, and what they leave out in words (None: nothing)."""
         if self._executions <= MOST_SINGLE_ROWS:
             return self._single, None
-        if self._described == self._executions:
-            return self._joint, None
-        note = f"{self._described:,} of {self._executions:,} executions are described"
-        return self._joint, note
+        shown = _joined(self._joint)[:MOST_JOINT_ROWS]
+        rows = [joint.row() for joint in shown]
+        described = sum(joint.executions for joint in shown)
+        if described == self._executions:
+            return rows, None
+        return rows, f"{described:,} of {self._executions:,} executions are described"
+
+
+def _joined(rows: list[_Joint]) -> list[_Joint]:
+    """Put together rows that differ by a progression in the program, then those in the trip."""
+    for vary in ("program", "trip"):
+        groups: dict[Any, list[_Joint]] = {}
+        for row in rows:
+            other = row.trip if vary == "program" else row.program
+            key = (other, row.program_levels, row.trip_levels, row.lanes)
+            groups.setdefault(key, []).append(row)
+        rows = [row for group in groups.values() for row in _one_or_all(group, vary)]
+    return rows
+
+
+def _one_or_all(group: list[_Joint], vary: str) -> list[_Joint]:
+    points = np.array([[getattr(row, vary), row.base] for row in group], np.int64)
+    levels = nested_progression(points)
+    if not levels:
+        return group
+    head = group[0]
+    changes: dict[str, Any] = {
+        f"{vary}_levels": getattr(head, f"{vary}_levels") + tuple(levels),
+        "first": min(row.first for row in group),
+        "last": max(row.last for row in group),
+        "active": sum(row.active for row in group),
+        "executions": sum(row.executions for row in group),
+    }
+    return [replace(head, **changes)]
 
 
 def _single_rows(repeated: Repeated) -> Iterator[dict[str, Any]]:
@@ -79,61 +142,41 @@ def _single_rows(repeated: Repeated) -> Iterator[dict[str, Any]]:
             }
 
 
-def _joint_rows(repeated: Repeated) -> Iterator[tuple[dict[str, Any], int]]:
-    """Give rows and how many executions each describes."""
+def _joint(repeated: Repeated) -> Iterator[_Joint]:
     patterns = repeated.patterns
-    trips = list(_pieces(_trip_rows(repeated)))
+    trips = [-1 if trip is None else trip for trip in repeated.iterations]
+    moments = list(_pieces(np.array([trips, repeated.constants], np.int64).T))
     for number in range(patterns.size):
         chosen = np.flatnonzero(patterns.which == number)
         lanes = patterns.active_lanes(number)
         if not len(lanes):
             continue
-        lane_layout = _lane_layout(patterns, number)
+        low, high = int(lanes.min()), int(lanes.max())
+        layout = _text(_lane_layout(patterns, number))
         bases = np.stack([patterns.programs[chosen], patterns.bases[chosen]], axis=1)
         for programs, program_levels in _pieces(bases):
-            for moments, trip_levels in trips:
-                low = int(programs[:, 1].min() + moments[:, 1].min())
-                high = int(programs[:, 1].max() + moments[:, 1].max())
-                layout = {
-                    "base": int(programs[0, 1] + moments[0, 1]),
-                    "programs": [int(programs[0, 0]), program_levels],
-                    "trips": [int(moments[0, 0]), trip_levels],
-                    **lane_layout,
-                }
-                executions = len(programs) * len(moments)
-                yield (
-                    {
-                        "program": _only(programs),
-                        "iteration": _only(moments),
-                        "first": low + int(lanes.min()),
-                        "last": high + int(lanes.max()),
-                        "active": len(lanes) * executions,
-                        "layout": _text(layout),
-                    },
-                    executions,
-                )
+            for times, trip_levels in moments:
+                executions = len(programs) * len(times)
+                yield _Joint(
+                    int(programs[0, 0]), program_levels, int(times[0, 0]), trip_levels,
+                    int(programs[0, 1] + times[0, 1]), layout,
+                    int(programs[:, 1].min() + times[:, 1].min()) + low,
+                    int(programs[:, 1].max() + times[:, 1].max()) + high,
+                    len(lanes) * executions, executions,
+                )  # fmt: skip
 
 
-def _only(rows: Integers) -> int | None:
-    """Give the program or trip if there is just one that is known."""
-    return int(rows[0, 0]) if len(rows) == 1 and rows[0, 0] >= 0 else None
-
-
-def _trip_rows(repeated: Repeated) -> Integers:
-    trips = [-1 if trip is None else trip for trip in repeated.iterations]
-    return np.array([trips, repeated.constants], np.int64).T
-
-
-def _pieces(rows: Integers) -> Iterator[tuple[Integers, list[list[int]]]]:
+def _pieces(rows: Integers) -> Iterator[tuple[Integers, Levels]]:
     """Cut rows into nested progressions: one if they are one, else the longest from the start."""
     levels = nested_progression(rows)
     if levels is not None:
-        yield rows, [list(level) for level in levels]
+        yield rows, tuple(levels)
         return
     while len(rows):
-        found = leading_progression(rows)
-        yield rows[:found], [[found, *(int(s) for s in rows[1] - rows[0])]] if found > 1 else []
-        rows = rows[found:]
+        count = leading_progression(rows)
+        step = rows[1] - rows[0] if count > 1 else rows[0]
+        yield rows[:count], ((count, int(step[0]), int(step[1])),) if count > 1 else ()
+        rows = rows[count:]
 
 
 def _lane_layout(patterns: Patterns, number: int) -> dict[str, Any]:

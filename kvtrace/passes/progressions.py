@@ -40,6 +40,9 @@ def progressions(values: NDArray[np.int64], most: int) -> list[list[int]] | None
     """Cut a sequence into (first, count, step) from its start; None if that needs over `most`."""
     found: list[list[int]] = []
     rows = values.reshape(-1, 1)
+    # A cut changes two second differences at most.
+    if np.count_nonzero(np.diff(values, 2)) > 2 * most:
+        return None
     while len(rows):
         if len(found) == most:
             return None

@@ -160,9 +160,9 @@ def test_accesses_that_are_too_irregular_to_describe_are_counted():
     )
     _, gathered, _ = memory_rows(ops)
     rows = [row for row in accesses if row["op_index"] == gathered["op_index"]]
-    assert len(rows) == 32
+    assert len(rows) == 64
     assert all(json.loads(row["layout"])["runs"] is None for row in rows)
-    assert any("32 of 100 executions are described" in note for note in notes)
+    assert any("64 of 100 executions are described" in note for note in notes)
 
 
 def test_the_page_on_accesses_lists_addresses_as_the_passes_mean_them():
