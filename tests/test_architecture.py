@@ -47,6 +47,7 @@ ALLOWED = {
         "kvtrace.capture",
         "kvtrace.clients",
         "kvtrace.evaluate",
+        "kvtrace.passes",
         "kvtrace.ir",
         "kvtrace.schema",
         "kvtrace.settings",

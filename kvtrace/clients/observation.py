@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from kvtrace.clients.running import ClientPass, Group, Member
 from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument, evaluate
 from kvtrace.ir import Module
 from kvtrace.passes.calls import Call
+from kvtrace.passes.thread_layouts import BlockedLayout
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.tables import Table
 from kvtrace.schema.trace import Trace, open_trace
@@ -29,6 +31,43 @@ LIMIT: Final = 10_000
 #: Level, code and text of something to be said of the run.
 Tell = Callable[[str, str, str], None]
 Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch that is to be executed.
+
+    `identity` is the compiler's hash of the kernel variant. `layouts` gives, by op index, which
+    threads the lanes of memory ops went to, as far as the compiled code tells.
+    """
+
+    identity: str
+    kernel: str
+    grid: tuple[int, int, int]
+    module: Module
+    arguments: tuple[Argument, ...]
+    layouts: Callable[[], Mapping[int, BlockedLayout]] = dict
+
+    def key(self) -> Key:
+        """Everything but data and addresses; which tensors share a storage is told."""
+        storages: dict[int, int] = {}
+        parts: list[Any] = []
+        for argument in self.arguments:
+            if isinstance(argument, ScalarArgument):
+                parts.append((type(argument.value), repr(argument.value)))
+                continue
+            place = storages.setdefault(id(argument.storage), len(storages))
+            where = (place, argument.storage.nbytes, argument.offset_bytes)
+            parts.append((argument.dtype, argument.shape, argument.strides, *where))
+        return (self.identity, self.grid, *parts)
+
+    def as_call(self, number: int) -> Call:
+        """The launch as a call; its tensors have their contents."""
+        tensors = (each for each in self.arguments if isinstance(each, TensorArgument))
+        recorded = tuple(tensor.name for tensor in tensors)
+        return Call(
+            number, self.kernel, self.grid, self.module, self.arguments, recorded, self.layouts()
+        )
 
 
 class Observation:
@@ -64,17 +103,10 @@ class Observation:
         """Number of distinct launches that were watched in this process."""
         return len(self._watched) if self._process == os.getpid() else 0
 
-    def launch(
-        self,
-        identity: str,
-        module: Module,
-        arguments: Sequence[Argument],
-        grid: tuple[int, int, int],
-        kernel: str,
-        observers: Sequence[Observer],
-        members: Sequence[Member],
+    def execute(
+        self, launch: Launch, observers: Sequence[Observer], members: Sequence[Member]
     ) -> None:
-        """Execute a launch of the kernel variant `identity`, watched by `members` if it is new.
+        """Execute a launch, watched by `members` if it is new.
 
         Raises:
             KvtraceError: what executing it raises.
@@ -82,21 +114,21 @@ class Observation:
         """
         if self._process != os.getpid():
             self._renew()
-        key = (identity, grid, *_metadata(arguments))
-        number = self._numbers.setdefault(key, len(self._numbers))
+        number = self._numbers.setdefault(launch.key(), len(self._numbers))
         self._last.number = number
         with self._lock:
             seen = self._watched.setdefault(number, set())
             fresh = [member for member in members if member.client.name not in seen]
             if fresh and len(self._watched) <= LIMIT:
                 seen.update(member.client.name for member in fresh)
-                call = _call(number, kernel, grid, module, tuple(arguments))
-                self._watch(call, observers, fresh)
+                self._watch(number, launch, observers, fresh)
                 return
         if fresh:
             text = f"only the first {LIMIT:,} distinct launches were watched; replay does them all"
             self._tell("info", "watch-limit", text)
-        evaluate(module, arguments, grid, observers=observers, kernel=kernel)
+        evaluate(
+            launch.module, launch.arguments, launch.grid, observers=observers, kernel=launch.kernel
+        )
 
     def is_call(self, call_id: int) -> None:
         """Hear which call the thread's last launch was, if it is a new one."""
@@ -147,36 +179,44 @@ class Observation:
             joined = {table: pa.concat_tables(rows) for table, rows in tables.items()}
             trace.add_derived(run_id, name, joined, facts, tuple(definitions.values()))
 
-    def _watch(self, call: Call, observers: Sequence[Observer], members: list[Member]) -> None:
+    def _watch(
+        self, number: int, launch: Launch, observers: Sequence[Observer], members: list[Member]
+    ) -> None:
         """Execute a launch once; samples are taken before, from copies."""
-        groups, whole = self._begin(call, members)
+        begun = self._begin(number, launch, members)
+        groups = begun[1] if begun is not None else []
+        whole = next((group for group in groups if group.programs is None), None)
         failure: str | None = None
         try:
             evaluate(
-                call.module,
-                call.arguments,
-                call.grid,
+                launch.module,
+                launch.arguments,
+                launch.grid,
                 observers=(*observers, *(whole.observers if whole is not None else ())),
-                kernel=call.kernel,
+                kernel=launch.kernel,
                 instrument=None if whole is None else self._pass.instrument(whole),
             )
         except KvtraceError as error:
             failure = str(error)
             raise
         finally:
-            for group in groups:
-                self._pass.end(call, group, failure)
+            if begun is not None:
+                for group in groups:
+                    self._pass.end(begun[0], group, failure)
 
-    def _begin(self, call: Call, members: list[Member]) -> tuple[list[Group], Group | None]:
+    def _begin(
+        self, number: int, launch: Launch, members: list[Member]
+    ) -> tuple[Call, list[Group]] | None:
         try:
+            call = launch.as_call(number)
             groups = self._pass.begin(call, members)
             for group in groups:
                 if group.programs is not None:
                     self._pass.evaluate(call, group, keep=True)
         except Exception as error:  # noqa: BLE001 - the launch goes on unwatched
             self._problem(error)
-            return [], None
-        return groups, next((group for group in groups if group.programs is None), None)
+            return None
+        return call, groups
 
     def _with_calls(self, rows: pa.Table) -> pa.Table:
         if "call_id" not in rows.column_names:
@@ -190,28 +230,3 @@ class Observation:
         found = rows.take(pa.array(taken, pa.int64()))
         field = rows.schema.field(place)
         return found.set_column(place, field, pa.array(call_ids, field.type))
-
-
-def _call(
-    number: int,
-    kernel: str,
-    grid: tuple[int, int, int],
-    module: Module,
-    arguments: tuple[Argument, ...],
-) -> Call:
-    recorded = tuple(each.name for each in arguments if isinstance(each, TensorArgument))
-    return Call(number, kernel, grid, module, arguments, recorded)
-
-
-def _metadata(arguments: Sequence[Argument]) -> Key:
-    """Everything about the arguments but data and addresses; tensors of one storage are told."""
-    storages: dict[int, int] = {}
-    parts: list[Any] = []
-    for argument in arguments:
-        if isinstance(argument, ScalarArgument):
-            parts.append((type(argument.value), repr(argument.value)))
-            continue
-        place = storages.setdefault(id(argument.storage), len(storages))
-        where = (place, argument.storage.nbytes, argument.offset_bytes)
-        parts.append((argument.dtype, argument.shape, argument.strides, *where))
-    return tuple(parts)

@@ -90,6 +90,26 @@ def test_a_plugin_that_cannot_be_loaded_is_one_sentence(plugins, recorded, tmp_p
     assert done.stderr.count("\n") == 1
 
 
+def test_a_plugin_that_fails_is_one_sentence_and_the_others_are_kept(recorded, tmp_path):
+    metadata = tmp_path / "faulty-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[kvtrace.clients]\nfaulty = faulty:Faulty\n")
+    (tmp_path / "faulty.py").write_text(
+        "from kvtrace.clients import Client\n"
+        "class Faulty(Client):\n"
+        "    def access(self, access):\n"
+        "        raise LookupError(access.kind)\n"
+    )
+
+    clients = ("--client", "faulty", "--client", "profiler")
+    done = kvtrace("replay", recorded, *clients, plugins=tmp_path, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert done.stderr == "kvtrace: the client faulty failed on LookupError: load (faulty.py:4)\n"
+    assert open_trace(recorded).table("ops").num_rows > 10
+
+
 def test_the_example_finds_masks_that_are_true_everywhere(tmp_path):
     import torch
 

@@ -95,17 +95,19 @@ class EvaluatingLauncher:
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         if self._module is None:
             self._module = parse_defined_in(generic_ttir(self._ttir()), self._file)
+        module = self._module
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered
         )
         observers = (_Defects(self, arguments),)
         watch, members = self._watchers()
         if watch is None or not members:
-            evaluate(self._module, arguments, grid, observers=observers, kernel=self._kernel)
+            evaluate(module, arguments, grid, observers=observers, kernel=self._kernel)
             return
-        watch.observation.launch(
-            self._hash, self._module, arguments, grid, self._kernel, observers, members
-        )
+        watch.execute(
+            module, arguments, grid, observers, members,
+            kernel=self._kernel, identity=self._hash, ttgir=lambda: self._stage("ttgir"),
+        )  # fmt: skip
 
     def _watchers(self) -> "tuple[Watch | None, list[Member]]":
         """Give the clients that watch this launch (mode ops, kvtrace.trace)."""
@@ -122,17 +124,23 @@ class EvaluatingLauncher:
             return None, []
 
     def _ttir(self) -> str:
-        """Read the kernel's TTIR from Triton's cache, where its compiler has just left it."""
-        from triton.runtime.cache import get_cache_manager
-
-        name = self._source_name[:150]  # as Triton cuts it
-        files = get_cache_manager(self._hash).get_group(f"{name}.json") or {}
-        path = files.get(f"{name}.ttir")
-        if path is None or not Path(path).is_file():
+        text = self._stage("ttir")
+        if text is None:
             raise MissingIR(
                 f"Triton's cache does not hold the TTIR of kernel {self._kernel}, which is needed "
                 "to execute it without a GPU; unset TRITON_STORE_BINARY_ONLY or empty the cache."
             )
+        return text
+
+    def _stage(self, stage: str) -> str | None:
+        """Read a stage's text from Triton's cache, where its compiler has just left it."""
+        from triton.runtime.cache import get_cache_manager
+
+        name = self._source_name[:150]  # as Triton cuts it
+        files = get_cache_manager(self._hash).get_group(f"{name}.json") or {}
+        path = files.get(f"{name}.{stage}")
+        if path is None or not Path(path).is_file():
+            return None
         return Path(path).read_text(encoding="utf-8")
 
     def report(self, defect: OutOfBounds, arguments: list[Argument]) -> None:

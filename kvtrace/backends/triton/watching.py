@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.clients.observation import Observation
+from kvtrace.clients.observation import Launch, Observation
 from kvtrace.clients.registry import load_clients
+from kvtrace.passes.thread_layouts import BlockedLayout, thread_layouts
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
     from kvtrace.clients.running import Member
+    from kvtrace.evaluate import Argument, Observer
+    from kvtrace.ir import Module
 
 #: What the mode ops fills in.
 CLIENTS_OF_MODE: Final = ("tracer", "profiler", "sanitizer")
@@ -30,6 +33,8 @@ class Watch:
         """Have what is found added to the session's run when it ends."""
         self._session = session
         self._everywhere: list[Member] | None = None
+        self._layouts: weakref.WeakKeyDictionary[Module, Mapping[int, BlockedLayout]]
+        self._layouts = weakref.WeakKeyDictionary()
         self.observation = Observation(session.message, session.problem)
         session.at_end.append(self._finish)
 
@@ -45,6 +50,29 @@ class Watch:
         chosen: list[Member] = getattr(_chosen, "members", [])
         named = {member.client.name for member in chosen}
         return [*(m for m in self._everywhere if m.client.name not in named), *chosen]
+
+    def execute(
+        self,
+        module: Module,
+        arguments: Sequence[Argument],
+        grid: tuple[int, int, int],
+        observers: Sequence[Observer],
+        members: Sequence[Member],
+        *,
+        kernel: str,
+        identity: str,
+        ttgir: Callable[[], str | None],
+    ) -> None:
+        """Execute a launch; `identity` is the compiler's hash, `ttgir` reads what it compiled."""
+
+        def layouts() -> Mapping[int, BlockedLayout]:
+            if module not in self._layouts:
+                text = ttgir()
+                self._layouts[module] = {} if text is None else thread_layouts(module, text)
+            return self._layouts[module]
+
+        launch = Launch(identity, kernel, grid, module, tuple(arguments), layouts)
+        self.observation.execute(launch, observers, members)
 
     def _finish(self) -> None:
         run_id = self._session.run_id
