@@ -7,7 +7,7 @@ apart. docs/profile.md says what every figure is.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
@@ -121,7 +121,8 @@ class Profile:
 
     `device` is what rooflines are drawn for, None where no limits are known. `replayed` says
     whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
-    `left_out` are replay's notes on figures that it gives up for their cost.
+    `left_out` are replay's notes on figures that it gives up for their cost. `sectors` says how
+    many memory ops were counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
     """
 
     path: str
@@ -131,6 +132,7 @@ class Profile:
     replayed: bool
     missing_calls: int
     left_out: tuple[str, ...] = ()
+    sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
 
 
@@ -168,6 +170,7 @@ def read_profile(
     if not calls:
         found = [replace(kernel, calls=()) for kernel in found]
     source = SourceLines(trace, runs) if lines else None
+    left_out, sectors = _replay_facts(trace, runs)
     return Profile(
         path=str(trace.path),
         runs=tuple(run.run_id for run in runs),
@@ -175,7 +178,8 @@ def read_profile(
         kernels=tuple(sorted(found, key=_cost, reverse=True)),
         replayed=replayed,
         missing_calls=missing,
-        left_out=_left_out(trace, runs),
+        left_out=left_out,
+        sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),
     )
 
@@ -193,13 +197,16 @@ def _device_names(runs: Sequence["Run"]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _left_out(trace: "Trace", runs: Sequence["Run"]) -> tuple[str, ...]:
-    """Replay's own notes, from the settings of what it wrote."""
-    notes = []
+def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Replay's own notes and its counts of how sectors were counted, from its settings."""
+    notes: list[str] = []
+    models: dict[str, int] = {}
     for run in runs:
         settings = trace.passes(run.run_id).get("profiler", {})
         notes += settings.get("left_out", [])
-    return tuple(notes)
+        for name, number in settings.get("sectors", {}).items():
+            models[name] = models.get(name, 0) + number
+    return tuple(notes), models
 
 
 def _positions(

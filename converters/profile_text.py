@@ -1,6 +1,6 @@
 """A `Profile` as tables for a terminal: what was measured, and apart from it what was derived."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kvtrace.converters.profile import (
@@ -101,12 +101,22 @@ def _types(flops: FlopsByType | None) -> str:
 
 _DEVICES: Final = {"given": "", "recorded": "", "assumed": ", assumed from the compile target"}
 
-_LEGEND: Final = (
-    "unique: distinct bytes a launch reads and writes; reuse: times that an op asks for a byte; "
-    "sectors: share of the 32-byte sectors that was asked for (a model, docs/accesses.md)",
-    "bound: by memory even if each byte is moved once, by compute even if nothing is cached, "
-    "or it hangs on caches; at best: least time for a launch, not a measurement",
+_UNIQUE: Final = (
+    "unique: distinct bytes a launch reads and writes; reuse: times that an op asks for a byte"
 )
+_BOUND: Final = (
+    "bound: by memory even if each byte is moved once, by compute even if nothing is cached, "
+    "or it hangs on caches; at best: least time for a launch, not a measurement"
+)
+
+
+def _sectors_told(models: Mapping[str, int]) -> str:
+    told = "sectors: share of the 32-byte sectors' bytes that was asked for"
+    total = sum(models.values())
+    if total:
+        compiled = models.get("by_compiled_layout", 0)
+        told += f", by the compiled layout of threads for {compiled:,} of {total:,} accesses"
+    return f"{told} (a model: docs/accesses.md)"
 
 
 def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
@@ -132,7 +142,7 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     bandwidth = amount(limits.bandwidth, "B/s")
     told = f"limits of {limits.name} ({bandwidth}; {limits.source}){_DEVICES[device.how]}"
     lines += wrapped(told, width)
-    for sentence in _LEGEND:
+    for sentence in (_UNIQUE, _sectors_told(profile.sectors), _BOUND):
         lines += wrapped(sentence, width)
     if profile.left_out:
         lines.append(f"replay left out {plural(len(profile.left_out), 'figure')} for the cost")

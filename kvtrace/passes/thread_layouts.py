@@ -84,7 +84,7 @@ def thread_layouts(module: Module, ttgir: str) -> dict[int, BlockedLayout]:
     return result
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def lane_order(
     layout: BlockedLayout, block: tuple[int, ...], element_bytes: int
 ) -> LaneOrder | None:
