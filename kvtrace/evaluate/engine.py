@@ -18,6 +18,7 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
+from kvtrace.evaluate.plan import evaluate_planned
 from kvtrace.evaluate.scope import Launch, Scope, listeners
 from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
@@ -44,6 +45,7 @@ def evaluate(
     chunk_bytes: int = CHUNK_BYTES,
     programs: NDArray[np.int64] | None = None,
     instrument: Instrument | None = None,
+    planned: bool = True,
 ) -> None:
     """Run a kernel over its whole grid on given arguments, writing to their storages.
 
@@ -51,10 +53,15 @@ def evaluate(
     extents. Storages without data are unknown: what hangs on them is reported, never guessed.
     Observers hear of compute ops, accesses, defects and loops (see observe.py). `programs` are the
     linear ids (x fastest) of those to run, ascending; None: all. An `instrument` stands around
-    every op with its values (see instrument.py), which only array evaluation has.
+    every op with its values (see instrument.py), which only array evaluation has. A launch of which
+    all addresses and branches are affine is run by its plan (see plan/), unless `planned` is False.
 
     Raises UnsupportedOp, BadArguments, Deadlock, DeviceAssertion or UnknownAddress.
     """
+    if planned and instrument is None and programs is None and 1 <= len(grid) <= 3:
+        x, y, z = (*map(int, grid), 1, 1)[:3]
+        if min(x, y, z) >= 0 and evaluate_planned(module, tuple(arguments), (x, y, z), observers):
+            return
     observed = bool(listeners(observers, "op"))
     if instrument is None:
         compiler = compiled(module, observed=observed)

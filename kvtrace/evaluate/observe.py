@@ -8,7 +8,7 @@ n - 1 per result, a scan n - 1 per row. Integer ops count 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,8 +55,41 @@ class AccessParts:
 
 
 @dataclass(frozen=True)
+class AffineAxis:
+    """What an address varies over: a program axis, the trips of a loop, or a lane axis.
+
+    It takes the values `first` to `last` (both included), each moving the address by `step` bytes.
+    `number` names it: for lanes the axis, for trips and programs a symbol that is the same in all
+    accesses of one evaluation. `programs`: by how much one value moves each of the three program
+    ids (program axes may be parts of those of the grid).
+    """
+
+    kind: Literal["program", "trip", "lane"]
+    number: int
+    step: int
+    first: int
+    last: int
+    programs: tuple[int, ...] = (0, 0, 0)
+
+
+@dataclass(frozen=True)
+class AffineFormula:
+    """Byte offsets of an access as `base + sum(step * value)` over all values of all axes.
+
+    `origin` is the program at value 0 of all program axes; the last trip axis is the innermost
+    loop's. A lane is active where every one of `conditions` is >= 0: each is a constant and
+    (axis, coefficient) pairs, axis being a program's or trip's `number`, or -1 - lane axis.
+    """
+
+    base: int
+    axes: tuple[AffineAxis, ...]
+    origin: tuple[int, ...]
+    conditions: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] = ()
+
+
+@dataclass(frozen=True)
 class Access:
-    """One memory op of a batch of programs, in one iteration of the loops around it.
+    """One memory op of a batch of programs, in one iteration of the loops around it, or in several.
 
     `executions`: programs that ran it; `lanes`: elements asked for over all of them; `active`:
     elements not masked off (None: the mask is unknown). `lowest` and `highest` are byte offsets of
@@ -69,6 +102,9 @@ class Access:
     `elements()` gives the byte offset of every active element and the linear program id that
     touches it, as two flat arrays (None likewise).
     `parts` are what the addresses are made of, None likewise.
+    `formula` gives all addresses where they are affine; then the access is over all the programs
+    and iterations that it names, `parts` is None, and `each_trip()` gives the same iteration by
+    iteration, with parts.
     """
 
     op: Op
@@ -89,6 +125,10 @@ class Access:
         default=lambda: None, repr=False, compare=False
     )
     parts: AccessParts | None = field(default=None, repr=False, compare=False)
+    formula: AffineFormula | None = field(default=None, repr=False, compare=False)
+    each_trip: Callable[[], Iterable[Access]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
 
 @dataclass(frozen=True)

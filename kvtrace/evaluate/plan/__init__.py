@@ -1,0 +1,15 @@
+"""The affine plan: what a launch does, worked out once, without looking at any program or lane.
+
+Integers, pointers and masks stay affine forms over program axes, lane axes and loop trips, so each
+access is a formula, and what is left to compute is a short list of array instructions on strided
+views. Whatever does not fit (data-dependent addresses or branches, accesses that leave their
+tensor, programs that hang on each other) raises `Unplannable`; the array evaluator does it then.
+
+grid.py plans a launch region by region with the steps of walk.py; facts.py tells observers;
+generate.py writes NumPy code, run.py runs it over chunks of programs; launch.py keeps plans.
+May import what kvtrace.evaluate may; only engine.py imports it.
+"""
+
+from kvtrace.evaluate.plan.launch import evaluate_planned, explain
+
+__all__ = ["evaluate_planned", "explain"]

@@ -1,0 +1,341 @@
+"""Planning of loads, stores and tensor descriptors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.observe import AccessKind
+from kvtrace.evaluate.plan.affine import Affine, plus, shifted, times
+from kvtrace.evaluate.plan.instructions import Load, Operand, Store
+from kvtrace.evaluate.plan.integers import settled
+from kvtrace.evaluate.plan.kernels import narrowing, selection, stored_dtype, widening
+from kvtrace.evaluate.plan.masks import ALL, NOTHING, Resolved, resolved
+from kvtrace.evaluate.plan.shapes import rearranged
+from kvtrace.evaluate.plan.signals import Unplannable
+from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned
+from kvtrace.evaluate.plan.values import (
+    Condition,
+    Constant,
+    Descriptor,
+    Integer,
+    Pointer,
+    Register,
+    Tensor,
+)
+from kvtrace.evaluate.plan.walk import AccessRecord, Walk
+from kvtrace.evaluate.types import ElementType, ValueType, value_type
+from kvtrace.ir import Op
+
+
+def mask_of(walk: Walk, mask: Any) -> Resolved:
+    """Resolve the mask of a memory op."""
+    if mask is None:
+        return ALL
+    if isinstance(mask, Constant):
+        return ALL if mask.value else NOTHING
+    if isinstance(mask, Condition):
+        return resolved(walk, mask)
+    raise Unplannable("a mask is not a conjunction of affine comparisons, or hangs on data")
+
+
+def record(
+    walk: Walk, op: Op, kind: AccessKind, pointer: Pointer, mask: Resolved, element: ElementType
+) -> None:
+    """Note an access, and see that it stays inside its tensor's view."""
+    trips = tuple((symbol, walk.domain.ranges[symbol]) for symbol in walk.nest)
+    lanes = None if mask.nothing else mask.lanes(pointer.shape)
+    low, high = (0, 0) if lanes is None else walk.domain.extremes(pointer.form, lanes)
+    walk.accesses.append(
+        AccessRecord(
+            op, kind, pointer.argument, pointer.form, pointer.shape, lanes, mask.conditions,
+            element.bytes, walk.region, trips, (low, high),
+        )
+    )  # fmt: skip
+    if lanes is None:
+        return
+    tensor = walk.arguments[pointer.argument]
+    assert isinstance(tensor, TensorArgument)
+    first, last = tensor.storage_bytes
+    view_first, view_last = tensor.view_bytes
+    if low < max(first, view_first) or high + element.bytes > min(last, view_last):
+        raise Unplannable(f"a {kind} leaves {tensor.name}, or its mask is not a box of lanes")
+
+
+def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: ValueType) -> Any:
+    """Plan a read; lanes that the mask leaves out give `other`, or zero if it is None."""
+    if not isinstance(pointer, Pointer):
+        raise Unplannable("a pointer that no argument explains")
+    element = type_.element
+    record(walk, op, "load", pointer, mask, element)
+    zero: Any = Constant(element.value.type(0), type_.shape)
+    if element.kind == "i":
+        zero = Integer(Affine(0), type_.shape, element.bits)
+    outside = zero if other is None else other
+    if mask.nothing:
+        return outside
+    lanes = mask.lanes(type_.shape)
+    form = walk.domain.folded(pointer.form)
+    start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
+    extents = [last - first + 1 for first, last in lanes]
+    register = walk.register(
+        walk.axes_of(form), walk.lanes_of(form, extents), stored_dtype(element)
+    )
+    wide = widening(element)
+    written = pointer.argument in walk.written
+    walk.emit(Load(register, (), pointer.argument, shifted(form, start), register.dtype, written))
+    if wide is not None:
+        register = walk.map(wide, (register,))
+    value = Tensor(register, type_.shape)
+    if mask.box is not None:
+        value = _boxed(walk, value, mask, outside)
+    if mask.conditions:
+        value = walk.elementwise(  # type: ignore[assignment]
+            selection(element.value),
+            (Condition(mask.conditions, type_.shape), value, outside),
+            type_.shape,
+        )
+    return value
+
+
+def _boxed(walk: Walk, value: Tensor, mask: Resolved, outside: Any) -> Tensor:
+    """Give lanes that were read with what lies around them."""
+    assert mask.box is not None
+    held = walk.materialised(outside)
+    if isinstance(held, Constant):
+        return Tensor(value.register, value.shape, mask.box, held)
+    held = walk.padded(held)
+    varies = any(
+        cut is not None and n != 1 for cut, n in zip(mask.box, held.register.lanes, strict=True)
+    )
+    if not varies:
+        return Tensor(value.register, value.shape, mask.box, held)
+    zero = Constant(value.register.dtype.type(0), value.shape)
+    full = walk.padded(Tensor(value.register, value.shape, mask.box, zero))
+    inside = _box_conditions(mask, value.shape)
+    chosen = walk.elementwise(selection(value.register.dtype), (inside, full, held), value.shape)
+    assert isinstance(chosen, Tensor)
+    return chosen
+
+
+def _box_conditions(mask: Resolved, shape: tuple[int, ...]) -> Condition:
+    forms = []
+    for axis, cut in enumerate(mask.box or ()):
+        if cut is None:
+            continue
+        unit = tuple(int(position == axis) for position in range(len(shape)))
+        forms.append(Affine(-cut[0], (), unit))
+        forms.append(Affine(cut[1] - 1, (), tuple(-number for number in unit)))
+    return Condition(tuple(forms), shape)
+
+
+def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: ValueType) -> None:
+    """Plan a write of the lanes that a mask leaves."""
+    if not isinstance(pointer, Pointer):
+        raise Unplannable("a pointer that no argument explains")
+    element = type_.element
+    record(walk, op, "store", pointer, mask, element)
+    if mask.nothing:
+        return
+    held = walk.materialised(value)
+    lanes = mask.lanes(type_.shape)
+    narrow = narrowing(element)
+    source: Operand
+    if isinstance(held, Constant):
+        source = held.value
+        if narrow is not None:
+            source = narrow.function(np.full(1, source))[0]
+    else:
+        if mask.box is None:
+            held = walk.padded(held)
+        elif held.box != mask.box:
+            held = walk.cropped(held, mask.box)
+        source = held.register
+        if narrow is not None:
+            source = walk.map(narrow, (source,))
+    operands: tuple[Operand, ...] = (source,)
+    if mask.conditions:
+        operands = (source, walk.conditions(mask.conditions, lanes))
+    form = walk.domain.folded(pointer.form)
+    start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
+    extents = tuple(last - first + 1 for first, last in lanes)
+    _refuse_overlap(walk, form, extents, element.bytes, op)
+    if len(operands) > 1:
+        _refuse_repeats(walk, form, extents, operands)
+    walk.emit(
+        Store(
+            None, operands, pointer.argument, shifted(form, start), extents,
+            stored_dtype(element),
+        )
+    )  # fmt: skip
+
+
+def _refuse_overlap(walk: Walk, form: Affine, extents: tuple[int, ...], size: int, op: Op) -> None:
+    """See that no two programs or lanes write to one address.
+
+    An axis that does not matter to the address at all is fine: then the last one stays.
+    """
+    steps = [
+        (abs(number), walk.domain.extent(symbol))
+        for symbol, number in form.outer
+        if symbol not in walk.nest
+    ]
+    steps += [
+        (abs(number), extent)
+        for number, extent in zip(form.lanes, extents, strict=False)
+        if number and extent > 1
+    ]
+    reach = size
+    for number, extent in sorted(steps):
+        if number < reach:
+            raise Unplannable(f"lanes or programs of a {op.name} may write to the same address")
+        reach = number * (extent - 1) + reach
+
+
+def _refuse_repeats(
+    walk: Walk, form: Affine, extents: tuple[int, ...], operands: tuple[Operand, ...]
+) -> None:
+    """See that a masked store has an address of its own for each program and lane."""
+    axes, lanes = walk.axes_of(form), walk.lanes_of(form, extents)
+    for operand in operands:
+        if not isinstance(operand, Register):
+            continue
+        wider = any(a and not b for a, b in zip(operand.axes, axes, strict=True))
+        if wider or any(a > b for a, b in zip(operand.lanes, lanes, strict=True)):
+            raise Unplannable("a mask chooses between values for the same address")
+
+
+@planned("tt.load")
+def plan_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan `tt.load`."""
+    type_ = value_type(op.results[0].type)
+    slots = [value.id for value in op.operands]
+    sizes = attribute(op, "operandSegmentSizes") or [1, *([1] * (len(slots) - 1)), 0, 0]
+    mask = slots[1] if sizes[1] else None
+    other = slots[1 + sizes[1]] if sizes[2] else None
+    result = op.results[0].id
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        allowed = mask_of(walk, None if mask is None else values[mask])
+        fill = None if other is None else values[other]
+        values[result] = load(walk, op, values[slots[0]], allowed, fill, type_)
+
+    return step
+
+
+@planned("tt.store")
+def plan_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan `tt.store`."""
+    type_ = value_type(op.operands[1].type)
+    slots = [value.id for value in op.operands]
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        allowed = mask_of(walk, values[slots[2]] if len(slots) > 2 else None)
+        store(walk, op, values[slots[0]], allowed, values[slots[1]], type_)
+
+    return step
+
+
+@planned("tt.assert")
+def plan_assert(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan an assertion that holds whatever the data are."""
+    slot = op.operands[0].id
+
+    def step(walk: Walk) -> None:
+        condition = walk.values[slot]
+        if isinstance(condition, Condition):
+            condition = settled(walk, condition.forms, condition.shape)
+        if not isinstance(condition, Constant) or not condition.value:
+            raise Unplannable("an assertion that may fail")
+
+    return step
+
+
+# -- descriptors ----------------------------------------------------------------------------------
+
+
+@planned("tt.make_tensor_descriptor")
+def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a descriptor: base, extents and strides."""
+    slots = [value.id for value in op.operands]
+    rank = (len(slots) - 1) // 2
+    padding_nan = attribute(op, "padding", 1) in (2, "nan")
+    result = op.results[0].id
+
+    def step(walk: Walk) -> None:
+        base, *rest = (walk.values[slot] for slot in slots)
+        if not isinstance(base, Pointer) or not all(isinstance(x, Integer) for x in rest):
+            raise Unplannable("a descriptor that is not affine")
+        walk.values[result] = Descriptor(base, tuple(rest[:rank]), tuple(rest[rank:]), padding_nan)
+
+    return step
+
+
+def _block(
+    walk: Walk, value: Any, positions: list[Any], block: ValueType
+) -> tuple[Pointer, Resolved]:
+    """Give pointers and mask of a block of a descriptor that starts at a position."""
+    if not isinstance(value, Descriptor) or not all(isinstance(x, Integer) for x in positions):
+        raise Unplannable("a descriptor's block is not at an affine position")
+    form = value.base.form
+    forms: tuple[Affine, ...] = ()
+    rank = len(block.shape)
+    for axis, position in enumerate(positions):
+        unit = tuple(int(place == axis) for place in range(rank))
+        lanes = plus(position.form, Affine(0, (), unit if block.shape[axis] > 1 else ()))
+        stride = walk.constant_of(value.strides[axis])
+        if stride is None:
+            raise Unplannable("a descriptor's stride varies")
+        forms += (shifted(plus(value.extents[axis].form, lanes, -1), -1), lanes)
+        form = plus(form, times(lanes, stride * block.element.bytes))
+    mask = settled(walk, forms, block.shape)
+    return Pointer(value.base.argument, form, block.shape), mask_of(walk, mask)
+
+
+@planned("tt.descriptor_load", "tt.experimental_descriptor_load")
+def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a read of a block; outside the extents it is padded."""
+    block, target = value_type(op.operands[0].type), value_type(op.results[0].type)
+    source, *positions = [value.id for value in op.operands]
+    result = op.results[0].id
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        descriptor = values[source]
+        pointer, mask = _block(walk, descriptor, [values[slot] for slot in positions], block)
+        other = None
+        if descriptor.padding_nan and block.element.kind == "f":
+            other = Constant(block.element.value.type(np.nan), block.shape)
+        loaded = load(walk, op, pointer, mask, other, block)
+        values[result] = _without_units(walk, loaded, block.shape, target.shape)
+
+    return step
+
+
+@planned("tt.descriptor_store", "tt.experimental_descriptor_store")
+def descriptor_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a write of a block; what lies outside the extents is dropped."""
+    block, given = value_type(op.operands[0].type), value_type(op.operands[1].type)
+    target, source, *positions = [value.id for value in op.operands]
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        pointer, mask = _block(walk, values[target], [values[slot] for slot in positions], block)
+        value = _without_units(walk, values[source], given.shape, block.shape)
+        store(walk, op, pointer, mask, value, block)
+
+    return step
+
+
+def _without_units(walk: Walk, value: Any, source: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """Drop (or add) axes of extent 1."""
+    if source == shape:
+        return value
+    kept = iter(axis for axis, extent in enumerate(source) if extent != 1)
+    axes = tuple(None if extent == 1 else next(kept) for extent in shape)
+    return rearranged(walk, value, axes, shape)

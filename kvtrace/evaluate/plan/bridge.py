@@ -1,0 +1,101 @@
+"""Ops that are planned as calls of the array evaluator's own steps, on whole arrays.
+
+The step sees all program axes as one leading axis, as it does there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import outer_slots
+from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned
+from kvtrace.evaluate.plan.walk import Walk
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Array, full_array
+from kvtrace.ir import Op, Value
+
+
+@planned(
+    "tt.scan", "tt.histogram", "tt.gather", "tt.join", "tt.split", "tt.cat", "tt.dot_scaled",
+    "tt.extern_elementwise", "arith.addui_extended", "arith.mului_extended",
+    "arith.mulsi_extended",
+)  # fmt: skip
+def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Plan an op by the step that the array evaluator compiled for it."""
+    run = compiler.arrays.step(op)
+    operands = list(op.operands) + _captured(op)
+    slots = tuple(value.id for value in operands)
+    results = tuple(value.id for value in op.results)
+    types = [value_type(value.type) for value in op.results]
+    size = compiler.module.value_count
+    ranks = [len(value_type(value.type).shape) for value in operands]
+
+    def function(*arrays: Array) -> tuple[Array, ...]:
+        values: list[Any] = [None] * size
+        programs = _programs_of(arrays, ranks)
+        for slot, array, rank in zip(slots, arrays, ranks, strict=True):
+            values[slot] = _flattened(array, rank, programs)
+        run(values, None)  # type: ignore[arg-type]
+        return tuple(
+            _unflattened(full_array(values[slot], type_), programs)
+            for slot, type_ in zip(results, types, strict=True)
+        )
+
+    return call_step(slots, results, function, types)
+
+
+def _captured(op: Op) -> list[Value]:
+    """List the values from outside that an op's regions use."""
+    found: dict[int, Value] = {}
+    for region in op.regions:
+        for block in region.blocks:
+            outer = outer_slots(block)
+            for inner in block.ops:
+                for part in inner.walk():
+                    found.update((v.id, v) for v in part.operands if v.id in outer)
+    return list(found.values())
+
+
+def call_step(
+    slots: tuple[int, ...],
+    results: tuple[int, ...],
+    function: Callable[..., tuple[Array, ...]],
+    types: Any,
+) -> PlanStep:
+    """Make the step that calls a function of whole arrays; results have all their lanes."""
+    shapes = [type_.shape for type_ in types]
+    dtypes = [type_.element.value for type_ in types]
+
+    def step(walk: Walk) -> None:
+        operands = [walk.in_register(walk.values[slot]) for slot in slots]
+        for slot, value in zip(results, walk.call(function, operands, shapes, dtypes), strict=True):
+            walk.values[slot] = value
+
+    return step
+
+
+def _programs_of(arrays: tuple[Array, ...], ranks: list[int]) -> tuple[int, ...]:
+    """Extents of the program axes that all arrays have together; lanes come after them."""
+    count = arrays[0].ndim - ranks[0]
+    return tuple(max(array.shape[axis] for array in arrays) for axis in range(count))
+
+
+def _flattened(array: Array, rank: int, programs: tuple[int, ...]) -> Array:
+    """Join the program axes into one, of extent 1 where the array does not vary over them."""
+    count = array.ndim - rank
+    outer, lanes = array.shape[:count], array.shape[count:]
+    if all(extent == 1 for extent in outer):
+        return array.reshape(1, *lanes)
+    spread = np.broadcast_to(array, (*programs, *lanes))
+    return spread.reshape(math.prod(programs), *lanes)
+
+
+def _unflattened(array: Array, programs: tuple[int, ...]) -> Array:
+    lanes = array.shape[1:]
+    if array.shape[0] == 1:
+        return array.reshape(*(1,) * len(programs), *lanes)
+    return array.reshape(*programs, *lanes)

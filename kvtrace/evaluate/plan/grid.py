@@ -1,0 +1,141 @@
+"""Planning a launch: the grid as one region, cut and factored until every mask is decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
+from kvtrace.evaluate.plan import accesses, bridge, control, integers, loops, products, shapes
+from kvtrace.evaluate.plan.affine import Affine, Interval, substituted
+from kvtrace.evaluate.plan.control import walk_function
+from kvtrace.evaluate.plan.instructions import Instruction, Parameter
+from kvtrace.evaluate.plan.signals import FactorAxis, SplitAxis, Unplannable
+from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock
+from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer, Tensor
+from kvtrace.evaluate.plan.walk import FIRST_TRIP, AccessRecord, LoopRecord, Region, Walk
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import wrap
+
+_PLANNED_WITH = (accesses, bridge, control, integers, loops, products, shapes)
+"""Imported for what they register."""
+
+_MOST_REGIONS = 64
+_MOST_WALKS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class RegionPlan:
+    """What is left to compute for a region, and the facts about it."""
+
+    region: Region
+    instructions: list[Instruction]
+    accesses: tuple[AccessRecord, ...]
+    loops: tuple[LoopRecord, ...]
+    executed: tuple[tuple[PlannedBlock, int], ...]
+
+
+def planned_regions(
+    compiler: PlanCompiler,
+    arguments: tuple[Argument, ...],
+    grid: tuple[int, int, int],
+    written: frozenset[int],
+) -> list[RegionPlan]:
+    """Plan a launch, region by region in ascending order; raises Unplannable."""
+    pending = [_whole_grid(grid)]
+    plans: list[RegionPlan] = []
+    for _ in range(_MOST_WALKS):
+        if not pending:
+            return plans
+        region = pending.pop(0)
+        try:
+            plans.append(_walked(compiler, arguments, region, written))
+        except SplitAxis as split:
+            pending[:0] = _cut(region, split)
+        except FactorAxis as factor:
+            pending[:0] = [_factored(region, factor)]
+        if len(pending) + len(plans) > _MOST_REGIONS:
+            break
+    raise Unplannable("programs differ in too many ways")
+
+
+def _whole_grid(grid: tuple[int, int, int]) -> Region:
+    ranges = {axis: (0, extent - 1) for axis, extent in enumerate(grid)}
+    x, y, z = (Affine(0, ((axis, 1),)) for axis in range(3))
+    return Region(grid, ranges, (2, 1, 0), (x, y, z))
+
+
+def _cut(region: Region, split: SplitAxis) -> list[Region]:
+    if split.symbol not in region.ranges:
+        raise Unplannable("a trip to be cut outside its loop")
+    first, last = region.ranges[split.symbol]
+    parts: list[Interval] = [(first, split.at - 1), (split.at, last)]
+    return [replace(region, ranges={**region.ranges, split.symbol: part}) for part in parts]
+
+
+def _factored(region: Region, factor: FactorAxis) -> Region:
+    """See an axis as blocks of `extent` programs, and a position in each."""
+    symbol, period = factor.symbol, factor.extent
+    first, last = region.ranges[symbol]
+    inner = max(region.order) + 1
+    outer = inner + 1
+    if outer >= FIRST_TRIP:
+        raise Unplannable("a program axis is divided too often")
+    value = Affine(first, ((inner, 1), (outer, period)))
+    x, y, z = (substituted(form, symbol, value) for form in region.ids)
+    ranges = {name: interval for name, interval in region.ranges.items() if name != symbol}
+    ranges[inner] = (0, period - 1)
+    ranges[outer] = (0, (last - first + 1) // period - 1)
+    place = region.order.index(symbol)
+    order = (*region.order[:place], outer, inner, *region.order[place + 1 :])
+    return Region(region.grid, ranges, order, (x, y, z))
+
+
+def _walked(
+    compiler: PlanCompiler,
+    arguments: tuple[Argument, ...],
+    region: Region,
+    written: frozenset[int],
+) -> RegionPlan:
+    module = compiler.module
+    walk = Walk(region, arguments, written, [None] * module.value_count)
+    parameters = module.main.arguments
+    if len(parameters) != len(arguments):
+        raise Unplannable("the arguments are not those of the kernel")
+    for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
+        type_ = value_type(parameter.type)
+        walk.values[parameter.id] = _bound(walk, position, type_, argument)
+    walk_function(walk, compiler, module.main.body)
+    return RegionPlan(
+        region, walk.instructions, tuple(walk.accesses), tuple(walk.loops), tuple(walk.executed)
+    )
+
+
+def _bound(walk: Walk, position: int, type_: ValueType, argument: Argument) -> Any:
+    """Hold an argument as a value."""
+    if isinstance(argument, TensorArgument):
+        base = Pointer(position, Affine(0), ())
+        if type_.descriptor:
+            extents = tuple(Integer(Affine(extent), (), 64) for extent in argument.shape)
+            strides = tuple(Integer(Affine(stride), (), 64) for stride in argument.strides)
+            return Descriptor(base, extents, strides, False)
+        if not type_.pointer:
+            raise Unplannable("a tensor is given for a number")
+        return base
+    return _scalar(walk, position, type_, argument)
+
+
+def _scalar(walk: Walk, position: int, type_: ValueType, argument: ScalarArgument) -> Any:
+    if argument.value is None or type_.pointer or type_.descriptor:
+        raise Unplannable(f"the value of {argument.name} is not known")
+    element = type_.element
+    if element.kind == "b":
+        return Constant(np.bool_(bool(argument.value)), ())
+    if element.kind == "i":
+        return Integer(Affine(wrap(int(argument.value), element.bits)), (), element.bits)
+    # Its value is passed at run time, so that a plan serves any.
+    register = walk.register((False,) * len(walk.axes), (), element.value)
+    walk.emit(Parameter(register, (), position, element))
+    return Tensor(register, ())

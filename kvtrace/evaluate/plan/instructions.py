@@ -1,0 +1,167 @@
+"""The array instructions that a plan leaves to be computed, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.plan.affine import Affine, Interval
+from kvtrace.evaluate.plan.values import Box, Register
+from kvtrace.evaluate.types import ElementType
+
+Operand = Register | np.generic
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An elementwise function of arrays that broadcast.
+
+    `into` takes the operands and the array for the result, which may be one of the operands at the
+    positions in `in_place`. Where there is none, `function` makes a new array, or gives an operand.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    into: Callable[..., Any] | None
+    in_place: frozenset[int]
+    dtype: np.dtype[Any]
+
+
+@dataclass(slots=True, eq=False)
+class Instruction:
+    """Base: what it defines and reads."""
+
+    target: Register | None
+    operands: tuple[Operand, ...]
+
+    def sources(self) -> list[Register]:
+        """Registers that it reads."""
+        return [operand for operand in self.operands if isinstance(operand, Register)]
+
+
+@dataclass(slots=True, eq=False)
+class Load(Instruction):
+    """Elements as they lie in memory, at byte offsets from an argument's data pointer.
+
+    `written`: the kernel writes to the storage, so what was read may not be there any more later.
+    """
+
+    argument: int
+    form: Affine
+    dtype: np.dtype[Any]
+    written: bool
+
+
+@dataclass(slots=True, eq=False)
+class Store(Instruction):
+    """Write operand 0 (as it lies in memory) to so many lanes; operand 1, if any, is a mask."""
+
+    argument: int
+    form: Affine
+    lanes: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+@dataclass(slots=True, eq=False)
+class Map(Instruction):
+    """An elementwise operation."""
+
+    operation: Operation
+
+
+@dataclass(slots=True, eq=False)
+class Ramp(Instruction):
+    """Integers of an affine form; as a Boolean if `condition`: whether it is >= 0.
+
+    `starts` gives the first lane of each axis.
+    """
+
+    form: Affine
+    starts: tuple[int, ...]
+    condition: bool
+
+
+@dataclass(slots=True, eq=False)
+class Parameter(Instruction):
+    """A float argument, passed at run time."""
+
+    argument: int
+    element: ElementType
+
+
+@dataclass(slots=True, eq=False)
+class View(Instruction):
+    """Operand 0 with its axes rearranged: source axis per axis, None for a new one of extent 1.
+
+    Source axes that are left out have extent 1.
+    """
+
+    axes: tuple[int | None, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Crop(Instruction):
+    """The lanes of operand 0 inside a box."""
+
+    box: Box
+
+
+@dataclass(slots=True, eq=False)
+class Pad(Instruction):
+    """Operand 0 inside a box, operand 1 outside; with no box, operand 0 spread over all lanes."""
+
+    box: Box
+
+
+@dataclass(slots=True, eq=False)
+class Reshape(Instruction):
+    """Operand 0 with other lanes, in row-major order."""
+
+
+@dataclass(slots=True, eq=False)
+class Reduce(Instruction):
+    """Combine along a lane axis by a ufunc, in `working` precision."""
+
+    function: Any
+    axis: int
+    working: np.dtype[Any]
+
+
+@dataclass(slots=True, eq=False)
+class Dot(Instruction):
+    """Matrix product of operands 0 and 1 on the last two axes, added to operand 2 if there."""
+
+
+@dataclass(slots=True, eq=False)
+class Call(Instruction):
+    """A function of whole arrays (program axes, lanes) that gives the arrays of all `targets`."""
+
+    function: Callable[..., tuple[Any, ...]]
+    targets: tuple[Register, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Loop(Instruction):
+    """Repeat a body. `operands` start the carried registers; after it, `results` hold them.
+
+    `carried` are the registers in the body; `outcomes` those that the next trip begins with.
+    """
+
+    symbol: int
+    trips: Interval
+    carried: tuple[Register, ...]
+    outcomes: tuple[Register, ...]
+    results: tuple[Register, ...]
+    body: list[Instruction] = field(default_factory=list)
+
+
+def defined(instruction: Instruction) -> tuple[Register, ...]:
+    """Registers that an instruction defines for those after it."""
+    if isinstance(instruction, Loop):
+        return instruction.results
+    if isinstance(instruction, Call):
+        return instruction.targets
+    return () if instruction.target is None else (instruction.target,)

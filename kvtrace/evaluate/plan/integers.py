@@ -1,0 +1,577 @@
+"""Planning of integer, pointer and Boolean ops: affine as long as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate import integers as array_integers
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.dialects.arith import _PREDICATES as PREDICATES
+from kvtrace.evaluate.dialects.arith import compare_integers
+from kvtrace.evaluate.dialects.arith_casts import (
+    truncated_integer,
+    zero_extended,
+)
+from kvtrace.evaluate.plan.affine import (
+    ZERO,
+    Affine,
+    divided,
+    multiples,
+    plus,
+    shifted,
+    times,
+)
+from kvtrace.evaluate.plan.instructions import Operation
+from kvtrace.evaluate.plan.kernels import CONJUNCTION, selection, ufunc_operation
+from kvtrace.evaluate.plan.masks import resolved
+from kvtrace.evaluate.plan.signals import FactorAxis, SplitAxis, Unplannable
+from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, operations_of, planned, refusal
+from kvtrace.evaluate.plan.values import (
+    Condition,
+    Constant,
+    Integer,
+    Pointer,
+    Tensor,
+)
+from kvtrace.evaluate.plan.walk import BOOLEAN, Walk, is_open
+from kvtrace.evaluate.registry import ELEMENTWISE
+from kvtrace.evaluate.types import value_type
+from kvtrace.ir import Op
+from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+
+_Rule = Callable[[Walk, Integer, Integer], Affine | None]
+
+
+# -- sources ------------------------------------------------------------------------------------
+
+
+@planned("arith.constant", "llvm.mlir.constant")
+def constant(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a number that is the same for all programs and lanes."""
+    type_ = value_type(op.results[0].type)
+    result = op.results[0].id
+    attribute_ = op.attributes["value"]
+    number: Any
+    if isinstance(attribute_, IntegerAttribute | FloatAttribute):
+        number = attribute_.value
+    elif isinstance(attribute_, DenseAttribute) and attribute_.is_splat:
+        number = attribute_.values[0]
+    else:
+        return refusal("a constant tensor of different numbers")
+    value: Integer | Constant
+    if type_.element.kind == "i":
+        value = Integer(Affine(int(number)), type_.shape, type_.element.bits)
+    else:
+        value = Constant(type_.element.value.type(number), type_.shape)
+
+    def step(walk: Walk) -> None:
+        walk.values[result] = value
+
+    return step
+
+
+@planned("tt.get_program_id")
+def program_id(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan the program's index along an axis of the grid."""
+    axis, result = int(attribute(op, "axis")), op.results[0].id
+
+    def step(walk: Walk) -> None:
+        form = walk.domain.folded(walk.region.ids[axis])
+        walk.values[result] = Integer(form, (), 32)
+
+    return step
+
+
+@planned("tt.get_num_programs")
+def num_programs(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan the grid's extent along an axis."""
+    axis, result = int(attribute(op, "axis")), op.results[0].id
+
+    def step(walk: Walk) -> None:
+        walk.values[result] = Integer(Affine(walk.region.grid[axis]), (), 32)
+
+    return step
+
+
+@planned("tt.make_range")
+def make_range(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan consecutive integers along a lane axis."""
+    start, end = int(attribute(op, "start")), int(attribute(op, "end"))
+    lanes = (1,) if end - start > 1 else ()
+    value = Integer(Affine(start, (), lanes), (end - start,), 32)
+    result = op.results[0].id
+
+    def step(walk: Walk) -> None:
+        walk.values[result] = value
+
+    return step
+
+
+# -- arithmetic ---------------------------------------------------------------------------------
+
+
+def fits(walk: Walk, form: Affine, shape: tuple[int, ...], bits: int) -> bool:
+    """Tell whether no value of a form leaves a signed integer of so many bits."""
+    if form.is_constant:
+        return -(1 << (bits - 1)) <= form.constant < 1 << (bits - 1)
+    if is_open(form):
+        return True  # asked again once the loop's step is known
+    low, high = walk.extremes(form, shape)
+    return -(1 << (bits - 1)) <= low and high < 1 << (bits - 1)
+
+
+def _arithmetic(rule: _Rule) -> Callable[[Op, PlanCompiler], PlanStep]:
+    def planner(op: Op, _compiler: PlanCompiler) -> PlanStep:
+        left, right = op.operands[0].id, op.operands[1].id
+        result = op.results[0].id
+        type_ = value_type(op.results[0].type)
+        operation, _ = operations_of(op, ELEMENTWISE[op.name], type_)
+        assert operation is not None
+        shape, bits = type_.shape, type_.element.bits
+
+        def step(walk: Walk) -> None:
+            first, second = walk.values[left], walk.values[right]
+            if type(first) is Integer and type(second) is Integer:
+                form = rule(walk, first, second)
+                if form is not None and fits(walk, form, shape, bits):
+                    walk.values[result] = Integer(form, shape, bits)
+                    return
+                if form is None and first.form.is_constant and second.form.is_constant:
+                    walk.values[result] = _folded(operation, first, second, shape)
+                    return
+            walk.values[result] = walk.elementwise(operation, (first, second), shape)
+
+        return step
+
+    return planner
+
+
+def _folded(operation: Operation, first: Integer, second: Integer, shape: tuple[int, ...]) -> Any:
+    """Compute an op on two constants by its array function."""
+    dtype = operation.dtype
+    numbers = [np.full(1, value.form.constant, dtype) for value in (first, second)]
+    with np.errstate(all="ignore"):
+        number = int(operation.function(*numbers)[0])
+    return Integer(Affine(number), shape, first.bits)
+
+
+def _sum(_walk: Walk, left: Integer, right: Integer) -> Affine | None:
+    return plus(left.form, right.form)
+
+
+def _difference(_walk: Walk, left: Integer, right: Integer) -> Affine | None:
+    return plus(left.form, right.form, -1)
+
+
+def _product(walk: Walk, left: Integer, right: Integer) -> Affine | None:
+    number = walk.constant_of(right)
+    if number is not None:
+        return times(left.form, number)
+    number = walk.constant_of(left)
+    return None if number is None else times(right.form, number)
+
+
+def _quotient(walk: Walk, left: Integer, right: Integer) -> Affine | None:
+    parts = _parts(walk, left, right)
+    return None if parts is None else parts[0]
+
+
+def _remainder(walk: Walk, left: Integer, right: Integer) -> Affine | None:
+    parts = _parts(walk, left, right)
+    return None if parts is None else parts[1]
+
+
+def _parts(walk: Walk, left: Integer, right: Integer) -> tuple[Affine, Affine] | None:
+    """Give quotient and remainder of a non-negative form by a positive constant.
+
+    Raises FactorAxis or SplitAxis where program axes can be seen so that they are affine.
+    """
+    divisor = walk.constant_of(right)
+    if divisor is None or divisor <= 0:
+        return None
+    form = walk.domain.folded(left.form)
+    if divisor == 1:
+        return form, ZERO
+    if form.is_constant:
+        quotient = abs(form.constant) // divisor * (1 if form.constant >= 0 else -1)
+        return Affine(quotient), Affine(form.constant - quotient * divisor)
+    if walk.extremes(form, left.shape)[0] < 0:
+        return None
+    even, odd = multiples(form, divisor)
+    low, high = walk.extremes(odd, left.shape)
+    times_in = low // divisor
+    if times_in == high // divisor:
+        quotient_form = plus(divided(even, divisor), Affine(times_in))
+        return quotient_form, shifted(odd, -times_in * divisor)
+    _ask_for_axes(walk, odd, divisor)
+    return None
+
+
+def _ask_for_axes(walk: Walk, odd: Affine, divisor: int) -> None:
+    """Raise what makes a division affine, if a program axis is what makes it not so."""
+    programs = [pair for pair in odd.outer if pair[0] not in walk.nest]
+    for symbol, number in programs:
+        if number <= 0 or divisor % number:
+            continue
+        period = divisor // number
+        first, last = walk.domain.ranges[symbol]
+        extent = last - first + 1
+        alone = len(odd.outer) == 1 and not odd.lanes
+        if alone and (odd.constant + number * first) % divisor == 0 and extent > period:
+            if extent % period:
+                raise SplitAxis(symbol, first + extent // period * period)
+            raise FactorAxis(symbol, period)
+        at = first + period - (odd.constant // number + first) % period
+        if first < at <= last:
+            raise SplitAxis(symbol, at)
+
+
+def _smaller(walk: Walk, left: Integer, right: Integer) -> Affine | None:
+    return _extreme(walk, left, right, smallest=True)
+
+
+def _larger(walk: Walk, left: Integer, right: Integer) -> Affine | None:
+    return _extreme(walk, left, right, smallest=False)
+
+
+def _extreme(walk: Walk, left: Integer, right: Integer, *, smallest: bool) -> Affine | None:
+    """Decide by range, or ask for a split of the programs at the point where they cross."""
+    gap = walk.domain.folded(plus(right.form, left.form, -1))
+    low, high = walk.extremes(gap, left.shape)
+    if low >= 0:
+        return left.form if smallest else right.form
+    if high <= 0:
+        return right.form if smallest else left.form
+    if gap.lanes:
+        return None
+    # right >= left holds or fails along a program axis or a trip.
+    resolved(walk, Condition((gap,), ()))
+    return None
+
+
+for _name, _rule in (
+    ("arith.addi", _sum),
+    ("arith.subi", _difference),
+    ("arith.muli", _product),
+    ("arith.divsi", _quotient),
+    ("arith.remsi", _remainder),
+    ("arith.minsi", _smaller),
+    ("arith.maxsi", _larger),
+):
+    planned(_name)(_arithmetic(_rule))
+
+
+def _non_negative(rule: _Rule) -> _Rule:
+    """Use a signed rule where neither operand can be negative."""
+
+    def checked(walk: Walk, left: Integer, right: Integer) -> Affine | None:
+        for value in (left, right):
+            if walk.extremes(value.form, value.shape)[0] < 0:
+                return None
+        return rule(walk, left, right)
+
+    return checked
+
+
+for _name, _rule in (
+    ("arith.divui", _quotient),
+    ("arith.remui", _remainder),
+    ("arith.minui", _smaller),
+    ("arith.maxui", _larger),
+):
+    planned(_name)(_arithmetic(_non_negative(_rule)))
+
+
+def _shifted_left(walk: Walk, left: Integer, right: Integer) -> Affine | None:
+    number = walk.constant_of(right)
+    if number is None or not 0 <= number < left.bits - 1:
+        return None
+    return times(left.form, 1 << number)
+
+
+def _shifted_right(walk: Walk, left: Integer, right: Integer) -> Affine | None:
+    number = walk.constant_of(right)
+    if number is None or not 0 <= number < left.bits - 1:
+        return None
+    if walk.extremes(left.form, left.shape)[0] < 0:
+        return None
+    return _quotient(walk, left, Integer(Affine(1 << number), left.shape, left.bits))
+
+
+def _none(_walk: Walk, _left: Integer, _right: Integer) -> Affine | None:
+    return None
+
+
+planned("arith.shli")(_arithmetic(_shifted_left))
+planned("arith.shrsi", "arith.shrui")(_arithmetic(_shifted_right))
+
+
+# -- pointers -----------------------------------------------------------------------------------
+
+
+@planned("tt.addptr")
+def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan pointers that advance by elements."""
+    size = value_type(op.operands[0].type).element.bytes
+    pointer, index = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+
+    def step(walk: Walk) -> None:
+        base, steps = walk.values[pointer], walk.values[index]
+        if not isinstance(base, Pointer):
+            raise Unplannable("pointers into more than one tensor")
+        if not isinstance(steps, Integer):
+            raise Unplannable("an address is not affine, or hangs on data")
+        walk.values[result] = Pointer(base.argument, plus(base.form, steps.form, size), base.shape)
+
+    return step
+
+
+# -- casts --------------------------------------------------------------------------------------
+
+
+@planned("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
+def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a change of width; the number stays where it fits."""
+    source, target = value_type(op.operands[0].type), value_type(op.results[0].type)
+    slot, result = op.operands[0].id, op.results[0].id
+    unsigned = op.name in ("arith.extui", "arith.index_castui")
+    element = target.element
+
+    def convert(array: Any) -> Any:
+        if source.element.kind == "b":
+            wide = array.astype(element.value)
+            return wide if unsigned else -wide
+        if unsigned:
+            return zero_extended(array, element)
+        return truncated_integer(array, element)
+
+    operation = Operation(op.name, convert, None, frozenset(), element.value)
+
+    def step(walk: Walk) -> None:
+        value = walk.values[slot]
+        if isinstance(value, Integer) and element.kind == "i":
+            same = fits(walk, value.form, value.shape, element.bits)
+            if same and (not unsigned or walk.extremes(value.form, value.shape)[0] >= 0):
+                walk.values[result] = Integer(value.form, value.shape, element.bits)
+                return
+        if isinstance(value, Condition):
+            value = walk.materialised(value)
+        if isinstance(value, Constant) and source.element.kind == "b" and element.kind == "i":
+            number = int(value.value) if unsigned else -int(value.value)
+            walk.values[result] = Integer(Affine(number), value.shape, element.bits)
+            return
+        walk.values[result] = walk.elementwise(operation, [value], target.shape)
+
+    return step
+
+
+# -- comparisons and masks ------------------------------------------------------------------------
+
+
+@planned("arith.cmpi")
+def cmpi(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a comparison of integers: conditions on affine forms."""
+    predicate = PREDICATES[attribute(op, "predicate")]
+    type_ = value_type(op.operands[0].type)
+    left, right = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+    shape = type_.shape
+
+    def compare(first: Any, second: Any) -> Any:
+        return compare_integers(predicate, first, second)
+
+    operation = Operation("cmpi", compare, None, frozenset(), BOOLEAN)
+    if predicate in array_integers.COMPARISONS and type_.element.kind == "i":
+        operation = ufunc_operation("cmpi", array_integers.COMPARISONS[predicate], BOOLEAN)
+
+    def step(walk: Walk) -> None:
+        first, second = walk.values[left], walk.values[right]
+        if isinstance(first, Integer) and isinstance(second, Integer):
+            value = _comparison(walk, predicate, first, second)
+            if value is not None:
+                walk.values[result] = value
+                return
+        if type_.pointer:
+            raise Unplannable("pointers are compared")
+        walk.values[result] = walk.elementwise(operation, (first, second), shape)
+
+    return step
+
+
+def _comparison(
+    walk: Walk, predicate: str, left: Integer, right: Integer
+) -> Condition | Constant | None:
+    if predicate[0] == "u":
+        if any(walk.extremes(value.form, value.shape)[0] < 0 for value in (left, right)):
+            return None
+        predicate = "s" + predicate[1:]
+    up = plus(right.form, left.form, -1)
+    down = plus(left.form, right.form, -1)
+    if predicate == "ne":
+        low, high = walk.extremes(up, left.shape)
+        if low > 0 or high < 0:
+            return Constant(np.bool_(True), left.shape)
+        return Constant(np.bool_(False), left.shape) if low == high == 0 else None
+    forms: tuple[Affine, ...] = {
+        "slt": (shifted(up, -1),),
+        "sle": (up,),
+        "sgt": (shifted(down, -1),),
+        "sge": (down,),
+        "eq": (up, down),
+    }[predicate]
+    return settled(walk, forms, left.shape)
+
+
+def settled(walk: Walk, forms: tuple[Affine, ...], shape: tuple[int, ...]) -> Condition | Constant:
+    """Give a condition without what always holds."""
+    left = []
+    for form in forms:
+        low, high = walk.extremes(form, shape)
+        if high < 0:
+            return Constant(np.bool_(False), shape)
+        if low < 0:
+            left.append(form)
+    return Condition(tuple(left), shape) if left else Constant(np.bool_(True), shape)
+
+
+@planned("arith.andi")
+def andi(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a conjunction: conditions join."""
+    type_ = value_type(op.results[0].type)
+    left, right = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+    operation = ufunc_operation("andi", np.bitwise_and, type_.element.value)
+    if type_.element.kind == "b":
+        operation = CONJUNCTION
+
+    def step(walk: Walk) -> None:
+        first, second = walk.values[left], walk.values[right]
+        if type_.element.kind == "b":
+            for one, other in ((first, second), (second, first)):
+                if isinstance(one, Constant):
+                    walk.values[result] = other if one.value else one
+                    return
+            if isinstance(first, Condition) and isinstance(second, Condition):
+                walk.values[result] = Condition(first.forms + second.forms, first.shape)
+                return
+        walk.values[result] = walk.elementwise(operation, (first, second), type_.shape)
+
+    return step
+
+
+@planned("arith.xori", "arith.ori")
+def logic(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan exclusive or, or; the negation of one condition is a condition."""
+    type_ = value_type(op.results[0].type)
+    left, right = op.operands[0].id, op.operands[1].id
+    result = op.results[0].id
+    exclusive = op.name == "arith.xori"
+    function = np.bitwise_xor if exclusive else np.bitwise_or
+    operation = ufunc_operation(op.name, function, type_.element.value)
+
+    def step(walk: Walk) -> None:
+        first, second = walk.values[left], walk.values[right]
+        if type_.element.kind == "b":
+            for one, other in ((first, second), (second, first)):
+                value = _with_constant(one, other, exclusive=exclusive)
+                if value is not None:
+                    walk.values[result] = value
+                    return
+        walk.values[result] = walk.elementwise(operation, (first, second), type_.shape)
+
+    return step
+
+
+def _with_constant(one: Any, other: Any, *, exclusive: bool) -> Any:
+    if not isinstance(one, Constant) or isinstance(other, Constant):
+        return None
+    if not one.value:
+        return other
+    if not exclusive:
+        return one
+    if isinstance(other, Condition) and len(other.forms) == 1:
+        return Condition((shifted(times(other.forms[0], -1), -1),), other.shape)
+    return None
+
+
+# -- select ---------------------------------------------------------------------------------------
+
+
+@planned("arith.select")
+def select(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a choice lane by lane; a mask that is a box of lanes costs nothing."""
+    type_ = value_type(op.results[0].type)
+    slots = tuple(value.id for value in op.operands)
+    result = op.results[0].id
+    operation = selection(type_.element.value)
+    scalar = not value_type(op.operands[0].type).shape and bool(type_.shape)
+
+    def step(walk: Walk) -> None:
+        condition, first, second = (walk.values[slot] for slot in slots)
+        if isinstance(condition, Condition):
+            if scalar:
+                condition = Condition(condition.forms, type_.shape)
+            condition = _decided(walk, condition)
+        if isinstance(condition, Constant):
+            walk.values[result] = first if condition.value else second
+            return
+        if isinstance(first, Pointer | Integer) and _is_same(walk, first, second):
+            walk.values[result] = first
+            return
+        if isinstance(first, Pointer):
+            raise Unplannable("pointers are chosen by lane")
+        if isinstance(condition, Tensor) and scalar:
+            register = walk.view(condition.register, (None,) * len(type_.shape))
+            condition = Tensor(register, type_.shape)
+        if isinstance(condition, Condition):
+            walk.values[result] = _chosen(walk, operation, condition, first, second)
+            return
+        walk.values[result] = walk.elementwise(operation, (condition, first, second), type_.shape)
+
+    return step
+
+
+def _is_same(walk: Walk, first: Any, second: Any) -> bool:
+    if isinstance(first, Pointer):
+        if not isinstance(second, Pointer) or first.argument != second.argument:
+            return False
+    elif not isinstance(second, Integer):
+        return False
+    gap = walk.domain.folded(plus(first.form, second.form, -1))
+    return gap.is_constant and gap.constant == 0
+
+
+def _decided(walk: Walk, condition: Condition) -> Condition | Constant:
+    """Resolve a condition that does not vary over lanes, asking for a split if need be."""
+    if any(form.lanes for form in condition.forms):
+        return condition
+    found = resolved(walk, condition)
+    return Constant(np.bool_(not found.nothing), condition.shape)
+
+
+def _chosen(walk: Walk, operation: Operation, condition: Condition, first: Any, second: Any) -> Any:
+    mask = resolved(walk, condition)
+    if mask.nothing:
+        return second
+    if mask.box is None and not mask.conditions:
+        return first
+    if not mask.conditions and mask.box is not None:
+        inside, outside = walk.materialised(first), walk.materialised(second)
+        if isinstance(inside, Tensor) and _is_uniform(outside, mask.box):
+            if inside.box != mask.box:
+                inside = walk.cropped(inside, mask.box)
+            return Tensor(inside.register, inside.shape, mask.box, outside)
+    return walk.elementwise(operation, (condition, first, second), condition.shape)
+
+
+def _is_uniform(value: Constant | Tensor, box: Any) -> bool:
+    """Whether a value does not vary along the axes that a box cuts."""
+    if isinstance(value, Constant):
+        return True
+    if value.box is not None:
+        return False
+    return all(cut is None or n == 1 for cut, n in zip(box, value.register.lanes, strict=True))

@@ -1,0 +1,291 @@
+"""Planning of counted loops: what they carry is affine in the trip, or sits in registers.
+
+A loop is walked once for all its trips, or once per run of trips where masks differ between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kvtrace.evaluate.plan.affine import Affine, Interval, plus
+from kvtrace.evaluate.plan.instructions import Instruction, Loop, Operand
+from kvtrace.evaluate.plan.integers import fits
+from kvtrace.evaluate.plan.masks import split_for
+from kvtrace.evaluate.plan.signals import SplitAxis, Unplannable
+from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock, PlanStep, planned
+from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Register, Tensor
+from kvtrace.evaluate.plan.walk import LoopRecord, Walk, is_open
+from kvtrace.evaluate.types import value_type
+from kvtrace.ir import Block, Op
+
+_MOST_SEGMENTS = 64
+_UNROLLED = 1
+"""Loops and runs of so many trips are walked trip by trip."""
+
+
+@planned("scf.for")
+def for_(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Plan `scf.for`."""
+    return _For(op, compiler).step
+
+
+@dataclass(eq=False)
+class _Shape:
+    """What a carried register varies over."""
+
+    axes: tuple[bool, ...]
+    lanes: tuple[int, ...]
+
+
+class _For:
+    def __init__(self, op: Op, compiler: PlanCompiler) -> None:
+        self.op = op
+        self.body: PlannedBlock = compiler.block(op.regions[0].blocks[0])
+        self.bounds = tuple(value.id for value in op.operands[:3])
+        self.initial = tuple(value.id for value in op.operands[3:])
+        self.results = tuple(value.id for value in op.results)
+        self.bits = value_type(op.operands[0].type).element.bits
+        self.slices = {
+            position: _slice_of(op.regions[0].blocks[0], self.body, position)
+            for position, value in enumerate(op.results)
+            if _may_be_affine(value)
+        }
+
+    def step(self, walk: Walk) -> None:
+        values = walk.values
+        low, high, by = (values[slot] for slot in self.bounds)
+        stride = walk.constant_of(by)
+        if not isinstance(low, Integer) or not isinstance(high, Integer) or stride is None:
+            raise Unplannable("the bounds of a loop hang on data")
+        if stride <= 0:
+            raise Unplannable("a loop that does not count upwards")
+        trips = self._trips(walk, walk.domain.folded(plus(high.form, low.form, -1)), stride)
+        walk.loops.append(LoopRecord(self.op, trips, walk.executions))
+        carried = [values[slot] for slot in self.initial]
+        if trips:
+            symbol = walk.new_trip()
+            walk.domain.ranges[symbol] = (0, trips - 1)
+            counter = Integer(plus(low.form, Affine(0, ((symbol, stride),))), (), self.bits)
+            carried = self._all_trips(walk, symbol, counter, trips, carried)
+        for slot, value in zip(self.results, carried, strict=True):
+            values[slot] = value
+
+    def _trips(self, walk: Walk, span: Affine, stride: int) -> int:
+        """Give the number of trips; asks for a split where it differs between programs."""
+        low, high = walk.extremes(span, ())
+        least, most = (max(0, -(-number // stride)) for number in (low, high))
+        if least == most:
+            return least
+        form = Affine(span.constant - least * stride - 1, span.outer)
+        raise split_for(walk, form, low - least * stride - 1, high - least * stride - 1)
+
+    # -- all trips -------------------------------------------------------------------------------
+
+    def _all_trips(
+        self, walk: Walk, symbol: int, counter: Integer, trips: int, carried: list[Any]
+    ) -> list[Any]:
+        outer, executions = walk.nest, walk.executions
+        steps = self._steps(walk, carried, counter) if trips > _UNROLLED else {}
+        starts = list(carried)
+        pending: list[Interval] = [(0, trips - 1)]
+        walked = 0
+        while pending:
+            first, last = pending.pop(0)
+            walk.nest = (*outer, symbol)
+            walk.domain.ranges[symbol] = (first, last)
+            walk.executions = executions * (last - first + 1)
+            for position, by in steps.items():
+                carried[position] = _advanced(walk, starts[position], Affine(0, ((symbol, by),)))
+            kept = walk.instructions
+            mark = walk.mark()
+            try:
+                carried = self._segment(walk, symbol, counter, carried, steps)
+            except SplitAxis as split:
+                if split.symbol != symbol:
+                    raise
+                walked += 1
+                if walked > _MOST_SEGMENTS:
+                    raise Unplannable("masks differ between too many trips of a loop") from split
+                walk.instructions = kept
+                walk.go_back(mark)
+                pending[:0] = [(first, split.at - 1), (split.at, last)]
+        walk.nest, walk.executions = outer, executions
+        for position, by in steps.items():
+            carried[position] = _advanced(walk, starts[position], Affine(by * trips))
+        return carried
+
+    def _segment(
+        self,
+        walk: Walk,
+        symbol: int,
+        counter: Integer,
+        carried: list[Any],
+        steps: dict[int, int],
+    ) -> list[Any]:
+        """Walk a run of trips; give what is carried out of it."""
+        first, last = walk.domain.ranges[symbol]
+        if last - first + 1 <= _UNROLLED:
+            before = list(walk.instructions)
+            kept, walk.instructions = walk.instructions, before
+            outcome = self._body(walk, counter, carried)
+            kept[:] = walk.instructions
+            walk.instructions = kept
+            return outcome
+        return self._loop(walk, symbol, counter, carried, steps)
+
+    def _body(self, walk: Walk, counter: Integer, carried: list[Any]) -> list[Any]:
+        induction, *arguments = self.body.arguments
+        walk.values[induction] = counter
+        for slot, value in zip(arguments, carried, strict=True):
+            walk.values[slot] = value
+        return self.body.walk(walk)
+
+    # -- registers -------------------------------------------------------------------------------
+
+    def _loop(
+        self,
+        walk: Walk,
+        symbol: int,
+        counter: Integer,
+        carried: list[Any],
+        steps: dict[int, int],
+    ) -> list[Any]:
+        """Walk a body until it is known what its carried registers vary over."""
+        positions = [p for p in range(len(carried)) if p not in steps]
+        starts: list[Constant | Tensor] = []
+        for position in positions:
+            held = walk.materialised(carried[position])
+            starts.append(walk.padded(held) if isinstance(held, Tensor) else held)
+        shapes = [_shape_of(walk, start) for start in starts]
+        outside = walk.instructions
+        mark = walk.mark()
+        while True:
+            inner = list(carried)
+            registers = []
+            for position, start, shape in zip(positions, starts, shapes, strict=True):
+                dtype = start.register.dtype if isinstance(start, Tensor) else start.value.dtype
+                register = walk.register(shape.axes, shape.lanes, dtype)
+                registers.append(register)
+                inner[position] = Tensor(register, start.shape)
+            body: list[Instruction] = []
+            walk.instructions = body
+            outcome = self._body(walk, counter, inner)
+            outcomes = [walk.in_register(outcome[position]) for position in positions]
+            walk.instructions = outside
+            wider = [_joined(s, r) for s, r in zip(shapes, outcomes, strict=True)]
+            if all(
+                a.axes == b.axes and a.lanes == b.lanes for a, b in zip(shapes, wider, strict=True)
+            ):
+                break
+            shapes = wider
+            walk.go_back(mark)
+        operands: tuple[Operand, ...] = tuple(
+            start.register if isinstance(start, Tensor) else start.value for start in starts
+        )
+        results = tuple(walk.register(r.axes, r.lanes, r.dtype) for r in registers)
+        walk.emit(
+            Loop(
+                None, operands, symbol, walk.domain.ranges[symbol], tuple(registers),
+                tuple(outcomes), results, body,
+            )
+        )  # fmt: skip
+        after = list(carried)
+        for position, start, register in zip(positions, starts, results, strict=True):
+            after[position] = Tensor(register, start.shape)
+        return after
+
+    # -- affine ----------------------------------------------------------------------------------
+
+    def _steps(self, walk: Walk, carried: list[Any], counter: Integer) -> dict[int, int]:
+        """Find by how much each carried integer and pointer grows per trip."""
+        candidates = [
+            position for position in self.slices if isinstance(carried[position], Integer | Pointer)
+        ]
+        if not candidates:
+            return {}
+        inner = list(carried)
+        placeholders = {}
+        for position in candidates:
+            placeholder = walk.new_placeholder()
+            placeholders[position] = placeholder
+            inner[position] = _advanced(walk, carried[position], Affine(0, ((placeholder, 1),)))
+        steps = {}
+        for position in candidates:
+            by = self._step_of(walk, position, inner, counter)
+            if by is not None:
+                steps[position] = by
+            elif isinstance(carried[position], Pointer):
+                raise Unplannable("a pointer that a loop carries does not advance evenly")
+        return steps
+
+    def _step_of(self, walk: Walk, position: int, inner: list[Any], counter: Integer) -> int | None:
+        planned_slice = self.slices[position]
+        if planned_slice is None:
+            return None
+        induction, *arguments = self.body.arguments
+        walk.values[induction] = counter
+        for slot, value in zip(arguments, inner, strict=True):
+            walk.values[slot] = value
+        kept, walk.instructions = walk.instructions, []
+        mark = walk.mark()
+        try:
+            for step in planned_slice:
+                step(walk)
+        except Unplannable:
+            return None
+        finally:
+            walk.instructions = kept
+            walk.go_back(mark)
+        outcome = walk.values[self.body.operands[position]]
+        start = inner[position]
+        if type(outcome) is not type(start):
+            return None
+        if isinstance(start, Pointer) and outcome.argument != start.argument:
+            return None
+        grown = walk.domain.folded(plus(outcome.form, start.form, -1))
+        return grown.constant if grown.is_constant else None
+
+
+def _may_be_affine(value: Any) -> bool:
+    type_ = value_type(value.type)
+    return type_.pointer or type_.element.kind == "i"
+
+
+def _slice_of(block: Block, body: PlannedBlock, position: int) -> list[PlanStep] | None:
+    """Give the steps of a body that one yielded value hangs on.
+
+    None if control flow is among them.
+    """
+    needed = {block.ops[-1].operands[position].id}
+    steps: list[PlanStep] = []
+    for op, step in zip(reversed(block.ops[:-1]), reversed(body.steps), strict=True):
+        if not any(value.id in needed for value in op.results):
+            continue
+        if op.regions:
+            return None
+        needed.update(value.id for value in op.operands)
+        steps.append(step)
+    return steps[::-1]
+
+
+def _advanced(walk: Walk, value: Integer | Pointer, by: Affine) -> Integer | Pointer:
+    form = plus(value.form, by)
+    if isinstance(value, Pointer):
+        return Pointer(value.argument, form, value.shape)
+    if not is_open(form) and not fits(walk, form, value.shape, value.bits):
+        raise Unplannable("an integer that a loop carries may wrap around")
+    return Integer(form, value.shape, value.bits)
+
+
+def _shape_of(walk: Walk, value: Constant | Tensor) -> _Shape:
+    if isinstance(value, Tensor):
+        return _Shape(value.register.axes, value.register.lanes)
+    return _Shape((False,) * len(walk.axes), (1,) * len(value.shape))
+
+
+def _joined(shape: _Shape, register: Register) -> _Shape:
+    return _Shape(
+        tuple(a or b for a, b in zip(shape.axes, register.axes, strict=True)),
+        tuple(max(a, b) for a, b in zip(shape.lanes, register.lanes, strict=True)),
+    )

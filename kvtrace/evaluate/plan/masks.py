@@ -1,0 +1,92 @@
+"""What a mask leaves of a block: all, nothing, a box of lanes, and conditions beyond that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvtrace.evaluate.plan.affine import Affine, Interval
+from kvtrace.evaluate.plan.signals import SplitAxis
+from kvtrace.evaluate.plan.values import Box, Condition
+from kvtrace.evaluate.plan.walk import Walk
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Lanes inside `box` (None: all) at which all `conditions` are >= 0. `nothing`: no lane."""
+
+    box: Box | None = None
+    conditions: tuple[Affine, ...] = ()
+    nothing: bool = False
+
+    def lanes(self, shape: tuple[int, ...]) -> tuple[Interval, ...]:
+        """Ranges of the box's lanes."""
+        cuts = self.box or (None,) * len(shape)
+        return tuple(
+            (0, extent - 1) if cut is None else (cut[0], cut[1] - 1)
+            for cut, extent in zip(cuts, shape, strict=True)
+        )
+
+
+ALL = Resolved()
+NOTHING = Resolved(nothing=True)
+
+
+def resolved(walk: Walk, mask: Condition) -> Resolved:
+    """Decide a mask for all programs and trips of the walk.
+
+    Raises SplitAxis where it differs between programs or trips and can be told apart by them.
+    """
+    limits: dict[int, tuple[int, int]] = {}
+    diagonal = []
+    for condition in mask.forms:
+        form = walk.domain.folded(condition)
+        low, high = walk.extremes(form, mask.shape)
+        if low >= 0:
+            continue
+        if high < 0:
+            return NOTHING
+        varying = [axis for axis, number in enumerate(form.lanes) if number]
+        if len(varying) > 1:
+            diagonal.append(form)
+            continue
+        if form.outer:
+            raise split_for(walk, form, low, high)
+        axis = varying[0]
+        first, last = _satisfied(form.constant, form.lanes[axis], mask.shape[axis])
+        known = limits.get(axis, (0, mask.shape[axis] - 1))
+        limits[axis] = (max(known[0], first), min(known[1], last))
+        if limits[axis][0] > limits[axis][1]:
+            return NOTHING
+    box = None
+    if limits:
+        box = tuple(
+            (limits[axis][0], limits[axis][1] + 1) if axis in limits else None
+            for axis in range(len(mask.shape))
+        )
+    return Resolved(box, tuple(diagonal))
+
+
+def _satisfied(constant: int, number: int, extent: int) -> Interval:
+    """Lanes at which constant + number * lane >= 0."""
+    if number < 0:
+        return 0, min(extent - 1, constant // -number)
+    return max(0, -(constant // number)), extent - 1
+
+
+def split_for(walk: Walk, form: Affine, low: int, high: int) -> SplitAxis:
+    """Choose where to cut an axis so that a condition gets nearer to all true and all false.
+
+    Program axes first, the one that matters most.
+    """
+    symbol, number = min(form.outer, key=lambda pair: (pair[0] in walk.nest, -abs(pair[1])))
+    first, last = walk.domain.ranges[symbol]
+    least, most = (first, last) if number > 0 else (last, first)
+    low_rest, high_rest = low - number * least, high - number * most
+    if number > 0:
+        candidates = (-(high_rest // number), -(low_rest // number))
+    else:
+        candidates = (low_rest // -number + 1, high_rest // -number + 1)
+    for at in candidates:
+        if first < at <= last:
+            return SplitAxis(symbol, at)
+    return SplitAxis(symbol, first + 1)

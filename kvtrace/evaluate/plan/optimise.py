@@ -1,0 +1,165 @@
+"""Passes over a plan's instructions: what nobody needs goes, what does not change leaves loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from kvtrace.evaluate.plan.instructions import (
+    Call,
+    Instruction,
+    Load,
+    Loop,
+    Map,
+    Ramp,
+    Store,
+    defined,
+)
+from kvtrace.evaluate.plan.values import Register
+
+Instructions = list[Instruction]
+
+
+def optimised(instructions: Instructions) -> Instructions:
+    """Give instructions that compute the same with less."""
+    needed, _ = _without_dead(instructions, set())
+    return _sunk(_hoisted(needed))
+
+
+# -- dead code ------------------------------------------------------------------------------------
+
+
+def _without_dead(
+    instructions: Instructions, live: set[Register]
+) -> tuple[Instructions, set[Register]]:
+    """Keep stores and what they hang on; `live` are registers that are read later."""
+    kept: Instructions = []
+    for instruction in reversed(instructions):
+        if isinstance(instruction, Loop):
+            loop = _live_loop(instruction, live)
+            if loop is not None:
+                kept.append(loop)
+            continue
+        if not isinstance(instruction, Store) and not live.intersection(defined(instruction)):
+            continue
+        live.update(instruction.sources())
+        kept.append(instruction)
+    return kept[::-1], live
+
+
+def _live_loop(loop: Loop, live: set[Register]) -> Loop | None:
+    """Drop carried registers that neither the loop's result nor its body needs."""
+    needed = {n for n, result in enumerate(loop.results) if result in live}
+    while True:
+        wanted = {loop.outcomes[n] for n in needed}
+        body, inside = _without_dead(loop.body, set(wanted))
+        more = needed | {n for n, carried in enumerate(loop.carried) if carried in inside}
+        if more == needed:
+            break
+        needed = more
+    if not body and not needed:
+        return None
+    order = sorted(needed)
+    operands = tuple(loop.operands[n] for n in order)
+    carried = tuple(loop.carried[n] for n in order)
+    live.update(inside.difference(carried))
+    live.update(operand for operand in operands if isinstance(operand, Register))
+    return replace(
+        loop,
+        operands=operands,
+        carried=carried,
+        outcomes=tuple(loop.outcomes[n] for n in order),
+        results=tuple(loop.results[n] for n in order),
+        body=body,
+    )
+
+
+# -- loop-invariant code --------------------------------------------------------------------------
+
+
+def _hoisted(instructions: Instructions) -> Instructions:
+    """Move what is the same in every trip in front of its loop."""
+    result: Instructions = []
+    for instruction in instructions:
+        if not isinstance(instruction, Loop):
+            result.append(instruction)
+            continue
+        body = _hoisted(instruction.body)
+        varying: set[Register] = set(instruction.carried)
+        stays: Instructions = []
+        for inner in body:
+            if _varies(inner, instruction.symbol, varying):
+                varying.update(defined(inner))
+                stays.append(inner)
+            else:
+                result.append(inner)
+        result.append(replace(instruction, body=stays))
+    return result
+
+
+def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bool:
+    if isinstance(instruction, Store | Loop):
+        return True
+    if any(source in varying for source in instruction.sources()):
+        return True
+    if isinstance(instruction, Load):
+        return instruction.written or bool(instruction.form.coefficient(symbol))
+    return isinstance(instruction, Ramp) and bool(instruction.form.coefficient(symbol))
+
+
+# -- stores ---------------------------------------------------------------------------------------
+
+
+def _sunk(instructions: Instructions) -> Instructions:
+    """Move the last operation of what is stored right before its store, to write in place."""
+    result = [replace(i, body=_sunk(i.body)) if isinstance(i, Loop) else i for i in instructions]
+    uses = use_counts(result)
+    position = 0
+    while position < len(result):
+        store = result[position]
+        if isinstance(store, Store) and isinstance(store.operands[0], Register):
+            source = _last_operation(result, position, store.operands[0], uses)
+            if source is not None:
+                result.insert(position - 1, result.pop(source))
+        position += 1
+    return result
+
+
+def _last_operation(
+    instructions: Instructions, position: int, register: Register, uses: dict[Register, int]
+) -> int | None:
+    if uses.get(register) != 1:
+        return None
+    for index in range(position - 1, -1, -1):
+        instruction = instructions[index]
+        if isinstance(instruction, Store | Loop | Call):
+            return None
+        if instruction.target is register:
+            return index if isinstance(instruction, Map) else None
+    return None
+
+
+# -- questions ------------------------------------------------------------------------------------
+
+
+def read_by(instruction: Instruction) -> Iterator[Register]:
+    """Registers that an instruction reads, those read inside a loop but set outside included."""
+    yield from instruction.sources()
+    if isinstance(instruction, Loop):
+        inside: set[Register] = set(instruction.carried)
+        for inner in instruction.body:
+            yield from (register for register in read_by(inner) if register not in inside)
+            inside.update(defined(inner))
+        yield from (register for register in instruction.outcomes if register not in inside)
+
+
+def use_counts(instructions: Iterable[Instruction]) -> dict[Register, int]:
+    """How often each register is read; being carried out of a loop counts as two."""
+    counts: dict[Register, int] = {}
+    for instruction in instructions:
+        for register in read_by(instruction):
+            counts[register] = counts.get(register, 0) + 1
+        if isinstance(instruction, Loop):
+            for register in instruction.outcomes:
+                counts[register] = counts.get(register, 0) + 2
+    return counts

@@ -1,0 +1,224 @@
+"""Planning of reductions and matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.dialects.tt_dot import _TF32 as TF32
+from kvtrace.evaluate.dialects.tt_reduce import _simple_ufunc as simple_ufunc
+from kvtrace.evaluate.numerics import truncated_to_tf32
+from kvtrace.evaluate.plan.bridge import bridged
+from kvtrace.evaluate.plan.instructions import Dot, Map, Operation, Reduce
+from kvtrace.evaluate.plan.kernels import ufunc_operation
+from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned, rounded
+from kvtrace.evaluate.plan.values import Constant, Register, Tensor
+from kvtrace.evaluate.plan.walk import Walk
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import Array
+from kvtrace.ir import Op
+
+_COUNTED = (np.add, np.multiply, np.bitwise_xor)
+"""Combining functions to which it matters how often an element comes."""
+
+
+@planned("tt.reduce")
+def reduce(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Plan a reduction by one op; others go to the array evaluator's step."""
+    types = [value_type(value.type) for value in op.operands]
+    function = simple_ufunc(op.regions[0].blocks[0], types[0]) if len(types) == 1 else None
+    if function is None:
+        return bridged(op, compiler)
+    axis = int(attribute(op, "axis"))
+    slot, result = op.operands[0].id, op.results[0].id
+    type_ = types[0]
+
+    def step(walk: Walk) -> None:
+        walk.values[result] = _reduced(walk, walk.values[slot], function, axis, type_)
+
+    return step
+
+
+def _reduced(walk: Walk, value: Any, function: Any, axis: int, type_: ValueType) -> Any:
+    held = walk.materialised(value)
+    shape = type_.shape[:axis] + type_.shape[axis + 1 :]
+    dtype = type_.element.value
+    if isinstance(held, Constant):
+        if function not in _COUNTED:
+            return Constant(held.value, shape)
+        held = walk.spread(held)
+    box = held.box
+    if box is not None and not _is_cut_only_at(box, axis):
+        held, box = walk.padded(held), None
+    if box is not None and _outside(held, axis) and function is np.multiply:
+        held, box = walk.padded(held), None
+    extent = type_.shape[axis]
+    if box is None and held.register.lanes[axis] != extent and function in _COUNTED:
+        held = walk.spread(held)
+    addend = _plus_zero(walk, held, function)
+    source = held.register if addend is None else addend
+    narrow = dtype == np.float16 and function is np.add
+    working = np.dtype(np.float32) if narrow else dtype
+    lanes = source.lanes[:axis] + source.lanes[axis + 1 :]
+    target = walk.register(source.axes, lanes, working)
+    walk.emit(Reduce(target, (source,), function, axis, working))
+    total: Constant | Tensor = Tensor(target, shape)
+    if addend is not None:
+        plus_zero = ufunc_operation("add", np.add, working)
+        total = walk.elementwise(plus_zero, (total, Constant(working.type(0), shape)), shape)
+    if box is not None:
+        total = _with_outside(walk, total, held, function, axis, working)
+    if narrow:
+        total = walk.elementwise(_to_half, (total,), shape)
+    return rounded(walk, total, type_)
+
+
+def _to_half_into(array: Array, out: Array) -> Array:
+    np.copyto(out, array, casting="unsafe")
+    return out
+
+
+_to_half = Operation(
+    "to_half", lambda array: array.astype(np.float16), _to_half_into, frozenset(),
+    np.dtype(np.float16),
+)  # fmt: skip
+
+
+def _is_cut_only_at(box: Any, axis: int) -> bool:
+    return all(cut is None for position, cut in enumerate(box) if position != axis)
+
+
+def _outside(held: Tensor, axis: int) -> int:
+    """Lanes along an axis that lie outside a tensor's box."""
+    assert held.box is not None
+    cut = held.box[axis]
+    return 0 if cut is None else held.shape[axis] - (cut[1] - cut[0])
+
+
+def _with_outside(
+    walk: Walk,
+    total: Constant | Tensor,
+    held: Tensor,
+    function: Any,
+    axis: int,
+    working: np.dtype[Any],
+) -> Constant | Tensor:
+    """Combine the live lanes' result with that of the lanes around them."""
+    count = _outside(held, axis)
+    if not count or held.fill is None:
+        return total
+    fill = _without_axis(walk, held.fill, axis)
+    shape = total.shape
+    if function is np.bitwise_xor and count % 2 == 0:
+        return total
+    if function is np.add:
+        times = ufunc_operation("multiply", np.multiply, working)
+        number = Constant(working.type(count), shape)
+        fill = walk.elementwise(times, (fill, number), shape)
+        if isinstance(fill, Constant) and fill.value == 0:
+            return total
+    return walk.elementwise(ufunc_operation("combine", function, working), (total, fill), shape)
+
+
+def _without_axis(walk: Walk, value: Constant | Tensor, axis: int) -> Constant | Tensor:
+    shape = value.shape[:axis] + value.shape[axis + 1 :]
+    if isinstance(value, Constant):
+        return Constant(value.value, shape)
+    axes = tuple(position for position in range(len(value.shape)) if position != axis)
+    return Tensor(walk.view(value.register, axes), shape)
+
+
+def _plus_zero(walk: Walk, held: Tensor, function: Any) -> Register | None:
+    """Give x if what is summed is x + 0.0: zero is then added to the sum, to the same bits."""
+    if function is not np.add or held.box is not None or held.register.dtype.kind != "f":
+        return None
+    for instruction in reversed(walk.instructions[-8:]):
+        if instruction.target is not held.register:
+            continue
+        if not isinstance(instruction, Map) or instruction.operation.function is not np.add:
+            return None
+        left, right = instruction.operands
+        other, zero = (left, right) if isinstance(left, Register) else (right, left)
+        if isinstance(other, Register) and not isinstance(zero, Register) and zero == 0:
+            return other
+        return None
+    return None
+
+
+# -- dot ------------------------------------------------------------------------------------------
+
+
+def _truncate_into(array: Array, out: Array) -> Array:
+    np.bitwise_and(array.view(np.uint32), np.uint32(0xFFFFE000), out=out.view(np.uint32))
+    return out
+
+
+_TO_TF32 = Operation(
+    "to_tf32", truncated_to_tf32, _truncate_into, frozenset({0}), np.dtype(np.float32)
+)
+
+
+def _conversion(dtype: np.dtype[Any]) -> Operation:
+    def into(array: Array, out: Array) -> Array:
+        np.copyto(out, array, casting="unsafe")
+        return out
+
+    return Operation("convert", lambda array: array.astype(dtype), into, frozenset(), dtype)
+
+
+def _from_doubles(dtype: np.dtype[Any]) -> Operation:
+    def function(array: Array) -> Array:
+        return array.astype(np.int64).astype(dtype)
+
+    return Operation("integers", function, None, frozenset(), dtype)
+
+
+@planned("tt.dot")
+def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a matrix product; programs that share an operand are multiplied in one go."""
+    left_type, _, sum_type = (value_type(value.type) for value in op.operands[:3])
+    left, right, addend = (value.id for value in op.operands[:3])
+    result = op.results[0].id
+    element = sum_type.element
+    exact_integer = element.kind == "i"
+    working = np.dtype(np.float64 if exact_integer or element.bits == 64 else np.float32)
+    precision = attribute(op, "inputPrecision", 2)
+    tf32 = left_type.element.name == "f32" and precision in (TF32, "tf32")
+    convert = _conversion(working)
+    back = _from_doubles(element.value) if exact_integer else _conversion(element.value)
+    add = ufunc_operation("add", np.add, working)
+
+    def operand(walk: Walk, value: Any) -> Register:
+        register = walk.spread(value).register
+        if tf32:
+            register = walk.map(_TO_TF32, (register,))
+        return register if register.dtype == working else walk.map(convert, (register,))
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        first, second = operand(walk, values[left]), operand(walk, values[right])
+        start = walk.materialised(values[addend])
+        axes = tuple(a or b for a, b in zip(first.axes, second.axes, strict=True))
+        operands: tuple[Any, ...] = (first, second)
+        rest: Any = None
+        if not isinstance(start, Constant) or start.value != 0:
+            rest = start
+            if isinstance(rest, Tensor):
+                rest = walk.padded(rest)
+            fused = isinstance(rest, Tensor) and rest.register.dtype == working
+            if fused and rest.register.lanes == sum_type.shape:
+                register = rest.register
+                axes = tuple(a or b for a, b in zip(axes, register.axes, strict=True))
+                operands, rest = (first, second, register), None
+        target = walk.register(axes, sum_type.shape, working)
+        walk.emit(Dot(target, operands))
+        total: Constant | Tensor = Tensor(target, sum_type.shape)
+        if rest is not None:
+            total = walk.elementwise(add, (total, rest), sum_type.shape)
+        if element.value != working:
+            total = walk.elementwise(back, (total,), sum_type.shape)
+        values[result] = rounded(walk, total, sum_type)
+
+    return step

@@ -1,0 +1,23 @@
+"""What a walk over the IR raises when it cannot go on as it is; never seen outside this package."""
+
+
+class Unplannable(Exception):
+    """The launch does not fit a plan; the text says why."""
+
+
+class SplitAxis(Exception):
+    """A program axis or a trip must be cut in two: below `at`, and from `at` on."""
+
+    def __init__(self, symbol: int, at: int) -> None:
+        super().__init__(symbol, at)
+        self.symbol = symbol
+        self.at = at
+
+
+class FactorAxis(Exception):
+    """A program axis must be seen as two: one of `extent` values, and one over blocks of them."""
+
+    def __init__(self, symbol: int, extent: int) -> None:
+        super().__init__(symbol, extent)
+        self.symbol = symbol
+        self.extent = extent

@@ -1,0 +1,249 @@
+"""From IR ops to planning steps, once per module; and the table that ops register in.
+
+A step reads and writes the values of a walk. Ops with an entry in ELEMENTWISE of the array
+evaluator need none here: the same function becomes an array instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import _TYPED as TYPED
+from kvtrace.evaluate.compiler import Compiler, array_function, attribute, compiled
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.numerics import rounding_to
+from kvtrace.evaluate.plan.instructions import Operation
+from kvtrace.evaluate.plan.kernels import ROUND_TO_BF16, ufunc_operation
+from kvtrace.evaluate.plan.signals import Unplannable
+from kvtrace.evaluate.plan.values import Constant, Tensor
+from kvtrace.evaluate.plan.walk import Walk
+from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise, Step
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.ir import Block, Module, Op
+
+PlanStep = Callable[[Walk], None]
+Planner = Callable[[Op, "PlanCompiler"], PlanStep]
+
+PLANNERS: dict[str, Planner] = {}
+
+
+def planned(*names: str) -> Callable[[Planner], Planner]:
+    """Register how ops are planned."""
+
+    def register(planner: Planner) -> Planner:
+        for name in names:
+            PLANNERS[name] = planner
+        return planner
+
+    return register
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedBlock:
+    """A block ready to be walked, with the slots of its arguments and its terminator's operands."""
+
+    block: Block
+    arguments: tuple[int, ...]
+    steps: tuple[PlanStep, ...]
+    terminator: Op
+    operands: tuple[int, ...]
+
+    def walk(self, walk: Walk) -> list[Any]:
+        """Take every step; give the values of the terminator's operands."""
+        walk.executed.append((self, walk.executions))
+        for step in self.steps:
+            step(walk)
+        values = walk.values
+        return [values[slot] for slot in self.operands]
+
+
+class PlanCompiler:
+    """Turns the ops of one module into planning steps."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.arrays = compiled(module, observed=False)
+        self._blocks: dict[Block, PlannedBlock] = {}
+        self._counts: dict[int, tuple[int, int]] | None = None
+
+    def block(self, block: Block) -> PlannedBlock:
+        """Give the steps of a block, made once."""
+        found = self._blocks.get(block)
+        if found is None:
+            *body, terminator = block.ops
+            found = PlannedBlock(
+                block,
+                tuple(value.id for value in block.arguments),
+                tuple(self._step(op) for op in body),
+                terminator,
+                tuple(value.id for value in terminator.operands),
+            )
+            self._blocks[block] = found
+        return found
+
+    def _step(self, op: Op) -> PlanStep:
+        if op.name in _SILENT:
+            return _nothing
+        planner = PLANNERS.get(op.name)
+        try:
+            if planner is not None:
+                return planner(op, self)
+            if op.name in ELEMENTWISE:
+                return self.elementwise(op, ELEMENTWISE[op.name])
+        except UnsupportedOp as error:
+            return refusal(str(error))
+        return refusal(f"{op.name} is not planned")
+
+    def elementwise(self, op: Op, meaning: Elementwise) -> PlanStep:
+        """Plan an elementwise op by the function that the array evaluator has for it."""
+        slots = tuple(value.id for value in op.operands)
+        result = op.results[0].id
+        type_ = value_type(op.results[0].type)
+        operation, rounding = operations_of(op, meaning, type_)
+        shape = type_.shape
+
+        def step(walk: Walk) -> None:
+            values = walk.values
+            value = values[slots[0]]
+            if operation is not None:
+                value = walk.elementwise(operation, [values[slot] for slot in slots], shape)
+            if rounding is not None:
+                value = walk.elementwise(rounding, [value], shape)
+            values[result] = value
+
+        return step
+
+    def counts(self) -> dict[int, tuple[int, int]]:
+        """Give (elements, floating-point operations) of one execution of each compute op.
+
+        They are what the array evaluator counts.
+        """
+        if self._counts is None:
+            reader = _CountReader(self.module)
+            for op in self.module.ops:
+                reader.read(op)
+            self._counts = reader.counts
+        return self._counts
+
+
+class _CountReader(Compiler):
+    """Compiles ops only to hear what they count."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(module, observed=False)
+        self.counts: dict[int, tuple[int, int]] = {}
+
+    def read(self, op: Op) -> None:
+        """Note what an op counts, if it counts."""
+        if op.name in ("builtin.module", "tt.func", "func.func", "scf.for", "scf.if", "scf.while"):
+            return
+        try:
+            self.step(op)
+        except (UnsupportedOp, KeyError):
+            return  # never executed: planning refuses it
+
+    def counted(self, op: Op, step: Step, elements: int, flops: int) -> Step:
+        self.counts[op.index] = (elements, flops)
+        return step
+
+
+def _nothing(_walk: Walk) -> None:
+    return
+
+
+def refusal(reason: str) -> PlanStep:
+    """Make the step of an op that cannot be planned."""
+
+    def step(_walk: Walk) -> None:
+        raise Unplannable(reason)
+
+    return step
+
+
+_SILENT = frozenset(
+    {
+        "gpu.barrier", "nvvm.barrier0", "llvm.intr.assume", "tt.debug_barrier", "ttg.barrier",
+        "rocdl.barrier", "tt.print",
+    }
+)  # fmt: skip
+
+_INTEGER_UFUNCS = {"arith.addi": np.add, "arith.subi": np.subtract}
+_COMPARISONS = {
+    1: np.equal,
+    2: np.greater,
+    3: np.greater_equal,
+    4: np.less,
+    5: np.less_equal,
+    13: np.not_equal,
+}
+"""Predicates of arith.cmpf that one NumPy comparison is, NaN included."""
+
+
+def operations_of(
+    op: Op, meaning: Elementwise, type_: ValueType
+) -> tuple[Operation | None, Operation | None]:
+    """Give the operation that an elementwise op is, and a rounding that follows it, if any.
+
+    None for the operation: the operand stays as it is.
+    """
+    dtype = type_.element.value
+    extra = [attribute(op, name) for name in meaning.attributes]
+    rounding = None
+    if type_.element.name == "bf16" and op.name not in TYPED:
+        rounding = ROUND_TO_BF16
+    if op.name == "arith.cmpf" and extra[0] in _COMPARISONS:
+        return ufunc_operation("cmpf", _COMPARISONS[extra[0]], dtype), None
+    if op.name in _INTEGER_UFUNCS and type_.element.kind == "i":
+        return ufunc_operation(op.name, _INTEGER_UFUNCS[op.name], dtype), None
+    function = meaning.function
+    plain = isinstance(function, np.ufunc) and not extra and op.name not in TYPED
+    if plain and _keeps_dtype(op, type_) and (rounding or not type_.element.rounded):
+        return ufunc_operation(op.name, function, dtype), rounding
+    if op.name in ("arith.extf", "arith.truncf", "arith.sitofp", "tt.fp_to_fp") and _is_plain_cast(
+        op, type_
+    ):
+        cast = None if _keeps_dtype(op, type_) else _cast(dtype)
+        return cast, ROUND_TO_BF16 if type_.element.name == "bf16" else None
+    bound = array_function(op, meaning, type_, extra)
+    return Operation(op.name, bound, None, frozenset(), dtype), None
+
+
+def _keeps_dtype(op: Op, type_: ValueType) -> bool:
+    return all(value_type(value.type).element.value == type_.element.value for value in op.operands)
+
+
+def _is_plain_cast(op: Op, type_: ValueType) -> bool:
+    """Whether NumPy's cast, rounded to bfloat16 where that is the type, is the meaning."""
+    if value_type(op.operands[0].type).element.kind == "b":
+        return False
+    if type_.element.rounded and type_.element.name != "bf16":
+        return False
+    return op.name != "tt.fp_to_fp" or attribute(op, "rounding") not in (0, "rtz")
+
+
+def _cast_into(array: Any, out: Any) -> Any:
+    np.copyto(out, array, casting="unsafe")
+    return out
+
+
+def _cast(dtype: np.dtype[Any]) -> Operation:
+    def function(array: Any) -> Any:
+        return array.astype(dtype)
+
+    return Operation("cast", function, _cast_into, frozenset(), dtype)
+
+
+def rounded(walk: Walk, value: Constant | Tensor, type_: ValueType) -> Constant | Tensor:
+    """Round a value that was computed in a wider type."""
+    rounding = rounding_to(type_.element)
+    if rounding is None:
+        return value
+    if type_.element.name == "bf16":
+        return walk.elementwise(ROUND_TO_BF16, [value], value.shape)
+    operation = Operation("round", partial(rounding), None, frozenset(), type_.element.value)
+    return walk.elementwise(operation, [value], value.shape)

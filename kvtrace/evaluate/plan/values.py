@@ -1,0 +1,98 @@
+"""What a walk holds for each IR value.
+
+Integers, pointers and masks stay affine; floats (and what has left affine life) are registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.plan.affine import Affine
+
+Box = tuple[tuple[int, int] | None, ...]
+"""Live lanes per axis: first and one past the last; None: the whole axis."""
+
+
+class Register:
+    """An array of the generated code.
+
+    Its axes are the region's program axes, then lanes. `axes` says which program axes it varies
+    over (extent 1 along others); `lanes` are its physical extents, 1 where it does not vary.
+    """
+
+    __slots__ = ("axes", "dtype", "lanes", "number")
+
+    def __init__(
+        self, number: int, axes: tuple[bool, ...], lanes: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        self.number = number
+        self.axes = axes
+        self.lanes = lanes
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"r{self.number}{self.axes}{self.lanes}"
+
+
+@dataclass(slots=True, eq=False)
+class Integer:
+    """An integer of so many bits, exact: it never wraps."""
+
+    form: Affine
+    shape: tuple[int, ...]
+    bits: int
+
+
+@dataclass(slots=True, eq=False)
+class Pointer:
+    """Byte offsets from the data pointer of an argument."""
+
+    argument: int
+    form: Affine
+    shape: tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Condition:
+    """A Boolean: true where every form is >= 0."""
+
+    forms: tuple[Affine, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Constant:
+    """A float or Boolean that is the same everywhere."""
+
+    value: np.generic
+    shape: tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Tensor:
+    """A register seen with its logical shape.
+
+    With a `box`, the register holds only the lanes inside it; outside the value is `fill`, which
+    does not vary along the axes that the box cuts.
+    """
+
+    register: Register
+    shape: tuple[int, ...]
+    box: Box | None = None
+    fill: Constant | Tensor | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Descriptor:
+    """A tensor descriptor: base, extents and strides in elements."""
+
+    base: Pointer
+    extents: tuple[Integer, ...]
+    strides: tuple[Integer, ...]
+    padding_nan: bool
+
+
+Number = Integer | Condition | Constant | Tensor

@@ -1,0 +1,407 @@
+"""One walk over the IR for one region of the grid: values so far, instructions and facts found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kvtrace.evaluate.arguments import Argument
+from kvtrace.evaluate.plan.affine import Affine, Domain, Interval, whole
+from kvtrace.evaluate.plan.instructions import (
+    Call,
+    Crop,
+    Instruction,
+    Map,
+    Operand,
+    Operation,
+    Pad,
+    Ramp,
+    View,
+)
+from kvtrace.evaluate.plan.kernels import CONJUNCTION
+from kvtrace.evaluate.plan.signals import Unplannable
+from kvtrace.evaluate.plan.values import (
+    Box,
+    Condition,
+    Constant,
+    Integer,
+    Number,
+    Register,
+    Tensor,
+)
+from kvtrace.ir import Op
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.observe import AccessKind
+    from kvtrace.evaluate.plan.steps import PlannedBlock
+
+INTEGERS: dict[int, np.dtype[Any]] = {
+    8: np.dtype(np.int8),
+    16: np.dtype(np.int16),
+    32: np.dtype(np.int32),
+    64: np.dtype(np.int64),
+}
+BOOLEAN = np.dtype(np.bool_)
+FIRST_TRIP = 64
+"""Symbols from here on are trips; those below are program axes."""
+
+PLACEHOLDERS = 1 << 20
+"""Symbols from here on stand for what a loop carries, while its step is looked for."""
+
+MOST_LANES = 1 << 22
+"""Largest tensor of one program that is ever spread out."""
+
+
+def is_open(form: Affine) -> bool:
+    """Tell whether a form holds a placeholder, so that its range is not known yet."""
+    return bool(form.outer) and form.outer[-1][0] >= PLACEHOLDERS
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of the grid: its program symbols with their ranges.
+
+    `order` lists them slowest first; `ids` gives the three program ids in terms of them.
+    """
+
+    grid: tuple[int, int, int]
+    ranges: dict[int, Interval]
+    order: tuple[int, ...]
+    ids: tuple[Affine, Affine, Affine]
+
+    @property
+    def programs(self) -> int:
+        """How many programs are in the region."""
+        return math.prod(last - first + 1 for first, last in self.ranges.values())
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """Symbols that are axes of arrays: those that take more than one value, at least one."""
+        several = tuple(s for s in self.order if self.ranges[s][0] != self.ranges[s][1])
+        return several or self.order[-1:]
+
+
+@dataclass(frozen=True, eq=False)
+class AccessRecord:
+    """A memory op over a region and the trips of the loops around it, as one formula.
+
+    `form` counts bytes from the data pointer. `lanes` are the ranges that the mask leaves, None if
+    it leaves none; `conditions` what else it demands (all >= 0). `trips` are the symbols of the
+    loops around it, innermost last, with their ranges.
+    """
+
+    op: Op
+    kind: AccessKind
+    argument: int
+    form: Affine
+    shape: tuple[int, ...]
+    lanes: tuple[Interval, ...] | None
+    conditions: tuple[Affine, ...]
+    element_bytes: int
+    region: Region
+    trips: tuple[tuple[int, Interval], ...]
+    extremes: Interval
+
+    @property
+    def executions(self) -> int:
+        """Programs times trips."""
+        trips = math.prod(last - first + 1 for _, (first, last) in self.trips)
+        return self.region.programs * trips
+
+
+@dataclass(frozen=True, eq=False)
+class LoopRecord:
+    """A loop that `executions` programs (times outer trips) ran with so many trips each."""
+
+    op: Op
+    trips: int
+    executions: int
+
+
+@dataclass(eq=False)
+class Mark:
+    """How far lists had grown, to go back to."""
+
+    accesses: int
+    loops: int
+    executed: int
+
+
+@dataclass(eq=False)
+class Walk:
+    """State of a walk.
+
+    `arguments` are those of the launch, `written` those whose storage the kernel may write to.
+    """
+
+    region: Region
+    arguments: tuple[Argument, ...]
+    written: frozenset[int]
+    values: list[Any]
+    domain: Domain = field(init=False)
+    axes: tuple[int, ...] = field(init=False)
+    instructions: list[Instruction] = field(default_factory=list)
+    accesses: list[AccessRecord] = field(default_factory=list)
+    loops: list[LoopRecord] = field(default_factory=list)
+    executed: list[tuple[PlannedBlock, int]] = field(default_factory=list)
+    nest: tuple[int, ...] = ()
+    executions: int = field(init=False)
+    registers: int = 0
+    symbols: int = FIRST_TRIP
+    placeholders: int = PLACEHOLDERS
+
+    def __post_init__(self) -> None:
+        self.domain = Domain(dict(self.region.ranges))
+        self.axes = self.region.axes
+        self.executions = self.region.programs
+
+    # -- going back ----------------------------------------------------------------------------
+
+    def mark(self) -> Mark:
+        """Note how many facts there are."""
+        return Mark(len(self.accesses), len(self.loops), len(self.executed))
+
+    def go_back(self, mark: Mark) -> None:
+        """Forget facts found since a mark."""
+        del self.accesses[mark.accesses :]
+        del self.loops[mark.loops :]
+        del self.executed[mark.executed :]
+
+    def new_trip(self) -> int:
+        """Give a symbol for the trips of a loop."""
+        self.symbols += 1
+        return self.symbols
+
+    def new_placeholder(self) -> int:
+        """Give a symbol for a carried value whose step is not known."""
+        self.placeholders += 1
+        self.domain.ranges[self.placeholders] = (0, 1)
+        return self.placeholders
+
+    # -- ranges --------------------------------------------------------------------------------
+
+    def extremes(self, form: Affine, shape: tuple[int, ...]) -> Interval:
+        """Smallest and largest value over programs, trips and all lanes of a shape."""
+        if is_open(form):
+            raise Unplannable("what a loop carries hangs on more than sums")
+        return self.domain.extremes(form, whole(shape) if form.lanes else ())
+
+    def constant_of(self, value: Any) -> int | None:
+        """Give the number that an integer value is everywhere, None if it varies."""
+        if not isinstance(value, Integer):
+            return None
+        form = self.domain.folded(value.form)
+        return form.constant if form.is_constant else None
+
+    # -- instructions --------------------------------------------------------------------------
+
+    def register(
+        self, axes: tuple[bool, ...], lanes: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> Register:
+        """Make a new register."""
+        self.registers += 1
+        return Register(self.registers, axes, lanes, dtype)
+
+    def emit(self, instruction: Instruction) -> None:
+        """Add an instruction."""
+        self.instructions.append(instruction)
+
+    def axes_of(self, form: Affine) -> tuple[bool, ...]:
+        """Say which array axes a form varies over."""
+        named = {symbol for symbol, _ in form.outer}
+        return tuple(symbol in named for symbol in self.axes)
+
+    def lanes_of(self, form: Affine, extents: Sequence[int]) -> tuple[int, ...]:
+        """Physical extents of an array of a form's values."""
+        if not form.lanes:
+            return (1,) * len(extents)
+        return tuple(n if number else 1 for number, n in zip(form.lanes, extents, strict=True))
+
+    def ramp(
+        self, form: Affine, lanes: Sequence[Interval], dtype: np.dtype[Any], *, condition: bool
+    ) -> Register:
+        """Emit the values of a form over some lanes (or whether they are >= 0)."""
+        form = self.domain.folded(form)
+        extents = [last - first + 1 for first, last in lanes]
+        register = self.register(self.axes_of(form), self.lanes_of(form, extents), dtype)
+        starts = tuple(first for first, _ in lanes)
+        self.emit(Ramp(register, (), form, starts, condition))
+        return register
+
+    def conditions(self, forms: Sequence[Affine], lanes: Sequence[Interval]) -> Register:
+        """Emit a conjunction of conditions over some lanes."""
+        result: Register | None = None
+        for form in forms:
+            register = self.ramp(form, lanes, BOOLEAN, condition=True)
+            result = register if result is None else self.map(CONJUNCTION, (result, register))
+        assert result is not None
+        return result
+
+    def map(self, operation: Operation, operands: Sequence[Operand]) -> Register:
+        """Emit an elementwise operation; at least one operand is a register."""
+        registers = [operand for operand in operands if isinstance(operand, Register)]
+        if len(registers) == 1:
+            axes, lanes = registers[0].axes, registers[0].lanes
+        else:
+            axes = tuple(any(flags) for flags in zip(*(r.axes for r in registers), strict=True))
+            lanes = tuple(max(sizes) for sizes in zip(*(r.lanes for r in registers), strict=True))
+        target = self.register(axes, lanes, operation.dtype)
+        self.emit(Map(target, tuple(operands), operation))
+        return target
+
+    def view(self, register: Register, axes: tuple[int | None, ...]) -> Register:
+        """Emit a rearrangement of lane axes: source lane axis per axis, None for a new one."""
+        lanes = tuple(1 if axis is None else register.lanes[axis] for axis in axes)
+        count = len(self.axes)
+        target = self.register(register.axes, lanes, register.dtype)
+        moved = tuple(None if axis is None else count + axis for axis in axes)
+        self.emit(View(target, (register,), tuple(range(count)) + moved))
+        return target
+
+    # -- values --------------------------------------------------------------------------------
+
+    def materialised(self, value: Any) -> Constant | Tensor:
+        """Give a number as a register or a constant."""
+        if isinstance(value, Tensor | Constant):
+            return value
+        if isinstance(value, Integer):
+            number = self.constant_of(value)
+            dtype = INTEGERS[value.bits]
+            if number is not None:
+                return Constant(dtype.type(number), value.shape)
+            register = self.ramp(value.form, whole(value.shape), dtype, condition=False)
+            return Tensor(register, value.shape)
+        if isinstance(value, Condition):
+            return self._condition(value)
+        raise Unplannable(f"a {type(value).__name__} used as a number")
+
+    def _condition(self, value: Condition) -> Constant | Tensor:
+        open_forms = []
+        for form in value.forms:
+            low, high = self.extremes(form, value.shape)
+            if high < 0:
+                return Constant(np.bool_(False), value.shape)
+            if low < 0:
+                open_forms.append(form)
+        if not open_forms:
+            return Constant(np.bool_(True), value.shape)
+        return Tensor(self.conditions(open_forms, whole(value.shape)), value.shape)
+
+    def padded(self, value: Tensor) -> Tensor:
+        """Give a tensor without a box."""
+        if value.box is None:
+            return value
+        source, fill = value.register, value.fill
+        assert fill is not None
+        outside: Operand
+        axes = source.axes
+        if isinstance(fill, Constant):
+            outside = fill.value
+        else:
+            outside = fill.register
+            axes = tuple(a or b for a, b in zip(axes, fill.register.axes, strict=True))
+        lanes = tuple(
+            n if cut is None else extent
+            for n, cut, extent in zip(source.lanes, value.box, value.shape, strict=True)
+        )
+        target = self.register(axes, lanes, source.dtype)
+        self.emit(Pad(target, (source, outside), value.box))
+        return Tensor(target, value.shape)
+
+    def spread(self, value: Number) -> Tensor:
+        """Give a number as a register with all lanes there, without a box."""
+        held = self.materialised(value)
+        if isinstance(held, Tensor):
+            held = self.padded(held)
+            if held.register.lanes == held.shape:
+                return held
+            source: Operand = held.register
+            axes, dtype = held.register.axes, held.register.dtype
+        else:
+            source, axes, dtype = held.value, (False,) * len(self.axes), held.value.dtype
+        if math.prod(held.shape) > MOST_LANES:
+            raise Unplannable("a tensor of too many lanes")
+        target = self.register(axes, held.shape, dtype)
+        self.emit(Pad(target, (source, source), (None,) * len(held.shape)))
+        return Tensor(target, held.shape)
+
+    def in_register(self, value: Number) -> Register:
+        """Give a number as a register without a box; lanes that do not vary stay single."""
+        held = self.materialised(value)
+        if isinstance(held, Tensor):
+            return self.padded(held).register
+        ones = (1,) * len(held.shape)
+        target = self.register((False,) * len(self.axes), ones, held.value.dtype)
+        self.emit(Pad(target, (held.value, held.value), (None,) * len(ones)))
+        return target
+
+    def cropped(self, value: Tensor, box: Box) -> Tensor:
+        """Keep only the lanes of a tensor that lie inside a box."""
+        source = self.padded(value).register
+        cuts = tuple(None if n == 1 else cut for n, cut in zip(source.lanes, box, strict=True))
+        if all(cut is None for cut in cuts):
+            return Tensor(source, value.shape)
+        lanes = tuple(
+            n if cut is None else cut[1] - cut[0] for n, cut in zip(source.lanes, cuts, strict=True)
+        )
+        target = self.register(source.axes, lanes, source.dtype)
+        self.emit(Crop(target, (source,), cuts))
+        return Tensor(target, value.shape)
+
+    def elementwise(
+        self, operation: Operation, values: Sequence[Any], shape: tuple[int, ...]
+    ) -> Constant | Tensor:
+        """Apply an operation lane by lane.
+
+        Where operands share a box, only its lanes are computed, and what lies outside once.
+        """
+        held = [self.materialised(value) for value in values]
+        tensors = [value for value in held if isinstance(value, Tensor)]
+        if not tensors:
+            arrays = [np.full((1,), value.value) for value in held]  # type: ignore[union-attr]
+            with np.errstate(all="ignore"):
+                result = operation.function(*arrays).astype(operation.dtype, copy=False)
+            return Constant(result[0], shape)
+        box = _shared_box(tensors)
+        if box is None:
+            held = [self.padded(v) if isinstance(v, Tensor) else v for v in held]
+        target = self.map(
+            operation, [v.register if isinstance(v, Tensor) else v.value for v in held]
+        )
+        if box is None:
+            return Tensor(target, shape)
+        outside = [v.fill if isinstance(v, Tensor) and v.box is not None else v for v in held]
+        return Tensor(target, shape, box, self.elementwise(operation, outside, shape))
+
+    def call(
+        self,
+        function: Any,
+        operands: Sequence[Register],
+        shapes: Sequence[tuple[int, ...]],
+        dtypes: Sequence[np.dtype[Any]],
+    ) -> list[Tensor]:
+        """Emit a function of whole arrays whose results vary over all axes that operands do."""
+        axes = tuple(any(flags) for flags in zip(*(r.axes for r in operands), strict=True))
+        targets = tuple(
+            self.register(axes, shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)
+        )
+        self.emit(Call(None, tuple(operands), function, targets))
+        return [Tensor(t, shape) for t, shape in zip(targets, shapes, strict=True)]
+
+
+def _shared_box(tensors: Sequence[Tensor]) -> Box | None:
+    """Give the one box of some tensors if the others do not vary along the axes that it cuts."""
+    boxes = {tensor.box for tensor in tensors if tensor.box is not None}
+    if len(boxes) != 1:
+        return None
+    box = next(iter(boxes))
+    for tensor in tensors:
+        if tensor.box is None and any(
+            cut is not None and n != 1 for cut, n in zip(box, tensor.register.lanes, strict=True)
+        ):
+            return None
+    return box
