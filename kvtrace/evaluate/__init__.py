@@ -16,6 +16,7 @@ from kvtrace.evaluate.errors import (
     UnsupportedOp,
 )
 from kvtrace.evaluate.observe import Access, Observer, OutOfBounds, ProgramAccesses
+from kvtrace.evaluate.registry import assembly
 
 __all__ = [
     "Access",
@@ -31,6 +32,7 @@ __all__ = [
     "TensorArgument",
     "UnknownAddress",
     "UnsupportedOp",
+    "assembly",
     "evaluate",
     "parsed",
 ]

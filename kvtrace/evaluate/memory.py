@@ -47,6 +47,7 @@ class Memory:
     """The storages of one launch.
 
     `written` holds those that the kernel may write to: loads from others may be views.
+    `complete`: the data of all of them are known, so the kernel is executed, not replayed.
     `version` grows with every change, so that a spinning program can be told from a working one.
     """
 
@@ -57,7 +58,7 @@ class Memory:
         self._windows: dict[tuple[int, int], tuple[tuple[Array, ...], Window]] = {}
         self._copies: dict[Storage, Array] = {}
         self._forgotten: dict[int, frozenset[str]] = {}
-        self._complete = all(
+        self.complete = all(
             argument.storage.data is not None
             for argument in arguments
             if isinstance(argument, TensorArgument)
@@ -130,6 +131,12 @@ class Memory:
 
         Gives what `update` gives (old contents), zero in inactive lanes; Unknown if data are.
         """
+        if isinstance(pointer, PointerChoice):
+            first, second = (
+                self.atomic(op, scope, part, operands, lanes, type_, update)
+                for part, lanes in self._parts(pointer, mask)
+            )
+            return unknown_of((first, second)) or np.where(pointer.condition, first, second)
         request = self._request(op, "atomic", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
             self._forget_behind(pointer, request.sources)
@@ -165,13 +172,11 @@ class Memory:
         self, op: Op, kind: AccessKind, scope: Scope, pointer: Any, mask: Any, type_: ValueType
     ) -> Request | Unknown:
         """Resolve a pointer; Unknown, already reported, if the address is not known."""
-        if isinstance(pointer, PointerChoice):
-            raise unsupported(op, scope.launch.kernel, "through a pointer to one of two tensors")
         if isinstance(mask, bool):
             mask = None if mask else np.zeros((1,) * (len(type_.shape) + 1), np.bool_)
         target = pointer if isinstance(pointer, Pointer) else Pointer(None, Unknown(frozenset()))
         unknown = unknown_of((target.offset, pointer))
-        if target.argument is None and self._complete:
+        if target.argument is None and self.complete and not _is_empty(mask):
             raise UnknownAddress(
                 f"the address of {op.name!r} at {place(op)} in kernel {scope.launch.kernel!r} "
                 "comes from no tensor argument (a pointer made from an integer, or loaded from "
@@ -359,6 +364,14 @@ class Memory:
         size = stored.dtype.itemsize
         lanes = np.ascontiguousarray(np.broadcast_to(stored, index.shape)[mask])
         data[index[mask][:, None] + np.arange(size)] = lanes.view(np.uint8).reshape(-1, size)
+
+
+def _is_empty(mask: Any) -> bool:
+    """Tell whether a mask lets no lane through."""
+    if mask is None or isinstance(mask, Unknown):
+        return False
+    factors = factors_of(mask)
+    return bool(factors) and not conjunction(factors).any()
 
 
 def _all_multiples(offset: Sum, size: int) -> bool:

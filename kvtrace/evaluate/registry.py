@@ -9,10 +9,13 @@ Three kinds of entries:
   sums of terms apart (see integers.py).
 * `@semantics("tt.load")`: everything else: a function of the op and the compiler that gives the
   step to run.
+
+Inline assembly has a table of its own, open to programs: see `assembly`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -42,6 +45,7 @@ class Elementwise:
 ELEMENTWISE: dict[str, Elementwise] = {}
 FACTORED: dict[str, Callable[..., Any]] = {}
 LOWERINGS: dict[str, Lowering] = {}
+ASSEMBLY: dict[str, Callable[..., Any]] = {}
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -79,6 +83,34 @@ def semantics(*names: str) -> Callable[[Lowering], Lowering]:
         return function
 
     return register
+
+
+def assembly(text: str) -> Callable[[_Function], _Function]:
+    """Give inline assembly a meaning in Python, for `tl.inline_asm_elementwise`.
+
+    `text` is either all of it, as the kernel passes it (white space does not matter), or the name
+    of one instruction, which then stands for every use of the form `name $0, $1, …;`. The function
+    takes the operands as NumPy arrays that broadcast, bf16 and 8-bit floats held as float32, and
+    gives the result, or a tuple of results, as arrays:
+
+        >>> from kvtrace.evaluate import assembly
+        >>> @assembly("lop3.b32 $0, $1, $2, $3, 0xe8;")
+        ... def majority(a, b, c):
+        ...     return a & b | a & c | b & c
+
+    What it registers holds for modules that are evaluated for the first time after it.
+    """
+
+    def register(function: _Function) -> _Function:
+        ASSEMBLY[normalised(text)] = function
+        return function
+
+    return register
+
+
+def normalised(text: str) -> str:
+    """Give assembly with single spaces, and none around punctuation or at its ends."""
+    return re.sub(r"\s*([,;{}])\s*", r"\1", " ".join(text.split())).strip().rstrip(";")
 
 
 def place(op: Op) -> str:

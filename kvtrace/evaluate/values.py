@@ -278,33 +278,51 @@ def _scatter(parts: Sequence[tuple[Array, Array]], programs: int) -> Array:
     return result
 
 
+def pointers_in(value: Pointer | PointerChoice) -> list[Pointer]:
+    """List the pointers that a value may be."""
+    if isinstance(value, Pointer):
+        return [value]
+    return pointers_in(value.first) + pointers_in(value.second)
+
+
 def _merge_pointers(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-    pointers: list[tuple[Array, Pointer]] = []
-    for index, value in parts:
-        if not isinstance(value, Pointer):
-            raise UnsupportedOp("pointers chosen twice between arguments; add it to values.py")
-        pointers.append((index, value))
-    unknown = unknown_of(pointer.offset for _, pointer in pointers)
-    arguments = list(dict.fromkeys(pointer.argument for _, pointer in pointers))
-    rank = len(type_.shape) + 1
+    """Join by argument first; what is left are choices by program."""
+    leaves = [leaf for _, value in parts for leaf in pointers_in(value)]
+    unknown = unknown_of(leaf.offset for leaf in leaves)
+    arguments = {leaf.argument for leaf in leaves}
     if unknown is not None:
-        return Pointer(arguments[0] if len(arguments) == 1 else None, unknown)
-    if len(arguments) > 2:
-        raise UnsupportedOp("pointers into more than two arguments in one value")
-    merged: list[Pointer] = []
-    for argument in arguments:
-        offsets = [
-            (index, _offset_array(pointer.offset, rank))
-            for index, pointer in pointers
-            if pointer.argument == argument
-        ]
-        merged.append(Pointer(argument, to_sum(_scatter(offsets, programs))))
-    if len(merged) == 1:
-        return merged[0]
-    condition = np.zeros((programs,) + (1,) * (rank - 1), np.bool_)
-    for index, pointer in pointers:
-        condition[index] = pointer.argument == arguments[0]
-    return PointerChoice(condition, merged[0], merged[1])
+        return Pointer(arguments.pop() if len(arguments) == 1 else None, unknown)
+    rank = len(type_.shape) + 1
+    merged: list[tuple[Array, Pointer | PointerChoice]] = []
+    simple: dict[int | None, list[tuple[Array, Array]]] = {}
+    for index, value in parts:
+        if isinstance(value, Pointer):
+            offset = _offset_array(value.offset, rank)
+            simple.setdefault(value.argument, []).append((index, offset))
+        else:
+            merged.append((index, _spread_out(value, index, programs)))
+    for argument, offsets in simple.items():
+        index = np.concatenate([index for index, _ in offsets])
+        merged.append((index, Pointer(argument, to_sum(_scatter(offsets, programs)))))
+    *rest, (_, result) = merged
+    for index, value in rest:
+        condition = np.zeros((programs,) + (1,) * (rank - 1), np.bool_)
+        condition[index] = True
+        result = PointerChoice(condition, value, result)
+    return result
+
+
+def _spread_out(value: Any, index: Array, programs: int) -> Any:
+    """Give a value of some programs the places of all; the others hold what the first one does."""
+
+    def spread(array: Array) -> Array:
+        if array.shape[0] == 1:
+            return array
+        full = np.repeat(array[:1], programs, axis=0)
+        full[index] = array
+        return full
+
+    return map_arrays(value, spread)
 
 
 def _offset_array(offset: Sum | Unknown, rank: int) -> Array:

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from kvtrace.evaluate import DeviceAssertion, UnknownAddress, UnsupportedOp
+from kvtrace.evaluate import (
+    DeviceAssertion,
+    UnknownAddress,
+    UnsupportedOp,
+    assembly,
+    registry,
+)
 from tests.kernels import language
 from tests.kernels.launching import launch
 
@@ -28,9 +34,104 @@ def test_known_assembly_runs_and_unknown_is_refused_by_name():
         launch(language.unknown_assembly, (1,), {"x": x, "out": out}, {"BLOCK": 32})
     text = str(refused.value)
     assert "tt.elementwise_inline_asm" in text
-    assert "add.f32" in text
+    assert "fma.rz.sat.f32" in text
+    assert "kvtrace.evaluate.assembly" in text
     assert "language.py:" in text
     assert "unknown_assembly" in text
+
+
+def test_assembly_can_be_given_a_meaning(monkeypatch):
+    monkeypatch.setattr(registry, "ASSEMBLY", dict(registry.ASSEMBLY))
+    monkeypatch.setattr("kvtrace.evaluate.dialects.tt_inline.ASSEMBLY", registry.ASSEMBLY)
+    x, y, out, other = torch.randn(4, 32)
+
+    @assembly("add.f32 $0,$2,$3; mul.f32 $1, $2, $3")
+    def sum_and_product(a, b):
+        return a + b, a * b
+
+    launch(
+        language.swapped_operands,
+        (1,),
+        {"x": x, "y": y, "out": out, "other_out": other},
+        {"BLOCK": 32},
+    )
+
+    assert torch.equal(out, y - x)
+    assert torch.equal(other, (x + y) + x * y)
+
+
+def test_an_instruction_may_take_a_constant():
+    x, out = torch.randint(-99, 99, (2, 32), dtype=torch.int32)
+    launch(language.shifted_words, (1,), {"x": x, "out": out}, {"BLOCK": 32})
+    assert torch.equal(out, x << 3)
+
+
+def test_map_elementwise_of_several_lanes_at_once():
+    x, y, out = torch.randn(3, 64)
+
+    launch(language.mapped_in_pairs, (2,), {"x": x, "y": y, "out": out}, {"BLOCK": 32})
+
+    expected = torch.where(torch.arange(64) % 2 == 0, x + y, x * y)
+    torch.testing.assert_close(out, expected)
+
+
+def test_atomics_through_a_pointer_to_one_of_three_tensors():
+    targets = [torch.zeros(8, dtype=torch.int32) for _ in range(3)]
+    counts = torch.empty(7, 8, dtype=torch.int32)
+    names = ("first", "second", "third")
+
+    launch(
+        language.any_of_three,
+        (7,),
+        {"counts": counts, **dict(zip(names, targets, strict=True))},
+        {"BLOCK": 8},
+    )
+
+    # Programs 0, 3 and 6 share the first tensor, 1 and 4 the second, 2 and 5 the third.
+    assert [int(t[5]) for t in targets] == [1 + 4 + 7, 2 + 5, 3 + 6]
+    assert counts[:, 3].tolist() == [0, 0, 0, 1, 2, 3, 5]
+
+
+def test_addresses_in_memory_find_the_arguments_that_they_lie_in():
+    first, second, third = torch.randn(3, 16).clone().unbind(0)
+    tensors = [t.clone() for t in (first, second, third)]
+    before = [t.clone() for t in tensors]
+    order = [2, 0, 1]
+    table = torch.tensor([tensors[i].data_ptr() for i in order])
+    out = torch.empty(3, 16)
+    named = dict(zip(("first", "second", "third"), tensors, strict=True))
+
+    launch(language.table_of_arguments, (3,), {"table": table, **named, "out": out}, {"BLOCK": 16})
+
+    assert torch.equal(out, torch.stack([before[i] for i in order]))
+    for now, then in zip(tensors, before, strict=True):
+        assert torch.equal(now, then + 1)
+
+
+def test_prints_as_a_gpu_does(capsys):
+    x = torch.tensor([1.5, -2.0, 3.0, 0.25])
+
+    launch(language.printing, (2,), {"x": x}, {"BLOCK": 2})
+
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(
+        [
+            "pid (0, 0, 0) idx (0) pair: (operand 0) 1.500000",
+            "pid (0, 0, 0) idx (1) pair: (operand 0) -2.000000",
+            "pid (0, 0, 0) idx (0) pair: (operand 1) 0",
+            "pid (0, 0, 0) idx (1) pair: (operand 1) 1",
+            "pid (1, 0, 0) idx (0) pair: (operand 0) 3.000000",
+            "pid (1, 0, 0) idx (1) pair: (operand 0) 0.250000",
+            "pid (1, 0, 0) idx (0) pair: (operand 1) 0",
+            "pid (1, 0, 0) idx (1) pair: (operand 1) 1",
+            "pid (0, 0, 0) idx () bits: 0x00000000",
+            "pid (1, 0, 0) idx () bits: 0x00000001",
+        ]
+    )
+
+
+def test_prints_nothing_where_data_are_unknown(capsys):
+    launch(language.printing, (2,), {"x": torch.zeros(4)}, {"BLOCK": 2}, unknown=True)
+    assert capsys.readouterr().out == ""
 
 
 def test_narrow_floats_round_as_the_hardware_does():
@@ -163,7 +264,9 @@ def test_a_failed_device_assertion_says_where():
     x = torch.tensor([1, 2, -3], dtype=torch.int32)
 
     launch(language.asserting, (1,), {"x": x.abs(), "n": 3}, {"BLOCK": 4}, debug=True)
-    with pytest.raises(DeviceAssertion, match=r"language\.py:\d+.*'asserting'.*negative value"):
+    with pytest.raises(
+        DeviceAssertion, match=r"language\.py:\d+.*'asserting', program \(0, 0, 0\).*negative value"
+    ):
         launch(language.asserting, (1,), {"x": x, "n": 3}, {"BLOCK": 4}, debug=True)
 
 

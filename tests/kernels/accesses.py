@@ -20,9 +20,13 @@ def with_other(x, out, n, N: tl.constexpr):
 def hinted_copy(x, out, N: tl.constexpr):
     lanes = tl.max_contiguous(tl.multiple_of(tl.program_id(0) * N + tl.arange(0, N), N), N)
     tl.assume(tl.program_id(0) >= 0)
-    values = tl.load(x + lanes, cache_modifier=".cg", eviction_policy="evict_first", volatile=True)
+    first = tl.load(x + lanes, cache_modifier=".cg")
+    second = tl.load(x + lanes, eviction_policy="evict_first")
+    third = tl.load(x + lanes, volatile=True)
+    chosen = tl.where(lanes % 3 == 0, first, tl.where(lanes % 3 == 1, second, third))
+    tl.store(out + lanes, chosen, cache_modifier=".cs")
     tl.debug_barrier()
-    tl.store(out + lanes, values, cache_modifier=".wb", eviction_policy="evict_last")
+    tl.store(out + lanes, chosen, eviction_policy="evict_last")
 
 
 @triton.jit

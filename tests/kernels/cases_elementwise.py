@@ -197,7 +197,7 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 FLOAT_OPERATORS = ("+", "-", "*", "/", "%", "maximum, NaN kept", "minimum, NaN kept", "where")
 INTEGER_OPERATORS = ("+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>", "where")
 NAMED = {"maximum": (*FLOATS, *INTEGERS), "minimum": (*FLOATS, *INTEGERS), "cdiv": ("i32", "i64")}
-NAMED_FLOAT = {"fdiv": FLOATS, "div_rn": ("fp32",)}
+NAMED_FLOAT = {"fdiv": ("fp32", "fp64"), "div_rn": ("fp32",)}
 
 
 def _operands(op: str, dtype: str) -> tuple[np.ndarray, np.ndarray]:
@@ -386,6 +386,8 @@ def conversion_cases() -> Iterator[Case]:
                 continue
             if target in NARROW and not is_float(source):
                 continue
+            if {source, target} & set(NARROW) and "fp64" in (source, target):
+                continue  # Triton has TTIR for it, but cannot compile it for Hopper
             x = _in_range(random_of("to", source, target), source, target)
             yield Case(
                 "to", source, elementwise.converted, {"x": x, "out": np.zeros(N, NUMPY[target])},

@@ -41,9 +41,88 @@ def unknown_assembly(x, out, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     a = tl.load(x + lanes)
     y = tl.inline_asm_elementwise(
-        "add.f32 $0, $1, $1;", "=f,f", [a], dtype=tl.float32, is_pure=True, pack=1
+        "fma.rz.sat.f32 $0, $1, $1, $1;", "=f,f", [a], dtype=tl.float32, is_pure=True, pack=1
     )
     tl.store(out + lanes, y)
+
+
+@triton.jit
+def swapped_operands(x, y, out, other_out, BLOCK: tl.constexpr):
+    """One instruction with operands in another order, and a piece of assembly with two results."""
+    lanes = tl.arange(0, BLOCK)
+    a, b = tl.load(x + lanes), tl.load(y + lanes)
+    difference = tl.inline_asm_elementwise(
+        "sub.f32 $0, $2, $1;", "=f,f,f", [a, b], dtype=tl.float32, is_pure=True, pack=1
+    )
+    total, product = tl.inline_asm_elementwise(
+        """
+        add.f32 $0, $2, $3;
+        mul.f32 $1, $2, $3;
+        """,
+        "=f,=f,f,f",
+        [a, b],
+        dtype=(tl.float32, tl.float32),
+        is_pure=True,
+        pack=1,
+    )
+    tl.store(out + lanes, difference)
+    tl.store(other_out + lanes, total + product)
+
+
+@triton.jit
+def shifted_words(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    a = tl.load(x + lanes)
+    shifted = tl.inline_asm_elementwise(
+        "shl.b32 $0, $1, 3;", "=r,r", [a], dtype=tl.int32, is_pure=True, pack=1
+    )
+    tl.store(out + lanes, shifted)
+
+
+@triton.jit
+def _pair_sum(a, b, c, d):
+    return a + c, b * d
+
+
+@triton.jit
+def mapped_in_pairs(x, y, out, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a, b = tl.load(x + lanes), tl.load(y + lanes)
+    tl.store(out + lanes, tl.map_elementwise(_pair_sum, a, b, pack=2)[0])
+
+
+@triton.jit
+def any_of_three(counts, first, second, third, BLOCK: tl.constexpr):
+    """Programs update one of three tensors atomically, through one pointer; old values are used."""
+    pid = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    target = first
+    if pid % 3 == 1:
+        target = second
+    if pid % 3 == 2:
+        target = third
+    before = tl.atomic_add(target + lanes, pid + 1)
+    tl.store(counts + pid * BLOCK + lanes, before)
+
+
+@triton.jit
+def table_of_arguments(table, first, second, third, out, BLOCK: tl.constexpr):
+    """As a grouped product does it: addresses of arguments, loaded from memory."""
+    lanes = tl.arange(0, BLOCK)
+    source = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    values = tl.load(source + lanes)
+    tl.store(out + tl.program_id(0) * BLOCK + lanes, values)
+    tl.store(source + lanes, values + 1)
+    if tl.program_id(0) > 99:
+        tl.store(first + lanes, tl.load(second + lanes) + tl.load(third + lanes))
+
+
+@triton.jit
+def printing(x, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + tl.program_id(0) * BLOCK + lanes)
+    tl.device_print("pair", values, lanes)
+    tl.device_print("bits", tl.program_id(0), hex=True)
 
 
 @triton.jit

@@ -1,7 +1,8 @@
 """`cf`: branches between blocks, as early returns give them; and functions and calls.
 
-Blocks run in an order in which every block comes after those that jump to it, so programs that
-parted come together again where their ways meet.
+Blocks run in an order in which every block comes after those that jump forward to it, so programs
+that parted come together again where their ways meet. A jump backward makes a loop of blocks; of
+those that wait, the first in that order runs next.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class FunctionBody:
     def __init__(self, blocks: dict[Block, CompiledBlock], kernel: str) -> None:
         self._blocks = blocks
         self._entry = next(iter(blocks))
-        self._order = _reverse_post_order(self._entry, kernel)
+        self._kernel = kernel
+        self._order = _reverse_post_order(self._entry)
+        self._place = {block: position for position, block in enumerate(self._order)}
         self._live = _live_slots(blocks, self._order)
         types: dict[int, Type] = {}
         for block in blocks:
@@ -59,11 +62,14 @@ class FunctionBody:
             self._entry: [Arrival(np.arange(scope.programs), values, scope)]
         }
         returned: list[tuple[Arrival, list[Any]]] = []
-        for block in self._order:
-            arrivals = waiting.pop(block, [])
-            if not arrivals:
-                continue
-            arrival = self._joined(block, arrivals, scope)
+        in_doubt: set[Block] = set()
+        while waiting:
+            block = min(waiting, key=self._place.__getitem__)
+            arrival = self._joined(block, waiting.pop(block), scope)
+            if arrival.doubt is not None and block in in_doubt:
+                raise unsupported(block.ops[-1], self._kernel, "in a loop that unknown data end")
+            if arrival.doubt is not None:
+                in_doubt.add(block)
             compiled = self._blocks[block]
             operands = compiled.run(arrival.values, arrival.scope)
             name = compiled.terminator.name
@@ -187,18 +193,15 @@ def _joined_value(pieces: list[tuple[Array, Any]], programs: int, type_: Type | 
     return merge_programs(pieces, programs, held)
 
 
-def _reverse_post_order(entry: Block, kernel: str) -> list[Block]:
+def _reverse_post_order(entry: Block) -> list[Block]:
     order: list[Block] = []
-    state: dict[Block, int] = {}
+    seen: set[Block] = set()
 
     def visit(block: Block) -> None:
-        state[block] = 1
+        seen.add(block)
         for target in block.ops[-1].successors:
-            if state.get(target) == 1:
-                raise unsupported(block.ops[-1], kernel, "that jumps backwards")
-            if target not in state:
+            if target not in seen:
                 visit(target)
-        state[block] = 2
         order.append(block)
 
     visit(entry)
@@ -209,15 +212,22 @@ def _live_slots(
     blocks: dict[Block, CompiledBlock], order: list[Block]
 ) -> dict[Block, frozenset[int]]:
     """Slots that a block, or any block after it, reads and that are set before it."""
-    live: dict[Block, frozenset[int]] = {}
-    for block in reversed(order):
-        needed = set(blocks[block].outer)
-        for target in block.ops[-1].successors:
-            needed |= live[target]
-        defined = set(blocks[block].arguments)
-        for op in block.ops:
-            defined.update(value.id for value in op.results)
-        live[block] = frozenset(needed - defined)
+    live: dict[Block, frozenset[int]] = {block: frozenset() for block in order}
+    defined = {
+        block: frozenset(blocks[block].arguments)
+        | frozenset(value.id for op in block.ops for value in op.results)
+        for block in order
+    }
+    changed = True
+    while changed:  # once, and once more for each nesting of loops
+        changed = False
+        for block in reversed(order):
+            needed = set(blocks[block].outer)
+            for target in block.ops[-1].successors:
+                needed |= live[target]
+            found = frozenset(needed - defined[block])
+            changed = changed or found != live[block]
+            live[block] = found
     return live
 
 

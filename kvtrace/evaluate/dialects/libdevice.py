@@ -78,7 +78,7 @@ def fdim(left: Array, right: Array) -> Array:
 
 def saturate(array: Array) -> Array:
     """Limit to [0, 1]; NaN gives 0."""
-    return np.fmin(np.fmax(array, 0), 1)
+    return np.asarray(np.fmin(np.fmax(array, 0), 1))
 
 
 def first_set(array: Array) -> Array:

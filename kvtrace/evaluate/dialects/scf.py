@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.compiler import CompiledBlock, Compiler, slots_of
+from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
 from kvtrace.evaluate.errors import Deadlock
 from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
@@ -121,6 +121,52 @@ def if_(op: Op, compiler: Compiler) -> Step:
             run_one(branches[1], values, scope)
         else:
             run_parts(values, scope, taken)
+
+    return step
+
+
+@semantics("scf.index_switch")
+def index_switch(op: Op, compiler: Compiler) -> Step:
+    """Run the region whose case equals the operand, the first region (default) if none does."""
+    selector = op.operands[0].id
+    selector_type = value_type(op.operands[0].type)
+    cases = [int(case) for case in attribute(op, "cases", [])]
+    results = slots_of(op.results)
+    types = [value_type(value.type) for value in op.results]
+    blocks = [compiler.block(region.blocks[0]) for region in op.regions]
+
+    def in_doubt_of_all(values: list[Any], scope: Scope, unknown: Unknown) -> None:
+        doubtful = scope.doubtful(unknown.reason)
+        outcomes = [block.run(list(values), doubtful) for block in blocks]
+        for position, slot in enumerate(results):
+            joined = outcomes[0][position]
+            for outcome in outcomes[1:]:
+                joined = either(joined, outcome[position], unknown)
+            values[slot] = joined
+
+    def step(values: list[Any], scope: Scope) -> None:
+        chosen = values[selector]
+        if isinstance(chosen, Unknown):
+            in_doubt_of_all(values, scope, chosen)
+            return
+        numbers = to_array(chosen, selector_type).reshape(-1)
+        numbers = np.broadcast_to(numbers, (scope.programs,))
+        parts: list[tuple[Array, list[Any]]] = []
+        default = ~np.isin(numbers, cases)
+        for block, taken in zip(blocks, [default, *(numbers == c for c in cases)], strict=True):
+            index = np.flatnonzero(taken)
+            if not len(index):
+                continue
+            every = len(index) == scope.programs
+            inner = selected(values, block.outer, index, every=every)
+            parts.append((index, block.run(inner, scope if every else scope.restricted(index))))
+        for position, slot in enumerate(results):
+            pieces = [(index, outcome[position]) for index, outcome in parts]
+            values[slot] = (
+                pieces[0][1]
+                if len(pieces) == 1
+                else merge_programs(pieces, scope.programs, types[position])
+            )
 
     return step
 

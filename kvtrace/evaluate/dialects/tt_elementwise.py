@@ -42,7 +42,7 @@ def high_half_signed(left: Array, right: Array) -> Array:
     left, right = (np.ascontiguousarray(array) for array in np.broadcast_arrays(left, right))
     zero = left.dtype.type(0)
     high = mulhiui(left, right)
-    return high - np.where(left < 0, right, zero) - np.where(right < 0, left, zero)
+    return np.asarray(high - np.where(left < 0, right, zero) - np.where(right < 0, left, zero))
 
 
 def _high_half_of_64(left: Array, right: Array) -> Array:

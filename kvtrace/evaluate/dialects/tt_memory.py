@@ -6,7 +6,8 @@ from math import gcd
 from typing import Any
 
 from kvtrace.evaluate.compiler import Compiler, attribute
-from kvtrace.evaluate.integers import joined_terms, scaled
+from kvtrace.evaluate.dialects.tt_addresses import addresses_of, located
+from kvtrace.evaluate.integers import ADDRESS, joined_terms, scaled
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
@@ -67,7 +68,8 @@ def addptr(op: Op, compiler: Compiler) -> Step:
 @semantics("tt.load")
 def load(op: Op, _compiler: Compiler) -> Step:
     """Read; masked-off lanes give `other`, or zero as NVIDIA's code does without one."""
-    type_ = value_type(op.results[0].type)
+    loaded_type = value_type(op.results[0].type)
+    type_ = _as_stored(loaded_type)
     pointer, mask, other = _operands(op)
     result = op.results[0].id
 
@@ -78,9 +80,15 @@ def load(op: Op, _compiler: Compiler) -> Step:
             if not isinstance(fill, Unknown):
                 fill = to_array(fill, type_)
         chosen = None if mask is None else values[mask]
-        values[result] = scope.launch.memory.load(op, scope, values[pointer], chosen, fill, type_)
+        loaded = scope.launch.memory.load(op, scope, values[pointer], chosen, fill, type_)
+        values[result] = located(scope.launch, loaded, type_) if loaded_type.pointer else loaded
 
     return step
+
+
+def _as_stored(type_: ValueType) -> ValueType:
+    """Give the type that lies in memory: pointers are integers of 64 bits there."""
+    return ValueType("i64", type_.shape, ADDRESS.element) if type_.pointer else type_
 
 
 def _operands(op: Op) -> tuple[int, int | None, int | None]:
@@ -94,11 +102,14 @@ def _operands(op: Op) -> tuple[int, int | None, int | None]:
 @semantics("tt.store")
 def store(op: Op, _compiler: Compiler) -> Step:
     """Write where the mask allows."""
-    type_: ValueType = value_type(op.operands[1].type)
+    stored_type = value_type(op.operands[1].type)
+    type_ = _as_stored(stored_type)
     slots = [value.id for value in op.operands]
 
     def step(values: list[Any], scope: Scope) -> None:
         value = values[slots[1]]
+        if stored_type.pointer:
+            value = addresses_of(scope.launch, value, type_)
         if not isinstance(value, Unknown):
             value = to_array(value, type_)
         mask = values[slots[2]] if len(slots) > 2 else None

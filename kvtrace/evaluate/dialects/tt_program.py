@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute
 from kvtrace.evaluate.errors import DeviceAssertion
+from kvtrace.evaluate.numerics import to_memory
 from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Sum, Unknown, constant_sum, to_array
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import Pointer, Sum, Unknown, constant_sum, full_array, to_array
 from kvtrace.ir import Op
 
 
@@ -91,16 +93,74 @@ def assert_(op: Op, _compiler: Compiler) -> Step:
         if not failed.any():
             return
         first = int(np.argwhere(failed)[0][0])
-        program = int(scope.linear[first if failed.shape[0] > 1 else 0])
+        x, y, z = _coordinates(scope, first if failed.shape[0] > 1 else 0)
         raise DeviceAssertion(
             f"tl.device_assert failed at {place(op)} in kernel {scope.launch.kernel!r}, "
-            f"program {program}: {message}"
+            f"program ({x}, {y}, {z}): {message}"
         )
 
     return step
 
 
-@semantics("tt.print", "gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "llvm.intr.assume",
+def _coordinates(scope: Scope, position: int) -> tuple[int, int, int]:
+    """Give a program's place in the grid."""
+    linear = int(scope.linear[position])
+    x, y, _ = scope.launch.grid
+    return linear % x, linear // x % y, linear // (x * y)
+
+
+_MOST_LINES = 10_000
+"""How many lines one `tl.device_print` may print; CUDA's buffer holds fewer."""
+
+
+@semantics("tt.print")
+def print_(op: Op, _compiler: Compiler) -> Step:
+    """Print every element, as Triton does on NVIDIA GPUs; silent where not all data are known."""
+    slots = [value.id for value in op.operands]
+    types = [value_type(value.type) for value in op.operands]
+    prefix = str(attribute(op, "prefix", ""))
+    in_hex = bool(attribute(op, "hex", default=False))
+    signed = attribute(op, "isSigned") or [1] * len(slots)
+
+    def lines(values: list[Any], scope: Scope) -> Iterator[str]:
+        for position in range(scope.programs):
+            x, y, z = _coordinates(scope, position)
+            head = f"pid ({x}, {y}, {z}) "
+            if not slots:
+                yield f"{head}{prefix}"
+            for number, (slot, type_) in enumerate(zip(slots, types, strict=True)):
+                array = full_array(values[slot], type_)
+                lanes = array[position if array.shape[0] > 1 else 0]
+                which = f"(operand {number}) " if len(slots) > 1 else ""
+                for place_, item in np.ndenumerate(lanes):
+                    index = f"idx ({', '.join(map(str, place_))})" if place_ else "idx ()"
+                    shown = _shown(item, type_, in_hex=in_hex, signed=bool(signed[number]))
+                    yield f"{head}{index}{prefix}{which}{shown}"
+
+    def step(values: list[Any], scope: Scope) -> None:
+        known = not any(isinstance(values[slot], Unknown | Pointer) for slot in slots)
+        if not (known and scope.certain and scope.launch.memory.complete):
+            return
+        for count, line in enumerate(lines(values, scope)):
+            if count == _MOST_LINES:
+                print("… and more, which kvtrace leaves out")
+                return
+            print(line)
+
+    return step
+
+
+def _shown(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> str:
+    if in_hex:
+        bits = to_memory(np.asarray(item)[None], type_.element)
+        return f"0x{int(bits.view(f'u{bits.itemsize}')[0]):0{2 * bits.itemsize}x}"
+    if type_.element.kind == "f":
+        return f"{float(item):f}"
+    number = int(item)
+    return str(number if signed or number >= 0 else number + (1 << type_.element.bits))
+
+
+@semantics("gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "llvm.intr.assume",
            "ttg.barrier", "rocdl.barrier")  # fmt: skip
 def nothing(_op: Op, _compiler: Compiler) -> Step:
     """Do nothing: no result hangs on it."""

@@ -1,0 +1,371 @@
+"""To be run by hand on a machine with a GPU: the catalogue's cases there, and in the evaluator.
+
+    python tests/gpu/differential.py [--device cuda|cpu] [--only WORDS] [--seed N] [--workers N]
+
+For each case the kernel runs on the GPU; the evaluator then runs the TTIR of the very kernel that
+Triton compiled, on copies of the inputs. Besides the catalogue's own inputs, cases whose inputs are
+arrays of floats run on further random ones (`--seed`). What may differ is each case's `device`
+bound: a number of units in the last place, or a part of the largest magnitude, with its reason.
+Cases of what Triton leaves undefined are told, not judged.
+
+Prints a table by op and type, the worst differences, and histograms of relative errors of the
+elementary functions. Ends with 1 if a difference lies beyond its bound or a case failed.
+
+`--device cpu` needs no GPU: it puts Triton's launches through kvtrace's driver, that is, compares
+the evaluator with itself, to try this program.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+from triton.runtime import driver
+
+import kvtrace
+from kvtrace.backends.triton.generic import generic_ttir
+from kvtrace.evaluate import evaluate, parsed
+from tests.kernels.case import Bound, Case, Difference, difference, random_of
+from tests.kernels.catalogue import CASES
+from tests.kernels.launching import bind, to_array, to_tensor
+
+Arrays = Mapping[str, np.ndarray]
+
+HISTOGRAMS = ("exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf", "sigmoid", "/")
+EDGES = (0, 0.5, 1, 2, 4, 8, 16, 32)
+LISTED = 25
+
+
+@dataclass
+class Outcome:
+    """What a case gave: differences by output, or the error that ended it."""
+
+    case: Case
+    differences: list[tuple[str, Difference]] = field(default_factory=list)
+    error: str = ""
+    refused: str = ""
+    ulps: np.ndarray | None = None
+
+    @property
+    def failed(self) -> bool:
+        beyond = any(not found.within for _, found in self.differences)
+        return bool(self.error) or (beyond and not self.case.undefined)
+
+
+def copies(case: Case, device: str) -> dict[str, Any]:
+    """The inputs of a case, tensors on a device."""
+    return {
+        name: to_tensor(value).to(device) if isinstance(value, np.ndarray) else value
+        for name, value in case.inputs.items()
+    }
+
+
+def on_device(case: Case, device: str) -> tuple[dict[str, np.ndarray], str]:
+    """Launch with Triton; give the outputs and the kernel's TTIR."""
+    arguments = copies(case, device)
+    launched = case.kernel[case.grid](**arguments, **case.constexprs)
+    if device != "cpu":
+        torch.cuda.synchronize()
+    return {name: to_array(arguments[name]) for name in case.outputs}, launched.asm["ttir"]
+
+
+def in_evaluator(case: Case, ttir: str) -> dict[str, np.ndarray]:
+    """Evaluate TTIR on copies of the inputs; give the outputs."""
+    arguments = copies(case, "cpu")
+    module = parsed(generic_ttir(ttir))
+    bound = bind(case.kernel, arguments)
+    parameters = module.main.arguments
+    if len(parameters) != len(bound):
+        # Triton leaves out arguments that it takes for constants: integers of value 1.
+        bound = [argument for argument in bound if getattr(argument, "value", None) != 1]
+    evaluate(module, bound, case.grid, kernel=case.kernel.fn.__name__)
+    return {name: to_array(arguments[name]) for name in case.outputs}
+
+
+def run(case: Case, device: str) -> Outcome:
+    """Run one case both ways and compare."""
+    outcome = Outcome(case)
+    try:
+        got, ttir = on_device(case, device)
+    except Exception as error:
+        outcome.refused = type(error).__name__
+        if outcome.refused != "PTXASError":  # its text names a temporary file
+            outcome.refused += f": {str(error).strip().splitlines()[-1][:200]}"
+        return outcome
+    try:
+        wanted = in_evaluator(case, ttir)
+    except Exception as error:
+        outcome.error = f"evaluator: {type(error).__name__}: {str(error)[:300]}"
+        traceback.print_exc(limit=-3)
+        return outcome
+    for name in case.outputs:
+        outcome.differences.append((name, difference(got[name], wanted[name], case.device)))
+    if case.op in HISTOGRAMS:
+        outcome.ulps = errors(got, wanted, case)
+    return outcome
+
+
+def errors(got: Arrays, wanted: Arrays, case: Case) -> np.ndarray:
+    """Differences in units in the last place, element by element."""
+    from tests.kernels.case import SHORT, is_float, ulp
+
+    name = case.outputs[0]
+    dtype = SHORT[got[name].dtype]
+    if not is_float(dtype):
+        return np.zeros(0)
+    a, b = got[name].astype(np.float64), wanted[name].astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    return np.abs(a - b)[finite] / ulp(b[finite], dtype)
+
+
+def shuffled(case: Case, seed: int) -> Case | None:
+    """The same case on other random floats of the same ranges; None where inputs are not such."""
+    if case.undefined or "patterns" in case.variant or case.op.startswith(("atomic_cas", "rand")):
+        return None
+    rng = random_of("differential", case.name, seed)
+    inputs: dict[str, Any] = dict(case.inputs)
+    changed = False
+    for name, value in case.inputs.items():
+        if name in case.outputs or not isinstance(value, np.ndarray) or value.dtype.itemsize < 4:
+            continue
+        if value.dtype.kind != "f" or value.size < 64 or not np.isfinite(value).all():
+            continue
+        low, high = float(value.min()), float(value.max())
+        drawn = rng.uniform(low, high, value.shape).astype(value.dtype)
+        whole = np.array_equal(value, np.round(value))
+        inputs[name] = np.round(drawn) if whole else drawn
+        changed = True
+    return replace(case, inputs=inputs) if changed else None
+
+
+def table(outcomes: Sequence[Outcome]) -> None:
+    """One line for each op and type."""
+    groups: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        groups[(outcome.case.op, outcome.case.dtype)].append(outcome)
+    print(f"{'op':32} {'type':8} {'cases':>5} {'worst ulp':>10} {'of largest':>11}  allowed, why")
+    for (op, dtype), members in groups.items():
+        judged = [m for m in members if not m.case.undefined]
+        if not judged:
+            continue
+        found = [d for m in judged for _, d in m.differences]
+        worst = max((d.ulps for d in found), default=0.0)
+        share = max((d.of_largest for d in found), default=0.0)
+        bounds = {describe(m.case.device) for m in judged}
+        mark = "  <<<" if any(m.failed for m in judged) else ""
+        refused = sum(bool(m.refused) for m in judged)
+        note = f" ({refused} not compiled)" if refused else ""
+        print(
+            f"{op[:32]:32} {dtype:8} {len(judged):5} {worst:10.3g} {share:11.3g}  "
+            f"{'; '.join(sorted(bounds))[:110]}{note}{mark}"
+        )
+
+
+def describe(bound: Bound) -> str:
+    parts = []
+    if bound.ulps:
+        parts.append(f"{bound.ulps:g} ulp")
+    if bound.of_largest:
+        parts.append(f"{bound.of_largest:.2g} of largest")
+    return f"{' or '.join(parts)}: {bound.why}" if parts else "exact"
+
+
+def histograms(outcomes: Sequence[Outcome]) -> None:
+    """How many elements are how far off, in units in the last place."""
+    groups: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.ulps is not None and outcome.ulps.size and not outcome.case.undefined:
+            groups[(outcome.case.op, outcome.case.dtype)].append(outcome.ulps)
+    heads = [f"<={edge:g}" for edge in EDGES] + ["more"]
+    print(f"\nunits in the last place   {' '.join(f'{head:>7}' for head in heads)}")
+    for (op, dtype), parts in groups.items():
+        every = np.concatenate(parts)
+        low, cells = -1.0, []
+        for edge in (*EDGES, np.inf):
+            cells.append(int(((every > low) & (every <= edge)).sum()))
+            low = edge
+        print(f"{op:14} {dtype:10} {' '.join(f'{cell:7d}' for cell in cells)}")
+
+
+def special(outcomes: Sequence[Outcome]) -> None:
+    """What was refused, what is undefined and differs, what failed."""
+    refused = Counter(o.refused for o in outcomes if o.refused)
+    for text, count in refused.most_common():
+        names = [o.case.name for o in outcomes if o.refused == text][:4]
+        print(f"not compiled or run, {count} cases: {text}\n    {', '.join(names)}")
+    undefined = [o for o in outcomes if o.case.undefined and not o.refused]
+    if undefined:
+        print(f"\nundefined in Triton, {len(undefined)} cases; those that differ:")
+    for outcome in undefined:
+        for name, found in outcome.differences:
+            if not found.within:
+                print(
+                    f"    {outcome.case.name} ({outcome.case.undefined}): {name}{list(found.place)}"
+                    f" GPU {found.got!r}, evaluator {found.wanted!r}, {found.count} elements"
+                )
+    failed = [o for o in outcomes if o.failed]
+    if failed:
+        print(f"\nbeyond their bounds, or failed: {len(failed)} cases")
+    for outcome in failed[: 4 * LISTED]:
+        if outcome.error:
+            print(f"    {outcome.case.name}: {outcome.error}")
+        for name, found in outcome.differences:
+            if not found.within:
+                print(
+                    f"    {outcome.case.name}: {name}{list(found.place)} GPU {found.got!r}, "
+                    f"evaluator {found.wanted!r}; {found.ulps:.3g} ulp, {found.of_largest:.3g} of "
+                    f"largest, {found.count} elements; allowed {describe(outcome.case.device)}"
+                )
+
+
+def worst(outcomes: Sequence[Outcome]) -> None:
+    """Differences that come nearest to what is allowed."""
+    rows: list[tuple[float, str]] = []
+    for outcome in outcomes:
+        bound = outcome.case.device
+        if outcome.failed or outcome.case.undefined:
+            continue
+        for name, found in outcome.differences:
+            share = min(
+                found.ulps / bound.ulps if bound.ulps else np.inf,
+                found.of_largest / bound.of_largest if bound.of_largest else np.inf,
+            )
+            if found.ulps and np.isfinite(share):
+                text = (
+                    f"{outcome.case.name}: {name} {found.ulps:.3g} ulp, {found.of_largest:.3g} of "
+                    f"largest at {list(found.place)}: GPU {found.got!r}, evaluator {found.wanted!r}"
+                )
+                rows.append((share, text))
+    print("\nnearest to their bounds:")
+    for share, text in sorted(rows, reverse=True)[:LISTED]:
+        print(f"    {share:5.0%} {text}")
+
+
+def save(path: str, outcomes: Sequence[Outcome]) -> None:
+    rows = [
+        {
+            "case": o.case.name,
+            "refused": o.refused,
+            "error": o.error,
+            "failed": o.failed,
+            "undefined": o.case.undefined,
+            "outputs": {n: {"ulps": d.ulps, "of_largest": d.of_largest} for n, d in o.differences},
+        }
+        for o in outcomes
+    ]
+    with open(path, "w") as file:  # noqa: PTH123
+        json.dump(rows, file)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Cases of the catalogue by number, for one process."""
+
+    device: str
+    seed: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a process hands back of an outcome: everything but the case itself."""
+
+    number: int
+    differences: list[tuple[str, Difference]]
+    error: str
+    refused: str
+    ulps: np.ndarray | None
+
+
+def work(task: Task) -> list[Result]:
+    """Run some cases, and their like with other inputs, in this process."""
+    torch.set_num_threads(1)
+    with_scratch_memory(task.device)
+    with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
+        if task.device == "cpu":
+            with kvtrace.capture(f"{folder}/out"):
+                return list(_results(task))
+        return list(_results(task))
+
+
+def _results(task: Task) -> Iterator[Result]:
+    for number in task.numbers:
+        for case in (CASES[number], shuffled(CASES[number], task.seed)):
+            if case is None:
+                continue
+            done = run(case, task.device)
+            yield Result(number, done.differences, done.error, done.refused, done.ulps)
+
+
+def compare(device: str, numbers: Sequence[int], seed: int, workers: int) -> list[Outcome]:
+    """Run cases in several processes: most of the time goes into compiling."""
+    step = max(1, min(24, len(numbers) // workers))
+    tasks = [
+        Task(device, seed, tuple(numbers[start : start + step]))
+        for start in range(0, len(numbers), step)
+    ]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        found = [result for results in pool.map(work, tasks) for result in results]
+    return [Outcome(CASES[r.number], r.differences, r.error, r.refused, r.ulps) for r in found]
+
+
+def with_scratch_memory(device: str) -> None:
+    """Descriptors that kernels make need memory for themselves."""
+
+    def allocated(size: int, _alignment: int, _stream: Any) -> torch.Tensor:
+        return torch.empty(size, dtype=torch.int8, device=device)
+
+    triton.set_allocator(allocated)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    options.add_argument("--only", default="", help="run cases whose names hold one of the words")
+    options.add_argument("--seed", type=int, default=1)
+    workers = max(1, min(12, (os.cpu_count() or 1) - 2))
+    options.add_argument("--workers", type=int, default=workers, help="processes")
+    options.add_argument("--json", default="", help="write all figures to a file")
+    chosen = options.parse_args()
+    words = chosen.only.split()
+    numbers = [
+        number
+        for number, case in enumerate(CASES)
+        if not words or any(word in case.name for word in words)
+    ]
+    begin = time.perf_counter()
+    outcomes = compare(chosen.device, numbers, chosen.seed, chosen.workers)
+    machine = "kvtrace's own driver, which proves nothing"
+    if chosen.device == "cuda":
+        machine = f"{torch.cuda.get_device_name()}, {driver.active.get_current_target()}"
+    table(outcomes)
+    histograms(outcomes)
+    worst(outcomes)
+    special(outcomes)
+    if chosen.json:
+        save(chosen.json, outcomes)
+    failed = sum(outcome.failed for outcome in outcomes)
+    refused = sum(bool(outcome.refused) for outcome in outcomes)
+    print(
+        f"\n{machine}; triton {triton.__version__}, torch {torch.__version__}, numpy "
+        f"{np.__version__}; {len(outcomes)} runs of {len(numbers)} cases in "
+        f"{time.perf_counter() - begin:.0f} s; {failed} beyond their bounds, {refused} not compiled"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
