@@ -9,7 +9,7 @@ from kvtrace.evaluate import Deadlock, DeviceAssertion, evaluate
 from kvtrace.evaluate.engine import order_matters
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.scope import Launch
-from tests.kernels import memory
+from tests.kernels import basic, memory
 from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.normalisation import layer_norm_backward_input
 
@@ -185,6 +185,18 @@ def test_an_error_of_one_program_ends_those_that_wait_for_it():
         launch(memory.fails_after_waiting, (2,), {"x": x, "flag": flag, "n": 3}, {}, debug=True)
 
     assert threading.active_count() <= before + 1
+
+
+def test_read_only_data_is_left_alone_by_a_planned_launch_too():
+    x, out = torch.arange(64, dtype=torch.float32), torch.zeros(64)
+    arguments = {"x": x, "y": x, "out": out, "n": 64}
+    module = compile_for(basic.vector_add, arguments, {"BLOCK": 32})
+    bound = bind(basic.vector_add, arguments)
+    bound[2].storage.data.flags.writeable = False
+
+    evaluate(module, bound, (2,))
+
+    assert not out.any()
 
 
 def test_read_only_data_is_left_alone_and_its_writes_are_seen_in_the_launch():

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.plan.execute import Executable, executable
@@ -176,6 +177,9 @@ def evaluate_planned(
         argument.storage.data if isinstance(argument, TensorArgument) else None
         for argument in arguments
     ]
+    if not all(buffer is None or buffer.flags.writeable for buffer in buffers):
+        written = written_storages(module, arguments, plans.compiler.arrays.cache)
+        buffers = _with_copies(arguments, written)
     numbers: list[Any] = [None] * len(arguments)
     with np.errstate(all="ignore"):
         for position, type_ in plans.numbers:
@@ -186,6 +190,25 @@ def evaluate_planned(
         for part in plan.executables:
             part.run(buffers, numbers)
     return True
+
+
+def _with_copies(
+    arguments: Sequence[Argument], written: frozenset[Storage]
+) -> list[NDArray[np.uint8] | None]:
+    """Give the bytes of the storages; of those that the kernel writes but must not, copies."""
+    buffers = {
+        argument.storage: argument.storage.data
+        for argument in arguments
+        if isinstance(argument, TensorArgument)
+    }
+    for storage in written:
+        data = buffers.get(storage)
+        if data is not None and not data.flags.writeable:
+            buffers[storage] = data.copy()
+    return [
+        buffers[argument.storage] if isinstance(argument, TensorArgument) else None
+        for argument in arguments
+    ]
 
 
 def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]) -> str:
