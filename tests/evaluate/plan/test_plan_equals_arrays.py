@@ -1,0 +1,189 @@
+"""Kernels by their plan and by array evaluation: the same results and the same facts."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.evaluate.plan.both_ways import both_ways, reason, values
+from tests.kernels.attention import attention, attention_with_descriptors
+from tests.kernels.basic import matmul, softmax, vector_add
+from tests.kernels.memory import copy_tile, in_place_scale, shifted_copy
+from tests.kernels.normalisation import (
+    layer_norm_backward_weight,
+    layer_norm_forward,
+    seeded_dropout,
+)
+from tests.kernels.shapes import rearranged, scans
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+ROUNDING = {"fp32": 2e-6, "fp16": 2e-3, "bf16": 1.6e-2}
+
+
+def assert_same(function, grid, arguments, constexprs=None, rounding=None):
+    """Results are equal within rounding (None: bit by bit), and facts are equal."""
+    assert reason(function, grid, arguments, constexprs) == "planned"
+    (planned, plan_facts), (arrays, array_facts) = both_ways(function, grid, arguments, constexprs)
+    for ours, theirs in zip(planned, arrays, strict=True):
+        if not hasattr(ours, "storage"):
+            continue
+        if rounding is None:
+            assert np.array_equal(ours.storage.data, theirs.storage.data), ours.name
+            continue
+        near = rounding * ROUNDING.get(ours.dtype, 0)
+        scale = np.abs(values(theirs)).max(initial=1.0)
+        assert np.allclose(values(ours), values(theirs), rtol=0, atol=near * scale), ours.name
+    for kind, expected in array_facts.summary().items():
+        assert plan_facts.summary()[kind] == expected, kind
+    assert plan_facts.by_trip == plan_facts.elements
+    return plan_facts
+
+
+@pytest.mark.parametrize("size", [1, 1024, 5000])
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.int32])
+def test_vector_add(size, dtype):
+    x, y = (torch.randint(-99, 99, (size,)).to(dtype) for _ in range(2))
+    arguments = {"x": x, "y": y, "out": torch.empty_like(x), "n": size}
+    assert_same(vector_add, (-(-size // 512),), arguments, {"BLOCK": 512})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("rows", "columns", "programs"), [(5, 33, 5), (20, 64, 3), (7, 1, 7)])
+def test_softmax(dtype, rows, columns, programs):
+    x = torch.randn(rows, columns).to(dtype)
+    arguments = {
+        "out": torch.empty_like(x), "x": x, "x_stride": columns, "out_stride": columns,
+        "rows": rows, "columns": columns,
+    }  # fmt: skip
+    assert_same(softmax, (programs,), arguments, {"BLOCK": 64}, rounding=1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 96, 64), (64, 64, 40), (32, 32, 7)])
+def test_matmul(dtype, transposed, m, n, k):
+    a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
+    if transposed:
+        b = torch.randn(n, k).to(dtype).T
+    out = torch.empty(m, n, dtype=dtype)
+    arguments = {
+        "a": a, "b": b, "c": out, "m": m, "n": n, "k": k,
+        "stride_am": a.stride(0), "stride_ak": a.stride(1), "stride_bk": b.stride(0),
+        "stride_bn": b.stride(1), "stride_cm": n, "stride_cn": 1,
+    }  # fmt: skip
+    constexprs = {
+        "BM": 32, "BN": 32, "BK": 16, "GROUP": 2, "ACTIVATION": "", "PRECISION": "ieee",
+    }  # fmt: skip
+    assert_same(matmul, (-(-m // 32) * -(-n // 32),), arguments, constexprs, rounding=10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("columns", [64, 100, 256])
+def test_layer_norm(dtype, columns):
+    x = torch.randn(6, columns).to(dtype)
+    arguments = {
+        "x": x, "y": torch.empty_like(x), "weight": torch.randn(columns).to(dtype),
+        "bias": torch.randn(columns).to(dtype), "mean_out": torch.empty(6),
+        "rstd_out": torch.empty(6), "stride": columns, "columns": columns, "eps": 1e-5,
+    }  # fmt: skip
+    facts = assert_same(layer_norm_forward, (6,), arguments, {"BLOCK": 64}, rounding=5)
+    assert facts.loops
+
+
+def test_partial_gradients_of_layer_norm():
+    dw, db = torch.randn(13, 70), torch.randn(13, 70)
+    arguments = {
+        "dw_partial": dw, "db_partial": db, "dw_out": torch.empty(70), "db_out": torch.empty(70),
+        "rows": 13, "columns": 70,
+    }  # fmt: skip
+    assert_same(layer_norm_backward_weight, (3,), arguments, {"BM": 8, "BN": 32}, rounding=5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("length", [96, 80])
+def test_attention(causal, length):
+    q, k, v = (torch.randn(1, 2, length, 16) for _ in range(3))
+    arguments = {
+        "q": q, "k": k, "v": v, "out": torch.empty_like(q), "log_sum": torch.empty(2, length),
+        "scale": 0.25, "heads": 2, "length": length, "batch_stride": q.stride(0),
+        "head_stride": q.stride(1), "row_stride": 16,
+    }  # fmt: skip
+    constexprs = {"BM": 32, "BN": 16, "D": 16, "CAUSAL": causal}
+    assert_same(attention, (-(-length // 32), 2), arguments, constexprs, rounding=1000)
+
+
+def test_attention_through_descriptors():
+    q, k, v = (torch.randn(1, 2, 64, 16) for _ in range(3))
+    arguments = {
+        "q": q, "k": k, "v": v, "out": torch.empty_like(q), "scale": 0.25, "heads": 2,
+        "length": 64, "batch": 1,
+    }  # fmt: skip
+    constexprs = {"BM": 32, "BN": 16, "D": 16}
+    assert_same(attention_with_descriptors, (2, 2), arguments, constexprs, rounding=1000)
+
+
+def tile_arguments(rows):
+    x = torch.randn(rows, 70)
+    return {
+        "x": x, "out": torch.zeros_like(x), "rows": rows, "columns": 70, "x_stride": 70,
+        "out_stride": 70,
+    }  # fmt: skip
+
+
+def test_a_tile_that_hangs_over_an_edge():
+    assert_same(copy_tile, (3, 3), tile_arguments(48), {"BM": 16, "BN": 32})
+
+
+def test_an_access_that_leaves_its_tensor_is_left_to_array_evaluation():
+    arguments, constexprs = tile_arguments(50), {"BM": 16, "BN": 32}
+
+    why = reason(copy_tile, (4, 3), arguments, constexprs)
+
+    assert why == "a load leaves x, or its mask is not a box of lanes"
+    (planned, plan_facts), (arrays, array_facts) = both_ways(
+        copy_tile, (4, 3), arguments, constexprs
+    )
+    assert np.array_equal(planned[1].storage.data, arrays[1].storage.data)
+    assert plan_facts.summary() == array_facts.summary()
+    assert plan_facts.defects == array_facts.defects != []
+
+
+def test_in_place():
+    arguments = {"x": torch.randn(1000), "n": 1000, "factor": 3.0}
+    assert_same(in_place_scale, (8,), arguments, {"BLOCK": 128})
+
+
+def test_random_numbers_wrap_as_registers_do():
+    x = torch.randn(300)
+    arguments = {"x": x, "out": torch.empty_like(x), "n": 300, "p": 0.5, "seed": 123}
+    assert_same(seeded_dropout, (3,), arguments, {"BLOCK": 128})
+
+
+def test_two_arguments_of_one_storage_that_programs_share():
+    """Each program reads what another one writes, if it is looked at through the other argument."""
+    base = torch.arange(600, dtype=torch.float32)
+    arguments = {"x": base[:500], "out": base[100:], "shift": 0, "n": 500}
+
+    why = reason(shifted_copy, (4,), arguments, {"BLOCK": 128})
+
+    assert why == "programs may read what others wrote to out"
+    (planned, plan_facts), (arrays, array_facts) = both_ways(
+        shifted_copy, (4,), arguments, {"BLOCK": 128}
+    )
+    assert np.array_equal(planned[0].storage.data, arrays[0].storage.data)
+    assert plan_facts.summary() == array_facts.summary()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans(reverse):
+    x, y = torch.randn(64), torch.randn(64)
+    arguments = {"x": x, "y": y} | {
+        name: torch.empty(64) for name in ("sums", "products", "peaks", "slopes", "offsets")
+    }
+    assert_same(scans, (1,), arguments, {"N": 64, "REVERSE": reverse})
+
+
+def test_rearranged():
+    x = torch.randn(8, 16)
+    why = reason(rearranged, (1,), {"x": x, "out": torch.empty(8, 16)}, {"M": 8, "N": 16})
+    assert why == "planned"
+    assert_same(rearranged, (1,), {"x": x, "out": torch.empty(8, 16)}, {"M": 8, "N": 16})
