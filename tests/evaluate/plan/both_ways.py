@@ -40,11 +40,15 @@ class Facts(Observer):
         assert len(offsets) == access.active
         if access.active:
             assert (offsets.min(), offsets.max()) == (access.lowest, access.highest)
-        pairs = Counter((*site, *pair) for pair in zip(offsets.tolist(), programs.tolist()))
+        pairs = Counter(
+            (*site, *pair) for pair in zip(offsets.tolist(), programs.tolist(), strict=True)
+        )
         self.elements.update(pairs)
         part = access.by_program()
         rows = (part.program, part.iteration, part.first, part.last, part.active)
-        for program, iteration, first, last, active in zip(*(row.tolist() for row in rows)):
+        for program, iteration, first, last, active in zip(
+            *(row.tolist() for row in rows), strict=True
+        ):
             span = (first, last, active) if active else ()
             self.by_program[(*site, program, iteration, *span)] += 1
         if access.each_trip is None:
