@@ -28,6 +28,8 @@ _UFUNCS: dict[str, Any] = {
     "umin": np.minimum,
 }
 
+_ON_BITS = frozenset({"and", "or", "xor"})
+
 NAMES = ("", "and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
 """Triton's RMWOp by number."""
 
@@ -50,8 +52,8 @@ def read_modify_write(
 ) -> Array | None:
     """Update memory at `index`, one element per lane; give the old contents if wanted."""
     target = flat
-    if name in ("umax", "umin"):
-        unsigned = np.dtype(f"u{flat.dtype.name}")
+    if name in ("umax", "umin") or (name in _ON_BITS and flat.dtype.kind != "i"):
+        unsigned = np.dtype(f"u{flat.dtype.itemsize}")
         target, operands = flat.view(unsigned), operands.view(unsigned)
     function = _UFUNCS.get(name)
     if not wants_old:

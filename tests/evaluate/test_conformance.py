@@ -18,13 +18,13 @@ def _a_driver():
         yield
 
 
-def evaluated(case: Case) -> dict[str, np.ndarray]:
-    """The outputs of a case in the evaluator."""
+def evaluated(case: Case, *, planned: bool) -> dict[str, np.ndarray]:
+    """The outputs of a case, by way of a plan where there is one, or as whole arrays."""
     arguments = {
         name: to_tensor(value) if isinstance(value, np.ndarray) else value
         for name, value in case.inputs.items()
     }
-    launch(case.kernel, case.grid, arguments, case.constexprs)
+    launch(case.kernel, case.grid, arguments, case.constexprs, planned=planned)
     return {name: to_array(arguments[name]) for name in case.outputs}
 
 
@@ -33,8 +33,8 @@ def test_the_evaluator_gives_what_must_come_out(case):
     with np.errstate(all="ignore"):
         expected = case.expected(case.inputs)
 
-    outputs = evaluated(case)
-
-    for name, got in outputs.items():
-        found = difference(got, expected[name], case.bound)
-        assert found.within, (name, found)
+    for planned in (True, False):
+        outputs = evaluated(case, planned=planned)
+        for name, got in outputs.items():
+            found = difference(got, expected[name], case.bound)
+            assert found.within, (name, planned, found)

@@ -9,6 +9,7 @@ from tests.kernels import accesses
 from tests.kernels.case import (
     DTYPES,
     FLOATS,
+    INTEGERS,
     NARROW,
     NUMPY,
     Bound,
@@ -68,7 +69,7 @@ def load_cases() -> Iterator[Case]:
 
 
 def block_cases() -> Iterator[Case]:
-    for dtype in ("fp16", "bf16", "fp32", "i8", "i32", "i64", "fp8e5"):
+    for dtype in (*FLOATS, *INTEGERS, *NARROW):
         rng = random_of("blocks", dtype)
         for rows, columns in ((20, 50), (32, 32)):
             x = few(rng, dtype, (rows, columns))

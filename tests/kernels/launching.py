@@ -140,6 +140,7 @@ def launch(
     observers: Sequence[Observer] = (),
     unknown: Sequence[str] | bool = (),
     chunk_bytes: int = 16 << 20,
+    planned: bool = True,
     **options: Any,
 ) -> None:
     """Evaluate a kernel; results are in the tensors."""
@@ -151,4 +152,5 @@ def launch(
         observers=observers,
         kernel=function.fn.__name__,
         chunk_bytes=chunk_bytes,
+        planned=planned,
     )

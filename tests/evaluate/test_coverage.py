@@ -1,0 +1,62 @@
+"""The table of coverage in the documentation is that of the catalogue, and forgets nothing."""
+
+import re
+
+from tests.kernels.case import DTYPES
+from tests.kernels.catalogue import CASES
+from tests.kernels.coverage import (
+    DOCUMENT,
+    LIBRARY_DTYPES,
+    MISSING,
+    TESTED,
+    UNDEFINED,
+    cells_of_cases,
+    forgotten,
+)
+
+UPDATE = "run: python -m tests.kernels.coverage"
+
+
+def documented():
+    """Marks by op and type, as the document has them."""
+    cells, columns, prefix = {}, (), ""
+    for line in DOCUMENT.read_text().splitlines():
+        if line.startswith("## "):
+            prefix = "libdevice." if line.startswith("## libdevice") else ""
+        row = re.split(r"(?<!\\) ?\| ?", line.strip("| "))
+        if row[0] == "op":
+            columns = tuple(row[1:])
+            assert columns in (DTYPES, LIBRARY_DTYPES)
+        found = re.fullmatch(r"\| `(.*?)` \|(.*)\|", line)
+        if not found or "tl." in found.group(1):
+            continue
+        op = prefix + found.group(1).replace("\\|", "|")
+        marks = [mark.strip() for mark in found.group(2).split("|")]
+        cells.update({(op, d): m for d, m in zip(columns, marks, strict=True) if m})
+    return cells
+
+
+def test_the_document_says_what_the_catalogue_tests():
+    compared = {key: mark for key, mark in documented().items() if mark in (TESTED, UNDEFINED)}
+    assert compared == cells_of_cases(), UPDATE
+
+
+def test_nothing_that_triton_compiles_is_said_to_be_missing():
+    assert [key for key, mark in documented().items() if mark == MISSING] == []
+
+
+def test_every_public_function_of_the_language_is_accounted_for():
+    assert forgotten() == []
+
+
+def test_every_function_of_libdevice_has_a_case():
+    from triton.language.extra.cuda import libdevice
+
+    offered = {
+        name
+        for name, member in vars(libdevice).items()
+        if getattr(member, "__triton_builtin__", False) and not name.startswith("_")
+    }
+    cased = {case.op.removeprefix("libdevice.") for case in CASES if "libdevice" in case.op}
+    # Its table asks for three operands, and its symbol takes two.
+    assert offered - cased == {"mul_ru"}

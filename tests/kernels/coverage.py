@@ -1,0 +1,220 @@
+"""What of the language the evaluator is tested on, as tables; and the document made of them.
+
+python -m tests.kernels.coverage        # rewrites docs/coverage.md; a test tells if it is stale
+"""
+
+import inspect
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import triton
+import triton.language as tl
+from triton.compiler.errors import CompilationError
+from triton.runtime import driver
+
+from kvtrace.backends.triton.free_driver import DeviceFreeDriver
+from kvtrace.schema.errors import KvtraceError
+from tests.kernels.case import DTYPES, NUMPY, Case
+from tests.kernels.catalogue import CASES
+from tests.kernels.launching import launch, to_tensor
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "coverage.md"
+
+TESTED, UNDEFINED, MEANING, MISSING, NONE = "✓", "u", "○", "✗", "·"
+LEGEND = {
+    TESTED: "compared with its definition, planned and as whole arrays",
+    UNDEFINED: "compared, but Triton leaves the result undefined",
+    MEANING: "the evaluator runs it; no case compares it",
+    MISSING: "Triton compiles it to TTIR, the evaluator refuses it",
+    NONE: "Triton refuses it",
+}
+LIBRARY_DTYPES = ("fp32", "fp64", "i32", "i64", "u32", "u64")
+
+#: Functions of `triton.language` that name no row of the table: where they are tested instead.
+ELSEWHERE: dict[str, str] = {
+    "add": "the operators (philox)",
+    "sub": "the operators",
+    "mul": "the operators (philox)",
+    "arange": "every case",
+    "zeros": "tests/evaluate/test_tutorial_kernels.py",
+    "load": "load, store",
+    "store": "load, store",
+    "where": "where",
+    "cast": "to",
+    "program_id": "program_id, num_programs",
+    "num_programs": "program_id, num_programs",
+    "make_block_ptr": "make_block_ptr, advance",
+    "advance": "make_block_ptr, advance",
+    "load_tensor_descriptor": "make_tensor_descriptor",
+    "store_tensor_descriptor": "make_tensor_descriptor",
+    "broadcast": "broadcast of two",
+    "broadcast_to": "broadcast",
+    "philox": "rand, randint, randn",
+    "philox_impl": "rand, randint, randn",
+    "pair_uniform_to_normal": "randn",
+    "assume": "load, store: hints and modifiers",
+    "multiple_of": "load, store: hints and modifiers",
+    "max_contiguous": "load, store: hints and modifiers",
+    "max_constancy": "a hint that leaves no op",
+    "debug_barrier": "load, store: hints and modifiers",
+    "device_assert": "tests/evaluate/test_language.py",
+    "device_print": "tests/evaluate/test_language.py",
+    "inline_asm_elementwise": "tests/evaluate/test_language.py",
+    "map_elementwise": "tests/evaluate/test_language.py",
+    "softmax": "max, exp, sum; tests/evaluate/test_basic_kernels.py",
+    "static_assert": "compile time",
+    "static_print": "compile time",
+}
+
+
+def language() -> list[str]:
+    """The public functions of `triton.language`."""
+    return [
+        name
+        for name in sorted(dir(tl))
+        if not name.startswith("_") and _is_of_triton(getattr(tl, name))
+    ]
+
+
+def _is_of_triton(member: Any) -> bool:
+    if isinstance(member, triton.runtime.jit.JITCallable):
+        return True
+    return inspect.isfunction(member) and bool(getattr(member, "__triton_builtin__", False))
+
+
+def forgotten() -> list[str]:
+    """Public functions that neither a case nor the list above accounts for."""
+    rows = {case.op for case in CASES}
+    return [name for name in language() if name not in rows and name not in ELSEWHERE]
+
+
+Cells = Mapping[tuple[str, str], str]
+
+
+def cells_of_cases(failed: Iterable[str] = ()) -> dict[tuple[str, str], str]:
+    """Marks by op and type, from the catalogue; `failed` names cases that did not pass."""
+    broken = set(failed)
+    cells: dict[tuple[str, str], str] = {}
+    for case in CASES:
+        key = (case.op, case.dtype)
+        mark = MISSING if case.name in broken else UNDEFINED if case.undefined else TESTED
+        order = [UNDEFINED, TESTED, MISSING]
+        cells[key] = max(cells.get(key, UNDEFINED), mark, key=order.index)
+    return cells
+
+
+def probed(cells: Cells) -> dict[tuple[str, str], str]:
+    """Fill the cells of ops of the language that no case has, by trying them."""
+    examples: dict[str, Case] = {}
+    for case in CASES:
+        examples.setdefault(case.op, case)
+    found = dict(cells)
+    for op, case in examples.items():
+        if op.startswith("libdevice."):
+            continue
+        for dtype in DTYPES:
+            if (op, dtype) not in found:
+                found[(op, dtype)] = _tried(case, dtype)
+    return found
+
+
+def _tried(case: Case, dtype: str) -> str:
+    inputs = {
+        name: np.ones(value.shape, NUMPY[dtype])
+        if isinstance(value, np.ndarray) and value.dtype == NUMPY[case.dtype]
+        else value
+        for name, value in case.inputs.items()
+    }
+    if all(inputs[name] is case.inputs[name] for name in inputs):
+        return NONE
+    other = replace(case, inputs=inputs)
+    arguments = {
+        name: to_tensor(value) if isinstance(value, np.ndarray) else value
+        for name, value in other.inputs.items()
+    }
+    try:
+        launch(other.kernel, other.grid, arguments, other.constexprs)
+    except KvtraceError:
+        return MISSING
+    except (CompilationError, RuntimeError):
+        return NONE
+    return MEANING
+
+
+def rows_of(cells: Cells, *, library: bool) -> list[str]:
+    """Ops in the order of the catalogue."""
+    ops = dict.fromkeys(op for op, _ in cells if op.startswith("libdevice.") is library)
+    return list(ops)
+
+
+def markdown_table(cells: Cells, *, library: bool) -> list[str]:
+    dtypes = LIBRARY_DTYPES if library else DTYPES
+    lines = [f"| op | {' | '.join(dtypes)} |", f"|---|{':-:|' * len(dtypes)}"]
+    for op in rows_of(cells, library=library):
+        marks = " | ".join(cells.get((op, dtype), "") for dtype in dtypes)
+        name = op.removeprefix("libdevice.").replace("|", "\\|")
+        lines.append(f"| `{name}` | {marks} |")
+    return lines
+
+
+def plain_table(cells: Cells) -> list[str]:
+    """For a terminal: one character a type."""
+    heads = " ".join(f"{dtype[:7]:>7}" for dtype in DTYPES)
+    lines = [f"{'op':24} {heads}"]
+    for op in rows_of(cells, library=False):
+        marks = " ".join(f"{cells.get((op, dtype), ''):>7}" for dtype in DTYPES)
+        lines.append(f"{op[:24]:24} {marks}")
+    library: dict[str, int] = defaultdict(int)
+    for (op, _), mark in cells.items():
+        if op.startswith("libdevice."):
+            library[mark] += 1
+    counts = ", ".join(f"{count} {mark}" for mark, count in library.items())
+    lines.append(f"libdevice: {len(rows_of(cells, library=True))} functions; cells: {counts}")
+    return lines
+
+
+def document() -> str:
+    cells = probed(cells_of_cases())
+    legend = [f"- {mark} {text}" for mark, text in LEGEND.items()]
+    names = [f"| `tl.{name}` | {where} |" for name, where in sorted(ELSEWHERE.items())]
+    text = (Path(__file__).parent / "coverage_notes.md").read_text()
+    parts = [
+        "# What the evaluator covers",
+        "",
+        "Written by `python -m tests.kernels.coverage`; a test compares it with the catalogue.",
+        "",
+        text.strip(),
+        "",
+        "## The language, by type of the operands",
+        "",
+        *legend,
+        "",
+        *markdown_table(cells, library=False),
+        "",
+        "Functions of `triton.language` that are no row of their own:",
+        "",
+        "| function | where it is tested |",
+        "|---|---|",
+        *names,
+        "",
+        "## libdevice, by type of the first operand",
+        "",
+        *markdown_table(cells, library=True),
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def main() -> None:
+    driver._active = DeviceFreeDriver("cuda:90")
+    with np.errstate(all="ignore"):
+        DOCUMENT.write_text(document())
+    print(f"{DOCUMENT.name}: {len(CASES)} cases")
+
+
+if __name__ == "__main__":
+    main()
