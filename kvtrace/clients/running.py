@@ -18,13 +18,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kvtrace.clients.client import Client, Hook, hooks_of
-from kvtrace.clients.events import OpEvent, StepFailed, overridden
+from kvtrace.clients.client import Client, hooks_of
+from kvtrace.clients.events import StepFailed
+from kvtrace.clients.hooks import Hooks
 from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.registry import Step
-from kvtrace.evaluate.scope import Scope, listeners
-from kvtrace.ir import Op
+from kvtrace.evaluate.scope import listeners
 from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.schema.columns import batch_of_rows
 from kvtrace.schema.errors import KvtraceError, SchemaMismatch
@@ -181,7 +180,7 @@ class ClientPass:
             return None
         key = tuple(id(member) for member in hooked)
         if key not in self._instruments:
-            self._instruments[key] = _Hooks(hooked)
+            self._instruments[key] = Hooks(hooked)
         return self._instruments[key]
 
     def evaluate(self, call: Call, group: Group, *, keep: bool = False) -> str | None:
@@ -225,54 +224,6 @@ class ClientPass:
         member.sample.programs += len(programs)
         member.sample.of += x * y * z
         return programs
-
-
-class _Hooks(Instrument):
-    """The hooked methods of clients around the ops that they name."""
-
-    def __init__(self, members: Sequence[Member]) -> None:
-        super().__init__()
-        self._hooks: list[tuple[Member, Hook, Callable[..., Any]]] = [
-            (member, hook, method) for member in members for hook, method in member.hooks
-        ]
-
-    def wrapped(self, op: Op, step: Step) -> Step:
-        """Put overrides next to the op, and what only looks around them."""
-        matching = [entry for entry in self._hooks if entry[1].matches(op)]
-        for member, hook, method in matching:
-            if hook.when == "override":
-                step = _override(op, step, member, method)
-        for member, hook, method in matching:
-            if hook.when != "override":
-                step = _look(op, step, member, method, after=hook.when == "after")
-        return step
-
-
-def _override(op: Op, step: Step, member: Member, method: Callable[..., Any]) -> Step:
-    try:
-        replaced = overridden(op, step, method)
-    except KvtraceError as error:
-        member.fail(error)
-        return step
-
-    def guarded(values: list[Any], scope: Scope) -> None:
-        member.tell(replaced, values, scope)
-        if member.error is not None:
-            step(values, scope)  # as if there were no override
-
-    return guarded
-
-
-def _look(op: Op, step: Step, member: Member, method: Callable[..., Any], *, after: bool) -> Step:
-    def looked(values: list[Any], scope: Scope) -> None:
-        if after:
-            step(values, scope)
-            member.tell(method, OpEvent(op, values, scope))
-            return
-        member.tell(method, OpEvent(op, values, scope, lambda: None))
-        step(values, scope)
-
-    return looked
 
 
 def _made(kind: type[Observer], call: Call) -> Observer:
