@@ -79,7 +79,8 @@ def _call(
     if kernel_id not in modules:
         module = _module(trace, kernel)
         ttgir = _stage(trace, kernel, "ttgir")
-        modules[kernel_id] = module, {} if ttgir is None else thread_layouts(module, ttgir)
+        ptx = _stage(trace, kernel, "ptx") or ""
+        modules[kernel_id] = module, {} if ttgir is None else thread_layouts(module, ttgir, ptx)
     module, layouts = modules[kernel_id]
     parameters = tuple(value.type for value in module.main.arguments)
     arguments = _arguments(trace, row["args"] or [], kernel["signature"] or [], parameters)

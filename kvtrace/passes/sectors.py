@@ -4,14 +4,13 @@ Each group counts the distinct 32-byte sectors that its active lanes touch; a pe
 one sector for 32 bytes. Which lanes go together, by the better of two models that can be had:
 
 * what one instruction of a warp moves, by the layout that the op was compiled with
-  (thread_layouts.py): 32 threads, or 64 on AMD, with up to 16 bytes each;
+  (thread_layouts.py): 32 threads, or 64 on AMD, each with what its instructions move;
 * without one, 32 lanes that follow each other in the row-major order of the block. TTIR has no
   layout, so this is the logical order and not the threads': a block that is read along its first
   axis counts worse here than a compiler that turns its threads' order makes it.
 
-Both are models and not the hardware's count: caches merge requests, and the compiler may split
-what a thread moves where alignment is not known. Storages are taken to begin on a sector, as
-allocators for devices see to.
+The first gives what Nsight Compute counts for kernels tried on an H200. Storages are taken to begin
+on a sector, as allocators for devices see to.
 """
 
 import numpy as np

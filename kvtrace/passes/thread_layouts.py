@@ -4,8 +4,9 @@ TTIR has no layout; TTGIR gives each tensor one. The ops of both are matched by 
 locations, inlined calls included. Blocked layouts and slices of them are read; an op that was
 compiled with another layout, or with different ones in different places, has none here.
 
-The format is that of Triton's printer: `#blocked = #ttg.blocked<{sizePerThread = [1, 4], …}>`, and
-lines that end in `loc(#loc12)`. Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html
+The formats are PTX's (`.loc`, `ld.global.v4.b32`) and that of Triton's printer:
+`#blocked = #ttg.blocked<{sizePerThread = [1, 4], …}>`, and lines that end in `loc(#loc12)`.
+Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html
 """
 
 import re
@@ -38,6 +39,11 @@ _ACCESS = re.compile(
     re.MULTILINE,
 )
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
+_INSTRUCTION = re.compile(
+    r"\.loc\s+\d+ (\d+) (\d+)"
+    r"|\b(?:ld|st)\.global(?:\.(?!v\d|b\d)[\w:]+)*(?:\.v(\d))?\.b(\d+)"
+    r"|\bcp\.async\.c[ag]\.shared\.global[^,]*,[^,]*, (\w+)"
+)
 _FILE = re.compile(r'"(?:[^"\\]|\\.)*":(\d+):(\d+)$')
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)$')
 
@@ -46,7 +52,8 @@ _NAME = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)$')
 class BlockedLayout:
     """Triton's blocked layout: per axis, how many lanes a thread, a warp and a block hold.
 
-    `order` lists the axes, fastest first. `sliced` is an axis that the tensor lacks.
+    `order` lists the axes, fastest first. `sliced` is an axis that the tensor lacks. One
+    instruction moves up to `vector_bytes` for a thread.
     """
 
     per_thread: tuple[int, ...]
@@ -54,6 +61,7 @@ class BlockedLayout:
     warps: tuple[int, ...]
     order: tuple[int, ...]
     sliced: int | None = None
+    vector_bytes: int = VECTOR_BYTES
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +72,13 @@ class LaneOrder:
     width: int
 
 
-def thread_layouts(module: Module, ttgir: str) -> dict[int, BlockedLayout]:
-    """Give the layouts of a module's memory ops, by op index, as far as `ttgir` tells them."""
+def thread_layouts(module: Module, ttgir: str, ptx: str = "") -> dict[int, BlockedLayout]:
+    """Give the layouts of a module's memory ops, by op index, as far as `ttgir` tells them.
+
+    `ptx` tells how much of a thread's lanes one instruction moves: where alignment is not known,
+    as under a mask whose bound is odd, the compiler moves them one by one.
+    """
+    widths = _widths(ptx)
     layouts = _blocked(ttgir)
     aliases = dict(_ALIAS.findall(ttgir))
     found: dict[Place, BlockedLayout | None] = {}
@@ -80,7 +93,8 @@ def thread_layouts(module: Module, ttgir: str) -> dict[int, BlockedLayout]:
         place = tuple((frame.line, frame.column) for frame in source_stack(op))
         layout = found.get(place) if place else None
         if layout is not None and op.name in _MEMORY:
-            result[op.index] = layout
+            vector = widths.get(place[0], VECTOR_BYTES)
+            result[op.index] = replace(layout, vector_bytes=vector)
     return result
 
 
@@ -90,8 +104,8 @@ def lane_order(
 ) -> LaneOrder | None:
     """Sort the lanes of a block by the instruction that moves them; None if they do not fit.
 
-    An instruction of a warp moves, for each of its threads, up to 16 bytes of lanes that follow
-    each other along the fastest axis. Of threads that hold the same lane, one counts.
+    An instruction of a warp moves, for each of its threads, some lanes that follow each other along
+    the fastest axis. Of threads that hold the same lane, one counts.
     """
     extents = list(block)
     if layout.sliced is not None:
@@ -99,7 +113,7 @@ def lane_order(
     if len(extents) != len(layout.order) or not block:
         return None
     fastest = layout.order[0]
-    vector = min(layout.per_thread[fastest], max(1, VECTOR_BYTES // element_bytes))
+    vector = min(layout.per_thread[fastest], max(1, layout.vector_bytes // element_bytes))
     vector = min(vector, extents[fastest])
     group: NDArray[np.int64] = np.zeros(extents, np.int64)
     position: NDArray[np.int64] = np.zeros(extents, np.int64)
@@ -149,6 +163,19 @@ def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
             per_thread, threads, warps, order = (lists[key] for key in keys)
             layouts[name] = BlockedLayout(per_thread, threads, warps, order)
     return layouts
+
+
+def _widths(ptx: str) -> dict[tuple[int, int], int]:
+    """Give the bytes of one thread's instruction by source place; the fewest, if they differ."""
+    widths: dict[tuple[int, int], int] = {}
+    place = None
+    for line, column, vector, bits, copied in _INSTRUCTION.findall(ptx):
+        if line:
+            place = int(line), int(column) + 1
+        elif place is not None:
+            width = int(copied, 0) if copied else int(vector or 1) * int(bits) // 8
+            widths[place] = min(widths.get(place, width), width)
+    return widths
 
 
 def _place(location: str, aliases: Mapping[str, str]) -> Place:

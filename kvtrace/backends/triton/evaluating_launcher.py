@@ -106,7 +106,7 @@ class EvaluatingLauncher:
             return
         watch.execute(
             module, arguments, grid, observers, members,
-            kernel=self._kernel, identity=self._hash, ttgir=lambda: self._stage("ttgir"),
+            kernel=self._kernel, identity=self._hash, stage=self._stage,
         )  # fmt: skip
 
     def _watchers(self) -> "tuple[Watch | None, list[Member]]":

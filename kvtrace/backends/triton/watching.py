@@ -61,14 +61,14 @@ class Watch:
         *,
         kernel: str,
         identity: str,
-        ttgir: Callable[[], str | None],
+        stage: Callable[[str], str | None],
     ) -> None:
-        """Execute a launch; `identity` is the compiler's hash, `ttgir` reads what it compiled."""
+        """Execute a launch; `identity` is the compiler's hash, `stage` reads what it compiled."""
 
         def layouts() -> Mapping[int, BlockedLayout]:
             if module not in self._layouts:
-                text = ttgir()
-                self._layouts[module] = {} if text is None else thread_layouts(module, text)
+                ttgir, ptx = stage("ttgir") or "", stage("ptx") or ""
+                self._layouts[module] = thread_layouts(module, ttgir, ptx)
             return self._layouts[module]
 
         launch = Launch(identity, kernel, grid, module, tuple(arguments), layouts)
