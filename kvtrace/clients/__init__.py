@@ -1,9 +1,10 @@
 """Clients: what is made of the evaluation of a call, by kvtrace itself and by other packages.
 
 `client.py` is the public base class and `@on`, `events.py` an op with its values, `registry.py`
-finds clients by name, `running.py` runs several in one pass (`hooks.py`: those around ops), `replay.py` does it for a recorded run
-and `observation.py` while a program runs. The built-in clients are `tracer.py`, `profiler.py` and
-`sanitizer.py`. docs/clients.md shows how to write one. May import schema, ir, evaluate and passes.
+finds clients by name, `running.py` runs several in one pass (`hooks.py` puts some around ops),
+`replay.py` does it for a recorded run and `observation.py` while a program runs. The
+built-in clients are `tracer.py`, `profiler.py` and `sanitizer.py`; docs/clients.md shows how to
+write one. May import schema, ir, evaluate and passes.
 """
 
 from kvtrace.clients.client import Client, on
