@@ -20,6 +20,7 @@ from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
 from kvtrace.evaluate.plan import evaluate_planned
 from kvtrace.evaluate.scope import Launch, Scope, listeners
+from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum, wrap
@@ -113,14 +114,14 @@ def _run_programs(
     if launch.in_order:
 
         def run(turn: int) -> None:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), ONE_THREAD:
                 body.run(list(values), Scope(launch, linear(turn, turn + 1)))
 
         launch.turns = Turns(programs, run, lambda: launch.memory.version)
         launch.turns.run_all()
         return
     chunk = max(1, chunk_bytes // largest_tensor(compiler))
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), ONE_THREAD:
         for start in range(0, programs, chunk):
             scope = Scope(launch, linear(start, min(start + chunk, programs)))
             body.run(list(values), scope)
@@ -253,6 +254,6 @@ def scalar_value(argument: ScalarArgument, element: ElementType) -> Any:
         return bool(argument.value)
     if element.kind == "i":
         return constant_sum(wrap(int(argument.value), element.bits))
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), ONE_THREAD:
         stored = np.array([argument.value], np.float64).astype(element.memory)
     return stored.astype(element.value)

@@ -25,6 +25,7 @@ from kvtrace.evaluate.plan.optimise import optimised
 from kvtrace.evaluate.plan.order import refuse_meetings
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
+from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module
 
@@ -181,7 +182,7 @@ def evaluate_planned(
         written = written_storages(module, arguments, plans.compiler.arrays.cache)
         buffers = _with_copies(arguments, written)
     numbers: list[Any] = [None] * len(arguments)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), ONE_THREAD:
         for position, type_ in plans.numbers:
             number = arguments[position]
             assert isinstance(number, ScalarArgument)

@@ -1,0 +1,34 @@
+"""Matrix products on one thread: inside only, whoever leaves last."""
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from kvtrace.evaluate.threads import OneThread
+
+
+def blas_threads():
+    return [
+        library["num_threads"]
+        for library in threadpool_info()
+        if library["user_api"] == "blas" and "numpy" in library["filepath"]
+    ]
+
+
+def test_one_thread_inside_and_as_before_outside():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        assert before, "NumPy has no BLAS that can be asked; this test shows nothing"
+        one = OneThread()
+        with one:
+            assert set(blas_threads()) == {1}
+            with one:
+                assert set(blas_threads()) == {1}
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+
+
+def test_an_error_inside_puts_it_back():
+    before = blas_threads()
+    with pytest.raises(ZeroDivisionError), OneThread():
+        raise ZeroDivisionError
+    assert blas_threads() == before
