@@ -128,13 +128,13 @@ def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: 
 
 
 def to_odd(nearest: Array, remainder: Array) -> Array:
-    """Make a rounded float64's last bit odd where it is not exact, so that it can be rounded again.
+    """Make a rounded number's last bit odd where it is not exact, so that it can be rounded again.
 
     Boldo and Melquiond, Emulation of FMA and correctly rounded sums, IEEE Trans. Comp. 57 (2008).
     """
     values = np.ascontiguousarray(nearest)
-    even = (values.view(np.int64) & 1) == 0
-    infinity = np.float64(np.inf)
+    even = (values.view(f"i{values.itemsize}") & 1) == 0
+    infinity = values.dtype.type(np.inf)
     toward = np.where(remainder > 0, infinity, -infinity)
     inexact = (remainder != 0) & np.isfinite(values)
     return np.where(even & inexact, np.nextafter(values, toward), values)

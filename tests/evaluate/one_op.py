@@ -29,7 +29,9 @@ SHORT = {
 }
 
 
-def run_op(name, operands, result_types, attributes="", result_shapes=None, region=""):
+def run_op(
+    name, operands, result_types, attributes="", result_shapes=None, region="", planned=True
+):
     """Load every operand (a pair of element type and array), run the op, store its results.
 
     Arrays have at most one axis of extent 2**n; results have the operands' shape unless given.
@@ -85,7 +87,7 @@ def run_op(name, operands, result_types, attributes="", result_shapes=None, regi
         )
         for position, (element, array) in enumerate(zip(elements, [*held, *results], strict=True))
     ]
-    evaluate(parsed(text), arguments, (1,))
+    evaluate(parsed(text), arguments, (1,), planned=planned)
     return results
 
 

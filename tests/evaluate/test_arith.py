@@ -284,3 +284,13 @@ def test_high_half_of_64_bit_products(left, right):
 
     products = [unsigned(a, 64) * unsigned(b, 64) for a, b in zip(left, right, strict=True)]
     assert [unsigned(x, 64) for x in mulhi.tolist()] == [x >> 64 for x in products]
+
+
+def test_float64_becomes_bfloat16_rounding_once():
+    # Float32 would round the first two to a tie, and then to even.
+    values = np.array([1 + 2**-8 + 2**-40, -1 - 2**-8 - 2**-40, 1 + 2**-8, 1e300, np.inf])
+
+    (result,) = run_op("arith.truncf", [("f64", values)], ["bf16"], planned=False)
+
+    step = 2.0**-7
+    assert result.astype(float).tolist() == [1 + step, -1 - step, 1.0, math.inf, math.inf]

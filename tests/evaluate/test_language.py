@@ -66,6 +66,14 @@ def test_an_instruction_may_take_a_constant():
     assert torch.equal(out, x << 3)
 
 
+def test_a_kernel_may_ask_for_its_processor_and_the_time():
+    out = torch.full((3,), -1)
+    launch(language.asks_the_processor, (1,), {"out": out})
+    assert out[0] > 10**18
+    assert out[1] == 0
+    assert 0 <= out[2] < 10**10
+
+
 def test_map_elementwise_of_several_lanes_at_once():
     x, y, out = torch.randn(3, 64)
 

@@ -2,6 +2,7 @@
 
 import triton
 import triton.language as tl
+from triton.language.extra import cuda
 
 
 @triton.jit
@@ -77,6 +78,16 @@ def shifted_words(x, out, BLOCK: tl.constexpr):
         "shl.b32 $0, $1, 3;", "=r,r", [a], dtype=tl.int32, is_pure=True, pack=1
     )
     tl.store(out + lanes, shifted)
+
+
+@triton.jit
+def asks_the_processor(out):
+    cuda.gdc_wait()
+    begin = cuda.globaltimer()
+    tl.store(out, begin)
+    tl.store(out + 1, cuda.smid().to(tl.int64))
+    tl.store(out + 2, cuda.globaltimer() - begin)
+    cuda.gdc_launch_dependents()
 
 
 @triton.jit

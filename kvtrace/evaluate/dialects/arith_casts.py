@@ -8,6 +8,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, typed_result
 from kvtrace.evaluate.dialects.arith import unsigned
+from kvtrace.evaluate.directed import to_odd
 from kvtrace.evaluate.numerics import from_memory, to_integer, to_memory
 from kvtrace.evaluate.registry import Step, elementwise, semantics
 from kvtrace.evaluate.scope import Scope
@@ -24,7 +25,13 @@ from kvtrace.ir import Op
 
 
 def truncated_float(array: Array, element: ElementType) -> Array:
-    """Convert between float types; the caller rounds to types that NumPy lacks."""
+    """Convert between float types; the caller rounds to types that NumPy lacks.
+
+    float64 becomes bfloat16 by way of float32 rounded to odd, which rounds only once.
+    """
+    if array.dtype == np.float64 and element.rounded:
+        nearest = array.astype(element.value)
+        return to_odd(nearest, array - nearest)
     return array.astype(element.value, copy=False)
 
 

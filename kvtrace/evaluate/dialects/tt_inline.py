@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ from kvtrace.evaluate.registry import (
 )
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import full_array, to_array, unknown_of
+from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of
 from kvtrace.ir import Op
 
 _F32_INSTRUCTIONS: dict[str, Callable[..., Any]] = {
@@ -85,6 +86,20 @@ for _name, _function in (*_F32_INSTRUCTIONS.items(), *_WORD_INSTRUCTIONS.items()
     assembly(_name)(_function)
 
 
+@assembly("griddepcontrol.wait; // dummy $0")
+@assembly("griddepcontrol.launch_dependents; // dummy $0")
+@assembly("mov.u32 $0, %smid;")
+def first_processor() -> Array:
+    """Give 0: all programs run on one processor, and kernels one after the other."""
+    return np.zeros((), np.int32)
+
+
+@assembly("mov.u64 $0, %globaltimer;")
+def global_timer() -> Array:
+    """Give the host's clock in nanoseconds."""
+    return np.asarray(time.time_ns(), np.int64)
+
+
 @semantics("tt.elementwise_inline_asm")
 def inline_asm(op: Op, compiler: Compiler) -> Step:
     """Run assembly that has a meaning; any other is refused where its data are known."""
@@ -109,6 +124,8 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
         for slot, array, type_ in zip(results, outcomes, result_types, strict=True):
             rounded = rounding_to(type_.element)
             exact = np.asarray(array)
+            if exact.ndim == 0:
+                exact = exact.reshape((1,) * (len(type_.shape) + 1))
             values[slot] = exact.astype(type_.element.value) if rounded is None else rounded(exact)
 
     flops = result_types[0].size if result_types[0].element.kind == "f" else 0
