@@ -45,6 +45,8 @@ Arrays = Mapping[str, np.ndarray]
 HISTOGRAMS = ("exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf", "sigmoid", "/")
 EDGES = (0, 0.5, 1, 2, 4, 8, 16, 32)
 LISTED = 25
+REFUSALS = ("CompilationError", "PTXASError", "OutOfResources")
+"""Triton cannot compile the kernel for this GPU: told, but no difference."""
 
 
 @dataclass
@@ -99,9 +101,12 @@ def run(case: Case, device: str) -> Outcome:
     try:
         got, ttir = on_device(case, device)
     except Exception as error:
-        outcome.refused = type(error).__name__
-        if outcome.refused != "PTXASError":  # its text names a temporary file
-            outcome.refused += f": {str(error).strip().splitlines()[-1][:200]}"
+        name, lines = type(error).__name__, str(error).strip().splitlines() or [""]
+        text = name if name == "PTXASError" else f"{name}: {lines[-1][:200]}"
+        if name in REFUSALS or "PassManager" in text:
+            outcome.refused = text
+        else:  # a launch that failed also breaks those after it in this process
+            outcome.error = f"GPU: {text}"
         return outcome
     try:
         wanted = in_evaluator(case, ttir)

@@ -107,6 +107,21 @@ def descriptor_reduction(x, out, KIND: tl.constexpr, B: tl.constexpr, N: tl.cons
 
 
 @triton.jit
+def descriptor_rows(x, rows, out, column, R: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Rows by index, one block to the right of the left edge."""
+    source = tl.make_tensor_descriptor(x, [M, 4 * N], [4 * N, 1], [1, N])
+    block = source.gather(tl.load(rows + tl.arange(0, R)), column)
+    tl.store(out + tl.arange(0, R)[:, None] * N + tl.arange(0, N)[None, :], block)
+
+
+@triton.jit
+def descriptor_rows_back(x, rows, out, column, R: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    target = tl.make_tensor_descriptor(out, [M, 4 * N], [4 * N, 1], [1, N])
+    block = tl.load(x + tl.arange(0, R)[:, None] * N + tl.arange(0, N)[None, :])
+    target.scatter(block, tl.load(rows + tl.arange(0, R)), column)
+
+
+@triton.jit
 def atomic(x, memory, old, NAME: tl.constexpr, N: tl.constexpr):
     """Every lane has an address of its own, so that old values are certain."""
     lanes = tl.program_id(0) * N + tl.arange(0, N)

@@ -377,6 +377,8 @@ def product_cases() -> Iterator[Case]:
             ("fp32", "fp32", "tf32"),
             ("fp32", "fp32", "tf32x3"),
             ("fp32", "fp32", "ieee"),
+            ("fp32", "fp32", "bf16x3"),
+            ("fp32", "fp32", "bf16x6"),
             ("fp16", "fp32", ""),
             ("fp16", "fp16", ""),
             ("bf16", "fp32", ""),
@@ -431,8 +433,10 @@ def _product(dtype: str, result: str, precision: str, m: int, n: int, k: int) ->
         device = Bound(of_largest=k * 2.0**-16, why="Hopper keeps about 14 bits of fp8 sums")
     elif precision == "tf32":
         device = Bound(of_largest=k * 2.0**-14, why="how the tensor core reads tf32 operands")
-    elif precision == "tf32x3":
-        device = Bound(of_largest=k * 2.0**-21, why="three tf32 products stand for one")
+    elif precision == "bf16x3":
+        device = Bound(of_largest=k * 2.0**-15, why="three bf16 products stand for one")
+    elif precision in ("tf32x3", "bf16x6"):
+        device = Bound(of_largest=k * 2.0**-21, why="several narrow products stand for one")
     elif result == "fp16":
         device = Bound(of_largest=2.0**-9, why="sums may be rounded to fp16 on the way")
     if dtype == "i8":

@@ -110,6 +110,20 @@ def block_cases() -> Iterator[Case]:
             {"x": x, "out": np.zeros_like(x)}, ("out",), _third_rows, {"B": 8, "N": 32}, (3,),
             variant="three axes",
         )  # fmt: skip
+    for dtype in ("fp16", "bf16", "fp32", "i32"):
+        rng = random_of("descriptor rows", dtype)
+        x, rows = few(rng, dtype, (40, 128)), rng.permutation(40)[:16].astype(np.int32)
+        rows[3] = 41  # outside: reads zeros, writes nothing
+        yield Case(
+            "descriptor.gather", dtype, accesses.descriptor_rows,
+            {"x": x, "rows": rows, "out": np.zeros((16, 32), x.dtype), "column": 32}, ("out",),
+            _picked_rows, {"R": 16, "M": 40, "N": 32},
+        )  # fmt: skip
+        yield Case(
+            "descriptor.scatter", dtype, accesses.descriptor_rows_back,
+            {"x": x[:16, :32].copy(), "rows": rows, "out": np.zeros_like(x), "column": 32},
+            ("out",), _placed_rows, {"R": 16, "M": 40, "N": 32},
+        )  # fmt: skip
     for kind, dtypes in (
         ("add", ("fp32", "fp16", "bf16", "i32", "u32", "u64")),
         ("min", ("i32", "u32", "i64", "u64", "fp16", "bf16")),
@@ -127,6 +141,17 @@ def block_cases() -> Iterator[Case]:
                 lambda given, k=kind: {"out": _combined(k, [given["out"], *given["x"]])},
                 {"KIND": kind, "B": 8, "N": 16}, (3,),
             )  # fmt: skip
+
+
+def _picked_rows(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    padded = np.concatenate([given["x"], np.zeros((8, 128), given["x"].dtype)])
+    return {"out": padded[given["rows"], 32:64]}
+
+
+def _placed_rows(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    padded = np.concatenate([given["out"], np.zeros((8, 128), given["x"].dtype)])
+    padded[given["rows"], 32:64] = given["x"]
+    return {"out": padded[:40]}
 
 
 def _padded(x: np.ndarray, shape: tuple[int, int], padding: str) -> np.ndarray:
