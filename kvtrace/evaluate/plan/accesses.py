@@ -10,9 +10,15 @@ from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.plan.affine import Affine, plus, shifted, times
-from kvtrace.evaluate.plan.instructions import Load, Operand, Store
+from kvtrace.evaluate.plan.instructions import Load, Map, Operand, Operation, Store
 from kvtrace.evaluate.plan.integers import settled
-from kvtrace.evaluate.plan.kernels import narrowing, selection, stored_dtype, widening
+from kvtrace.evaluate.plan.kernels import (
+    ROUND_AND_NARROW,
+    ROUND_TO_BF16,
+    narrowing,
+    selection,
+    widening,
+)
 from kvtrace.evaluate.plan.masks import ALL, NOTHING, Resolved, resolved
 from kvtrace.evaluate.plan.shapes import rearranged
 from kvtrace.evaluate.plan.signals import Unplannable
@@ -81,9 +87,7 @@ def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: Va
     form = walk.domain.folded(pointer.form)
     start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
     extents = [last - first + 1 for first, last in lanes]
-    register = walk.register(
-        walk.axes_of(form), walk.lanes_of(form, extents), stored_dtype(element)
-    )
+    register = walk.register(walk.axes_of(form), walk.lanes_of(form, extents), element.memory)
     wide = widening(element)
     written = pointer.argument in walk.written
     walk.emit(Load(register, (), pointer.argument, shifted(form, start), register.dtype, written))
@@ -155,7 +159,7 @@ def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: V
             held = walk.cropped(held, mask.box)
         source = held.register
         if narrow is not None:
-            source = walk.map(narrow, (source,))
+            source = _narrowed(walk, source, narrow)
     operands: tuple[Operand, ...] = (source,)
     if mask.conditions:
         operands = (source, walk.conditions(mask.conditions, lanes))
@@ -168,9 +172,17 @@ def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: V
     walk.emit(
         Store(
             None, operands, pointer.argument, shifted(form, start), extents,
-            stored_dtype(element),
+            element.memory,
         )
     )  # fmt: skip
+
+
+def _narrowed(walk: Walk, source: Register, narrow: Operation) -> Register:
+    """Turn values into elements as they lie in memory."""
+    latest = walk.instructions[-1] if walk.instructions else None
+    if isinstance(latest, Map) and latest.operation is ROUND_TO_BF16 and latest.target is source:
+        return walk.map(ROUND_AND_NARROW, latest.operands)
+    return walk.map(narrow, (source,))
 
 
 def _refuse_overlap(walk: Walk, form: Affine, extents: tuple[int, ...], size: int, op: Op) -> None:

@@ -14,8 +14,11 @@ import numpy as np
 from kvtrace.evaluate.plan.generate import Cell, Generated
 from kvtrace.evaluate.values import Array
 
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 1 << 20
 """How much the intermediate results of the programs that run at once may take together."""
+
+CHUNK_BYTES_OF_PRODUCTS = 4 << 20
+"""The same where matrices are multiplied: products of taller ones are worth more than the cache."""
 
 _ALIGNMENT = 64
 _KEPT_CHUNKS = 8
@@ -71,7 +74,8 @@ class Executable:
 def executable(code: Generated, ranges: Sequence[tuple[int, int]]) -> Executable:
     """Divide the programs of a region (first and last value along each axis) into chunks."""
     extents = [last - first + 1 for first, last in ranges]
-    sizes = _chunk_extents(code.cells, extents)
+    limit = CHUNK_BYTES_OF_PRODUCTS if code.has_products else CHUNK_BYTES
+    sizes = _chunk_extents(code.cells, extents, limit)
     starts = tuple(first for first, _ in ranges)
     return Executable(code, tuple(_chunks(starts, extents, sizes)))
 
@@ -81,14 +85,14 @@ def _bytes_of(cell: Cell, extents: Sequence[int]) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-def _chunk_extents(cells: Sequence[Cell], extents: Sequence[int]) -> tuple[int, ...]:
+def _chunk_extents(cells: Sequence[Cell], extents: Sequence[int], limit: int) -> tuple[int, ...]:
     """Cut the slowest axes until intermediate results fit the limit."""
     sizes = list(extents)
     for axis, extent in enumerate(extents):
         total = sum(_bytes_of(cell, sizes) for cell in cells)
-        if total <= CHUNK_BYTES:
+        if total <= limit:
             break
-        parts = min(extent, -(-total // CHUNK_BYTES))
+        parts = min(extent, -(-total // limit))
         sizes[axis] = -(-extent // parts)
     return tuple(sizes)
 

@@ -66,6 +66,7 @@ class Generated:
     run: Run
     cells: tuple[Cell, ...]
     source: str
+    has_products: bool
 
 
 def generated(
@@ -93,6 +94,7 @@ class _Writer:
     roots: dict[Register, frozenset[Register]] = field(default_factory=dict)
     globals: dict[str, Any] = field(default_factory=dict)
     buffers: set[int] = field(default_factory=set)
+    has_products: bool = False
 
     # -- names -----------------------------------------------------------------------------------
 
@@ -108,7 +110,7 @@ class _Writer:
         source = "\n".join([*head, *self.lines, " return", ""])
         scope: dict[str, Any] = {"nd": np.ndarray, "copyto": np.copyto, **self.globals}
         exec(compile(source, "<plan>", "exec"), scope)  # noqa: S102  our own text, numbers only
-        return Generated(scope["run"], tuple(self.cells), source)
+        return Generated(scope["run"], tuple(self.cells), source, self.has_products)
 
     def constant(self, value: Any, prefix: str = "k") -> str:
         """Name an object that the code refers to."""
@@ -360,6 +362,7 @@ class _Writer:
 
     def dot(self, dot: Dot, depth: int, dying: set[Register]) -> frozenset[Register]:
         """Write a matrix product over all programs of the chunk."""
+        self.has_products = True
         register = dot.target
         assert register is not None
         left, right = dot.sources()[:2]
@@ -486,7 +489,7 @@ class _Writer:
     def reduce(self, reduce: Reduce, depth: int) -> None:
         """Write a reduction along a lane axis."""
         source = reduce.sources()[0]
-        function = self.constant(kernels.reduction(reduce.function), "f")
+        function = self.constant(kernels.reduction(reduce.function, reduce.working), "f")
         dtype = self.constant(reduce.working, "d")
         name = self.into_cell(_target_of(reduce))
         axis = len(self.axes) + reduce.axis

@@ -15,6 +15,7 @@ from kvtrace.evaluate.plan.instructions import (
     Store,
     defined,
 )
+from kvtrace.evaluate.plan.longer_products import with_longer_products
 from kvtrace.evaluate.plan.values import Register
 
 Instructions = list[Instruction]
@@ -23,7 +24,7 @@ Instructions = list[Instruction]
 def optimised(instructions: Instructions) -> Instructions:
     """Give instructions that compute the same with less."""
     needed, _ = _without_dead(instructions, set())
-    return _sunk(_hoisted(needed))
+    return _sunk(with_longer_products(_hoisted(needed)))
 
 
 # -- dead code ------------------------------------------------------------------------------------

@@ -219,8 +219,9 @@ def _keeps_dtype(op: Op, type_: ValueType) -> bool:
 
 def _is_plain_cast(op: Op, type_: ValueType) -> bool:
     """Whether NumPy's cast, rounded to bfloat16 where that is the type, is the meaning."""
-    if value_type(op.operands[0].type).element.kind == "b":
-        return False
+    source = value_type(op.operands[0].type).element
+    if source.kind == "b" or (type_.element.rounded and source.value != type_.element.value):
+        return False  # to bfloat16 from what float32 does not hold, it is rounded only once
     if type_.element.rounded and type_.element.name != "bf16":
         return False
     return op.name != "tt.fp_to_fp" or attribute(op, "rounding") not in (0, "rtz")

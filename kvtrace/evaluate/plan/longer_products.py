@@ -1,0 +1,138 @@
+"""Loops that only add products of tiles to a sum: several trips become one, over longer tiles.
+
+Where the trips of a loop go on along the inner axis of both tiles (K of M x K times K x N), the
+tiles of several trips are one tile in memory, and BLAS does the rest at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from kvtrace.evaluate.plan.affine import Affine, substituted
+from kvtrace.evaluate.plan.instructions import Dot, Instruction, Load, Loop, Map
+from kvtrace.evaluate.plan.values import Register
+
+_LONGEST = 512
+"""Up to how long the inner axis may get: its tiles must still fit the cache."""
+
+_FIRST_NUMBER = 1_000_000
+"""Registers made here are numbered from here on."""
+
+
+def with_longer_products(instructions: list[Instruction]) -> list[Instruction]:
+    """Give the instructions with such loops shortened, or replaced by one product."""
+    result: list[Instruction] = []
+    for instruction in instructions:
+        if isinstance(instruction, Loop):
+            longer = _longer(instruction)
+            if longer is not None:
+                result += longer
+                continue
+            body = with_longer_products(instruction.body)
+            instruction = replace(instruction, body=body)
+        result.append(instruction)
+    return result
+
+
+def _longer(loop: Loop) -> list[Instruction] | None:
+    chains = _chains(loop)
+    if chains is None:
+        return None
+    dot, left, right = chains
+    first, last = loop.trips
+    trips = last - first + 1
+    depth = dot.sources()[0].lanes[1]
+    if not _goes_on(left, loop.symbol, 1, depth) or not _goes_on(right, loop.symbol, 0, depth):
+        return None
+    factor = _largest_divisor(trips, _LONGEST // depth)
+    if factor == 1:
+        return None
+    trip = Affine(first, ((loop.symbol, factor),) if factor < trips else ())
+    body, first_operand = _stretched(left, 1, factor, loop.symbol, trip)
+    more, second_operand = _stretched(right, 0, factor, loop.symbol, trip)
+    body += more
+    operands = (first_operand, second_operand)
+    if factor < trips:
+        again: Instruction = replace(dot, operands=(*operands, loop.carried[0]))
+        return [replace(loop, trips=(0, trips // factor - 1), body=[*body, again])]
+    start = loop.operands[0]
+    if isinstance(start, Register):
+        if start.axes != dot.target.axes or start.lanes != dot.target.lanes:  # type: ignore[union-attr]
+            return None
+        return [*body, Dot(loop.results[0], (*operands, start))]
+    return [*body, Dot(loop.results[0], operands)] if start == np.float32(0) else None
+
+
+Chain = list[Instruction]
+"""A load, and operations on what it read alone."""
+
+
+def _chains(loop: Loop) -> tuple[Dot, Chain, Chain] | None:
+    """Give the product that a loop is, and how its operands come about; None if it is more."""
+    if len(loop.carried) != 1 or not loop.body or not isinstance(loop.body[-1], Dot):
+        return None
+    dot = loop.body[-1]
+    carried = loop.carried[0]
+    if len(dot.operands) != 3 or dot.operands[2] is not carried or len(carried.lanes) != 2:
+        return None
+    if loop.outcomes[0] is not dot.target:
+        return None
+    makers: dict[Register | None, Instruction] = {
+        i.target: i for i in loop.body[:-1] if isinstance(i, Load | Map)
+    }
+    left, right = (_chain(register, makers) for register in dot.sources()[:2])
+    if left is None or right is None or len(left) + len(right) != len(loop.body) - 1:
+        return None
+    return dot, left, right
+
+
+def _chain(register: Register, makers: dict[Register | None, Instruction]) -> Chain | None:
+    chain: Chain = []
+    while True:
+        maker = makers.get(register)
+        if maker is None:
+            return None
+        chain.insert(0, maker)
+        if isinstance(maker, Load):
+            return None if maker.written else chain
+        if len(maker.operands) != 1:
+            return None
+        register = maker.sources()[0]
+
+
+def _goes_on(chain: Chain, symbol: int, axis: int, depth: int) -> bool:
+    """Whether the next trip's tile begins where this one's ends along an axis."""
+    load = chain[0]
+    assert isinstance(load, Load)
+    if not load.form.lanes or any(i.target.lanes[axis] != depth for i in chain):  # type: ignore[union-attr]
+        return False
+    step = load.form.lanes[axis]
+    return step != 0 and load.form.coefficient(symbol) == step * depth
+
+
+def _largest_divisor(number: int, limit: int) -> int:
+    return max((d for d in range(1, min(number, limit) + 1) if number % d == 0), default=1)
+
+
+def _stretched(
+    chain: Chain, axis: int, factor: int, symbol: int, trip: Affine
+) -> tuple[Chain, Register]:
+    """Give the chain for `factor` trips at once, and the register at its end."""
+    result: Chain = []
+    target: Register | None = None
+    for instruction in chain:
+        old = instruction.target
+        assert old is not None
+        lanes = tuple(n * factor if place == axis else n for place, n in enumerate(old.lanes))
+        source = target
+        target = Register(_FIRST_NUMBER + old.number, old.axes, lanes, old.dtype)
+        if isinstance(instruction, Load):
+            form = substituted(instruction.form, symbol, trip)
+            result.append(replace(instruction, target=target, form=form))
+        else:
+            assert source is not None
+            result.append(replace(instruction, target=target, operands=(source,)))
+    assert target is not None
+    return result, target
