@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_by
+from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
 from kvtrace.capture.arguments import argument_records
 from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
@@ -32,6 +33,9 @@ class InductorAdapter:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
+        self.contents: Contents | None = None
+        if session.settings.tensors != "none":
+            self.contents = Contents(session, session.identities)
         self._launched: weakref.WeakKeyDictionary[Any, Launched] = weakref.WeakKeyDictionary()
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
@@ -64,7 +68,9 @@ class InductorAdapter:
     ) -> int:
         """Record a distinct call; see `hot.Adapter`."""
         launched = self._launched[kernel]
-        records = argument_records(launched.parameters(), launched.values(args, kwargs))
+        contents = None if self.contents is None else self.contents.of
+        values = launched.values(args, kwargs)
+        records = argument_records(launched.parameters(), values, contents)
         return self._session.add_call(kernel_id, launched.grid(args, kwargs), records)
 
     def compiled(self, owner: Any, kernel: Any) -> None:
@@ -125,6 +131,11 @@ def _wrapped(
         return launch(self, args, stream, kwargs)
 
     def launch(autotuner: Any, args: tuple[Any, ...], stream: Any, kwargs: dict[str, Any]) -> Any:
+        if adapter.contents is not None:
+            try:
+                adapter.contents.before(autotuner, args, kwargs)
+            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                session.problem(error)
         enter = clock()
         result = original(autotuner, *args, stream=stream, **kwargs)
         leave = clock()

@@ -150,3 +150,17 @@ def test_a_kernel_that_is_not_asked_for_is_left_out(autotuner: Any, tmp_path: Pa
     assert trace.table("marks").num_rows == 1
     assert trace.table("launches").num_rows == trace.table("kernels").num_rows == 0
     assert torch.equal(out, x + x)
+
+
+def test_contents_are_kept_where_they_are_asked_for(autotuner: Any, tmp_path: Path) -> None:
+    x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
+    before = [tensor.numpy().tobytes() for tensor in (x, y, out)]
+
+    with kvtrace.capture(tmp_path / "out", tensors="all"):
+        autotuner.run(x, y, out, 1000, stream=0)
+        x.zero_()
+        autotuner.run(x, y, out, 1000, stream=0)
+
+    trace = open_trace(tmp_path / "out")
+    (call,) = trace.table("calls").to_pylist()
+    assert [trace.artifact(arg["value_artifact"]) for arg in call["args"][:3]] == before
