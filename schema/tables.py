@@ -333,7 +333,7 @@ TABLES: Final[dict[str, Table]] = {
                 _C("finding_id", TEXT, "hash of what is found where, equal across runs", key=True),
                 _C("call_id", I64, "the call"),
                 _C("op_index", I32, "the op"),
-                _C("rule", NAME, "out-of-bounds, out-of-view, race, overflow …"),
+                _C("rule", NAME, "out-of-bounds, out-of-view, device-assert, race, overflow …"),
                 _C("verdict", NAME, "violation, proven or unknown"),
                 _C("severity", NAME, "error, warning or note"),
                 _C("access", NAME, "load, store or atomic"),

@@ -29,7 +29,7 @@ from kvtrace.schema.columns import batch_of_rows
 from kvtrace.schema.errors import KvtraceError, SchemaMismatch
 from kvtrace.schema.tables import TABLES, Table
 
-_EVENTS: Final = ("op", "access", "out_of_bounds", "loop")
+_EVENTS: Final = ("op", "access", "out_of_bounds", "loop", "device_assert")
 
 
 class ClientFailed(KvtraceError):

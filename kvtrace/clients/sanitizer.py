@@ -41,7 +41,7 @@ class Sanitizer(Client):
 
     def settings(self) -> Mapping[str, Any]:
         """Say which rules were looked at."""
-        return {"rules": "out-of-bounds"}
+        return {"rules": "out-of-bounds, out-of-view, device-assert"}
 
 
 def _unready(call: UnreadyCall) -> dict[str, Any]:

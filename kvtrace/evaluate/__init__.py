@@ -15,7 +15,13 @@ from kvtrace.evaluate.errors import (
     UnknownAddress,
     UnsupportedOp,
 )
-from kvtrace.evaluate.observe import Access, Observer, OutOfBounds, ProgramAccesses
+from kvtrace.evaluate.observe import (
+    Access,
+    FailedAssertion,
+    Observer,
+    OutOfBounds,
+    ProgramAccesses,
+)
 from kvtrace.evaluate.registry import assembly
 
 __all__ = [
@@ -24,6 +30,7 @@ __all__ = [
     "BadArguments",
     "Deadlock",
     "DeviceAssertion",
+    "FailedAssertion",
     "Observer",
     "OutOfBounds",
     "ProgramAccesses",

@@ -156,6 +156,18 @@ class OutOfBounds:
     certain: bool = True
 
 
+@dataclass(frozen=True)
+class FailedAssertion:
+    """A `tl.device_assert` that failed, in the first such program; evaluation ends there."""
+
+    op: Op
+    program: tuple[int, int, int]
+    iteration: int
+    lane: tuple[int, ...]
+    lanes: int
+    message: str
+
+
 class Observer:
     """Base of all observers: override what you want to hear of."""
 
@@ -170,3 +182,6 @@ class Observer:
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Report a finished loop: iterations of each executing program; -1: unknown."""
+
+    def device_assert(self, failure: FailedAssertion) -> None:
+        """Report an assertion of the kernel's own that fails; then `DeviceAssertion` is raised."""

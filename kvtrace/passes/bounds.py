@@ -3,7 +3,8 @@
 Each memory op gets one verdict. *proven*: every lane of every program and iteration was evaluated
 and lies inside its tensor's view. *violation*: a lane that certainly executes does not, with that
 lane as the witness. *unknown*: an address, a mask or a branch hangs on tensor data that was not
-recorded, or the evaluation could not get there.
+recorded, or the evaluation could not get there. An assertion of the kernel's own that fails is a
+violation of rule `device-assert`; the launch ends with it, and what comes after it is unknown.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvtrace.evaluate import Argument
-from kvtrace.evaluate.observe import Access, Observer, OutOfBounds
+from kvtrace.evaluate.observe import Access, FailedAssertion, Observer, OutOfBounds
 from kvtrace.ir import Frame, Op, source_stack
 from kvtrace.passes.calls import Call
 from kvtrace.passes.data_dependence import hanging_on_data
@@ -37,6 +38,7 @@ class Bounds(Observer):
 
     def __init__(self) -> None:
         self._ops: dict[int, _OpBounds] = {}
+        self._assertion: FailedAssertion | None = None
 
     def access(self, access: Access) -> None:
         """Note a batch of accesses."""
@@ -59,23 +61,22 @@ class Bounds(Observer):
         state.defects.setdefault(defect.rule, defect)
         state.lanes[defect.rule] = state.lanes.get(defect.rule, 0) + defect.lanes
 
+    def device_assert(self, failure: FailedAssertion) -> None:
+        """Note the kernel's own assertion, at which the launch ends."""
+        self._assertion = failure
+
     def rows(self, call: Call, stacks: StackRows, failure: str | None) -> list[dict[str, Any]]:
         """Give one or more rows of `findings` per memory op; `failure`: why evaluation ended."""
         rows = []
+        if self._assertion is not None:
+            rows.append(_placed(_asserted(self._assertion), self._assertion.op, call, stacks))
         for op in call.module.ops:
-            if kind_of(op) not in _MEMORY:
-                continue
-            for row in self._verdicts(op, call, failure):
-                frames = source_stack(op)
-                row |= {
-                    "call_id": call.call_id,
-                    "op_index": op.index,
-                    "access": kind_of(op),
-                    "stack_id": stacks.add(frames),
-                    "method": "evaluated",
-                }
-                row["finding_id"] = _identity(call, row, frames)
-                rows.append(row)
+            kind = kind_of(op)
+            if kind in _MEMORY:
+                rows += [
+                    _placed(row | {"access": kind}, op, call, stacks)
+                    for row in self._verdicts(op, call, failure)
+                ]
         return rows
 
     def _verdicts(self, op: Op, call: Call, failure: str | None) -> Iterator[dict[str, Any]]:
@@ -102,6 +103,34 @@ class Bounds(Observer):
             "severity": "note",
             "message": f"{kind_of(op)} stays inside its tensor for this call ({scope})",
         }
+
+
+def _placed(row: dict[str, Any], op: Op, call: Call, stacks: StackRows) -> dict[str, Any]:
+    """Add where a finding is, and what identifies it."""
+    frames = source_stack(op)
+    row |= {
+        "call_id": call.call_id,
+        "op_index": op.index,
+        "stack_id": stacks.add(frames),
+        "method": "evaluated",
+    }
+    return row | {"finding_id": _identity(call, row, frames)}
+
+
+def _asserted(failure: FailedAssertion) -> dict[str, Any]:
+    others = f"; {failure.lanes} lanes do" if failure.lanes > 1 else ""
+    return {
+        "rule": "device-assert",
+        "verdict": "violation",
+        "severity": "error",
+        "program_x": failure.program[0],
+        "program_y": failure.program[1],
+        "program_z": failure.program[2],
+        "iteration": failure.iteration,
+        "lane": list(failure.lane),
+        "lanes": failure.lanes,
+        "message": f"device_assert fails: {failure.message}{others}",
+    }
 
 
 def _name(indices: set[int | None], arguments: Sequence[Argument]) -> str | None:

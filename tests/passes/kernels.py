@@ -45,3 +45,12 @@ def row_sums(source, result, rows, columns, BLOCK: tl.constexpr):
 def copy_tiles(source, result, TILE: tl.constexpr):
     row, column = tl.program_id(0) * TILE, tl.program_id(1) * TILE
     result.store([row, column], source.load([row, column]))
+
+
+@triton.jit(debug=True)
+def checked_gather(source, chosen, result, size, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = index < size
+    where = tl.load(chosen + index, mask=mask, other=0)
+    tl.device_assert(where < size, "the index is too large")
+    tl.store(result + index, tl.load(source + where, mask=mask), mask=mask)

@@ -6,6 +6,7 @@ import pytest
 
 from kvtrace.cli import main
 from kvtrace.clients import replay
+from kvtrace.evaluate import evaluate
 from tests.passes.conftest import line_of
 
 
@@ -158,3 +159,39 @@ def test_host_descriptors_are_replayed(tmp_path, target):
     rows = trace.table("findings").to_pylist()
     assert {row["verdict"] for row in rows} == {"proven"}
     assert {row["access"] for row in rows} == {"load", "store"}
+
+
+def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):
+    """On a GPU such a launch is recorded, for it fails later; without one, launching raises."""
+    import torch
+
+    import kvtrace
+    from kvtrace.evaluate.errors import DeviceAssertion
+    from kvtrace.passes.bounds import Bounds
+    from kvtrace.passes.calls import calls_of
+    from kvtrace.passes.stacks import StackRows
+    from kvtrace.schema.trace import open_trace
+    from tests.passes import kernels
+
+    chosen = torch.arange(1000)
+    launch = kernels.checked_gather[(4,)]
+    with kvtrace.capture(tmp_path / "out", tensors="int"):
+        launch(torch.randn(1000), chosen, torch.empty(1000), 1000, BLOCK=256)
+        chosen[700] = 1000
+        with pytest.raises(DeviceAssertion, match=r"program \(2, 0, 0\): the index is too large"):
+            launch(torch.randn(1000), chosen, torch.empty(1000), 1000, BLOCK=256)
+    trace = open_trace(tmp_path / "out")
+    (call,) = calls_of(trace, trace.runs[0])
+    indices = call.arguments[1].storage.data.view("i8")
+    indices[700] = 1000
+
+    bounds = Bounds()
+    with pytest.raises(DeviceAssertion) as ended:
+        evaluate(call.module, call.arguments, call.grid, observers=(bounds,))
+    found, *others = bounds.rows(call, StackRows(), str(ended.value))
+
+    assert (found["rule"], found["verdict"]) == ("device-assert", "violation")
+    assert (found["program_x"], found["lane"], found["lanes"]) == (2, [700 - 512], 1)
+    assert found["message"] == "device_assert fails: the index is too large"
+    assert {row["verdict"] for row in others} == {"unknown"}
+    assert "the index is too large" in others[0]["reason"]

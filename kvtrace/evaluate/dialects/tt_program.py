@@ -10,10 +10,18 @@ import numpy as np
 from kvtrace.evaluate.compiler import Compiler, attribute
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.evaluate.numerics import to_memory
+from kvtrace.evaluate.observe import FailedAssertion
 from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
-from kvtrace.evaluate.values import Pointer, Sum, Unknown, constant_sum, full_array, to_array
+from kvtrace.evaluate.values import (
+    Array,
+    Pointer,
+    Sum,
+    Unknown,
+    constant_sum,
+    full_array,
+)
 from kvtrace.ir import Op
 
 
@@ -84,22 +92,39 @@ def poison(op: Op, _compiler: Compiler) -> Step:
 def assert_(op: Op, _compiler: Compiler) -> Step:
     """Stop with the kernel's own message if the condition fails in a program that gets here."""
     slot, message = op.operands[0].id, attribute(op, "message", "")
+    kind = value_type(op.operands[0].type)
 
     def step(values: list[Any], scope: Scope) -> None:
         condition = values[slot]
         if isinstance(condition, Unknown) or not scope.certain or condition is True:
             return
-        failed = np.ones(1) if condition is False else ~to_array(condition, None)
-        if not failed.any():
+        holds = full_array(condition, kind)
+        if holds.all():
             return
-        first = int(np.argwhere(failed)[0][0])
-        x, y, z = _coordinates(scope, first if failed.shape[0] > 1 else 0)
+        failed = np.broadcast_to(~holds, (scope.programs, *kind.shape))
+        failure = _first_failure(op, scope, failed, message)
+        for observer in scope.launch.observers:
+            observer.device_assert(failure)
+        x, y, z = failure.program
         raise DeviceAssertion(
             f"tl.device_assert failed at {place(op)} in kernel {scope.launch.kernel!r}, "
             f"program ({x}, {y}, {z}): {message}"
         )
 
     return step
+
+
+def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedAssertion:
+    first, *lane = map(int, np.argwhere(failed)[0])
+    iteration = np.broadcast_to(np.asarray(scope.iteration), (scope.programs,))[first]
+    return FailedAssertion(
+        op,
+        _coordinates(scope, first),
+        int(iteration),
+        tuple(lane),
+        int(np.count_nonzero(failed)),
+        message,
+    )
 
 
 def _coordinates(scope: Scope, position: int) -> tuple[int, int, int]:
