@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -123,20 +122,14 @@ def to_integer(array: Array, element: ElementType, *, signed: bool) -> Array:
     high = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
     values = array.astype(np.float64 if array.dtype != np.float32 or bits > 24 else np.float32)
     exact = np.trunc(values)
-    result: Array
-    with np.errstate(invalid="ignore"):
-        if signed:
-            result = exact.astype(np.int64).astype(element.value)
-        else:
-            result = exact.astype(np.uint64).astype(element.value)
-    odd = ~((exact >= low) & (exact <= high))
-    if odd.any():
-        fixed = np.where(exact > high, high, np.where(exact < low, low, 0)).astype(object)
-        limits: Any = np.where(np.isnan(values), 0, fixed)
-        wrapped = np.array([int(x) & ((1 << bits) - 1) for x in limits[odd]], np.uint64)
-        result = result.copy()
-        result[odd] = wrapped.astype(element.value)
-    # 2**63 itself rounds up in float64 and must saturate.
-    if signed and bits == 64:
-        result = np.where(exact >= 2.0**63, np.int64(high), result)
+    wide = np.int64 if signed else np.uint64
+    # Both limits are 0 or powers of two, which floats hold; `high` itself they may not.
+    below, above = exact < float(low), exact >= float(high + 1)
+    outside = below | above | np.isnan(exact)
+    if outside.any():
+        exact = np.where(outside, 0, exact)
+    result: Array = exact.astype(wide).astype(element.value)
+    for beyond, limit in ((below, low), (above, high)):
+        if beyond.any():
+            result = np.where(beyond, wide(limit).astype(element.value), result)
     return result

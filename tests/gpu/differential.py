@@ -6,7 +6,9 @@ For each case the kernel runs on the GPU; the evaluator then runs the TTIR of th
 Triton compiled, on copies of the inputs. Besides the catalogue's own inputs, cases whose inputs are
 arrays of floats run on further random ones (`--seed`). What may differ is each case's `device`
 bound: a number of units in the last place, or a part of the largest magnitude, with its reason.
-Cases of what Triton leaves undefined are told, not judged.
+Cases of what Triton leaves undefined, and differences that are known, are told, not judged; cases
+that Hopper cannot run are left out. A process whose CUDA context a kernel broke, or that died, is
+replaced; the case that did it has failed, those after it run in the new process.
 
 Prints a table by op and type, the worst differences, and histograms of relative errors of the
 elementary functions. Ends with 1 if a difference lies beyond its bound or a case failed.
@@ -21,11 +23,13 @@ import multiprocessing
 import os
 import sys
 import tempfile
+import threading
 import time
 import traceback
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,7 +66,12 @@ class Outcome:
     @property
     def failed(self) -> bool:
         beyond = any(not found.within for _, found in self.differences)
-        return bool(self.error) or (beyond and not self.case.undefined)
+        return bool(self.error) or (beyond and not told_only(self.case))
+
+
+def told_only(case: Case) -> str:
+    """Why differences of a case are told and not judged; empty if they are judged."""
+    return case.undefined or case.differs
 
 
 def copies(case: Case, device: str) -> dict[str, Any]:
@@ -102,10 +111,11 @@ def run(case: Case, device: str) -> Outcome:
         got, ttir = on_device(case, device)
     except Exception as error:
         name, lines = type(error).__name__, str(error).strip().splitlines() or [""]
-        text = name if name == "PTXASError" else f"{name}: {lines[-1][:200]}"
-        if name in REFUSALS or "PassManager" in text:
+        compiling = name in REFUSALS or "PassManager" in lines[-1]
+        text = name if name == "PTXASError" else f"{name}: {lines[-1 if compiling else 0][:200]}"
+        if compiling:
             outcome.refused = text
-        else:  # a launch that failed also breaks those after it in this process
+        else:
             outcome.error = f"GPU: {text}"
         return outcome
     try:
@@ -136,7 +146,7 @@ def errors(got: Arrays, wanted: Arrays, case: Case) -> np.ndarray:
 
 def shuffled(case: Case, seed: int) -> Case | None:
     """The same case on other random floats of the same ranges; None where inputs are not such."""
-    if case.undefined or "patterns" in case.variant or case.op.startswith(("atomic_cas", "rand")):
+    if told_only(case) or "patterns" in case.variant or case.op.startswith(("atomic_cas", "rand")):
         return None
     rng = random_of("differential", case.name, seed)
     inputs: dict[str, Any] = dict(case.inputs)
@@ -161,7 +171,7 @@ def table(outcomes: Sequence[Outcome]) -> None:
         groups[(outcome.case.op, outcome.case.dtype)].append(outcome)
     print(f"{'op':32} {'type':8} {'cases':>5} {'worst ulp':>10} {'of largest':>11}  allowed, why")
     for (op, dtype), members in groups.items():
-        judged = [m for m in members if not m.case.undefined]
+        judged = [m for m in members if not told_only(m.case)]
         if not judged:
             continue
         found = [d for m in judged for _, d in m.differences]
@@ -190,7 +200,7 @@ def histograms(outcomes: Sequence[Outcome]) -> None:
     """How many elements are how far off, in units in the last place."""
     groups: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
     for outcome in outcomes:
-        if outcome.ulps is not None and outcome.ulps.size and not outcome.case.undefined:
+        if outcome.ulps is not None and outcome.ulps.size and not told_only(outcome.case):
             groups[(outcome.case.op, outcome.case.dtype)].append(outcome.ulps)
     heads = [f"<={edge:g}" for edge in EDGES] + ["more"]
     print(f"\nunits in the last place   {' '.join(f'{head:>7}' for head in heads)}")
@@ -209,14 +219,17 @@ def special(outcomes: Sequence[Outcome]) -> None:
     for text, count in refused.most_common():
         names = [o.case.name for o in outcomes if o.refused == text][:4]
         print(f"not compiled or run, {count} cases: {text}\n    {', '.join(names)}")
-    undefined = [o for o in outcomes if o.case.undefined and not o.refused]
-    if undefined:
-        print(f"\nundefined in Triton, {len(undefined)} cases; those that differ:")
-    for outcome in undefined:
+    left_out = [case for case in CASES if case.not_launched]
+    for case in left_out:
+        print(f"left out, cannot run on Hopper: {case.name}: {case.not_launched}")
+    told = [o for o in outcomes if told_only(o.case) and not o.refused]
+    if told:
+        print(f"\nundefined in Triton, or known to differ, {len(told)} cases; those that differ:")
+    for outcome in told:
         for name, found in outcome.differences:
             if not found.within:
                 print(
-                    f"    {outcome.case.name} ({outcome.case.undefined}): {name}{list(found.place)}"
+                    f"    {outcome.case.name} ({told_only(outcome.case)}): {name}{list(found.place)}"
                     f" GPU {found.got!r}, evaluator {found.wanted!r}, {found.count} elements"
                 )
     failed = [o for o in outcomes if o.failed]
@@ -239,7 +252,7 @@ def worst(outcomes: Sequence[Outcome]) -> None:
     rows: list[tuple[float, str]] = []
     for outcome in outcomes:
         bound = outcome.case.device
-        if outcome.failed or outcome.case.undefined:
+        if outcome.failed or told_only(outcome.case):
             continue
         for name, found in outcome.differences:
             share = min(
@@ -264,7 +277,7 @@ def save(path: str, outcomes: Sequence[Outcome]) -> None:
             "refused": o.refused,
             "error": o.error,
             "failed": o.failed,
-            "undefined": o.case.undefined,
+            "told_only": told_only(o.case),
             "outputs": {n: {"ulps": d.ulps, "of_largest": d.of_largest} for n, d in o.differences},
         }
         for o in outcomes
@@ -293,7 +306,16 @@ class Result:
     ulps: np.ndarray | None
 
 
-def work(task: Task) -> list[Result]:
+@dataclass(frozen=True)
+class Report:
+    """What a process did of a task. `rest`: what it could not do any more; its end is near."""
+
+    results: list[Result]
+    rest: tuple[int, ...] = ()
+    broken: bool = False
+
+
+def work(task: Task) -> Report:
     """Run some cases, and their like with other inputs, in this process."""
     torch.set_num_threads(1)
     with_scratch_memory(task.device)
@@ -302,30 +324,81 @@ def work(task: Task) -> list[Result]:
             import kvtrace
 
             with kvtrace.capture(f"{folder}/out"):
-                return list(_results(task))
-        return list(_results(task))
+                return _report(task)
+        return _report(task)
 
 
-def _results(task: Task) -> Iterator[Result]:
-    for number in task.numbers:
+def _report(task: Task) -> Report:
+    results: list[Result] = []
+    for position, number in enumerate(task.numbers):
         for case in (CASES[number], shuffled(CASES[number], task.seed)):
             if case is None:
                 continue
             done = run(case, task.device)
-            yield Result(number, done.differences, done.error, done.refused, done.ulps)
+            results.append(Result(number, done.differences, done.error, done.refused, done.ulps))
+            if done.error.startswith("GPU: ") and is_broken(task.device):
+                return Report(results, task.numbers[position + 1 :], broken=True)
+    return Report(results)
+
+
+def is_broken(device: str) -> bool:
+    """Whether this process's CUDA context has an error that stays."""
+    if device == "cpu":
+        return False
+    try:
+        torch.cuda.synchronize()
+        torch.zeros(1, device=device).add_(1).item()
+    except RuntimeError:  # torch.AcceleratorError is one
+        return True
+    return False
 
 
 def compare(device: str, numbers: Sequence[int], seed: int, workers: int) -> list[Outcome]:
     """Run cases in several processes: most of the time goes into compiling."""
     step = max(1, min(24, len(numbers) // workers))
-    tasks = [
+    tasks = deque(
         Task(device, seed, tuple(numbers[start : start + step]))
         for start in range(0, len(numbers), step)
-    ]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        found = [result for results in pool.map(work, tasks) for result in results]
+    )
+    found: list[Result] = []
+    threads = [threading.Thread(target=_serve, args=(tasks, found)) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found.sort(key=lambda result: result.number)
     return [Outcome(CASES[r.number], r.differences, r.error, r.refused, r.ulps) for r in found]
+
+
+def _serve(tasks: deque[Task], found: list[Result]) -> None:
+    """Have tasks done by a process, a fresh one after each that broke."""
+    context = multiprocessing.get_context("spawn")
+    while tasks:
+        with ProcessPoolExecutor(1, mp_context=context) as process:
+            _serve_while_sound(process, tasks, found)
+
+
+def _serve_while_sound(
+    process: ProcessPoolExecutor, tasks: deque[Task], found: list[Result]
+) -> None:
+    while True:
+        try:
+            task = tasks.popleft()
+        except IndexError:
+            return
+        try:
+            report = process.submit(work, task).result()
+        except BrokenProcessPool:  # it died: case by case, to learn of which
+            if len(task.numbers) > 1:
+                tasks.extendleft(replace(task, numbers=(number,)) for number in task.numbers[::-1])
+            else:
+                found.append(Result(task.numbers[0], [], "GPU: the process died", "", None))
+            return
+        found.extend(report.results)
+        if report.rest:
+            tasks.appendleft(replace(task, numbers=report.rest))
+        if report.broken:
+            return
 
 
 def with_scratch_memory(device: str) -> None:
@@ -344,13 +417,17 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=1)
     workers = max(1, min(12, (os.cpu_count() or 1) - 2))
     options.add_argument("--workers", type=int, default=workers, help="processes")
+    options.add_argument(
+        "--everything", action="store_true", help="also what Hopper is known not to run"
+    )
     options.add_argument("--json", default="", help="write all figures to a file")
     chosen = options.parse_args()
     words = chosen.only.split()
     numbers = [
         number
         for number, case in enumerate(CASES)
-        if not words or any(word in case.name for word in words)
+        if (chosen.everything or not case.not_launched)
+        and (not words or any(word in case.name for word in words))
     ]
     begin = time.perf_counter()
     outcomes = compare(chosen.device, numbers, chosen.seed, chosen.workers)

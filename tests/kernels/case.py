@@ -65,7 +65,9 @@ class Case:
 
     `expected` gives the outputs, by name, from the inputs as they were before the launch.
     `bound` is for the evaluator against that; `device` for a GPU against the evaluator.
-    `undefined` says why a GPU may give something else; then a difference is only told.
+    `undefined` says why a GPU may give something else; then a difference is only told, as with
+    `differs`, which says why a GPU does so although the result is defined.
+    `not_launched` says why Hopper cannot run the kernel: there it is left out.
     """
 
     op: str
@@ -80,6 +82,8 @@ class Case:
     device: Bound = EXACT
     variant: str = ""
     undefined: str = ""
+    differs: str = ""
+    not_launched: str = ""
 
     @property
     def name(self) -> str:

@@ -68,6 +68,9 @@ def load_cases() -> Iterator[Case]:
         )  # fmt: skip
 
 
+NO_NAN_OF_BYTES = "TMA holds 8-bit floats as bytes, which it cannot fill with NaN: the launch fails"
+
+
 def block_cases() -> Iterator[Case]:
     for dtype in (*FLOATS, *INTEGERS, *NARROW):
         rng = random_of("blocks", dtype)
@@ -103,6 +106,7 @@ def block_cases() -> Iterator[Case]:
                 ("out",), lambda given, p=padding: {"out": _padded(given["x"], (32, 64), p)},
                 {"BM": 16, "BN": 32, "PADDING": padding}, (2, 2),
                 variant=f"padding {padding}",
+                not_launched=NO_NAN_OF_BYTES if padding == "nan" and dtype in NARROW else "",
             )  # fmt: skip
         x = few(rng, dtype, (3, 5, 32))
         yield Case(
