@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.evaluate.atomics import NAMES, read_modify_write
 from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.dialects.tt_atomic import is_used
 from kvtrace.evaluate.observe import AccessKind
-from kvtrace.evaluate.plan.affine import Affine, plus, shifted, times
-from kvtrace.evaluate.plan.instructions import Load, Map, Operand, Operation, Store
+from kvtrace.evaluate.plan.affine import (
+    Affine,
+    divided,
+    multiples,
+    plus,
+    shifted,
+    times,
+)
+from kvtrace.evaluate.plan.instructions import Atomic, Load, Map, Operand, Operation, Store
 from kvtrace.evaluate.plan.integers import settled
 from kvtrace.evaluate.plan.kernels import (
     ROUND_AND_NARROW,
@@ -34,6 +44,7 @@ from kvtrace.evaluate.plan.values import (
 )
 from kvtrace.evaluate.plan.walk import AccessRecord, Walk
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
+from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op
 
 
@@ -144,30 +155,17 @@ def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: V
     record(walk, op, "store", pointer, mask, element)
     if mask.nothing:
         return
-    held = walk.materialised(value)
     lanes = mask.lanes(type_.shape)
-    narrow = narrowing(element)
-    source: Operand
-    if isinstance(held, Constant):
-        source = held.value
-        if narrow is not None:
-            source = narrow.function(np.full(1, source))[0]
-    else:
-        if mask.box is None:
-            held = walk.padded(held)
-        elif held.box != mask.box:
-            held = walk.cropped(held, mask.box)
-        source = held.register
-        if narrow is not None:
-            source = _narrowed(walk, source, narrow)
+    source = _stored(walk, value, mask, element)
     operands: tuple[Operand, ...] = (source,)
     if mask.conditions:
         operands = (source, walk.conditions(mask.conditions, lanes))
     form = walk.domain.folded(pointer.form)
     start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
     extents = tuple(last - first + 1 for first, last in lanes)
-    _refuse_overlap(walk, form, extents, element.bytes, op)
-    if len(operands) > 1:
+    if walk.runs:
+        _refuse_overlap(walk, form, extents, element.bytes, op)
+    if walk.runs and len(operands) > 1:
         _refuse_repeats(walk, form, extents, operands)
     walk.emit(
         Store(
@@ -175,6 +173,22 @@ def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: V
             element.memory,
         )
     )  # fmt: skip
+
+
+def _stored(walk: Walk, value: Any, mask: Resolved, element: ElementType) -> Operand:
+    """Give what is written, as it lies in memory, with the lanes that a mask leaves."""
+    held = walk.materialised(value)
+    narrow = narrowing(element)
+    if isinstance(held, Constant):
+        if narrow is None:
+            return held.value
+        number: np.generic = narrow.function(np.full(1, held.value))[0]
+        return number
+    if mask.box is None:
+        held = walk.padded(held)
+    elif held.box != mask.box:
+        held = walk.cropped(held, mask.box)
+    return held.register if narrow is None else _narrowed(walk, held.register, narrow)
 
 
 def _narrowed(walk: Walk, source: Register, narrow: Operation) -> Register:
@@ -251,6 +265,66 @@ def plan_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
         store(walk, op, values[slots[0]], allowed, values[slots[1]], type_)
 
     return step
+
+
+@planned("tt.atomic_rmw")
+def plan_atomic(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Plan an atomic update of which nobody looks at the old contents."""
+    type_ = value_type(op.operands[1].type)
+    number = attribute(op, "atomic_rmw_op")
+    name = NAMES[number] if isinstance(number, int) else str(number)
+    used = is_used(op, compiler.arrays)
+    slots = [value.id for value in op.operands]
+
+    def update(memory: Array, index: Array, values: Array) -> None:
+        read_modify_write(memory, index, values, name, wants_old=False)
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        if used and walk.runs:
+            raise Unplannable("the old contents of an atomic update are used")
+        allowed = mask_of(walk, values[slots[2]] if len(slots) > 2 else None)
+        _atomic(walk, op, values[slots[0]], allowed, values[slots[1]], type_, update)
+        # Not known, and not asked for where this plan is run.
+        old = walk.register((True,) * len(walk.axes), type_.shape, type_.element.value)
+        values[op.results[0].id] = Tensor(old, type_.shape)
+
+    return step
+
+
+def _atomic(
+    walk: Walk,
+    op: Op,
+    pointer: Any,
+    mask: Resolved,
+    value: Any,
+    type_: ValueType,
+    update: Callable[..., Any],
+) -> None:
+    if not isinstance(pointer, Pointer):
+        raise Unplannable("a pointer that no argument explains")
+    element = type_.element
+    record(walk, op, "atomic", pointer, mask, element)
+    if mask.nothing:
+        return
+    tensor = walk.arguments[pointer.argument]
+    assert isinstance(tensor, TensorArgument)
+    places = shifted(walk.domain.folded(pointer.form), tensor.offset_bytes)
+    even, rest = multiples(places, element.bytes)
+    if rest.outer or rest.lanes or rest.constant % element.bytes:
+        raise Unplannable("an atomic update of an address that is not aligned")
+    lanes = mask.lanes(type_.shape)
+    form = divided(shifted(even, rest.constant), element.bytes)
+    operands = [
+        _stored(walk, value, mask, element),
+        walk.ramp(form, lanes, np.dtype(np.int64), condition=False),
+    ]
+    if mask.conditions:
+        operands.append(walk.conditions(mask.conditions, lanes))
+    extents = tuple(last - first + 1 for first, last in lanes)
+    walk.emit(
+        Atomic(None, tuple(operands), pointer.argument, form, extents, element.memory, update)
+    )
 
 
 @planned("tt.assert")

@@ -20,6 +20,9 @@ CHUNK_BYTES = 1 << 20
 CHUNK_BYTES_OF_PRODUCTS = 4 << 20
 """The same where matrices are multiplied: products of taller ones are worth more than the cache."""
 
+_COPIES_MADE = 2
+"""How many arrays functions hold on to while they make one."""
+
 _ALIGNMENT = 64
 _KEPT_CHUNKS = 8
 
@@ -75,7 +78,8 @@ def executable(code: Generated, ranges: Sequence[tuple[int, int]]) -> Executable
     """Divide the programs of a region (first and last value along each axis) into chunks."""
     extents = [last - first + 1 for first, last in ranges]
     limit = CHUNK_BYTES_OF_PRODUCTS if code.has_products else CHUNK_BYTES
-    sizes = _chunk_extents(code.cells, extents, limit)
+    arrays = (*code.cells, *code.made * _COPIES_MADE)
+    sizes = _chunk_extents(arrays, extents, limit)
     starts = tuple(first for first, _ in ranges)
     return Executable(code, tuple(_chunks(starts, extents, sizes)))
 

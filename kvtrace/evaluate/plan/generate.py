@@ -20,6 +20,7 @@ import numpy as np
 from kvtrace.evaluate.plan import kernels
 from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.instructions import (
+    Atomic,
     Call,
     Crop,
     Dot,
@@ -61,10 +62,11 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Generated:
-    """A function, the cells it needs, and its source."""
+    """A function, the cells it needs, arrays that it makes besides, and its source."""
 
     run: Run
     cells: tuple[Cell, ...]
+    made: tuple[Cell, ...]
     source: str
     has_products: bool
 
@@ -94,6 +96,7 @@ class _Writer:
     roots: dict[Register, frozenset[Register]] = field(default_factory=dict)
     globals: dict[str, Any] = field(default_factory=dict)
     buffers: set[int] = field(default_factory=set)
+    made: list[Cell] = field(default_factory=list)
     has_products: bool = False
 
     # -- names -----------------------------------------------------------------------------------
@@ -110,7 +113,9 @@ class _Writer:
         source = "\n".join([*head, *self.lines, " return", ""])
         scope: dict[str, Any] = {"nd": np.ndarray, "copyto": np.copyto, **self.globals}
         exec(compile(source, "<plan>", "exec"), scope)  # noqa: S102  our own text, numbers only
-        return Generated(scope["run"], tuple(self.cells), source, self.has_products)
+        return Generated(
+            scope["run"], tuple(self.cells), tuple(self.made), source, self.has_products
+        )
 
     def constant(self, value: Any, prefix: str = "k") -> str:
         """Name an object that the code refers to."""
@@ -152,6 +157,11 @@ class _Writer:
         self.names[register] = name
         self.roots[register] = frozenset().union(*(self.roots[source] for source in sources))
         return name
+
+    def as_new(self, register: Register, sources: Sequence[Register]) -> str:
+        """Name a register that a function makes, perhaps from the memory of others."""
+        self.made.append(self.cell_of(register))
+        return self.as_view(register, sources)
 
     def release(self, register: Register) -> None:
         """Let the cell of a register be used again."""
@@ -295,13 +305,27 @@ class _Writer:
         casting = "" if isinstance(source, Register) else ", casting='unsafe'"
         self.write(depth, f"copyto({view}, {value}{casting}{mask})")
 
+    def atomic(self, atomic: Atomic, depth: int) -> None:
+        """Write an atomic update."""
+        self.buffers.add(atomic.argument)
+        value, index, *mask = (self.operand(operand) for operand in atomic.operands)
+        shape = [f"n{axis}" for axis in range(len(self.axes))]
+        shape += [str(extent) for extent in atomic.lanes]
+        function = self.constant(kernels.update_memory, "f")
+        update, dtype = self.constant(atomic.update, "f"), self.constant(atomic.dtype, "d")
+        arguments = (
+            f"b{atomic.argument}", dtype, index, value, mask[0] if mask else None,
+            f"({_list(shape)})", update,
+        )  # fmt: skip
+        self.write(depth, f"{function}({_list(arguments)})")
+
     # -- elementwise -----------------------------------------------------------------------------
 
     def fused(self, instruction: Map, store: Instruction | None, uses: dict[Register, int]) -> bool:
         """Tell whether a result can be written straight to where it is stored next."""
         register = instruction.target
         assert register is not None
-        if not isinstance(store, Store) or store.operands[0] is not register:
+        if type(store) is not Store or store.operands[0] is not register:
             return False
         operation = instruction.operation
         if uses[register] != 1 or len(store.operands) > 1 or register.dtype != store.dtype:
@@ -333,7 +357,7 @@ class _Writer:
                 for array in arrays
             ]
             function = self.constant(operation.function, "f")
-            name = self.as_view(register, instruction.sources())
+            name = self.as_new(register, instruction.sources())
             self.write(depth, f"{name} = {function}({_list(names)})")
             return frozenset()
         operands = [self.operand(operand) for operand in instruction.operands]
@@ -440,7 +464,9 @@ class _Writer:
 
     def other(self, instruction: Instruction, depth: int) -> None:
         """Write an instruction that takes over no cell."""
-        if isinstance(instruction, Store):
+        if isinstance(instruction, Atomic):
+            self.atomic(instruction, depth)
+        elif isinstance(instruction, Store):
             self.store(instruction, depth)
         elif isinstance(instruction, View):
             self.view(instruction, depth)
@@ -463,7 +489,7 @@ class _Writer:
         else:
             assert isinstance(instruction, Call)
             sources = instruction.sources()
-            names = [self.as_view(target, sources) for target in instruction.targets]
+            names = [self.as_new(target, sources) for target in instruction.targets]
             function = self.constant(instruction.function, "f")
             arguments = _list([self.names[source] for source in sources])
             self.write(depth, f"{_list(names)} = {function}({arguments})")
@@ -511,7 +537,7 @@ class _Writer:
 
     def ramp(self, ramp: Ramp, depth: int) -> None:
         """Write the values of an affine form."""
-        name = self.as_view(_target_of(ramp), [])
+        name = self.as_new(_target_of(ramp), [])
         register = _target_of(ramp)
         numbers = dict(ramp.form.outer)
         terms = []

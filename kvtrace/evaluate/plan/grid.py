@@ -42,8 +42,13 @@ def planned_regions(
     arguments: tuple[Argument, ...],
     grid: tuple[int, int, int],
     written: frozenset[int],
+    *,
+    runs: bool,
 ) -> list[RegionPlan]:
-    """Plan a launch, region by region in ascending order; raises Unplannable."""
+    """Plan a launch, region by region in ascending order; raises Unplannable.
+
+    `runs` False: only the facts are asked for.
+    """
     pending = [_whole_grid(grid)]
     plans: list[RegionPlan] = []
     for _ in range(_MOST_WALKS):
@@ -51,7 +56,7 @@ def planned_regions(
             return plans
         region = pending.pop(0)
         try:
-            plans.append(_walked(compiler, arguments, region, written))
+            plans.append(_walked(compiler, arguments, region, written, runs=runs))
         except SplitAxis as split:
             pending[:0] = _cut(region, split)
         except FactorAxis as factor:
@@ -98,9 +103,11 @@ def _walked(
     arguments: tuple[Argument, ...],
     region: Region,
     written: frozenset[int],
+    *,
+    runs: bool,
 ) -> RegionPlan:
     module = compiler.module
-    walk = Walk(region, arguments, written, [None] * module.value_count)
+    walk = Walk(region, arguments, written, [None] * module.value_count, runs)
     parameters = module.main.arguments
     if len(parameters) != len(arguments):
         raise Unplannable("the arguments are not those of the kernel")

@@ -66,6 +66,16 @@ class Store(Instruction):
 
 
 @dataclass(slots=True, eq=False)
+class Atomic(Store):
+    """Combine operand 0 into memory by `update(memory, index, values)`, lane after lane.
+
+    Operand 1 gives the index of each element in the storage, operand 2, if any, is a mask.
+    """
+
+    update: Callable[..., Any]
+
+
+@dataclass(slots=True, eq=False)
 class Map(Instruction):
     """An elementwise operation."""
 

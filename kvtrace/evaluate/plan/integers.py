@@ -513,6 +513,8 @@ def select(op: Op, _compiler: PlanCompiler) -> PlanStep:
     def step(walk: Walk) -> None:
         condition, first, second = (walk.values[slot] for slot in slots)
         if isinstance(condition, Condition):
+            if isinstance(first, Pointer) and first.argument != second.argument:
+                raise Unplannable("pointers into more than one tensor")
             if scalar:
                 condition = Condition(condition.forms, type_.shape)
             condition = _decided(walk, condition)

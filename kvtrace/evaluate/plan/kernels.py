@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -143,6 +144,25 @@ def ramp(
         total = total + line.reshape(shape)
     result: Array = total.astype(dtype, copy=False)
     return result
+
+
+def update_memory(
+    buffer: Array,
+    dtype: np.dtype[Any],
+    index: Array,
+    values: Any,
+    mask: Array | None,
+    shape: tuple[int, ...],
+    update: Callable[..., Any],
+) -> None:
+    """Combine values into a storage at element indices, programs and lanes in ascending order."""
+    memory = buffer[: len(buffer) // dtype.itemsize * dtype.itemsize].view(dtype)
+    places, given = np.broadcast_to(index, shape), np.broadcast_to(values, shape)
+    if mask is None:
+        update(memory, places.reshape(-1), given.reshape(-1))
+        return
+    chosen = np.broadcast_to(mask, shape)
+    update(memory, places[chosen], given[chosen])
 
 
 def ramp_condition(base: int, terms: tuple[tuple[int, int, int, int], ...], rank: int) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.plan.execute import Executable, executable
@@ -86,15 +87,15 @@ class ModulePlans:
                 for position, argument in enumerate(arguments)
                 if isinstance(argument, TensorArgument) and argument.storage in storages
             )
-            regions = planned_regions(self.compiler, arguments, grid, written)
             runs = any(storage.data is not None for storage in storages)
+            regions = planned_regions(self.compiler, arguments, grid, written, runs=runs)
             _refuse_partly_known(regions, arguments, runs=runs)
             records = [record for region in regions for record in region.accesses]
             refuse_meetings(records, arguments)
             for record in records:
                 if record.conditions:
                     access_of(record, 0)  # refuses what cannot be counted
-        except Unplannable as reason:
+        except (Unplannable, UnsupportedOp) as reason:
             return LaunchPlan([], offsets, runs=False, refusal=str(reason))
         return LaunchPlan(regions, offsets, runs)
 

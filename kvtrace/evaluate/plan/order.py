@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvtrace.evaluate.arguments import Argument, TensorArgument
+from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.plan.affine import Interval
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.walk import AccessRecord
@@ -16,12 +17,11 @@ from kvtrace.evaluate.plan.walk import AccessRecord
 
 def refuse_meetings(records: Sequence[AccessRecord], arguments: Sequence[Argument]) -> None:
     """Raise Unplannable unless no program reads what another one writes."""
-    stores = [record for record in records if record.kind == "store" and record.lanes is not None]
-    loads = [record for record in records if record.kind == "load" and record.lanes is not None]
-    for store in stores:
+    there = [record for record in records if record.lanes is not None]
+    for store in (record for record in there if record.kind != "load"):
         target = arguments[store.argument]
         assert isinstance(target, TensorArgument)
-        for load in loads:
+        for load in (record for record in there if _must_not_meet(store.kind, record.kind)):
             source = arguments[load.argument]
             assert isinstance(source, TensorArgument)
             if source.storage is not target.storage or source.storage.data is None:
@@ -29,6 +29,11 @@ def refuse_meetings(records: Sequence[AccessRecord], arguments: Sequence[Argumen
             shift = source.offset_bytes - target.offset_bytes
             if not never_meet(store, load, shift):
                 raise Unplannable(f"programs may read what others wrote to {target.name}")
+
+
+def _must_not_meet(writing: AccessKind, other: AccessKind) -> bool:
+    """Whether it matters in which order the first comes beside the second; each pair once."""
+    return other == "load" or (writing == "atomic" and other == "store")
 
 
 def never_meet(store: AccessRecord, load: AccessRecord, shift: int) -> bool:

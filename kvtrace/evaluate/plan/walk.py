@@ -136,12 +136,14 @@ class Walk:
     """State of a walk.
 
     `arguments` are those of the launch, `written` those whose storage the kernel may write to.
+    `runs` is False where only the facts are asked for.
     """
 
     region: Region
     arguments: tuple[Argument, ...]
     written: frozenset[int]
     values: list[Any]
+    runs: bool
     domain: Domain = field(init=False)
     axes: tuple[int, ...] = field(init=False)
     instructions: list[Instruction] = field(default_factory=list)
