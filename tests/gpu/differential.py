@@ -228,8 +228,9 @@ def special(outcomes: Sequence[Outcome]) -> None:
     for outcome in told:
         for name, found in outcome.differences:
             if not found.within:
+                why = told_only(outcome.case)
                 print(
-                    f"    {outcome.case.name} ({told_only(outcome.case)}): {name}{list(found.place)}"
+                    f"    {outcome.case.name} ({why}): {name}{list(found.place)}"
                     f" GPU {found.got!r}, evaluator {found.wanted!r}, {found.count} elements"
                 )
     failed = [o for o in outcomes if o.failed]
