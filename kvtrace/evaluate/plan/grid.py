@@ -23,7 +23,7 @@ _PLANNED_WITH = (accesses, bridge, control, integers, loops, products, shapes)
 """Imported for what they register."""
 
 _MOST_REGIONS = 64
-_MOST_WALKS = 256
+_MOST_WALKS = 160
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ what is in them, nor on float arguments.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.observe import Observer
+from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.plan.execute import Executable, executable
 from kvtrace.evaluate.plan.facts import access_of, tell
@@ -24,6 +23,7 @@ from kvtrace.evaluate.plan.generate import generated
 from kvtrace.evaluate.plan.grid import RegionPlan, planned_regions
 from kvtrace.evaluate.plan.optimise import optimised
 from kvtrace.evaluate.plan.order import refuse_meetings
+from kvtrace.evaluate.plan.points import counted
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.threads import ONE_THREAD
@@ -37,7 +37,8 @@ _KEPT_PLANS = 1024
 class LaunchPlan:
     """All regions of a launch, or a `refusal` that says why there is no plan.
 
-    `runs` is False if nothing would be seen of running it; `executables` are made when needed.
+    `runs` is False if nothing would be seen of running it; `executables` and `accesses` are made
+    when needed.
     """
 
     regions: list[RegionPlan]
@@ -45,6 +46,7 @@ class LaunchPlan:
     runs: bool
     refusal: str | None = None
     executables: list[Executable] | None = None
+    accesses: list[Access] | None = None
 
 
 class ModulePlans:
@@ -94,7 +96,7 @@ class ModulePlans:
             refuse_meetings(records, arguments)
             for record in records:
                 if record.conditions:
-                    access_of(record, 0)  # refuses what cannot be counted
+                    counted(record)  # refuses what cannot be counted
         except (Unplannable, UnsupportedOp) as reason:
             return LaunchPlan([], offsets, runs=False, refusal=str(reason))
         return LaunchPlan(regions, offsets, runs)
@@ -134,6 +136,14 @@ def _call_of(arguments: Sequence[Argument], floats: frozenset[int]) -> tuple[Any
     return tuple(parts)
 
 
+def _accesses(plan: LaunchPlan) -> list[Access]:
+    return [
+        access_of(record, plan.offsets[record.argument])
+        for region in plan.regions
+        for record in region.accesses
+    ]
+
+
 def _executables(plan: LaunchPlan) -> list[Executable]:
     made = []
     for region in plan.regions:
@@ -144,15 +154,11 @@ def _executables(plan: LaunchPlan) -> list[Executable]:
 
 
 def plans_of(module: Module) -> ModulePlans:
-    """Give the plans of a module; they live as long as it does."""
-    found = _BY_IDENTITY.get(id(module))
-    if found is None:
-        found = _BY_IDENTITY[id(module)] = ModulePlans(module)
-        weakref.finalize(module, _BY_IDENTITY.pop, id(module), None)
+    """Give the plans of a module; they are kept with it, and go with it."""
+    found = module.__dict__.get("_plans")
+    if not isinstance(found, ModulePlans):
+        found = module.__dict__["_plans"] = ModulePlans(module)
     return found
-
-
-_BY_IDENTITY: dict[int, ModulePlans] = {}
 
 
 def evaluate_planned(
@@ -170,7 +176,9 @@ def evaluate_planned(
     if plan.refusal is not None:
         return False
     if observers:
-        tell(plan.regions, observers, plans.compiler, plan.offsets)
+        if plan.accesses is None:
+            plan.accesses = _accesses(plan)
+        tell(plan.regions, plan.accesses, observers, plans.compiler)
     if not plan.runs:
         return True
     if plan.executables is None:

@@ -1,0 +1,189 @@
+"""The points of an access's formula, one by one or counted, for what asks for more than it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.observe import ProgramAccesses
+from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
+from kvtrace.evaluate.plan.signals import Unplannable
+from kvtrace.evaluate.plan.walk import AccessRecord
+
+_MOST_COUNTED = 1 << 22
+"""Lanes, programs and trips of an intricate mask that are looked at one by one."""
+
+Outer = list[tuple[int, Interval]]
+
+
+def outer_axes(record: AccessRecord) -> Outer:
+    """Program axes that vary, slowest first, then trips."""
+    region = record.region
+    return [(symbol, region.ranges[symbol]) for symbol in region.order] + list(record.trips)
+
+
+def values_of(form: Affine, outer: Outer, lanes: Sequence[Interval]) -> NDArray[np.int64]:
+    """Values of a form, of shape (each outer symbol…, each lane axis…), 1 where it is constant."""
+    rank = len(outer) + len(lanes)
+    total: NDArray[np.int64] = np.full((1,) * rank, form.constant, np.int64)
+    numbers = [form.coefficient(symbol) for symbol, _ in outer]
+    numbers += list(form.lanes or (0,) * len(lanes))
+    ranges = [interval for _, interval in outer] + list(lanes)
+    for axis, (number, (first, last)) in enumerate(zip(numbers, ranges, strict=True)):
+        if not number:
+            continue
+        shape = [1] * rank
+        shape[axis] = last - first + 1
+        total = total + (np.arange(first, last + 1, dtype=np.int64) * number).reshape(shape)
+    return total
+
+
+def shape_of(outer: Outer, lanes: Sequence[Interval]) -> tuple[int, ...]:
+    """Extents of all outer axes, then of all lane axes."""
+    ranges = [interval for _, interval in outer] + list(lanes)
+    return tuple(last - first + 1 for first, last in ranges)
+
+
+def active_points(record: AccessRecord, outer: Outer) -> NDArray[np.bool_]:
+    """Whether the conditions hold, over outer axes and the lanes of the box."""
+    assert record.lanes is not None
+    result: Any = np.ones((1,) * (len(outer) + len(record.lanes)), np.bool_)
+    for form in record.conditions:
+        result = result & (values_of(form, outer, record.lanes) >= 0)
+    return np.asarray(result, np.bool_)
+
+
+def linear_program(record: AccessRecord) -> Affine:
+    """The linear program id, x fastest."""
+    x, y, z = record.region.ids
+    width, height, _ = record.region.grid
+    return plus(plus(x, times(y, width)), times(z, width * height))
+
+
+def counted(record: AccessRecord) -> tuple[int, int | None, int | None]:
+    """Count active lanes, and find the lowest and highest offset, under an intricate mask.
+
+    What neither the conditions nor one another hang on together is counted once and multiplied.
+    """
+    assert record.lanes is not None
+    outer = outer_axes(record)
+    ranges = [interval for _, interval in outer] + list(record.lanes)
+    involved = [
+        any(_number(form, outer, axis) for form in record.conditions) for axis in range(len(ranges))
+    ]
+    points = math.prod(
+        last - first + 1 for (first, last), flag in zip(ranges, involved, strict=True) if flag
+    )
+    if points > _MOST_COUNTED:
+        raise Unplannable("a mask is too intricate to count")
+    allowed = active_points(record, outer)
+    repeats = math.prod(
+        last - first + 1 for (first, last), flag in zip(ranges, involved, strict=True) if not flag
+    )
+    full = tuple(
+        last - first + 1 if flag else 1
+        for (first, last), flag in zip(ranges, involved, strict=True)
+    )
+    allowed = np.broadcast_to(allowed, full)
+    active = int(np.count_nonzero(allowed)) * repeats
+    if not active:
+        return 0, None, None
+    inside = np.zeros((1,) * len(ranges), np.int64) + record.form.constant
+    low = high = 0
+    for axis, ((first, last), flag) in enumerate(zip(ranges, involved, strict=True)):
+        number = _number(record.form, outer, axis)
+        if not number:
+            continue
+        if flag:
+            shape = [1] * len(ranges)
+            shape[axis] = last - first + 1
+            line = np.arange(first, last + 1, dtype=np.int64) * number
+            inside = inside + line.reshape(shape)
+        else:
+            low += min(number * first, number * last)
+            high += max(number * first, number * last)
+    reached = np.broadcast_to(inside, full)[allowed]
+    return active, int(reached.min()) + low, int(reached.max()) + high
+
+
+def _number(form: Affine, outer: Outer, axis: int) -> int:
+    if axis < len(outer):
+        return form.coefficient(outer[axis][0])
+    return form.lanes[axis - len(outer)] if form.lanes else 0
+
+
+def by_program(record: AccessRecord) -> ProgramAccesses:
+    """Give an access program by program and trip by trip."""
+    assert record.lanes is not None
+    outer = outer_axes(record)
+    shape = shape_of(outer, ())
+    start = Affine(record.form.constant, record.form.outer)
+    offsets = np.broadcast_to(values_of(start, outer, ()), shape)
+    if record.conditions:
+        return _by_program_under_mask(record, outer)
+    low = high = 0
+    for number, (first, last) in zip(record.form.lanes, record.lanes, strict=False):
+        low += min(number * first, number * last)
+        high += max(number * first, number * last)
+    count = math.prod(last - first + 1 for first, last in record.lanes)
+    return ProgramAccesses(
+        *executions_of(record, outer),
+        (offsets + low).reshape(-1),
+        (offsets + high).reshape(-1),
+        np.broadcast_to(np.int64(count), (math.prod(shape),)),
+    )
+
+
+def _by_program_under_mask(record: AccessRecord, outer: Outer) -> ProgramAccesses:
+    assert record.lanes is not None
+    full = shape_of(outer, record.lanes)
+    allowed = np.broadcast_to(active_points(record, outer), full)
+    places = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
+    axes = tuple(range(len(outer), len(full)))
+    huge = np.int64(1 << 62)
+    return ProgramAccesses(
+        *executions_of(record, outer),
+        np.where(allowed, places, huge).min(axis=axes).reshape(-1),
+        np.where(allowed, places, -huge).max(axis=axes).reshape(-1),
+        np.count_nonzero(allowed, axis=axes).reshape(-1).astype(np.int64),
+    )
+
+
+def executions_of(
+    record: AccessRecord, outer: Outer
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Linear program ids, and trips of the innermost loop."""
+    shape = shape_of(outer, ())
+    programs = np.broadcast_to(values_of(linear_program(record), outer, ()), shape).reshape(-1)
+    trip = Affine(0, ((record.trips[-1][0], 1),)) if record.trips else Affine(0)
+    return programs, np.broadcast_to(values_of(trip, outer, ()), shape).reshape(-1)
+
+
+def elements(record: AccessRecord) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the byte offset of every active element, and the program that touches it."""
+    assert record.lanes is not None
+    outer = outer_axes(record)
+    full = shape_of(outer, record.lanes)
+    places = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
+    owners = np.broadcast_to(values_of(linear_program(record), outer, record.lanes), full)
+    if not record.conditions:
+        return places.reshape(-1), owners.reshape(-1)
+    allowed = np.broadcast_to(active_points(record, outer), full)
+    return places[allowed], owners[allowed]
+
+
+def by_nobody(record: AccessRecord) -> ProgramAccesses:
+    """Programs that ran an access of which the mask left nothing."""
+    outer = outer_axes(record)
+    programs, iteration = executions_of(record, outer)
+    zeros = np.zeros(len(programs), np.int64)
+    return ProgramAccesses(programs, iteration, zeros, zeros, zeros)
+
+
+def no_elements() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the elements of an access of which the mask left nothing."""
+    return np.zeros(0, np.int64), np.zeros(0, np.int64)
