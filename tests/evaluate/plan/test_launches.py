@@ -1,0 +1,148 @@
+"""What plans cost, what they are kept by, and what they say of themselves."""
+
+import itertools
+import tracemalloc
+
+import torch
+
+from kvtrace.evaluate import Observer, ScalarArgument, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.plan import explain
+from kvtrace.evaluate.plan.launch import plans_of
+from tests.evaluate.plan.both_ways import both_ways, reason, values
+from tests.kernels.accesses import scalar_atomics
+from tests.kernels.basic import matmul, softmax, vector_add
+from tests.kernels.language import early_return
+from tests.kernels.launching import bind, compile_for
+from tests.kernels.memory import gather_rows, in_place_scale
+
+
+class Accesses(Observer):
+    def __init__(self):
+        self.accesses = []
+
+    def access(self, access):
+        self.accesses.append(access)
+
+
+def large_matmul():
+    """A matmul of 4096 cubed on tensors without data."""
+    n = 4096
+    unit = torch.empty(1, 1)
+    given = {
+        "a": unit, "b": unit, "c": unit, "m": n, "n": n, "k": n, "stride_am": n, "stride_ak": 1,
+        "stride_bk": n, "stride_bn": 1, "stride_cm": n, "stride_cn": 1,
+    }  # fmt: skip
+    constexprs = {
+        "BM": 128, "BN": 128, "BK": 32, "GROUP": 8, "ACTIVATION": "", "PRECISION": "ieee",
+    }  # fmt: skip
+    module = compile_for(matmul, given, constexprs)
+    arguments = [
+        ScalarArgument(name, value)
+        if isinstance(value, int)
+        else TensorArgument(name, Storage(4 * n * n), 0, "fp32", (n, n), (n, 1))
+        for name, value in given.items()
+    ]
+    return module, arguments, (1024,)
+
+
+def test_a_large_launch_without_data_takes_little_memory():
+    module, arguments, grid = large_matmul()
+    recorder = Accesses()
+
+    tracemalloc.start()
+    evaluate(module, arguments, grid, observers=(recorder,))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 16 << 20
+    loads = [access for access in recorder.accesses if access.kind == "load"]
+    assert sum(access.executions for access in loads) == 2 * 1024 * 128
+    assert sum(access.active for access in loads) == 2 * 1024 * 128 * 128 * 32
+    assert {access.highest for access in loads} == {4 * (4096 * 4096 - 1)}
+
+
+def test_a_formula_gives_the_addresses():
+    x = torch.randn(6, 50)
+    arguments = {
+        "out": torch.empty_like(x), "x": x, "x_stride": 50, "out_stride": 50, "rows": 6,
+        "columns": 50,
+    }  # fmt: skip
+    module = compile_for(softmax, arguments, {"BLOCK": 64})
+    recorder = Accesses()
+
+    evaluate(module, bind(softmax, arguments), (3,), observers=(recorder,))
+
+    for access in recorder.accesses:
+        formula = access.formula
+        assert formula.conditions == ()
+        offsets = [
+            formula.base + sum(axis.step * at for axis, at in zip(formula.axes, place, strict=True))
+            for place in itertools.product(
+                *(range(axis.first, axis.last + 1) for axis in formula.axes)
+            )
+        ]
+        assert sorted(offsets) == sorted(access.elements()[0].tolist())
+
+
+def test_a_plan_serves_any_float_and_any_contents():
+    module = compile_for(in_place_scale, {"x": torch.ones(64), "n": 64, "factor": 1.0},
+                         {"BLOCK": 64})  # fmt: skip
+    for factor in (2.0, 3.0):
+        x = torch.randn(64)
+        expected = x * factor
+        evaluate(module, bind(in_place_scale, {"x": x, "n": 64, "factor": factor}), (1,))
+        assert torch.equal(x, expected)
+    assert len(plans_of(module).plans) == 1
+
+
+def test_another_grid_or_integer_is_another_plan():
+    x = torch.randn(100)
+    arguments = {"x": x, "y": x, "out": torch.empty(100), "n": 100}
+    module = compile_for(vector_add, arguments, {"BLOCK": 32})
+    for grid, n in (((4,), 100), ((4,), 90), ((3,), 90)):
+        out = torch.zeros(100)
+        evaluate(module, bind(vector_add, arguments | {"out": out, "n": n}), grid)
+        reached = min(n, 32 * grid[0])
+        assert torch.equal(out[:reached], (x + x)[:reached])
+        assert not out[reached:].any()
+    assert len(plans_of(module).plans) == 3
+
+
+def test_data_dependent_addresses_are_left_to_array_evaluation():
+    arguments = {
+        "index": torch.tensor([1, 0]), "x": torch.randn(3, 12), "out": torch.empty(2, 12),
+        "columns": 12,
+    }  # fmt: skip
+    why = reason(gather_rows, (2,), arguments, {"BLOCK": 16})
+    assert why == "an address is not affine, or hangs on data"
+
+
+def test_a_branch_on_data_is_left_to_array_evaluation():
+    arguments = {
+        "flags": torch.tensor([1, 0]), "x": torch.randn(32), "out": torch.empty(32), "n": 32,
+    }  # fmt: skip
+    why = reason(early_return, (2,), arguments, {"BLOCK": 16})
+    assert why == "a branch hangs on data"
+
+
+def test_atomic_updates_that_nobody_reads_are_planned():
+    x, memory = torch.randint(-9, 9, (12,)), torch.zeros(1, dtype=torch.int64)
+    arguments, constexprs = {"x": x, "memory": memory}, {"NAME": "atomic_add"}
+
+    assert reason(scalar_atomics, (12,), arguments, constexprs) == "planned"
+    (planned, facts), (arrays, array_facts) = both_ways(
+        scalar_atomics, (12,), arguments, constexprs
+    )
+    assert values(planned[1]).tolist() == values(arrays[1]).tolist() == [int(x.sum())]
+    assert facts.summary() == array_facts.summary()
+
+
+def test_partly_known_data_are_left_to_array_evaluation():
+    arguments = {"x": torch.randn(64), "y": torch.randn(64), "out": torch.empty(64), "n": 64}
+    module = compile_for(vector_add, arguments, {"BLOCK": 64})
+
+    some = explain(module, bind(vector_add, arguments, unknown=("y",)), (1,))
+    result = explain(module, bind(vector_add, arguments, unknown=("out",)), (1,))
+
+    assert some == "the data of y are not known"
+    assert result == "planned"
