@@ -1,4 +1,4 @@
-"""Planning of loads, stores and tensor descriptors."""
+"""Planning of loads, stores and atomic updates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from kvtrace.evaluate.plan.affine import (
     Affine,
     divided,
     multiples,
-    plus,
     shifted,
-    times,
 )
+from kvtrace.evaluate.plan.comparisons import settled
 from kvtrace.evaluate.plan.instructions import Atomic, Load, Map, Operand, Operation, Store
-from kvtrace.evaluate.plan.integers import settled
 from kvtrace.evaluate.plan.kernels import (
     ROUND_AND_NARROW,
     ROUND_TO_BF16,
@@ -30,13 +28,11 @@ from kvtrace.evaluate.plan.kernels import (
     widening,
 )
 from kvtrace.evaluate.plan.masks import ALL, NOTHING, Resolved, resolved
-from kvtrace.evaluate.plan.shapes import rearranged
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned
 from kvtrace.evaluate.plan.values import (
     Condition,
     Constant,
-    Descriptor,
     Integer,
     Pointer,
     Register,
@@ -340,88 +336,3 @@ def plan_assert(op: Op, _compiler: PlanCompiler) -> PlanStep:
             raise Unplannable("an assertion that may fail")
 
     return step
-
-
-# -- descriptors ----------------------------------------------------------------------------------
-
-
-@planned("tt.make_tensor_descriptor")
-def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a descriptor: base, extents and strides."""
-    slots = [value.id for value in op.operands]
-    rank = (len(slots) - 1) // 2
-    padding_nan = attribute(op, "padding", 1) in (2, "nan")
-    result = op.results[0].id
-
-    def step(walk: Walk) -> None:
-        base, *rest = (walk.values[slot] for slot in slots)
-        if not isinstance(base, Pointer) or not all(isinstance(x, Integer) for x in rest):
-            raise Unplannable("a descriptor that is not affine")
-        walk.values[result] = Descriptor(base, tuple(rest[:rank]), tuple(rest[rank:]), padding_nan)
-
-    return step
-
-
-def _block(
-    walk: Walk, value: Any, positions: list[Any], block: ValueType
-) -> tuple[Pointer, Resolved]:
-    """Give pointers and mask of a block of a descriptor that starts at a position."""
-    if not isinstance(value, Descriptor) or not all(isinstance(x, Integer) for x in positions):
-        raise Unplannable("a descriptor's block is not at an affine position")
-    form = value.base.form
-    forms: tuple[Affine, ...] = ()
-    rank = len(block.shape)
-    for axis, position in enumerate(positions):
-        unit = tuple(int(place == axis) for place in range(rank))
-        lanes = plus(position.form, Affine(0, (), unit if block.shape[axis] > 1 else ()))
-        stride = walk.constant_of(value.strides[axis])
-        if stride is None:
-            raise Unplannable("a descriptor's stride varies")
-        forms += (shifted(plus(value.extents[axis].form, lanes, -1), -1), lanes)
-        form = plus(form, times(lanes, stride * block.element.bytes))
-    mask = settled(walk, forms, block.shape)
-    return Pointer(value.base.argument, form, block.shape), mask_of(walk, mask)
-
-
-@planned("tt.descriptor_load", "tt.experimental_descriptor_load")
-def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a read of a block; outside the extents it is padded."""
-    block, target = value_type(op.operands[0].type), value_type(op.results[0].type)
-    source, *positions = [value.id for value in op.operands]
-    result = op.results[0].id
-
-    def step(walk: Walk) -> None:
-        values = walk.values
-        descriptor = values[source]
-        pointer, mask = _block(walk, descriptor, [values[slot] for slot in positions], block)
-        other = None
-        if descriptor.padding_nan and block.element.kind == "f":
-            other = Constant(block.element.value.type(np.nan), block.shape)
-        loaded = load(walk, op, pointer, mask, other, block)
-        values[result] = _without_units(walk, loaded, block.shape, target.shape)
-
-    return step
-
-
-@planned("tt.descriptor_store", "tt.experimental_descriptor_store")
-def descriptor_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a write of a block; what lies outside the extents is dropped."""
-    block, given = value_type(op.operands[0].type), value_type(op.operands[1].type)
-    target, source, *positions = [value.id for value in op.operands]
-
-    def step(walk: Walk) -> None:
-        values = walk.values
-        pointer, mask = _block(walk, values[target], [values[slot] for slot in positions], block)
-        value = _without_units(walk, values[source], given.shape, block.shape)
-        store(walk, op, pointer, mask, value, block)
-
-    return step
-
-
-def _without_units(walk: Walk, value: Any, source: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Drop (or add) axes of extent 1."""
-    if source == shape:
-        return value
-    kept = iter(axis for axis, extent in enumerate(source) if extent != 1)
-    axes = tuple(None if extent == 1 else next(kept) for extent in shape)
-    return rearranged(walk, value, axes, shape)

@@ -39,6 +39,7 @@ from kvtrace.evaluate.plan.instructions import (
     defined,
 )
 from kvtrace.evaluate.plan.layouts import Layout, Layouts, folding, identity
+from kvtrace.evaluate.plan.liveness import is_overwritten, last_reads, shares_memory
 from kvtrace.evaluate.plan.optimise import read_by, use_counts
 from kvtrace.evaluate.plan.values import Register
 
@@ -181,7 +182,7 @@ class _Writer:
         `kept`: roots that are read after them; `owned`: cells from before them that may be used
         again when they are not needed any more.
         """
-        last = _last_reads(instructions, self._roots_ahead(instructions))
+        last = last_reads(instructions, self._roots_ahead(instructions))
         local = set(owned)
         uses = use_counts(instructions)
         skip: Instruction | None = None
@@ -205,7 +206,7 @@ class _Writer:
                 else:
                     reused = self.map(instruction, depth, dying)
             elif isinstance(instruction, Load):
-                self.load(instruction, depth, _is_overwritten(instructions, position))
+                self.load(instruction, depth, is_overwritten(instructions, position))
                 reused = frozenset()
             elif isinstance(instruction, Dot):
                 reused = self.dot(instruction, depth, dying)
@@ -228,7 +229,7 @@ class _Writer:
             for register in defined(instruction):
                 # What is written to later is copied when read, so it may be a cell.
                 copied = isinstance(instruction, Load) and instruction.written
-                shared = _shares_memory(instruction) and not copied
+                shared = shares_memory(instruction) and not copied
                 roots[register] = (
                     frozenset().union(*(roots.get(s, frozenset()) for s in instruction.sources()))
                     if shared
@@ -661,46 +662,3 @@ def _list(items: Sequence[Any]) -> str:
     """Write a comma-separated list that also makes a tuple of one."""
     text = ", ".join(map(str, items))
     return text + "," if len(items) == 1 else text
-
-
-def _shares_memory(instruction: Instruction) -> bool:
-    """Whether results may be views of operands (or of memory), rather than cells."""
-    if isinstance(instruction, Map):
-        return instruction.operation.into is None
-    return isinstance(instruction, Load | View | Crop | Reshape | Call | Ramp | Parameter)
-
-
-def _is_overwritten(instructions: list[Instruction], position: int) -> bool:
-    """Whether something is stored before what was read has been used for the last time."""
-    load = instructions[position]
-    assert isinstance(load, Load)
-    assert load.target is not None
-    if not load.written:
-        return False
-    shared = {load.target}
-    end = position
-    for later, instruction in enumerate(instructions[position + 1 :], position + 1):
-        if any(register in shared for register in read_by(instruction)):
-            end = later
-            if _shares_memory(instruction):
-                shared.update(defined(instruction))
-    return any(_stores(instruction) for instruction in instructions[position + 1 : end])
-
-
-def _stores(instruction: Instruction) -> bool:
-    if isinstance(instruction, Loop):
-        return any(_stores(inner) for inner in instruction.body)
-    return isinstance(instruction, Store)
-
-
-def _last_reads(
-    instructions: list[Instruction], roots: dict[Register, frozenset[Register]]
-) -> dict[Register, int]:
-    """Where each root is read for the last time."""
-    last: dict[Register, int] = {}
-    for position, instruction in enumerate(instructions):
-        for register in read_by(instruction):
-            for root in roots.get(register, ()):
-                last[root] = position
-            last[register] = position
-    return last

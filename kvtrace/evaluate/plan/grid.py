@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
-from kvtrace.evaluate.plan import accesses, bridge, control, integers, loops, products, shapes
+from kvtrace.evaluate.plan import (
+    accesses,
+    bridge,
+    comparisons,
+    control,
+    descriptors,
+    integers,
+    loops,
+    products,
+    shapes,
+)
 from kvtrace.evaluate.plan.affine import Affine, Interval, substituted
 from kvtrace.evaluate.plan.control import walk_function
 from kvtrace.evaluate.plan.instructions import Instruction, Parameter
@@ -19,7 +29,9 @@ from kvtrace.evaluate.plan.walk import FIRST_TRIP, AccessRecord, LoopRecord, Reg
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import wrap
 
-_PLANNED_WITH = (accesses, bridge, control, integers, loops, products, shapes)
+_PLANNED_WITH = (
+    accesses, bridge, comparisons, control, descriptors, integers, loops, products, shapes,
+)  # fmt: skip
 """Imported for what they register."""
 
 _MOST_REGIONS = 64

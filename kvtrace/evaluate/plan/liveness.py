@@ -1,0 +1,63 @@
+"""Until when memory is needed: what shares it, who reads it last, what is written over."""
+
+from __future__ import annotations
+
+from kvtrace.evaluate.plan.instructions import (
+    Call,
+    Crop,
+    Instruction,
+    Load,
+    Loop,
+    Map,
+    Parameter,
+    Ramp,
+    Reshape,
+    Store,
+    View,
+    defined,
+)
+from kvtrace.evaluate.plan.optimise import read_by
+from kvtrace.evaluate.plan.values import Register
+
+
+def shares_memory(instruction: Instruction) -> bool:
+    """Whether results may be views of operands (or of memory), rather than cells."""
+    if isinstance(instruction, Map):
+        return instruction.operation.into is None
+    return isinstance(instruction, Load | View | Crop | Reshape | Call | Ramp | Parameter)
+
+
+def is_overwritten(instructions: list[Instruction], position: int) -> bool:
+    """Whether something is stored before what was read has been used for the last time."""
+    load = instructions[position]
+    assert isinstance(load, Load)
+    assert load.target is not None
+    if not load.written:
+        return False
+    shared = {load.target}
+    end = position
+    for later, instruction in enumerate(instructions[position + 1 :], position + 1):
+        if any(register in shared for register in read_by(instruction)):
+            end = later
+            if shares_memory(instruction):
+                shared.update(defined(instruction))
+    return any(_stores(instruction) for instruction in instructions[position + 1 : end])
+
+
+def _stores(instruction: Instruction) -> bool:
+    if isinstance(instruction, Loop):
+        return any(_stores(inner) for inner in instruction.body)
+    return isinstance(instruction, Store)
+
+
+def last_reads(
+    instructions: list[Instruction], roots: dict[Register, frozenset[Register]]
+) -> dict[Register, int]:
+    """Where each root is read for the last time."""
+    last: dict[Register, int] = {}
+    for position, instruction in enumerate(instructions):
+        for register in read_by(instruction):
+            for root in roots.get(register, ()):
+                last[root] = position
+            last[register] = position
+    return last
