@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -272,25 +271,14 @@ def slots_of(values: tuple[IRValue, ...]) -> tuple[int, ...]:
     return tuple(value.id for value in values)
 
 
-_COMPILERS: dict[tuple[int, bool], Compiler] = {}
-
-
 def compiled(module: Module, *, observed: bool) -> Compiler:
-    """Give the compiler of a module; its results live as long as the module."""
-    key = (id(module), observed)
-    found = _COMPILERS.get(key)
+    """Give the compiler of a module; it is kept with the module, and goes with it."""
+    kept: dict[bool, Compiler] = module.__dict__.setdefault("_compilers", {})
+    found = kept.get(observed)
     if found is None:
         load_dialects()
-        found = Compiler(module, observed=observed)
-        if not any((id(module), flag) in _COMPILERS for flag in (True, False)):
-            weakref.finalize(module, _discard, id(module))
-        _COMPILERS[key] = found
+        found = kept[observed] = Compiler(module, observed=observed)
     return found
-
-
-def _discard(identity: int) -> None:
-    for flag in (True, False):
-        _COMPILERS.pop((identity, flag), None)
 
 
 @lru_cache(maxsize=256)

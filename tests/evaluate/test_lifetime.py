@@ -1,0 +1,30 @@
+"""What is kept for a module goes with it: ever-new kernels do not fill a program's memory."""
+
+import gc
+import weakref
+
+import pytest
+import torch
+
+from kvtrace.evaluate import evaluate
+from kvtrace.ir import parse
+from tests.kernels import basic
+from tests.kernels.launching import bind
+from tests.support.compile_ttir import compile_generic
+
+TYPES = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_compiled_code_and_plans_go_with_the_module(planned):
+    module = parse(compile_generic(basic.vector_add, TYPES, {"BLOCK": 16}))
+    x, y, out = torch.randn(40), torch.randn(40), torch.empty(40)
+    arguments = bind(basic.vector_add, {"x": x, "y": y, "out": out, "n": 40})
+    evaluate(module, arguments, (3,), planned=planned)
+    assert torch.equal(out, x + y)
+    seen = weakref.ref(module)
+
+    del module
+    gc.collect()
+
+    assert seen() is None
