@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,27 @@ from kvtrace.ir import Op
 
 _TF32 = 0
 """Triton's InputPrecision: 0 tf32, 1 tf32x3, 2 ieee, 3 bf16x3, 4 bf16x6."""
+
+
+@dataclass(frozen=True)
+class DotForm:
+    """How a dot computes: the precision it works in, whether factors are cut to tf32 first.
+
+    Integers are multiplied as float64, which is exact for 8 bits, and come back as integers.
+    """
+
+    working: np.dtype[Any]
+    tf32: bool
+    integers: bool
+
+
+def dot_form(op: Op) -> DotForm:
+    """Read the form of a `tt.dot`; what is neither tf32 nor integer counts as exact products."""
+    left, _, total = (value_type(value.type).element for value in op.operands[:3])
+    integers = total.kind == "i"
+    working = np.dtype(np.float64 if integers or total.bits == 64 else np.float32)
+    tf32 = left.name == "f32" and attribute(op, "inputPrecision", 2) in (_TF32, "tf32")
+    return DotForm(working, tf32, integers)
 
 
 def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) -> Array:
@@ -39,10 +61,7 @@ def dot(op: Op, compiler: Compiler) -> Step:
     left, right, addend = (value.id for value in op.operands[:3])
     result = op.results[0].id
     element = sum_type.element
-    exact_integer = element.kind == "i"
-    working = np.dtype(np.float64 if exact_integer or element.bits == 64 else np.float32)
-    precision = attribute(op, "inputPrecision", 2)
-    tf32 = left_type.element.name == "f32" and precision in (_TF32, "tf32")
+    form = dot_form(op)
     rounded = rounding_to(element)
     flops = 2 * sum_type.size * left_type.shape[-1]
 
@@ -54,15 +73,15 @@ def dot(op: Op, compiler: Compiler) -> Step:
         total = product(
             _lane_array(values[left], left_type),
             _lane_array(values[right], right_type),
-            working,
-            tf32=tf32,
+            form.working,
+            tf32=form.tf32,
         )
         start = to_array(values[addend], sum_type)
         if start.size != 1 or start.flat[0] != 0:
             fits = start.shape[0] <= total.shape[0] and start.dtype == total.dtype
             total = np.add(total, start, out=total) if fits else total + start
         if total.dtype != element.value:
-            total = total.astype(np.int64) if exact_integer else total
+            total = total.astype(np.int64) if form.integers else total
             total = total.astype(element.value)
         values[result] = total if rounded is None else rounded(total)
 

@@ -37,7 +37,7 @@ _UFUNCS: dict[str, Any] = {
 }
 
 
-def _simple_ufunc(block: Block, type_: ValueType) -> Any:
+def simple_ufunc(block: Block, type_: ValueType) -> Any:
     """Give the NumPy function that a combining region of one op is, None if it is more."""
     if len(block.ops) != 2:
         return None
@@ -121,7 +121,7 @@ def reduce(op: Op, compiler: Compiler) -> Step:
     axis = int(attribute(op, "axis")) + 1
     types = [value_type(value.type) for value in op.operands]
     slots, results = slots_of(op.operands), slots_of(op.results)
-    function = _simple_ufunc(block, types[0]) if len(types) == 1 else None
+    function = simple_ufunc(block, types[0]) if len(types) == 1 else None
     rows = types[0].size // types[0].shape[axis - 1]
     flops = (types[0].size - rows) * _float_ops(block)
     extent = types[0].shape[axis - 1]
@@ -187,7 +187,7 @@ def scan(op: Op, compiler: Compiler) -> Step:
     reverse = bool(attribute(op, "reverse", default=False))
     types = [value_type(value.type) for value in op.operands]
     slots, results = slots_of(op.operands), slots_of(op.results)
-    function = _simple_ufunc(block, types[0]) if len(types) == 1 else None
+    function = simple_ufunc(block, types[0]) if len(types) == 1 else None
     combine = (
         _accumulate_simply(function, axis, types[0])
         if function is not None

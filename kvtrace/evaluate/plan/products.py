@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import attribute
-from kvtrace.evaluate.dialects.tt_dot import _TF32 as TF32
-from kvtrace.evaluate.dialects.tt_reduce import _simple_ufunc as simple_ufunc
+from kvtrace.evaluate.dialects.tt_dot import dot_form
+from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
 from kvtrace.evaluate.numerics import truncated_to_tf32
 from kvtrace.evaluate.plan.bridge import bridged
 from kvtrace.evaluate.plan.instructions import Dot, Map, Operation, Reduce
@@ -178,21 +178,19 @@ def _from_doubles(dtype: np.dtype[Any]) -> Operation:
 @planned("tt.dot")
 def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a matrix product; programs that share an operand are multiplied in one go."""
-    left_type, _, sum_type = (value_type(value.type) for value in op.operands[:3])
+    sum_type = value_type(op.operands[2].type)
     left, right, addend = (value.id for value in op.operands[:3])
     result = op.results[0].id
     element = sum_type.element
-    exact_integer = element.kind == "i"
-    working = np.dtype(np.float64 if exact_integer or element.bits == 64 else np.float32)
-    precision = attribute(op, "inputPrecision", 2)
-    tf32 = left_type.element.name == "f32" and precision in (TF32, "tf32")
+    form = dot_form(op)
+    working = form.working
     convert = _conversion(working)
-    back = _from_doubles(element.value) if exact_integer else _conversion(element.value)
+    back = _from_doubles(element.value) if form.integers else _conversion(element.value)
     add = ufunc_operation("add", np.add, working)
 
     def operand(walk: Walk, value: Any) -> Register:
         register = walk.spread(value).register
-        if tf32:
+        if form.tf32:
             register = walk.map(_TO_TF32, (register,))
         return register if register.dtype == working else walk.map(convert, (register,))
 
