@@ -3,7 +3,6 @@
 Format: https://protobuf.dev/programming-guides/encoding/
 """
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -44,11 +43,6 @@ def varint(value: int) -> bytes:
 def integer_field(number: int, value: int) -> bytes:
     """Encode a field of type uint32, uint64, int32, int64, bool or enum."""
     return varint(number << 3) + varint(value)
-
-
-def double_field(number: int, value: float) -> bytes:
-    """Encode a field of type double."""
-    return varint(number << 3 | 1) + struct.pack("<d", value)
 
 
 def bytes_field(number: int, value: bytes | str) -> bytes:

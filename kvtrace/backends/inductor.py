@@ -73,9 +73,6 @@ class InductorAdapter:
         records = argument_records(launched.parameters(), values, contents)
         return self._session.add_call(kernel_id, launched.grid(args, kwargs), records)
 
-    def compiled(self, owner: Any, kernel: Any) -> None:
-        """Do nothing: a kernel is recorded when it is first launched."""
-
 
 def _compilation_of(launched: Launched) -> Compilation | None:
     """Find how it was compiled, if that happened in this process and not in a worker."""

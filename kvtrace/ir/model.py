@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kvtrace.ir.attributes import ArrayAttribute, Attribute, DictionaryAttribute, StringAttribute
+from kvtrace.ir.attributes import Attribute, StringAttribute
 from kvtrace.ir.locations import Frame, Location, location_frames
 from kvtrace.ir.types import Type
 from kvtrace.schema.errors import KvtraceError
@@ -152,14 +152,6 @@ class Function:
     def arguments(self) -> tuple[Value, ...]:
         """Its arguments; empty for a declaration."""
         return self.body.blocks[0].arguments if self.body.blocks else ()
-
-    def argument_attributes(self, index: int) -> Mapping[str, Attribute]:
-        """Attributes of one argument, such as `tt.divisibility`."""
-        every = self.op.attributes.get("arg_attrs")
-        if not isinstance(every, ArrayAttribute) or index >= len(every.items):
-            return {}
-        entry = every.items[index]
-        return entry.entries if isinstance(entry, DictionaryAttribute) else {}
 
 
 @dataclass(frozen=True)

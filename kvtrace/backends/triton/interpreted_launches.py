@@ -168,9 +168,6 @@ class InterpreterHooks:
             kernel_id, grid, argument_records(parameters_of(kernel), values)
         )
 
-    def compiled(self, owner: Any, kernel: Any) -> None:
-        """Do nothing: an interpreted function is never compiled ahead of its launches."""
-
 
 class _NotedGrid:
     """A callable grid that keeps what it gave."""

@@ -11,7 +11,7 @@ from kvtrace.evaluate.compiler import Compiler, attribute
 from kvtrace.evaluate.numerics import from_memory, rounding_to, truncated_to_tf32
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import ValueType, element_of, value_type
+from kvtrace.evaluate.types import element_of, value_type
 from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of
 from kvtrace.ir import Op
 
@@ -49,11 +49,6 @@ def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) ->
     return result
 
 
-def _lane_array(value: Any, type_: ValueType) -> Array:
-    """Give a matrix with both its axes at full extent, contiguous enough for BLAS."""
-    return full_array(value, type_)
-
-
 @semantics("tt.dot")
 def dot(op: Op, compiler: Compiler) -> Step:
     """Multiply and add. tf32 inputs are truncated, see numerics.py; other splits count as exact."""
@@ -71,8 +66,8 @@ def dot(op: Op, compiler: Compiler) -> Step:
             values[result] = unknown
             return
         total = product(
-            _lane_array(values[left], left_type),
-            _lane_array(values[right], right_type),
+            full_array(values[left], left_type),
+            full_array(values[right], right_type),
             form.working,
             tf32=form.tf32,
         )

@@ -296,10 +296,6 @@ def _shifted_right(walk: Walk, left: Integer, right: Integer) -> Affine | None:
     return _quotient(walk, left, Integer(Affine(1 << number), left.shape, left.bits))
 
 
-def _none(_walk: Walk, _left: Integer, _right: Integer) -> Affine | None:
-    return None
-
-
 planned("arith.shli")(_arithmetic(_shifted_left))
 planned("arith.shrsi", "arith.shrui")(_arithmetic(_shifted_right))
 
