@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.passes.access_records import AccessRecords
+from kvtrace.passes.distinct import distinct
 from kvtrace.passes.patterns import Patterns, Repeated, patterns_of
 from kvtrace.passes.sectors import GROUP_LANES, SECTOR_BYTES, sector_counts
 from kvtrace.passes.thread_layouts import BlockedLayout, lane_order
@@ -128,7 +129,7 @@ class Footprint:
             active = None if active is None else active[:, order.lanes]
         phases = (patterns.bases + shift) % SECTOR_BYTES
         total = 0
-        for phase in np.unique(phases).tolist():
+        for phase in distinct(phases).tolist():
             programs = np.bincount(patterns.which[phases == phase], minlength=patterns.size)
             present = np.flatnonzero(programs)
             chosen = None if active is None else active[present]

@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.passes.distinct import distinct
 from kvtrace.passes.patterns import Patterns
 from kvtrace.passes.progressions import nested_progression
 
@@ -62,7 +63,7 @@ def spread(ranges: Ranges, offsets: Integers, most: int) -> Ranges:
     Raises TooManyRanges if it falls into more than `most`, or takes more than 64 times as many to
     work out.
     """
-    offsets = np.unique(offsets)
+    offsets = distinct(offsets)
     if len(offsets) == 1:
         return Ranges(ranges.first + offsets[0], ranges.end + offsets[0])
     if len(offsets) * len(ranges.first) > 64 * most:
@@ -180,7 +181,7 @@ def _at_all(ranges: Ranges, offsets: list[Integers], most: int) -> Repetition:
     start = 0
     levels: list[tuple[int, int]] = []
     irregular: list[Integers] = []
-    for several in map(np.unique, offsets):
+    for several in map(distinct, offsets):
         nest = nested_progression(several.reshape(-1, 1))
         if nest is None:
             irregular.append(several)

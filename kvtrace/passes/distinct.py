@@ -1,0 +1,18 @@
+"""The distinct values of an array, without what `numpy.unique` imports.
+
+`numpy.unique` asks whether its array is masked, and that imports `numpy.ma`, which takes 5 ms.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def distinct(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the distinct values, ascending and flat."""
+    ordered: NDArray[Any] = np.sort(array, axis=None)
+    first = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    found: NDArray[np.int64] = ordered[first]
+    return found
