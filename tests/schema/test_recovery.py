@@ -15,6 +15,7 @@ from kvtrace.schema.layout import journal_folder, part_path, segment_path
 from kvtrace.schema.recovery import Recovery, is_running, recover
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
+from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import plain
 from tests.schema.test_writer import ENDLESS, add_calls, launches, read_seq
@@ -214,7 +215,8 @@ def test_a_run_that_had_only_begun_is_left_alone_for_a_minute(tmp_path):
 def test_a_journal_of_a_newer_major_version_is_left_alone(killed):
     (run_id,) = open_trace(killed).run_ids
     path = segment_path(killed, run_id, "launches", 1)
-    path.write_bytes(path.read_bytes().replace(b"1.0\0", b"2.0\0"))
+    newer = path.read_bytes().replace(f"{FORMAT_VERSION}\0".encode(), b"2.0\0")
+    path.write_bytes(newer)
 
     done = recover(killed)
 
