@@ -1,0 +1,109 @@
+"""How memory ops take part in races: what conflicts, and which of them order programs.
+
+After the PTX memory model (PTX ISA, chapter "Memory consistency model"): accesses of two programs
+that overlap conflict if one writes; they race unless both are strong (atomic, or volatile loads) at
+a scope that holds both programs and of one width, or one happens before the other. What a program
+did before a release happens before what another does after the acquire that reads from it.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.ir import Module, Op
+from kvtrace.passes.metrics import kind_of
+
+_BLOCK: Final = 2
+"""tt.MemSyncScope of `scope="cta"`: other programs are not in it."""
+
+_ACQUIRE: Final = frozenset({2, 4})
+_RELEASE: Final = frozenset({3, 4})
+"""tt.MemSemantic: 1 relaxed, 2 acquire, 3 release, 4 both."""
+
+_ASSEMBLY_ON_MEMORY: Final = re.compile(r"\b(?:ld|st|atom|red|cp|fence|membar)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A memory op's part in races.
+
+    `strong`: it does not race with other strong accesses of its width. `acquires` is only told of
+    ops whose result is used: a program cannot have waited for what it did not look at.
+    """
+
+    op: Op
+    kind: str
+    writes: bool
+    strong: bool
+    acquires: bool
+    releases: bool
+
+    def clashes(self, other: Part, *, one_width: bool) -> bool:
+        """Whether two programs race that touch one byte with these ops, if nothing orders them."""
+        if not (self.writes or other.writes):
+            return False
+        return not (self.strong and other.strong and one_width)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All memory ops of a module by op index.
+
+    `synchronises`: some op acquires and some op releases, so atomics may order programs.
+    `unseen` names an op that may touch memory or order programs in ways that are not followed.
+    """
+
+    by_op: Mapping[int, Part]
+    synchronises: bool
+    unseen: str | None
+
+
+def parts_of(module: Module) -> Parts:
+    """Give the parts of a module's memory ops; found once."""
+    found = _known.get(module)
+    if found is None:
+        found = _known[module] = _parts(module)
+    return found
+
+
+_known: weakref.WeakKeyDictionary[Module, Parts] = weakref.WeakKeyDictionary()
+
+
+def _parts(module: Module) -> Parts:
+    used = {value.id for op in module.ops for value in op.operands}
+    by_op = {}
+    unseen = None
+    for op in module.ops:
+        if kind_of(op) in ("load", "store", "atomic"):
+            by_op[op.index] = _part(op, any(result.id in used for result in op.results))
+        elif op.name == "tt.elementwise_inline_asm":
+            text = str(attribute(op, "asm_string", ""))
+            if _ASSEMBLY_ON_MEMORY.search(text):
+                unseen = "inline assembly, which may touch memory"
+        elif op.name == "tt.extern_elementwise" and not attribute(op, "pure", False):
+            unseen = "a library function with side effects"
+    parts = by_op.values()
+    synchronises = any(p.acquires for p in parts) and any(p.releases for p in parts)
+    return Parts(by_op, synchronises, unseen)
+
+
+def _part(op: Op, used: bool) -> Part:
+    kind = str(kind_of(op))
+    if kind != "atomic":
+        volatile = kind == "load" and bool(attribute(op, "isVolatile", False))
+        return Part(op, kind, kind == "store", volatile, False, False)
+    reaches = attribute(op, "scope", 1) != _BLOCK
+    order = attribute(op, "sem", 1)  # descriptor reductions have none: they are relaxed
+    return Part(
+        op,
+        kind,
+        writes=True,
+        strong=reaches,
+        acquires=reaches and used and order in _ACQUIRE,
+        releases=reaches and order in _RELEASE,
+    )
