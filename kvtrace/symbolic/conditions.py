@@ -1,0 +1,392 @@
+"""Predicates over terms: masks, branches, and the claims that are decided.
+
+Leaves are `AtLeast` (a term is >= 0), `Equal` (a term is 0) and `Opaque` (hangs on floats, or on
+what the walk does not follow). Made by `at_least`, `less`, `equal`, `&`, `|` and `~`, which decide
+what the ranges of atoms decide; use these, not the classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.symbolic.terms import (
+    Atom,
+    Evaluation,
+    Key,
+    Resolve,
+    Substitution,
+    Term,
+    as_term,
+)
+
+
+class Condition:
+    """A predicate; immutable, compared by structure."""
+
+    __slots__ = ("_atoms", "_hash")
+    _atoms: frozenset[Atom] | None
+    _hash: int | None
+
+    def __init__(self) -> None:
+        self._atoms = self._hash = None
+
+    @property
+    def decided(self) -> bool | None:
+        """Its truth, if it is `TRUE` or `FALSE`."""
+        return None
+
+    def _parts(self) -> tuple[Any, ...]:
+        """Give the terms, conditions and keys that it is made of."""
+        raise NotImplementedError
+
+    def atoms(self) -> frozenset[Atom]:
+        """Give all atoms of all terms in it."""
+        if self._atoms is None:
+            inside = [p.atoms() for p in self._parts() if isinstance(p, Term | Condition)]
+            self._atoms = frozenset().union(*inside)
+        return self._atoms
+
+    def opaques(self) -> frozenset[Opaque]:
+        """Give all opaque leaves that are not inside terms."""
+        inside = [p.opaques() for p in self._parts() if isinstance(p, Condition)]
+        return frozenset().union(*inside)
+
+    def conjuncts(self) -> tuple[Condition, ...]:
+        """Give the conditions that all must hold: none for TRUE, itself for any but an And."""
+        return (self,)
+
+    def substitute(self, replacements: Mapping[Any, Term | int] | Substitution) -> Condition:
+        """Replace atoms wherever they occur, and decide what can be decided then."""
+        if not isinstance(replacements, Substitution):
+            replacements = Substitution(replacements)
+        if replacements.leaves(self.atoms()):
+            return self
+        return self._substituted(replacements)
+
+    def _substituted(self, substitution: Substitution) -> Condition:
+        raise NotImplementedError
+
+    def evaluate(self, evaluation: Evaluation) -> Any:
+        """Give its truth (or an array of it) within an evaluation of terms."""
+        raise NotImplementedError
+
+    def value(self, assignment: Mapping[Any, int], resolve: Resolve | None = None) -> bool:
+        """Tell whether it holds for numbers of the symbols; opaque leaves are keys too.
+
+        Raises:
+            KeyError: a symbol, or an opaque leaf, has no number.
+
+        """
+        return bool(self.evaluate(Evaluation(assignment, resolve, arrays=False)))
+
+    def values(self, assignment: Mapping[Any, Any], resolve: Resolve | None = None) -> Any:
+        """Give a Boolean array for NumPy arrays of the symbols; see `Term.values`."""
+        return np.asarray(self.evaluate(Evaluation(assignment, resolve, arrays=True)), bool)
+
+    def __and__(self, other: Condition) -> Condition:
+        """Give the conjunction."""
+        return conjunction((self, other))
+
+    def __or__(self, other: Condition) -> Condition:
+        """Give the disjunction."""
+        return disjunction((self, other))
+
+    def __invert__(self) -> Condition:
+        """Give the negation."""
+        return Not(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are made the same way."""
+        if self is other:
+            return True
+        return (
+            type(self) is type(other)
+            and isinstance(other, Condition)
+            and hash(self) == hash(other)
+            and self._parts() == other._parts()
+        )
+
+    def __hash__(self) -> int:
+        """Hash the structure."""
+        if self._hash is None:
+            self._hash = hash((type(self).__name__, self._parts()))
+        return self._hash
+
+
+class Constant(Condition):
+    """What always holds, or never does: `TRUE` and `FALSE`."""
+
+    __slots__ = ("truth",)
+
+    def __init__(self, *, truth: bool) -> None:
+        super().__init__()
+        self.truth = truth
+
+    @property
+    def decided(self) -> bool | None:
+        """Its truth."""
+        return self.truth
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.truth,)
+
+    def conjuncts(self) -> tuple[Condition, ...]:
+        """Nothing must hold for TRUE."""
+        return () if self.truth else (self,)
+
+    def evaluate(self, evaluation: Evaluation) -> Any:  # noqa: ARG002
+        """Give the truth."""
+        return self.truth
+
+    def __invert__(self) -> Condition:
+        """Give the other."""
+        return FALSE if self.truth else TRUE
+
+    def __repr__(self) -> str:
+        return str(self.truth)
+
+
+TRUE: Final = Constant(truth=True)
+FALSE: Final = Constant(truth=False)
+
+
+class AtLeast(Condition):
+    """`term` >= 0."""
+
+    __slots__ = ("term",)
+
+    def __init__(self, term: Term) -> None:
+        super().__init__()
+        self.term = term
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.term,)
+
+    def _substituted(self, substitution: Substitution) -> Condition:
+        return at_least(substitution(self.term))
+
+    def evaluate(self, evaluation: Evaluation) -> Any:
+        """Compare."""
+        return evaluation(self.term) >= 0
+
+    def __invert__(self) -> Condition:
+        """Give `term` <= -1."""
+        return at_least(-self.term - 1)
+
+    def __repr__(self) -> str:
+        return f"{self.term!r} >= 0"
+
+
+class Equal(Condition):
+    """`term` == 0."""
+
+    __slots__ = ("term",)
+
+    def __init__(self, term: Term) -> None:
+        super().__init__()
+        self.term = term
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.term,)
+
+    def _substituted(self, substitution: Substitution) -> Condition:
+        return equal(substitution(self.term))
+
+    def evaluate(self, evaluation: Evaluation) -> Any:
+        """Compare."""
+        return evaluation(self.term) == 0
+
+    def __repr__(self) -> str:
+        return f"{self.term!r} == 0"
+
+
+class Opaque(Condition):
+    """What the walk does not follow: `key` is an op index, or a tuple of it and calls.
+
+    It varies over `at`, as a `Symbol` of kind "unknown" does; `reason` says in words why.
+    """
+
+    __slots__ = ("at", "key", "reason")
+
+    def __init__(self, key: Key, reason: str, at: tuple[Term, ...] = ()) -> None:
+        super().__init__()
+        self.key = key
+        self.reason = reason
+        self.at = at
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.key, self.reason, *self.at)
+
+    def opaques(self) -> frozenset[Opaque]:
+        """Give itself."""
+        return frozenset((self,))
+
+    def _substituted(self, substitution: Substitution) -> Condition:
+        return Opaque(self.key, self.reason, tuple(substitution(term) for term in self.at))
+
+    def evaluate(self, evaluation: Evaluation) -> Any:
+        """Ask the assignment."""
+        return evaluation.atom(self)
+
+    def compute(self, evaluation: Evaluation) -> Any:  # noqa: ARG002
+        """Refuse: nobody knows."""
+        raise KeyError(self)
+
+    def __repr__(self) -> str:
+        return f"opaque[{self.key}: {self.reason}]"
+
+
+class Not(Condition):
+    """`inner` does not hold: an Equal, an Opaque, an And or an Or."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Condition) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.inner,)
+
+    def _substituted(self, substitution: Substitution) -> Condition:
+        return ~self.inner.substitute(substitution)
+
+    def evaluate(self, evaluation: Evaluation) -> Any:
+        """Negate."""
+        return np.logical_not(self.inner.evaluate(evaluation))
+
+    def __invert__(self) -> Condition:
+        """Give what was negated."""
+        return self.inner
+
+    def __repr__(self) -> str:
+        return f"not ({self.inner!r})"
+
+
+class And(Condition):
+    """All of `parts` hold; two or more, none of them an And."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Condition, ...]) -> None:
+        super().__init__()
+        self.parts = parts
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.parts
+
+    def conjuncts(self) -> tuple[Condition, ...]:
+        """Give the parts."""
+        return self.parts
+
+    def _substituted(self, substitution: Substitution) -> Condition:
+        return conjunction(part.substitute(substitution) for part in self.parts)
+
+    def evaluate(self, evaluation: Evaluation) -> Any:
+        """Evaluate all; of single numbers only up to the first that does not hold."""
+        if not evaluation.arrays:
+            return all(part.evaluate(evaluation) for part in self.parts)
+        truth: Any = True
+        for part in self.parts:
+            truth = truth & part.evaluate(evaluation)
+        return truth
+
+    def __invert__(self) -> Condition:
+        """Give an Or of what is negated."""
+        return disjunction(~part for part in self.parts)
+
+    def __repr__(self) -> str:
+        return " and ".join(f"({part!r})" for part in self.parts)
+
+
+class Or(Condition):
+    """One of `parts` holds; two or more, none of them an Or."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Condition, ...]) -> None:
+        super().__init__()
+        self.parts = parts
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.parts
+
+    def _substituted(self, substitution: Substitution) -> Condition:
+        return disjunction(part.substitute(substitution) for part in self.parts)
+
+    def evaluate(self, evaluation: Evaluation) -> Any:
+        """Evaluate all; of single numbers only up to the first that holds."""
+        if not evaluation.arrays:
+            return any(part.evaluate(evaluation) for part in self.parts)
+        truth: Any = False
+        for part in self.parts:
+            truth = truth | part.evaluate(evaluation)
+        return truth
+
+    def __invert__(self) -> Condition:
+        """Give an And of what is negated."""
+        return conjunction(~part for part in self.parts)
+
+    def __repr__(self) -> str:
+        return " or ".join(f"({part!r})" for part in self.parts)
+
+
+# -- makers -------------------------------------------------------------------------------------
+
+
+def at_least(term: Term | int, other: Term | int = 0) -> Condition:
+    """Give `term >= other`."""
+    gap = as_term(term) - other
+    if gap.low >= 0:
+        return TRUE
+    return FALSE if gap.high < 0 else AtLeast(gap)
+
+
+def less(term: Term | int, other: Term | int) -> Condition:
+    """Give `term < other`."""
+    return at_least(as_term(other) - term - 1)
+
+
+def equal(term: Term | int, other: Term | int = 0) -> Condition:
+    """Give `term == other`."""
+    gap = as_term(term) - other
+    if gap.low > 0 or gap.high < 0:
+        return FALSE
+    return TRUE if gap.low == gap.high else Equal(gap)
+
+
+def conjunction(conditions: Iterable[Condition]) -> Condition:
+    """Give what holds if all do; of none TRUE."""
+    parts: dict[Condition, None] = {}
+    for condition in conditions:
+        for part in condition.conjuncts():
+            if part is FALSE or _negated(part) in parts:
+                return FALSE
+            parts[part] = None
+    if not parts:
+        return TRUE
+    return next(iter(parts)) if len(parts) == 1 else And(tuple(parts))
+
+
+def disjunction(conditions: Iterable[Condition]) -> Condition:
+    """Give what holds if one does; of none FALSE."""
+    parts: dict[Condition, None] = {}
+    for condition in conditions:
+        for part in condition.parts if isinstance(condition, Or) else (condition,):
+            if part is TRUE or _negated(part) in parts:
+                return TRUE
+            if part is not FALSE:
+                parts[part] = None
+    if not parts:
+        return FALSE
+    return next(iter(parts)) if len(parts) == 1 else Or(tuple(parts))
+
+
+def _negated(part: Condition) -> Condition | None:
+    """Give the negation of a leaf."""
+    if isinstance(part, Not):
+        return part.inner
+    return ~part if isinstance(part, AtLeast | Equal | Opaque) else None

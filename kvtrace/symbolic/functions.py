@@ -1,0 +1,517 @@
+"""Functions of terms that are not polynomials, and what makes them.
+
+The lower-case functions (`quotient`, `minimum`, `choice`, `wrapped` …) give the plainest term that
+is right over the whole range of its atoms; only what is left becomes an atom: `Quotient` and so on.
+So what cannot be simplified for any argument often can after a substitution. Nobody else makes
+these atoms.
+
+Division by 0 gives quotient 0 and the dividend as remainder, as in `kvtrace.evaluate`, so that
+`quotient * divisor + remainder` is always the dividend.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from kvtrace.symbolic.terms import (
+    ZERO,
+    Atom,
+    Evaluation,
+    Substitution,
+    Term,
+    as_term,
+    intern,
+    signed_range,
+)
+
+if TYPE_CHECKING:
+    from kvtrace.symbolic.conditions import Condition
+
+BitOperator = Literal["and", "or", "xor", "shl", "shr"]
+
+
+class Applied(Atom):
+    """A function of terms, `arguments`; and of `settings`, which are no terms."""
+
+    __slots__ = ("_within", "arguments", "settings")
+    arguments: tuple[Term, ...]
+    settings: tuple[Any, ...]
+    _within: frozenset[Atom]
+
+    def __new__(cls, arguments: tuple[Term, ...], *settings: Any) -> Applied:  # noqa: D102
+        def make() -> Applied:
+            made = object.__new__(cls)
+            made.arguments, made.settings = arguments, settings
+            made.low, made.high = made._bounds()
+            made._within = frozenset((made,)).union(*(term.atoms() for term in arguments))
+            return made
+
+        atom: Applied = intern(cls, (arguments, settings), make)
+        return atom
+
+    def _bounds(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def within(self) -> frozenset[Atom]:
+        """Give the atom itself and all atoms inside it."""
+        return self._within
+
+    def __repr__(self) -> str:
+        inside = (*map(repr, self.arguments), *map(str, self.settings))
+        return f"{type(self).__name__}({', '.join(inside)})"
+
+
+# -- division -----------------------------------------------------------------------------------
+
+
+def quotient(dividend: Term | int, divisor: Term | int, *, floor: bool = False) -> Term:
+    """Divide, rounding toward zero (as `arith.divsi`) or down."""
+    left, right = as_term(dividend), as_term(divisor)
+    number = right.constant
+    if number == 0:
+        return ZERO
+    if number is None:
+        small = left.low >= 0 and right.low > left.high
+        return ZERO if small else Quotient((left, right), floor).term
+    if (own := left.constant) is not None:
+        return as_term(_divided(own, number, floor=floor))
+    even, odd = _multiples(left, number)
+    if not odd.coefficients:
+        return even
+    if number > 0:
+        downwards = floor or left.low >= 0
+        if downwards and odd.low >= 0:
+            return even + _quotient_by(odd, number)
+        if downwards and floor:
+            return even + Quotient((odd, right), True).term
+        if -number < left.low and left.high < number and not floor:
+            return ZERO
+    return Quotient((left, right), floor).term
+
+
+def _quotient_by(left: Term, number: int) -> Term:
+    """Divide what is not negative by a positive number."""
+    if left.high < number:
+        return ZERO
+    inner = _single(left)
+    if isinstance(inner, Quotient) and inner.arguments[0].low >= 0:
+        by = inner.arguments[1].constant
+        if by is not None and by > 0:
+            return quotient(inner.arguments[0], by * number)
+    return Quotient((left, as_term(number)), False).term
+
+
+def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False) -> Term:
+    """Give what division leaves, with the dividend's sign, or (`floor`) with the divisor's."""
+    left, right = as_term(dividend), as_term(divisor)
+    number = right.constant
+    if number is None:
+        small = left.low >= 0 and right.low > left.high
+        return left if small else Remainder((left, right), floor).term
+    if number == 0:
+        return left
+    if (own := left.constant) is not None:
+        return as_term(own - number * _divided(own, number, floor=floor))
+    _, odd = _multiples(left, number)
+    if not odd.coefficients:
+        return ZERO
+    if number > 0 and (floor or left.low >= 0):
+        if odd.low >= 0:
+            return odd if odd.high < number else Remainder((odd, right), False).term
+        if floor:
+            return Remainder((odd, right), True).term
+    if not floor and -abs(number) < left.low and left.high < abs(number):
+        return left
+    return Remainder((left, right), floor).term
+
+
+def _multiples(term: Term, number: int) -> tuple[Term, Term]:
+    """Give (even, odd) with term = number * even + odd, all of `odd` not divisible."""
+    even, odd = {}, {}
+    for monomial, coefficient in term.coefficients.items():
+        times, left = divmod(coefficient, number)
+        if monomial and left:
+            odd[monomial] = coefficient
+            continue
+        if times:
+            even[monomial] = times
+        if left:
+            odd[monomial] = left
+    return Term(even), Term(odd)
+
+
+def _divided(left: int, right: int, *, floor: bool) -> int:
+    if right == 0:
+        return 0
+    if floor or (left >= 0) == (right > 0):
+        return left // right
+    return -(abs(left) // abs(right))
+
+
+def _single(term: Term) -> Atom | None:
+    """Give the atom that a term is, if it is nothing more."""
+    if len(term.coefficients) != 1:
+        return None
+    ((monomial, coefficient),) = term.coefficients.items()
+    return monomial[0] if len(monomial) == 1 and coefficient == 1 else None
+
+
+class Quotient(Applied):
+    """`arguments` are dividend and divisor, `settings` whether it rounds down, not toward 0."""
+
+    __slots__ = ()
+
+    @property
+    def floor(self) -> bool:
+        """Whether it rounds down."""
+        return bool(self.settings[0])
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Divide again."""
+        left, right = self.arguments
+        return quotient(substitution(left), substitution(right), floor=self.floor)
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Divide numbers."""
+        left, right = (evaluation(term) for term in self.arguments)
+        if not evaluation.arrays:
+            return _divided(left, right, floor=self.floor)
+        return _array_quotient(left, right, floor=self.floor)
+
+    def _bounds(self) -> tuple[int, int]:
+        left, right = self.arguments
+        divisors = {right.low, right.high} | ({-1, 1} if right.low < 0 < right.high else set())
+        divisors |= {number for number in (1, -1) if right.low <= number <= right.high}
+        ends = [
+            _divided(end, divisor, floor=self.floor)
+            for end in (left.low, left.high)
+            for divisor in divisors
+        ]
+        if right.low <= 0 <= right.high:
+            ends.append(0)
+        return min(ends), max(ends)
+
+
+class Remainder(Applied):
+    """`arguments` are dividend and divisor, `settings` whether it has the divisor's sign."""
+
+    __slots__ = ()
+
+    @property
+    def floor(self) -> bool:
+        """Whether it goes with a quotient that rounds down."""
+        return bool(self.settings[0])
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Divide again."""
+        left, right = self.arguments
+        return remainder(substitution(left), substitution(right), floor=self.floor)
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Divide numbers."""
+        left, right = (evaluation(term) for term in self.arguments)
+        if not evaluation.arrays:
+            return left - right * _divided(left, right, floor=self.floor)
+        return left - right * _array_quotient(left, right, floor=self.floor)
+
+    def _bounds(self) -> tuple[int, int]:
+        left, right = self.arguments
+        if right.low <= 0 <= right.high:  # by 0 the dividend itself is left
+            reach = max(abs(right.low), abs(right.high)) - 1
+            widest = reach if self.floor else 0
+            return min(left.low, -widest, 0), max(left.high, widest, 0)
+        reach = max(abs(right.low), abs(right.high)) - 1
+        if self.floor:
+            return (0, reach) if right.low > 0 else (-reach, 0)
+        return max(min(left.low, 0), -reach), min(max(left.high, 0), reach)
+
+
+def _array_quotient(left: Any, right: Any, *, floor: bool) -> Any:
+    safe = np.where(right == 0, 1, right)
+    down = np.floor_divide(left, safe)
+    if not floor:
+        down = down + ((left != down * safe) & ((left < 0) != (safe < 0)))
+    return np.where(right == 0, 0, down)
+
+
+# -- minimum and maximum ------------------------------------------------------------------------
+
+
+def minimum(left: Term | int, right: Term | int) -> Term:
+    """Give the smaller of two."""
+    first, second = as_term(left), as_term(right)
+    gap = second - first
+    if gap.low >= 0:
+        return first
+    return second if gap.high <= 0 else Minimum((first, second)).term
+
+
+def maximum(left: Term | int, right: Term | int) -> Term:
+    """Give the larger of two."""
+    first, second = as_term(left), as_term(right)
+    gap = second - first
+    if gap.low >= 0:
+        return second
+    return first if gap.high <= 0 else Maximum((first, second)).term
+
+
+class Minimum(Applied):
+    """The smaller of two `arguments`."""
+
+    __slots__ = ()
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Compare again."""
+        return minimum(*(substitution(term) for term in self.arguments))
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Compare numbers."""
+        left, right = (evaluation(term) for term in self.arguments)
+        return np.minimum(left, right) if evaluation.arrays else min(left, right)
+
+    def _bounds(self) -> tuple[int, int]:
+        left, right = self.arguments
+        return min(left.low, right.low), min(left.high, right.high)
+
+
+class Maximum(Applied):
+    """The larger of two `arguments`."""
+
+    __slots__ = ()
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Compare again."""
+        return maximum(*(substitution(term) for term in self.arguments))
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Compare numbers."""
+        left, right = (evaluation(term) for term in self.arguments)
+        return np.maximum(left, right) if evaluation.arrays else max(left, right)
+
+    def _bounds(self) -> tuple[int, int]:
+        left, right = self.arguments
+        return max(left.low, right.low), max(left.high, right.high)
+
+
+# -- choice -------------------------------------------------------------------------------------
+
+
+def choice(condition: Condition, then: Term | int, otherwise: Term | int) -> Term:
+    """Give one of two terms; which, a condition tells."""
+    first, second = as_term(then), as_term(otherwise)
+    decided = condition.decided
+    if decided is not None:
+        return first if decided else second
+    return first if first == second else Choice(condition, first, second).term
+
+
+class Choice(Atom):
+    """`then` where `condition` holds, else `otherwise`."""
+
+    __slots__ = ("_within", "condition", "otherwise", "then")
+    condition: Condition
+    then: Term
+    otherwise: Term
+    _within: frozenset[Atom]
+
+    def __new__(cls, condition: Condition, then: Term, otherwise: Term) -> Choice:  # noqa: D102
+        def make() -> Choice:
+            made = object.__new__(cls)
+            made.condition, made.then, made.otherwise = condition, then, otherwise
+            made.low = min(then.low, otherwise.low)
+            made.high = max(then.high, otherwise.high)
+            made._within = frozenset((made,)).union(
+                condition.atoms(), then.atoms(), otherwise.atoms()
+            )
+            return made
+
+        atom: Choice = intern(cls, (condition, then, otherwise), make)
+        return atom
+
+    def within(self) -> frozenset[Atom]:
+        """Give the atom itself and all atoms inside it."""
+        return self._within
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Replace in the condition and in both terms."""
+        return choice(
+            self.condition.substitute(substitution),
+            substitution(self.then),
+            substitution(self.otherwise),
+        )
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Choose; of single numbers only the one that is chosen must be known."""
+        holds = self.condition.evaluate(evaluation)
+        if not evaluation.arrays:
+            return evaluation(self.then if holds else self.otherwise)
+        return np.where(holds, evaluation(self.then), evaluation(self.otherwise))
+
+    def __repr__(self) -> str:
+        return f"({self.then!r} if {self.condition!r} else {self.otherwise!r})"
+
+
+# -- widths and bits ----------------------------------------------------------------------------
+
+
+def wrapped(term: Term | int, bits: int, *, signed: bool) -> Term:
+    """Give what is left of an ideal value in a width: it modulo 2^bits, signed or not."""
+    inner = as_term(term)
+    low, high = signed_range(bits) if signed and bits > 1 else (0, (1 << bits) - 1)
+    if low <= inner.low and inner.high <= high:
+        return inner
+    if (number := inner.constant) is not None:
+        return as_term((number - low) % (1 << bits) + low)
+    atom = _single(inner)
+    if isinstance(atom, Wrap) and atom.bits >= bits:
+        return wrapped(atom.arguments[0], bits, signed=signed)
+    return Wrap((inner,), bits, signed).term
+
+
+class Wrap(Applied):
+    """Its argument modulo 2^bits, as a signed or unsigned number; `settings` are both."""
+
+    __slots__ = ()
+
+    @property
+    def bits(self) -> int:
+        """The width."""
+        return int(self.settings[0])
+
+    @property
+    def signed(self) -> bool:
+        """Whether it is read as a signed number."""
+        return bool(self.settings[1])
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Wrap again."""
+        return wrapped(substitution(self.arguments[0]), self.bits, signed=self.signed)
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Wrap numbers."""
+        low = self._bounds()[0]
+        number = evaluation(self.arguments[0])
+        if evaluation.arrays and self.bits == 64:
+            return number  # arrays are of 64 bits
+        return (number - low) % (1 << self.bits) + low
+
+    def _bounds(self) -> tuple[int, int]:
+        return signed_range(self.bits) if self.signed else (0, (1 << self.bits) - 1)
+
+
+def bitwise(operator: BitOperator, left: Term | int, right: Term | int, bits: int) -> Term:
+    """Apply a bitwise op to signed integers of a width.
+
+    `shl` is not wrapped; `shr` keeps the sign. Shifts by a negative number, or the width or more,
+    leave 0 (`shr`: the sign), as in `kvtrace.evaluate`.
+    """
+    first, second = as_term(left), as_term(right)
+    one, other = first.constant, second.constant
+    if one is not None and other is not None:
+        return as_term(_bits_of(operator, one, other, bits))
+    if operator in ("shl", "shr"):
+        if other is None:
+            return Bitwise((first, second), operator, bits).term
+        if operator == "shl":
+            return first * (1 << other) if 0 <= other < bits else ZERO
+        return quotient(first, 1 << (other if 0 <= other < bits else bits - 1), floor=True)
+    if one is not None:
+        first, other = second, one
+    if other is not None:
+        plain = _with_number(operator, first, other)
+        if plain is not None:
+            return plain
+        second = as_term(other)
+    elif first == second:
+        return ZERO if operator == "xor" else first
+    return Bitwise((first, second), operator, bits).term
+
+
+def _with_number(operator: str, term: Term, number: int) -> Term | None:
+    """Use that masks of low bits are remainders, and that a sum of disjoint bits is their union."""
+    if operator == "and":
+        if number == -1:
+            return term
+        if number >= 0 and not number & (number + 1):
+            return remainder(term, number + 1, floor=True)
+        if number < 0 and not -number & (-number - 1):
+            return term - remainder(term, -number, floor=True)
+        return None
+    if number == 0:
+        return term
+    if operator == "xor" and number == -1:
+        return -term - 1
+    if number > 0:
+        beyond = 1 << number.bit_length()
+        if _multiples(term, beyond)[1] == 0:
+            return term + number
+        lowest = number & -number
+        if term.low >= 0 and term.high < lowest:
+            return term + number
+    return None
+
+
+def _bits_of(operator: str, left: int, right: int, bits: int) -> int:
+    if operator == "and":
+        return left & right
+    if operator == "or":
+        return left | right
+    if operator == "xor":
+        return left ^ right
+    inside = 0 <= right < bits
+    if operator == "shl":
+        return left << right if inside else 0
+    return left >> (right if inside else bits - 1)
+
+
+class Bitwise(Applied):
+    """A bitwise op on two `arguments`; `settings` are the operator and the width."""
+
+    __slots__ = ()
+
+    @property
+    def operator(self) -> BitOperator:
+        """Which op."""
+        name: BitOperator = self.settings[0]
+        return name
+
+    @property
+    def bits(self) -> int:
+        """The width of the operands."""
+        return int(self.settings[1])
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Apply it again."""
+        left, right = (substitution(term) for term in self.arguments)
+        return bitwise(self.operator, left, right, self.bits)
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Apply it to numbers."""
+        left, right = (evaluation(term) for term in self.arguments)
+        if not evaluation.arrays:
+            return _bits_of(self.operator, left, right, self.bits)
+        if self.operator in ("shl", "shr"):
+            inside = (right >= 0) & (right < self.bits)
+            if self.operator == "shl":
+                return np.where(inside, np.left_shift(left, np.where(inside, right, 0)), 0)
+            return np.right_shift(left, np.where(inside, right, self.bits - 1))
+        return _ARRAY_BITS[self.operator](left, right)
+
+    def _bounds(self) -> tuple[int, int]:
+        left, right = self.arguments
+        if self.operator == "shl":
+            most = min(max(right.high, 0), self.bits - 1)
+            return min(left.low << most, left.low, 0), max(left.high << most, left.high, 0)
+        if self.operator == "shr":
+            return min(left.low, 0), max(left.high, 0)
+        lows = (left.low, right.low)
+        if self.operator == "and" and max(lows) >= 0:
+            return 0, min(term.high for term in self.arguments if term.low >= 0)
+        widest = max(abs(end) for term in self.arguments for end in (term.low, term.high))
+        reach = 1 << widest.bit_length()
+        return (0, reach - 1) if min(lows) >= 0 else (-reach, reach - 1)
+
+
+_ARRAY_BITS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}

@@ -1,0 +1,449 @@
+"""Ideal integers as polynomials over symbols and functions that are not polynomial.
+
+A `Term` is a polynomial with integer coefficients over `Atom`s, and never overflows: what a fixed
+width would do to it is `wrapped`. An atom is a `Symbol` or a function of terms (`functions.py`:
+`Quotient`, `Minimum`, `Choice` …). Atoms are hash-consed, so equal ones are one object; terms are
+compared by their coefficients. Everything is immutable.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+import numpy as np
+
+Kind = Literal["scalar", "program", "programs", "lane", "trip", "content", "unknown"]
+Key = int | tuple[Any, ...]
+Monomial = tuple["Atom", ...]
+"""A product of atoms, in ascending order of `Atom.order`, repeated for powers; () is 1."""
+Resolve = Callable[["Symbol", tuple[Any, ...]], Any]
+"""Gives the number of a symbol that has coordinates, from the numbers of these."""
+
+MOST_PROGRAMS: Final = (1 << 31) - 1
+MOST_TRIPS: Final = 1 << 62
+
+_orders = itertools.count()
+_interned: weakref.WeakValueDictionary[tuple[Any, ...], Atom] = weakref.WeakValueDictionary()
+_interning = threading.Lock()
+
+
+class Atom:
+    """What a polynomial is over: an integer from `low` to `high`, both included.
+
+    `order` is one per atom, and the order within a monomial.
+    """
+
+    __slots__ = ("__weakref__", "high", "low", "order")
+    low: int
+    high: int
+    order: int
+
+    @property
+    def term(self) -> Term:
+        """The atom as a term."""
+        return Term({(self,): 1})
+
+    def within(self) -> frozenset[Atom]:
+        """Give the atom itself and all atoms inside it."""
+        raise NotImplementedError
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Replace what is inside; the atom itself is not among what is replaced."""
+        raise NotImplementedError
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Give its number, or array of numbers."""
+        raise NotImplementedError
+
+
+def intern(kind: type[Any], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """Give the one atom of a class and a key; `make` builds it if there is none yet."""
+    full = (kind, *key)
+    found = _interned.get(full)
+    if found is not None:
+        return found
+    with _interning:
+        found = _interned.get(full)
+        if found is None:
+            found = make()
+            found.order = next(_orders)
+            _interned[full] = found
+        return found
+
+
+def interned_count() -> int:
+    """Give the number of atoms that are alive."""
+    return len(_interned)
+
+
+class Symbol(Atom):
+    """An integer that stands for itself, from `low` to `high`.
+
+    | kind | key | is |
+    |---|---|---|
+    | scalar | index of the kernel's argument | the argument's number, signed |
+    | program | axis | the program's index along an axis of the grid |
+    | programs | axis | the grid's extent along an axis |
+    | lane | axis | the index along an axis of the tensor at hand: positional |
+    | trip | loop | the loop's iteration, from 0; loop is its op index, or a tuple of it and calls |
+    | content | load | an integer from memory; load is an op index, or a tuple of it and calls |
+    | unknown | op, reason in words | an integer that the walk does not follow |
+
+    A content or unknown varies over `at`, its coordinates (a content: where it is loaded from): two
+    of one key and different coordinates are different symbols, and substitutions reach in.
+    """
+
+    __slots__ = ("_within", "at", "key", "kind")
+    kind: Kind
+    key: Key
+    at: tuple[Term, ...]
+    _within: frozenset[Atom] | None
+
+    def __new__(  # noqa: D102
+        cls, kind: Kind, key: Key, low: int, high: int, at: tuple[Term, ...] = ()
+    ) -> Symbol:
+        def make() -> Symbol:
+            made = object.__new__(cls)
+            made.kind, made.key, made.low, made.high, made.at = kind, key, low, high, at
+            made._within = frozenset((made,)).union(*(t.atoms() for t in at)) if at else None
+            return made
+
+        symbol: Symbol = intern(cls, (kind, key, low, high, at), make)
+        return symbol
+
+    def within(self) -> frozenset[Atom]:
+        """Give the symbol itself and what is in its coordinates."""
+        return frozenset((self,)) if self._within is None else self._within
+
+    def substituted(self, substitution: Substitution) -> Term:
+        """Replace inside the coordinates."""
+        at = tuple(substitution(term) for term in self.at)
+        return Symbol(self.kind, self.key, self.low, self.high, at).term
+
+    def compute(self, evaluation: Evaluation) -> Any:
+        """Ask the evaluation's `resolve`; a symbol that nobody knows is a KeyError."""
+        if evaluation.resolve is None or self.kind not in ("content", "unknown"):
+            raise KeyError(self)
+        return evaluation.resolve(self, tuple(evaluation(term) for term in self.at))
+
+    def __repr__(self) -> str:
+        at = f" at {', '.join(map(repr, self.at))}" if self.at else ""
+        return f"{self.kind}[{self.key}{at}]"
+
+
+def scalar(index: int, bits: int = 32) -> Term:
+    """Give the kernel's integer argument at an index, signed."""
+    return Symbol("scalar", index, *signed_range(bits)).term
+
+
+def program(axis: int) -> Term:
+    """Give the program's index along an axis of the grid."""
+    return Symbol("program", axis, 0, MOST_PROGRAMS - 1).term
+
+
+def programs(axis: int) -> Term:
+    """Give the grid's extent along an axis."""
+    return Symbol("programs", axis, 1, MOST_PROGRAMS).term
+
+
+def lane(axis: int, extent: int) -> Term:
+    """Give the index along an axis of the tensor at hand, of so many elements."""
+    return Symbol("lane", axis, 0, extent - 1).term if extent > 1 else ZERO
+
+
+def signed_range(bits: int) -> tuple[int, int]:
+    """Give the least and the greatest signed integer of a width (of 1 bit: 0 and 1)."""
+    return (0, 1) if bits == 1 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+class Term:
+    """A polynomial; see the module. `coefficients` has no zeros, and must not be changed."""
+
+    __slots__ = ("_atoms", "_bounds", "_hash", "coefficients")
+    coefficients: dict[Monomial, int]
+    _atoms: frozenset[Atom] | None
+    _bounds: tuple[int, int] | None
+    _hash: int | None
+
+    def __init__(self, coefficients: dict[Monomial, int]) -> None:
+        self.coefficients = coefficients
+        self._atoms = self._bounds = self._hash = None
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @property
+    def constant(self) -> int | None:
+        """Its number, if it is one."""
+        coefficients = self.coefficients
+        if not coefficients:
+            return 0
+        return coefficients.get(()) if len(coefficients) == 1 else None
+
+    @property
+    def low(self) -> int:
+        """No value is less: by the atoms' ranges, each occurrence by itself."""
+        return self._range()[0]
+
+    @property
+    def high(self) -> int:
+        """No value is greater: likewise."""
+        return self._range()[1]
+
+    def _range(self) -> tuple[int, int]:
+        if self._bounds is None:
+            low = high = 0
+            for monomial, coefficient in self.coefficients.items():
+                first = last = coefficient
+                for atom in monomial:
+                    ends = (
+                        first * atom.low, first * atom.high, last * atom.low, last * atom.high,
+                    )  # fmt: skip
+                    first, last = min(ends), max(ends)
+                low += first
+                high += last
+            self._bounds = (low, high)
+        return self._bounds
+
+    def atoms(self) -> frozenset[Atom]:
+        """Give all atoms, also those inside functions and coordinates."""
+        if self._atoms is None:
+            direct = {atom for monomial in self.coefficients for atom in monomial}
+            self._atoms = frozenset().union(*(atom.within() for atom in direct))
+        return self._atoms
+
+    def affine(self) -> tuple[int, dict[Atom, int]] | None:
+        """Give (constant, coefficient of each atom), or None if atoms are multiplied."""
+        form: dict[Atom, int] = {}
+        constant = 0
+        for monomial, coefficient in self.coefficients.items():
+            if len(monomial) > 1:
+                return None
+            if monomial:
+                form[monomial[0]] = coefficient
+            else:
+                constant = coefficient
+        return constant, form
+
+    def symbols(self, kind: Kind) -> frozenset[Symbol]:
+        """Give the symbols of a kind in it, also those inside functions."""
+        return frozenset(a for a in self.atoms() if isinstance(a, Symbol) and a.kind == kind)
+
+    # -- arithmetic ------------------------------------------------------------------------------
+
+    def __add__(self, other: Term | int) -> Term:
+        """Give the sum."""
+        return _sum(self, as_term(other), 1)
+
+    def __radd__(self, other: int) -> Term:
+        """Give the sum."""
+        return _sum(self, as_term(other), 1)
+
+    def __sub__(self, other: Term | int) -> Term:
+        """Give the difference."""
+        return _sum(self, as_term(other), -1)
+
+    def __rsub__(self, other: int) -> Term:
+        """Give the difference."""
+        return _sum(as_term(other), self, -1)
+
+    def __neg__(self) -> Term:
+        """Give the negative."""
+        return Term({monomial: -number for monomial, number in self.coefficients.items()})
+
+    def __mul__(self, other: Term | int) -> Term:
+        """Give the product, multiplied out."""
+        return _product(self, as_term(other))
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the polynomials are the same; an int is a constant one."""
+        if isinstance(other, Term):
+            return self is other or self.coefficients == other.coefficients
+        return isinstance(other, int) and self.constant == other
+
+    def __hash__(self) -> int:
+        """Hash the coefficients; a constant's is its number's."""
+        if self._hash is None:
+            constant = self.constant
+            items = frozenset(self.coefficients.items()) if constant is None else constant
+            self._hash = hash(items)
+        return self._hash
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def substitute(self, replacements: Mapping[Any, Term | int] | Substitution) -> Term:
+        """Replace atoms, wherever they occur; all at once. For many terms share a Substitution."""
+        if not isinstance(replacements, Substitution):
+            replacements = Substitution(replacements)
+        return replacements(self)
+
+    def value(self, assignment: Mapping[Any, int], resolve: Resolve | None = None) -> int:
+        """Give the exact number for numbers of the symbols.
+
+        Raises:
+            KeyError: a symbol has no number.
+
+        """
+        return int(Evaluation(assignment, resolve, arrays=False)(self))
+
+    def values(self, assignment: Mapping[Any, Any], resolve: Resolve | None = None) -> Any:
+        """Give the numbers for NumPy arrays (int64, of shapes that broadcast) of the symbols.
+
+        Computed in 64 bits: ideal values outside of them wrap around.
+
+        Raises:
+            KeyError: a symbol has no number.
+
+        """
+        return Evaluation(assignment, resolve, arrays=True)(self)
+
+    def __repr__(self) -> str:
+        if not self.coefficients:
+            return "0"
+        parts = []
+        for monomial, coefficient in self.coefficients.items():
+            factors = [repr(atom) for atom in monomial]
+            if coefficient != 1 or not factors:
+                factors.insert(0, str(coefficient))
+            parts.append("*".join(factors))
+        return " + ".join(parts)
+
+
+def as_term(number: Term | int) -> Term:
+    """Give an int as a constant term; a term as it is."""
+    if isinstance(number, Term):
+        return number
+    return Term({(): int(number)}) if number else ZERO
+
+
+ZERO: Final = Term({})
+ONE: Final = Term({(): 1})
+
+
+def _sum(left: Term, right: Term, factor: int) -> Term:
+    if not right.coefficients:
+        return left
+    total = dict(left.coefficients)
+    for monomial, number in right.coefficients.items():
+        together = total.get(monomial, 0) + factor * number
+        if together:
+            total[monomial] = together
+        else:
+            del total[monomial]
+    return Term(total)
+
+
+def _order(atom: Atom) -> int:
+    return atom.order
+
+
+def _product(left: Term, right: Term) -> Term:
+    if (number := right.constant) is not None:
+        return _scaled(left, number)
+    if (number := left.constant) is not None:
+        return _scaled(right, number)
+    total: dict[Monomial, int] = {}
+    for first, one in left.coefficients.items():
+        for second, other in right.coefficients.items():
+            monomial = tuple(sorted(first + second, key=_order)) if first and second else (
+                first or second
+            )  # fmt: skip
+            total[monomial] = total.get(monomial, 0) + one * other
+    return Term({monomial: number for monomial, number in total.items() if number})
+
+
+def _scaled(term: Term, number: int) -> Term:
+    if number == 1:
+        return term
+    if number == 0:
+        return ZERO
+    return Term({monomial: number * own for monomial, own in term.coefficients.items()})
+
+
+class Substitution:
+    """Replaces atoms by terms in many terms and conditions, each function of them once."""
+
+    def __init__(self, replacements: Mapping[Any, Term | int]) -> None:
+        self._replaced: dict[Atom, Term | Atom] = {
+            atom: as_term(by) for atom, by in replacements.items()
+        }
+        self._keys = frozenset(self._replaced)
+
+    def leaves(self, atoms: frozenset[Atom]) -> bool:
+        """Whether none of these atoms is replaced."""
+        return self._keys.isdisjoint(atoms)
+
+    def __call__(self, term: Term) -> Term:
+        """Give the term with its atoms replaced."""
+        if self._keys.isdisjoint(term.atoms()):
+            return term
+        total: dict[Monomial, int] = {}
+        for monomial, coefficient in term.coefficients.items():
+            kept: list[Atom] = []
+            factor: Term | None = None
+            for atom in monomial:
+                by = self._of(atom)
+                if isinstance(by, Atom):
+                    kept.append(by)
+                elif (number := by.constant) is not None:
+                    coefficient *= number
+                else:
+                    factor = by if factor is None else _product(factor, by)
+            if not coefficient:
+                continue
+            if factor is None:
+                own = tuple(kept)
+                total[own] = total.get(own, 0) + coefficient
+                continue
+            product = _product(Term({tuple(kept): coefficient}), factor) if kept else factor
+            scale = 1 if kept else coefficient
+            for own, number in product.coefficients.items():
+                total[own] = total.get(own, 0) + number * scale
+        return Term({monomial: number for monomial, number in total.items() if number})
+
+    def _of(self, atom: Atom) -> Term | Atom:
+        found = self._replaced.get(atom)
+        if found is None:
+            same = self._keys.isdisjoint(atom.within())
+            found = self._replaced[atom] = atom if same else atom.substituted(self)
+        return found
+
+
+class Evaluation:
+    """Gives numbers (or arrays) to terms from those of their symbols, each function once."""
+
+    def __init__(
+        self, assignment: Mapping[Any, Any], resolve: Resolve | None, *, arrays: bool
+    ) -> None:
+        self.assignment = assignment
+        self.resolve = resolve
+        self.arrays = arrays
+        self._known: dict[Any, Any] = {}
+
+    def __call__(self, term: Term) -> Any:
+        """Give the number of a term."""
+        total: Any = 0
+        for monomial, coefficient in term.coefficients.items():
+            product: Any = coefficient
+            for atom in monomial:
+                product = product * self.atom(atom)
+            total = total + product
+        return np.asarray(total, np.int64) if self.arrays else total
+
+    def atom(self, atom: Any) -> Any:
+        """Give the number of an atom, or the truth of an opaque condition."""
+        found = self._known.get(atom)
+        if found is not None:
+            return found
+        given = self.assignment.get(atom)
+        if given is None:
+            given = atom.compute(self)
+        elif self.arrays:
+            given = np.asarray(given)
+        self._known[atom] = given
+        return given
