@@ -31,8 +31,8 @@ def command(trace: TracePath, run: RunOption = None, client: ClientOption = None
 
     """
     from kvtrace.cli.progress import calls_progress
+    from kvtrace.clients.recorded import DEFAULT, replay
     from kvtrace.clients.registry import load_clients
-    from kvtrace.clients.replay import DEFAULT, replay
     from kvtrace.converters.text import printable
 
     names = client or list(DEFAULT)

@@ -32,7 +32,7 @@ def command(
     """
     from kvtrace import __version__
     from kvtrace.cli.progress import calls_progress
-    from kvtrace.clients.replay import replay
+    from kvtrace.clients.recorded import replay
     from kvtrace.converters.findings import finding_objects, findings_text, read_findings, sarif
     from kvtrace.converters.text import printable
     from kvtrace.schema.errors import BadSetting

@@ -2,20 +2,53 @@
 
 `client.py` is the public base class and `@on`, `events.py` an op with its values, `registry.py`
 finds clients by name, `running.py` runs several in one pass (`hooks.py` puts some around ops),
-`replay.py` does it for a recorded run and `observation.py` while a program runs. The
+`recorded.py` does it for a recorded run and `observation.py` while a program runs. The
 built-in clients are `tracer.py`, `profiler.py` and `sanitizer.py`; docs/clients.md shows how to
 write one. May import schema, ir, evaluate and passes.
 """
 
-from kvtrace.clients.client import Client, on
-from kvtrace.clients.events import BadOverride, OpEvent, Values
-from kvtrace.clients.registry import client_names, load_client
-from kvtrace.clients.replay import Outcome, replay
-from kvtrace.clients.running import ClientFailed
-from kvtrace.evaluate import Access, OutOfBounds
-from kvtrace.passes.calls import Call, UnreadyCall
-from kvtrace.schema.client_tables import client_table
-from kvtrace.schema.tables import TABLES, Column
+# Imported when first used: a launch needs few of these files.
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kvtrace.clients.client import Client as Client
+    from kvtrace.clients.client import on as on
+    from kvtrace.clients.events import BadOverride as BadOverride
+    from kvtrace.clients.events import OpEvent as OpEvent
+    from kvtrace.clients.events import Values as Values
+    from kvtrace.clients.recorded import Outcome as Outcome
+    from kvtrace.clients.recorded import replay as replay
+    from kvtrace.clients.registry import client_names as client_names
+    from kvtrace.clients.registry import load_client as load_client
+    from kvtrace.clients.running import ClientFailed as ClientFailed
+    from kvtrace.evaluate import Access as Access
+    from kvtrace.evaluate import OutOfBounds as OutOfBounds
+    from kvtrace.passes.calls import Call as Call
+    from kvtrace.passes.calls import UnreadyCall as UnreadyCall
+    from kvtrace.schema.client_tables import client_table as client_table
+    from kvtrace.schema.tables import TABLES as TABLES
+    from kvtrace.schema.tables import Column as Column
+
+_HOMES = {
+    "Access": "kvtrace.evaluate",
+    "BadOverride": "kvtrace.clients.events",
+    "Call": "kvtrace.passes.calls",
+    "Client": "kvtrace.clients.client",
+    "ClientFailed": "kvtrace.clients.running",
+    "Column": "kvtrace.schema.tables",
+    "OpEvent": "kvtrace.clients.events",
+    "OutOfBounds": "kvtrace.evaluate",
+    "Outcome": "kvtrace.clients.recorded",
+    "TABLES": "kvtrace.schema.tables",
+    "UnreadyCall": "kvtrace.passes.calls",
+    "Values": "kvtrace.clients.events",
+    "client_names": "kvtrace.clients.registry",
+    "client_table": "kvtrace.schema.client_tables",
+    "load_client": "kvtrace.clients.registry",
+    "on": "kvtrace.clients.client",
+    "replay": "kvtrace.clients.recorded",
+}
 
 __all__ = [
     "TABLES",
@@ -36,3 +69,11 @@ __all__ = [
     "on",
     "replay",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value

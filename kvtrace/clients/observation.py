@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kvtrace.clients.client import Client
-from kvtrace.clients.replay import sample_note
+from kvtrace.clients.recorded import sample_note
 from kvtrace.clients.running import ClientPass, Group, Member
 from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument, evaluate
 from kvtrace.ir import Module

@@ -5,24 +5,48 @@
 of ours.
 """
 
-from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
-from kvtrace.evaluate.compiler import parsed
-from kvtrace.evaluate.engine import evaluate
-from kvtrace.evaluate.errors import (
-    BadArguments,
-    Deadlock,
-    DeviceAssertion,
-    UnknownAddress,
-    UnsupportedOp,
-)
-from kvtrace.evaluate.observe import (
-    Access,
-    FailedAssertion,
-    Observer,
-    OutOfBounds,
-    ProgramAccesses,
-)
-from kvtrace.evaluate.registry import assembly
+# Imported when first used: a launch needs few of these files.
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.arguments import Argument as Argument
+    from kvtrace.evaluate.arguments import ScalarArgument as ScalarArgument
+    from kvtrace.evaluate.arguments import Storage as Storage
+    from kvtrace.evaluate.arguments import TensorArgument as TensorArgument
+    from kvtrace.evaluate.compiler import parsed as parsed
+    from kvtrace.evaluate.engine import evaluate as evaluate
+    from kvtrace.evaluate.errors import BadArguments as BadArguments
+    from kvtrace.evaluate.errors import Deadlock as Deadlock
+    from kvtrace.evaluate.errors import DeviceAssertion as DeviceAssertion
+    from kvtrace.evaluate.errors import UnknownAddress as UnknownAddress
+    from kvtrace.evaluate.errors import UnsupportedOp as UnsupportedOp
+    from kvtrace.evaluate.observe import Access as Access
+    from kvtrace.evaluate.observe import FailedAssertion as FailedAssertion
+    from kvtrace.evaluate.observe import Observer as Observer
+    from kvtrace.evaluate.observe import OutOfBounds as OutOfBounds
+    from kvtrace.evaluate.observe import ProgramAccesses as ProgramAccesses
+    from kvtrace.evaluate.registry import assembly as assembly
+
+_HOMES = {
+    "Access": "kvtrace.evaluate.observe",
+    "Argument": "kvtrace.evaluate.arguments",
+    "BadArguments": "kvtrace.evaluate.errors",
+    "Deadlock": "kvtrace.evaluate.errors",
+    "DeviceAssertion": "kvtrace.evaluate.errors",
+    "FailedAssertion": "kvtrace.evaluate.observe",
+    "Observer": "kvtrace.evaluate.observe",
+    "OutOfBounds": "kvtrace.evaluate.observe",
+    "ProgramAccesses": "kvtrace.evaluate.observe",
+    "ScalarArgument": "kvtrace.evaluate.arguments",
+    "Storage": "kvtrace.evaluate.arguments",
+    "TensorArgument": "kvtrace.evaluate.arguments",
+    "UnknownAddress": "kvtrace.evaluate.errors",
+    "UnsupportedOp": "kvtrace.evaluate.errors",
+    "assembly": "kvtrace.evaluate.registry",
+    "evaluate": "kvtrace.evaluate.engine",
+    "parsed": "kvtrace.evaluate.compiler",
+}
 
 __all__ = [
     "Access",
@@ -43,3 +67,11 @@ __all__ = [
     "evaluate",
     "parsed",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value

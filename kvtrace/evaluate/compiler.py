@@ -276,7 +276,7 @@ def compiled(module: Module, *, observed: bool) -> Compiler:
     kept: dict[bool, Compiler] = module.__dict__.setdefault("_compilers", {})
     found = kept.get(observed)
     if found is None:
-        load_dialects()
+        load_dialects(op.name for op in module.ops)
         found = kept[observed] = Compiler(module, observed=observed)
     return found
 

@@ -33,7 +33,7 @@ class Instrument:
         from kvtrace.evaluate.compiler import Compiler
         from kvtrace.evaluate.dialects import load_dialects
 
-        load_dialects()
+        load_dialects(op.name for op in module.ops)
         key = (id(module), observed)
         if key not in self._compilers:
             self._compilers[key] = Compiler(module, observed=observed, instrument=self)

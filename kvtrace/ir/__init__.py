@@ -7,10 +7,36 @@ Imports nothing of kvtrace but `kvtrace.schema.errors`, and neither Triton nor N
         print(op.index, op.name, source_stack(op))
 """
 
-from kvtrace.ir.errors import IRSyntaxError
-from kvtrace.ir.locations import Frame
-from kvtrace.ir.model import Block, Function, Module, NoKernel, Op, Region, Value, source_stack
-from kvtrace.ir.parser import parse
+# Imported when first used: a launch needs few of these files.
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kvtrace.ir.errors import IRSyntaxError as IRSyntaxError
+    from kvtrace.ir.locations import Frame as Frame
+    from kvtrace.ir.model import Block as Block
+    from kvtrace.ir.model import Function as Function
+    from kvtrace.ir.model import Module as Module
+    from kvtrace.ir.model import NoKernel as NoKernel
+    from kvtrace.ir.model import Op as Op
+    from kvtrace.ir.model import Region as Region
+    from kvtrace.ir.model import Value as Value
+    from kvtrace.ir.model import source_stack as source_stack
+    from kvtrace.ir.parser import parse as parse
+
+_HOMES = {
+    "Block": "kvtrace.ir.model",
+    "Frame": "kvtrace.ir.locations",
+    "Function": "kvtrace.ir.model",
+    "IRSyntaxError": "kvtrace.ir.errors",
+    "Module": "kvtrace.ir.model",
+    "NoKernel": "kvtrace.ir.model",
+    "Op": "kvtrace.ir.model",
+    "Region": "kvtrace.ir.model",
+    "Value": "kvtrace.ir.model",
+    "parse": "kvtrace.ir.parser",
+    "source_stack": "kvtrace.ir.model",
+}
 
 __all__ = [
     "Block",
@@ -25,3 +51,11 @@ __all__ = [
     "parse",
     "source_stack",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
