@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.plan.generate import Cell, Generated
+from kvtrace.evaluate.plan.code.writer import Cell
+from kvtrace.evaluate.plan.generate import Generated
 from kvtrace.evaluate.values import Array
 
 CHUNK_BYTES = 1 << 20

@@ -1,0 +1,143 @@
+"""Code of what takes over no cell: views, reductions, padding, ramps, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kvtrace.evaluate.plan import kernels
+from kvtrace.evaluate.plan.code.memory import write_atomic, write_store
+from kvtrace.evaluate.plan.code.writer import Writer, listed, target_of
+from kvtrace.evaluate.plan.instructions import (
+    Atomic,
+    Call,
+    Crop,
+    Instruction,
+    Pad,
+    Parameter,
+    Ramp,
+    Reduce,
+    Reshape,
+    Store,
+    View,
+)
+
+
+def write_other(writer: Writer, instruction: Instruction, depth: int) -> None:
+    """Write an instruction that takes over no cell."""
+    _WRITERS[type(instruction)](writer, instruction, depth)
+
+
+def _call(writer: Writer, call: Call, depth: int) -> None:
+    sources = call.sources()
+    names = [writer.as_new(target, sources) for target in call.targets]
+    function = writer.constant(call.function, "f")
+    arguments = listed([writer.names[source] for source in sources])
+    writer.write(depth, f"{listed(names)} = {function}({arguments})")
+
+
+def _crop(writer: Writer, crop: Crop, depth: int) -> None:
+    source = crop.sources()[0]
+    name = writer.as_view(target_of(crop), [source])
+    writer.write(depth, f"{name} = {writer.names[source]}[{_box(writer, crop.box)}]")
+
+
+def _parameter(writer: Writer, parameter: Parameter, depth: int) -> None:
+    name = writer.as_view(target_of(parameter), [])
+    ones = listed((1,) * len(writer.axes))
+    writer.write(depth, f"{name} = numbers[{parameter.argument}].reshape({ones})")
+
+
+def _view(writer: Writer, view: View, depth: int) -> None:
+    """Write a rearrangement of axes."""
+    source = view.sources()[0]
+    name = writer.as_view(target_of(view), [source])
+    rank = len(writer.axes) + len(source.lanes)
+    kept = [axis for axis in view.axes if axis is not None]
+    text = writer.names[source]
+    dropped = [axis for axis in range(rank) if axis not in kept]
+    if dropped:
+        index = ["0" if axis in dropped else ":" for axis in range(rank)]
+        text += f"[{', '.join(index)}]"
+    order = [sorted(kept).index(axis) for axis in kept]
+    if order != sorted(order):
+        text += f".transpose({listed(order)})"
+    if None in view.axes:
+        text += f"[{', '.join('None' if axis is None else ':' for axis in view.axes)}]"
+    writer.write(depth, f"{name} = {text}")
+
+
+def _reduce(writer: Writer, reduce: Reduce, depth: int) -> None:
+    """Write a reduction along a lane axis."""
+    source = reduce.sources()[0]
+    function = writer.constant(kernels.reduction(reduce.function, reduce.working), "f")
+    dtype = writer.constant(reduce.working, "d")
+    name = writer.into_cell(target_of(reduce))
+    axis = len(writer.axes) + reduce.axis
+    writer.write(depth, f"{function}({writer.names[source]}, {axis}, {dtype}, {name})")
+
+
+def _pad(writer: Writer, pad: Pad, depth: int) -> None:
+    """Write lanes around a box; without one, repeat along axes."""
+    inside, outside = pad.operands
+    name = writer.into_cell(target_of(pad))
+    if any(cut is not None for cut in pad.box):
+        writer.write(depth, f"copyto({name}, {writer.operand(outside)})")
+        name = f"{name}[{_box(writer, pad.box)}]"
+    writer.write(depth, f"copyto({name}, {writer.operand(inside)})")
+
+
+def _box(writer: Writer, box: Sequence[tuple[int, int] | None]) -> str:
+    cuts = [":"] * len(writer.axes)
+    cuts += [":" if cut is None else f"{cut[0]}:{cut[1]}" for cut in box]
+    return ", ".join(cuts)
+
+
+def _ramp(writer: Writer, ramp: Ramp, depth: int) -> None:
+    """Write the values of an affine form."""
+    name = writer.as_new(target_of(ramp), [])
+    register = target_of(ramp)
+    numbers = dict(ramp.form.outer)
+    terms = []
+    for axis, symbol in enumerate(writer.axes):
+        number = numbers.pop(symbol, 0)
+        if number:
+            terms.append(f"({axis}, s{axis}, n{axis}, {number})")
+    start = ramp.form.constant
+    for axis, number in enumerate(ramp.form.lanes):
+        extent = register.lanes[axis]
+        if extent > 1:
+            terms.append(f"({len(writer.axes) + axis}, {ramp.starts[axis]}, {extent}, {number})")
+        else:
+            start += number * ramp.starts[axis]
+    base = "+".join([str(start), *(f"t{s}*{number}" for s, number in numbers.items())])
+    rank = len(writer.axes) + len(register.lanes)
+    if ramp.condition:
+        function = writer.constant(kernels.ramp_condition, "f")
+        writer.write(depth, f"{name} = {function}({base}, ({listed(terms)}), {rank})")
+        return
+    function, dtype = writer.constant(kernels.ramp, "f"), writer.constant(register.dtype, "d")
+    writer.write(depth, f"{name} = {function}({base}, ({listed(terms)}), {rank}, {dtype})")
+
+
+def _reshape(writer: Writer, reshape: Reshape, depth: int) -> None:
+    """Write another shape for the lanes."""
+    source, target = reshape.sources()[0], target_of(reshape)
+    name = writer.as_view(target, [source])
+    shape = [f"n{axis}" if flag else "1" for axis, flag in enumerate(target.axes)]
+    shape += [str(extent) for extent in target.lanes]
+    writer.write(depth, f"{name} = {writer.names[source]}.reshape({listed(shape)})")
+
+
+_WRITERS: dict[type[Instruction], Callable[[Writer, Any, int], None]] = {
+    Atomic: write_atomic,
+    Call: _call,
+    Crop: _crop,
+    Pad: _pad,
+    Parameter: _parameter,
+    Ramp: _ramp,
+    Reduce: _reduce,
+    Reshape: _reshape,
+    Store: write_store,
+    View: _view,
+}

@@ -1,0 +1,68 @@
+"""Code of a list of instructions, in order; cells are free again after their last use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvtrace.evaluate.plan.code.arrays import write_other
+from kvtrace.evaluate.plan.code.elementwise import is_fused, write_map, write_stored
+from kvtrace.evaluate.plan.code.loops import write_loop
+from kvtrace.evaluate.plan.code.memory import write_load
+from kvtrace.evaluate.plan.code.products import write_product
+from kvtrace.evaluate.plan.code.writer import Writer
+from kvtrace.evaluate.plan.instructions import Dot, Instruction, Load, Loop, Map, Store, defined
+from kvtrace.evaluate.plan.liveness import is_overwritten, last_reads
+from kvtrace.evaluate.plan.optimise import read_by, use_counts
+from kvtrace.evaluate.plan.values import Register
+
+
+def write_block(
+    writer: Writer,
+    instructions: list[Instruction],
+    depth: int,
+    kept: frozenset[Register],
+    owned: Sequence[Register] = (),
+) -> None:
+    """Write instructions in order.
+
+    `kept`: roots that are read after them; `owned`: cells from before them that may be used
+    again when they are not needed any more.
+    """
+    last = last_reads(instructions, writer.roots_ahead(instructions))
+    local = set(owned)
+    uses = use_counts(instructions)
+    skip: Instruction | None = None
+    for position, instruction in enumerate(instructions):
+        if instruction is skip:
+            continue
+        dying = {
+            root
+            for source in read_by(instruction)
+            for root in writer.roots.get(source, ())
+            if last.get(root) == position and root in local and root not in kept
+        }
+        reused: frozenset[Register] = frozenset()
+        if isinstance(instruction, Loop):
+            reused = write_loop(writer, instruction, depth, dying, kept, write_block)
+        elif isinstance(instruction, Map):
+            store = instructions[position + 1] if position + 1 < len(instructions) else None
+            if is_fused(writer, instruction, store, uses):
+                assert isinstance(store, Store)
+                write_stored(writer, instruction, store, depth)
+                skip = store
+            else:
+                reused = write_map(writer, instruction, depth, dying)
+        elif isinstance(instruction, Load):
+            write_load(writer, instruction, depth, is_overwritten(instructions, position))
+        elif isinstance(instruction, Dot):
+            reused = write_product(writer, instruction, depth, dying)
+        else:
+            write_other(writer, instruction, depth)
+        for root in dying - reused:
+            writer.release(root)
+        for register in defined(instruction):
+            if writer.roots.get(register) == frozenset({register}):
+                local.add(register)
+                if register not in last and register not in kept:
+                    writer.release(register)
+                    local.discard(register)

@@ -1,0 +1,79 @@
+"""Code of elementwise operations: into a cell, over an operand's, or where it is stored."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvtrace.evaluate.plan.code.memory import target_of_store
+from kvtrace.evaluate.plan.code.writer import Writer, listed
+from kvtrace.evaluate.plan.instructions import Instruction, Map, Store
+from kvtrace.evaluate.plan.values import Register
+
+
+def is_fused(
+    writer: Writer, instruction: Map, store: Instruction | None, uses: dict[Register, int]
+) -> bool:
+    """Tell whether a result can be written straight to where it is stored next."""
+    register = instruction.target
+    assert register is not None
+    if type(store) is not Store or store.operands[0] is not register:
+        return False
+    operation = instruction.operation
+    if uses[register] != 1 or len(store.operands) > 1 or register.dtype != store.dtype:
+        return False
+    if not isinstance(operation.into, np.ufunc):
+        return False
+    _, axes, lanes = target_of_store(writer, store)
+    return axes == register.axes and lanes == register.lanes
+
+
+def write_stored(writer: Writer, instruction: Map, store: Store, depth: int) -> None:
+    """Write an operation whose result is stored where it arises."""
+    function = writer.constant(instruction.operation.into, "f")
+    operands = [writer.operand(operand) for operand in instruction.operands]
+    writer.write(depth, f"{function}({listed([*operands, target_of_store(writer, store)[0]])})")
+
+
+def write_map(
+    writer: Writer, instruction: Map, depth: int, dying: set[Register]
+) -> frozenset[Register]:
+    """Write an elementwise operation; gives operands whose cell the result takes over."""
+    register, operation = instruction.target, instruction.operation
+    assert register is not None
+    if operation.into is None:
+        arrays = [
+            operand
+            if isinstance(operand, Register)
+            else np.full((1,) * (len(writer.axes) + len(register.lanes)), operand)
+            for operand in instruction.operands
+        ]
+        names = [
+            writer.names[array] if isinstance(array, Register) else writer.constant(array)
+            for array in arrays
+        ]
+        function = writer.constant(operation.function, "f")
+        name = writer.as_new(register, instruction.sources())
+        writer.write(depth, f"{name} = {function}({listed(names)})")
+        return frozenset()
+    operands = [writer.operand(operand) for operand in instruction.operands]
+    over = _taken_over(writer, instruction, dying)
+    name = writer.into_cell(register, None if over is None else writer.names[over])
+    function = writer.constant(operation.into, "f")
+    writer.write(depth, f"{function}({listed([*operands, name])})")
+    return frozenset() if over is None else frozenset({over})
+
+
+def _taken_over(writer: Writer, instruction: Map, dying: set[Register]) -> Register | None:
+    register = instruction.target
+    assert register is not None
+    cell = writer.cell_of(register)
+    for position, operand in enumerate(instruction.operands):
+        if not isinstance(operand, Register) or operand not in dying:
+            continue
+        if position not in instruction.operation.in_place or writer.cell_of(operand) != cell:
+            continue
+        others = [source for source in instruction.sources() if source is not operand]
+        if any(operand in writer.roots[source] for source in others):
+            continue
+        return operand
+    return None

@@ -1,0 +1,80 @@
+"""Code of matrix products: one product of tall matrices for all programs of a chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvtrace.evaluate.plan.code.writer import Cell, Writer, listed
+from kvtrace.evaluate.plan.instructions import Dot
+from kvtrace.evaluate.plan.layouts import Layout, folding, identity
+from kvtrace.evaluate.plan.values import Register
+
+
+def write_product(
+    writer: Writer, dot: Dot, depth: int, dying: set[Register]
+) -> frozenset[Register]:
+    """Write a product, and a sum with what it is added to; gives the operand taken over."""
+    writer.has_products = True
+    register = dot.target
+    assert register is not None
+    left, right = dot.sources()[:2]
+    addend = dot.sources()[2] if len(dot.operands) > 2 else None
+    cell = writer.cell_of(register)
+    axes = tuple(a or b for a, b in zip(left.axes, right.axes, strict=True))
+    product = Cell(axes, register.lanes, register.dtype, writer.layouts.of_product(dot))
+    if addend is None or (addend not in dying and product == cell):
+        name = writer.into_cell(register)
+        _multiply(writer, left, right, name, product.layout, depth)
+        if addend is not None:
+            _add(writer, writer.names[addend], name, name, depth)
+        return frozenset()
+    over = addend in dying and writer.cell_of(addend) == cell
+    name = writer.into_cell(register, writer.names[addend] if over else None)
+    scratch = writer.take(product)
+    _multiply(writer, left, right, scratch, product.layout, depth)
+    _add(writer, writer.names[addend], scratch, name, depth)
+    writer.free[product].append(scratch)
+    return frozenset({addend}) if over else frozenset()
+
+
+def _add(writer: Writer, first: str, second: str, out: str, depth: int) -> None:
+    writer.write(depth, f"{writer.constant(np.add, 'f')}({first}, {second}, {out})")
+
+
+def _multiply(
+    writer: Writer, left: Register, right: Register, out: str, layout: Layout, depth: int
+) -> None:
+    """Write a product into an array of a layout, as one of matrices that several programs share."""
+    fold, count = folding(left, right), len(writer.axes)
+    rank = len(left.lanes)
+    batch = tuple(range(count, count + rank - 2))
+    row, column = count + rank - 2, count + rank - 1
+    shared = (*fold.shared, *fold.neither, *batch)
+    stack = [f"n{axis}" for axis in fold.shared] + [str(n) for n in left.lanes[:-2]]
+    sizes = ["*".join(stack)] if stack else []
+    rows = "*".join([*(f"n{axis}" for axis in fold.left), str(left.lanes[-2])])
+    columns = "*".join([*(f"n{axis}" for axis in fold.right), str(right.lanes[-1])])
+    inner = str(left.lanes[-1])
+    if writer.layouts.transposed:
+        left_order = (*shared, *fold.right, column, *fold.left, row)
+        right_order = (*shared, *fold.left, *fold.right, column, row)
+        first = _folded(writer, right, right_order, [*sizes, columns, inner])
+        second = _folded(writer, left, left_order, [*sizes, inner, rows])
+        shape = [*sizes, columns, rows]
+    else:
+        left_order = (*shared, *fold.right, *fold.left, row, column)
+        right_order = (*shared, *fold.left, row, *fold.right, column)
+        first = _folded(writer, left, left_order, [*sizes, rows, inner])
+        second = _folded(writer, right, right_order, [*sizes, inner, columns])
+        shape = [*sizes, rows, columns]
+    if layout != tuple(range(len(layout))):
+        out += f".transpose({listed(layout)})"
+    function = writer.constant(np.matmul, "f")
+    writer.write(depth, f"{function}({first}, {second}, {out}.reshape({listed(shape)}))")
+
+
+def _folded(writer: Writer, register: Register, order: Layout, shape: list[str]) -> str:
+    name = writer.names[register]
+    if order != identity(register):
+        name += f".transpose({listed(order)})"
+    return f"{name}.reshape({listed(shape)})"

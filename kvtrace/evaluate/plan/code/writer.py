@@ -1,0 +1,136 @@
+"""State of the code while it is written: lines, names, and cells.
+
+Arrays that hold intermediate results are *cells*: made once for a size of chunk, handed in, and
+used again as soon as what they held is not needed any more. Everything else is a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.plan.instructions import Instruction, Load, Operand, defined
+from kvtrace.evaluate.plan.layouts import Layout, Layouts
+from kvtrace.evaluate.plan.liveness import shares_memory
+from kvtrace.evaluate.plan.values import Register
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An array for intermediate results: what it varies over, and how it lies in memory."""
+
+    axes: tuple[bool, ...]
+    lanes: tuple[int, ...]
+    dtype: np.dtype[Any]
+    layout: Layout
+
+    def shape(self, extents: Sequence[int]) -> tuple[int, ...]:
+        """Logical shape for a chunk."""
+        programs = tuple(n if flag else 1 for n, flag in zip(extents, self.axes, strict=True))
+        return programs + self.lanes
+
+
+@dataclass(eq=False)
+class Writer:
+    """What has been written so far, and what each register is called.
+
+    `axes` are the symbols of the program axes; `offsets` gives, for each tensor argument, where its
+    data pointer lies in its storage. `roots` says whose memory a register shares.
+    """
+
+    axes: tuple[int, ...]
+    offsets: dict[int, int]
+    layouts: Layouts
+    lines: list[str] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    free: dict[Cell, list[str]] = field(default_factory=dict)
+    names: dict[Register, str] = field(default_factory=dict)
+    roots: dict[Register, frozenset[Register]] = field(default_factory=dict)
+    globals: dict[str, Any] = field(default_factory=dict)
+    buffers: set[int] = field(default_factory=set)
+    made: list[Cell] = field(default_factory=list)
+    has_products: bool = False
+
+    def constant(self, value: Any, prefix: str = "k") -> str:
+        """Name an object that the code refers to."""
+        for name, known in self.globals.items():
+            if known is value:
+                return name
+        name = f"{prefix}{len(self.globals)}"
+        self.globals[name] = value
+        return name
+
+    def operand(self, operand: Operand) -> str:
+        """Name a register or a constant."""
+        if isinstance(operand, Register):
+            return self.names[operand]
+        return self.constant(operand)
+
+    def cell_of(self, register: Register) -> Cell:
+        """Say which kind of cell holds a register."""
+        return Cell(register.axes, register.lanes, register.dtype, self.layouts.of(register))
+
+    def take(self, cell: Cell) -> str:
+        """Give a free cell of a kind."""
+        free = self.free.setdefault(cell, [])
+        if free:
+            return free.pop()
+        self.cells.append(cell)
+        return f"v{len(self.cells) - 1}"
+
+    def into_cell(self, register: Register, name: str | None = None) -> str:
+        """Put a register into a cell, a free one unless it is named."""
+        name = name or self.take(self.cell_of(register))
+        self.names[register] = name
+        self.roots[register] = frozenset({register})
+        return name
+
+    def as_view(self, register: Register, sources: Sequence[Register]) -> str:
+        """Name a register that may share the memory of others."""
+        name = f"r{register.number}"
+        self.names[register] = name
+        self.roots[register] = frozenset().union(*(self.roots[source] for source in sources))
+        return name
+
+    def as_new(self, register: Register, sources: Sequence[Register]) -> str:
+        """Name a register that a function makes, perhaps from the memory of others."""
+        self.made.append(self.cell_of(register))
+        return self.as_view(register, sources)
+
+    def release(self, register: Register) -> None:
+        """Let the cell of a register be used again."""
+        self.free.setdefault(self.cell_of(register), []).append(self.names[register])
+
+    def write(self, depth: int, text: str) -> None:
+        """Add a line."""
+        self.lines.append(" " * depth + text)
+
+    def roots_ahead(self, instructions: list[Instruction]) -> dict[Register, frozenset[Register]]:
+        """Work out, before writing, whose memory each register will share."""
+        roots = dict(self.roots)
+        for instruction in instructions:
+            for register in defined(instruction):
+                # What is written to later is copied when read, so it may be a cell.
+                copied = isinstance(instruction, Load) and instruction.written
+                shared = shares_memory(instruction) and not copied
+                roots[register] = (
+                    frozenset().union(*(roots.get(s, frozenset()) for s in instruction.sources()))
+                    if shared
+                    else frozenset({register})
+                )
+        return roots
+
+
+def listed(items: Sequence[Any]) -> str:
+    """Write a comma-separated list that also makes a tuple of one."""
+    text = ", ".join(map(str, items))
+    return text + "," if len(items) == 1 else text
+
+
+def target_of(instruction: Instruction) -> Register:
+    """Give the register that an instruction defines."""
+    assert instruction.target is not None
+    return instruction.target
