@@ -1,0 +1,362 @@
+"""Deciding claims about integers: intervals, then multiples of what is given, then a solver.
+
+A claim is decided for all values of its symbols at once: programs, lanes and trips are never
+enumerated. Proofs hold for every point in the ranges that satisfies what is given; a refutation
+comes with a point that satisfies it and not the claim, checked with exact arithmetic.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from kvtrace.symbolic.conditions import (
+    And,
+    AtLeast,
+    Condition,
+    Equal,
+    Not,
+    Opaque,
+    Or,
+    conjunction,
+)
+from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.linear import (
+    Linear,
+    Variable,
+    first_point,
+    is_implied,
+    lowest,
+    tightened,
+)
+from kvtrace.symbolic.terms import Symbol
+
+Method = Literal["interval", "affine", "solver"]
+Point: TypeAlias = Mapping[Symbol | Opaque, int]
+Forms: TypeAlias = tuple[Linear, ...]
+
+SOLVER_SECONDS: Final = 0.3
+"""What the solver may take for one claim."""
+
+_MOST_ALTERNATIVES: Final = 16
+_MOST_FORMS: Final = 160
+_MOST_SPLITS: Final = 4
+_STRENGTH: Final[Mapping[Method, int]] = {"interval": 0, "affine": 1, "solver": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """The claim holds wherever what is given does; `method` is the strongest that it took."""
+
+    method: Method
+    solver_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refuted:
+    """The claim does not hold at `model`, where all that is given does.
+
+    `model` has all symbols of both, and a truth (0 or 1) for each opaque condition in them.
+    """
+
+    model: Point
+    method: Method
+    solver_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """Neither was found; `reason` says why, in words."""
+
+    reason: str
+    solver_ns: int = 0
+
+
+Decision: TypeAlias = Proven | Refuted | Undecided
+
+
+class Given:
+    """What is given for claims, as alternatives of linear forms, made once for many claims.
+
+    `exact` is its condition; the forms are implied by it, and say less where it hangs on opaque
+    conditions or on more alternatives than are followed.
+    """
+
+    def __init__(self, conditions: Iterable[Condition], ranges: Ranges) -> None:
+        self.exact = tuple(conditions)
+        self.ranges = ranges
+        self.alternatives = _alternatives(self.exact, ranges)
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether it is seen, by intervals, never to hold."""
+        return not self.alternatives
+
+
+def decide(
+    claim: Condition,
+    given: Condition | Sequence[Condition],
+    ranges: Ranges,
+    *,
+    budget: float = SOLVER_SECONDS,
+    order: Sequence[Symbol] = (),
+) -> Decision:
+    """Decide whether `claim` holds wherever `given` does, for all symbols within `ranges`.
+
+    `budget` is the solver's time in seconds, 0 to do without. A refutation's point has symbols of
+    `order` as small as is easily found, the first foremost.
+    """
+    conditions = (given,) if isinstance(given, Condition) else tuple(given)
+    return decide_given(claim, Given(conditions, ranges), budget=budget, order=order)
+
+
+def decide_given(
+    claim: Condition,
+    given: Given,
+    *,
+    budget: float = SOLVER_SECONDS,
+    order: Sequence[Symbol] = (),
+) -> Decision:
+    """Decide as `decide` does, from what is given in prepared form."""
+    open_parts = []
+    method: Method = "interval"
+    for part in claim.conjuncts():
+        found = _proof(part, given)
+        if found is None:
+            open_parts.append(part)
+        elif _STRENGTH[found] > _STRENGTH[method]:
+            method = found
+    if not open_parts:
+        return Proven(method)
+    point = _counterexample(open_parts, given, order)
+    if point is not None:
+        return Refuted(_completed(point, claim, given), "affine")
+    if budget <= 0:
+        return Undecided("linear reasoning finds neither a proof nor a counterexample")
+    return _solved(claim, conjunction(open_parts), given, budget)
+
+
+def _solved(claim: Condition, rest: Condition, given: Given, budget: float) -> Decision:
+    """Ask the solver about what is open of a claim."""
+    from kvtrace.symbolic import solver
+
+    started = time.perf_counter_ns()
+    answer = solver.counterexample(rest, given.exact, given.ranges, budget)
+    taken = time.perf_counter_ns() - started
+    if answer is None:
+        return Proven("solver", taken)
+    if isinstance(answer, str):
+        return Undecided(answer, taken)
+    point = _completed(answer, claim, given)
+    if not is_counterexample(point, claim, given.exact):
+        return Undecided("a solver's counterexample does not hold exactly", taken)
+    return Refuted(point, "solver", taken)
+
+
+def is_counterexample(point: Point, claim: Condition, given: Sequence[Condition]) -> bool:
+    """Tell, with exact arithmetic, whether all of `given` hold at a point and `claim` does not."""
+    try:
+        return all(one.value(point) for one in given) and not claim.value(point)
+    except KeyError:
+        return False
+
+
+def proves_at_least(goal: Linear, given: Given) -> Method | None:
+    """Prove a form >= 0 without a solver; give how, or None."""
+    if not given.alternatives:
+        return "interval"
+    if lowest(goal, given.ranges.intervals) >= 0:
+        return "interval"
+    if all(_holds(goal, forms, given.ranges, _MOST_SPLITS) for forms in given.alternatives):
+        return "affine"
+    return None
+
+
+# -- proofs ---------------------------------------------------------------------------------------
+
+
+def _proof(claim: Condition, given: Given) -> Method | None:
+    """Prove one part of a claim without a solver."""
+    if not given.alternatives:
+        return "interval"
+    ranges = given.ranges
+    truth = ranges.truth(claim)
+    if truth:
+        return "interval"
+    if isinstance(claim, AtLeast):
+        return proves_at_least(ranges.form(claim.term), given)
+    if isinstance(claim, Equal):
+        form = ranges.form(claim.term)
+        both = (proves_at_least(form, given), proves_at_least(-form, given))
+        return None if None in both else "affine"
+    if isinstance(claim, And):
+        parts = [_proof(part, given) for part in claim.parts]
+        return None if None in parts else "affine"
+    # What would violate the claim joins what is given, and must leave nothing.
+    against = Given((*given.exact, ~claim), ranges)
+    nothing = Linear(-1, {})
+    if all(_holds(nothing, forms, ranges, _MOST_SPLITS) for forms in against.alternatives):
+        return "affine"
+    return None
+
+
+def _holds(goal: Linear, forms: Forms, ranges: Ranges, splits: int) -> bool:
+    """Prove a form from others, with definitions of variables, then by cases."""
+    constraints = _with_definitions(goal, forms, ranges)
+    if is_implied(goal, constraints, ranges.intervals):
+        return True
+    if splits <= 0:
+        return False
+    variable = _splittable(goal, constraints, ranges)
+    if variable is None:
+        return False
+    for form, when in ranges.cases[variable]:
+        extra = (when,) if isinstance(when, Condition) else ()
+        branches = _alternatives(extra, ranges) if extra else (when,)
+        assert not isinstance(branches, Condition)
+        for branch in branches:
+            replaced = tuple(_replaced(each, variable, form) for each in (*forms, *branch))
+            if not _holds(_replaced(goal, variable, form), replaced, ranges, splits - 1):
+                return False
+    return True
+
+
+def _with_definitions(goal: Linear, forms: Forms, ranges: Ranges) -> list[Linear]:
+    """Add to forms the definitions of all variables in them, as many as are followed."""
+    constraints = list(forms)
+    seen: set[Variable] = set()
+    queue = [goal, *forms]
+    while queue and len(constraints) < _MOST_FORMS:
+        for variable in queue.pop().coefficients:
+            if variable in seen:
+                continue
+            seen.add(variable)
+            more = ranges.definitions(variable)
+            constraints += more
+            queue += more
+    return constraints
+
+
+def _splittable(goal: Linear, constraints: Sequence[Linear], ranges: Ranges) -> Variable | None:
+    """Give a variable that is one of several forms, the goal's own ones first."""
+    if not ranges.cases:
+        return None
+    for form in (goal, *constraints):
+        for variable in form.coefficients:
+            if variable in ranges.cases:
+                return variable
+    return None
+
+
+def _replaced(form: Linear, variable: Variable, by: Linear) -> Linear:
+    factor = form.coefficients.get(variable)
+    if factor is None:
+        return form
+    rest = {each: number for each, number in form.coefficients.items() if each is not variable}
+    return Linear(form.constant, rest).plus(by, factor)
+
+
+# -- what is given --------------------------------------------------------------------------------
+
+
+def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Forms, ...]:
+    """Give conditions as lists of forms that are all >= 0: one of the lists holds.
+
+    None of them: the conditions never hold. What cannot be said in forms is left out.
+    """
+    forms: list[Linear] = []
+    choices: list[Sequence[Condition]] = []
+    queue = list(conditions)
+    while queue:
+        condition = queue.pop()
+        truth = ranges.truth(condition)
+        if truth is not None:
+            if not truth:
+                return ()
+            continue
+        if isinstance(condition, AtLeast):
+            forms.append(tightened(ranges.form(condition.term)))
+        elif isinstance(condition, Equal):
+            form = ranges.form(condition.term)
+            forms += (form, -form)
+        elif isinstance(condition, And):
+            queue += condition.parts
+        elif isinstance(condition, Or):
+            choices.append(condition.parts)
+        elif isinstance(condition, Not) and isinstance(condition.inner, Equal):
+            gap = condition.inner.term
+            choices.append((AtLeast(gap - 1), AtLeast(-gap - 1)))
+        elif isinstance(condition, Not) and isinstance(condition.inner, And | Or):
+            queue.append(~condition.inner)
+    lists: list[Forms] = [tuple(forms)]
+    for parts in choices:
+        branches = [each for part in parts for each in _alternatives((part,), ranges)]
+        if len(lists) * len(branches) > _MOST_ALTERNATIVES:
+            continue
+        lists = [(*one, *branch) for one in lists for branch in branches]
+    return tuple(lists)
+
+
+# -- counterexamples ------------------------------------------------------------------------------
+
+
+def _counterexample(
+    claims: Sequence[Condition], given: Given, order: Sequence[Symbol]
+) -> Point | None:
+    """Look for a point by narrowing ranges, and check it exactly."""
+    ranges = given.ranges
+    for claim in claims:
+        for against in _alternatives((~claim,), ranges):
+            for forms in given.alternatives:
+                found = _narrowed((*forms, *against), ranges, order)
+                if found is None:
+                    continue
+                point = _completed(found, claim, given)
+                if is_counterexample(point, claim, given.exact):
+                    return point
+    return None
+
+
+def _completed(point: Point, claim: Condition, given: Given) -> Point:
+    """Add the symbols and opaque conditions that a point lacks: those that nothing hangs on."""
+    whole = dict(point)
+    conditions = (claim, *given.exact)
+    for symbol in _symbols(conditions):
+        if symbol not in whole:
+            low, high = given.ranges.of(symbol)
+            whole[symbol] = min(max(0, low), high)
+    for opaque in _opaques(conditions):
+        whole.setdefault(opaque, 1)
+    return whole
+
+
+def _narrowed(
+    forms: Forms, ranges: Ranges, order: Sequence[Symbol]
+) -> dict[Symbol | Opaque, int] | None:
+    constraints = _with_definitions(Linear(0, {}), forms, ranges)
+    box = {variable: ranges.intervals[variable] for variable in _variables(constraints)}
+    rank = {symbol: place for place, symbol in enumerate(order)}
+    free = [each for each in box if isinstance(each, Symbol)]
+    free.sort(key=lambda symbol: (rank.get(symbol, len(rank)), symbol.order))
+    point = first_point(constraints, box, free)
+    return None if point is None else {symbol: point[symbol] for symbol in free}
+
+
+def _variables(forms: Iterable[Linear]) -> dict[Variable, None]:
+    return {variable: None for form in forms for variable in form.coefficients}
+
+
+def _symbols(conditions: Sequence[Condition]) -> list[Symbol]:
+    atoms = frozenset().union(*(condition.atoms() for condition in conditions))
+    return sorted((a for a in atoms if isinstance(a, Symbol)), key=lambda s: s.order)
+
+
+def _opaques(conditions: Sequence[Condition]) -> frozenset[Opaque]:
+    """Give all opaque conditions, also those that choices inside terms hang on."""
+    direct = [condition.opaques() for condition in conditions]
+    atoms = frozenset().union(*(condition.atoms() for condition in conditions))
+    inside = [atom.condition.opaques() for atom in atoms if isinstance(atom, Choice)]
+    return frozenset().union(*direct, *inside)

@@ -1,0 +1,454 @@
+"""Ranges of symbols, and what terms become within them: linear forms over variables with ranges.
+
+A variable is a `Symbol`, a product of variables, or a function of linear forms (a quotient, a
+minimum …), which is kept as a tuple of what it is of, so that equal ones are one. Functions are
+simplified by the ranges at hand; those that stay have a range and *definitions*: linear forms that
+are never negative, which say of it what can be said linearly (`d*q <= x < d*(q+1)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from kvtrace.symbolic.functions import (
+    Bitwise,
+    Choice,
+    Maximum,
+    Minimum,
+    Quotient,
+    Remainder,
+    Wrap,
+)
+from kvtrace.symbolic.conditions import AtLeast, And, Condition, Equal, Not, Or
+from kvtrace.symbolic.linear import Interval, Linear, Variable, constant, interval, lowest, single
+from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
+
+Cases: TypeAlias = tuple[tuple[Linear, Condition | tuple[Linear, ...]], ...]
+"""What a variable is, and when (a condition, or forms that are all >= 0); one of them holds."""
+
+Known: TypeAlias = Mapping[tuple[str, Any], Interval]
+"""Ranges by a symbol's kind and key."""
+
+_MOST_TERMS: Final = 64
+
+
+class Ranges:
+    """The ranges of symbols in one question, and the forms of terms within them, each once."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self.intervals: dict[Variable, Interval] = {}
+        self.cases: dict[Variable, Cases] = {}
+        self._definitions: dict[Variable, Callable[[], tuple[Linear, ...]]] = {}
+        self._defined: dict[Variable, tuple[Linear, ...]] = {}
+        self._atoms: dict[Atom, Linear] = {}
+        self._terms: dict[Term, Linear] = {}
+        self._truths: dict[int, tuple[Condition, bool | None]] = {}
+
+    def of(self, symbol: Symbol) -> Interval:
+        """Give the range of a symbol: its own, narrowed by what is known of it here."""
+        known = self._known.get((symbol.kind, symbol.key))
+        if known is None:
+            return symbol.low, symbol.high
+        return max(symbol.low, known[0]), min(symbol.high, known[1])
+
+    def form(self, term: Term) -> Linear:
+        """Give a term as a linear form over variables, all of which get their ranges."""
+        found = self._terms.get(term)
+        if found is None:
+            found = self._terms[term] = self._form(term)
+        return found
+
+    def interval(self, term: Term) -> Interval:
+        """Bound a term."""
+        return interval(self.form(term), self.intervals)
+
+    def definitions(self, variable: Variable) -> tuple[Linear, ...]:
+        """Give forms that are never negative and say what a variable is."""
+        found = self._defined.get(variable)
+        if found is None:
+            make = self._definitions.get(variable)
+            found = self._defined[variable] = () if make is None else make()
+        return found
+
+    def truth(self, condition: Condition) -> bool | None:
+        """Tell whether a condition always holds, or never, by intervals alone; None: neither."""
+        known = self._truths.get(id(condition))
+        if known is None:
+            known = self._truths[id(condition)] = (condition, self._truth(condition))
+        return known[1]
+
+    def _truth(self, condition: Condition) -> bool | None:
+        if isinstance(condition, AtLeast):
+            low, high = self.interval(condition.term)
+            return True if low >= 0 else False if high < 0 else None
+        if isinstance(condition, Equal):
+            low, high = self.interval(condition.term)
+            return True if low == high == 0 else False if low > 0 or high < 0 else None
+        if isinstance(condition, Not):
+            inner = self.truth(condition.inner)
+            return None if inner is None else not inner
+        if isinstance(condition, And | Or):
+            decisive = isinstance(condition, Or)
+            truths = [self.truth(part) for part in condition.parts]
+            if decisive in truths:
+                return decisive
+            return None if None in truths else not decisive
+        return condition.decided
+
+    # -- forms ---------------------------------------------------------------------------------
+
+    def _form(self, term: Term) -> Linear:
+        number = 0
+        total: dict[Variable, int] = {}
+        for monomial, coefficient in term.coefficients.items():
+            if not monomial:
+                number += coefficient
+                continue
+            form = self._atom(monomial[0])
+            for atom in monomial[1:]:
+                form = self.product(form, self._atom(atom))
+            number += coefficient * form.constant
+            for variable, factor in form.coefficients.items():
+                total[variable] = total.get(variable, 0) + coefficient * factor
+        if 0 in total.values():
+            total = {variable: factor for variable, factor in total.items() if factor}
+        return Linear(number, total)
+
+    def _atom(self, atom: Atom) -> Linear:
+        found = self._atoms.get(atom)
+        if found is None:
+            found = self._atoms[atom] = self._symbol(atom) if isinstance(atom, Symbol) else (
+                _MAKERS[type(atom)](self, atom)
+            )  # fmt: skip
+        return found
+
+    def _symbol(self, symbol: Symbol) -> Linear:
+        low, high = self.of(symbol)
+        if low == high:
+            return constant(low)
+        self.intervals[symbol] = (low, high)
+        return single(symbol)
+
+    def product(self, left: Linear, right: Linear) -> Linear:
+        """Multiply two forms out; products of variables are variables."""
+        if right.is_constant:
+            return left.scaled(right.constant)
+        if left.is_constant:
+            return right.scaled(left.constant)
+        total = left.scaled(right.constant).plus(right, left.constant)
+        total = total.shifted(-left.constant * right.constant)
+        for one, first in left.coefficients.items():
+            for other, second in right.coefficients.items():
+                total = total.plus(single(self._joined(one, other)), first * second)
+        return total
+
+    def _joined(self, one: Variable, other: Variable) -> Variable:
+        factors = sorted((*_factors(one), *_factors(other)), key=_rank)
+        joined = ("*", *factors)
+        if joined not in self.intervals:
+            low, high = _product_interval([self.intervals[factor] for factor in factors])
+            even = len(factors) == 2 and factors[0] == factors[1]
+            self.intervals[joined] = (max(low, 0) if even else low, high)
+        return joined
+
+    # -- functions -----------------------------------------------------------------------------
+
+    def _quotient(self, atom: Atom) -> Linear:
+        assert isinstance(atom, Quotient)
+        left, right = (self.form(term) for term in atom.arguments)
+        return self.divided(left, right, floor=atom.floor)
+
+    def _remainder(self, atom: Atom) -> Linear:
+        assert isinstance(atom, Remainder)
+        left, right = (self.form(term) for term in atom.arguments)
+        return self.left_over(left, right, floor=atom.floor)
+
+    def divided(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
+        """Divide, rounding toward zero or down; by 0 gives 0."""
+        if not right.is_constant:
+            return self._opaque_quotient(left, right, floor=floor)
+        by = right.constant
+        if by == 0:
+            return constant(0)
+        if by < 0:
+            if floor:
+                return self.divided(-left, constant(-by), floor=True)
+            return -self.divided(left, constant(-by), floor=False)
+        if left.is_constant:
+            return constant(divide(left.constant, by, floor=floor))
+        low, high = interval(left, self.intervals)
+        if not floor and high <= 0:
+            return -self.divided(-left, right, floor=True)
+        even, odd = _multiples(left, by)
+        if odd == constant(0):
+            return even
+        if floor or low >= 0:
+            return even + self._whole(odd, by)
+        return self._rounded(left, by)
+
+    def left_over(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
+        """Give what division leaves; by 0 the dividend itself."""
+        if not right.is_constant:
+            return self._opaque_remainder(left, right, floor=floor)
+        by = right.constant
+        if by == 0:
+            return left
+        if by < 0:
+            if floor:
+                return -self.left_over(-left, constant(-by), floor=True)
+            by = -by
+        low, high = interval(left, self.intervals)
+        if not floor and -by < low and high < by:
+            return left
+        if not floor and low < 0:
+            if high <= 0:
+                return -self.left_over(-left, constant(by), floor=True)
+            return self._signed_rest(left, by)
+        odd = _multiples(left, by)[1]
+        least, most = interval(odd, self.intervals)
+        return odd if 0 <= least and most < by else self._rest(odd, by)
+
+    def _whole(self, left: Linear, by: int) -> Linear:
+        """Give floor(left / by), a variable unless it is one number; `by` is positive."""
+        variable = ("/", key_of(left), by)
+        if variable not in self.intervals:
+            low, high = interval(left, self.intervals)
+            if low // by == high // by:
+                return constant(low // by)
+            self.intervals[variable] = (low // by, high // by)
+            rest = left.plus(single(variable), -by)
+            self._definitions[variable] = lambda: (rest, (-rest).shifted(by - 1))
+        return single(variable)
+
+    def _rest(self, left: Linear, by: int) -> Linear:
+        """Give left - by * floor(left / by) as a variable, from 0 to by - 1."""
+        variable = ("%", key_of(left), by)
+        if variable not in self.intervals:
+            low, high = interval(left, self.intervals)
+            self.intervals[variable] = (0, min(high, by - 1) if low >= 0 else by - 1)
+            whole = self._whole(left, by)
+
+            def definitions() -> tuple[Linear, ...]:
+                gap = left.plus(whole, -by) - single(variable)
+                below = (left - single(variable),) if low >= 0 else ()
+                return (gap, -gap, *below)
+
+            self._definitions[variable] = definitions
+        return single(variable)
+
+    def _rounded(self, left: Linear, by: int) -> Linear:
+        """Give left / by, rounded toward zero, of what may have either sign."""
+        variable = ("trunc", key_of(left), by)
+        if variable not in self.intervals:
+            low, high = interval(left, self.intervals)
+            self.intervals[variable] = tuple(divide(end, by, floor=False) for end in (low, high))  # type: ignore[assignment]
+            rest = left.plus(single(variable), -by)
+            self._definitions[variable] = lambda: (
+                rest.shifted(by - 1),
+                (-rest).shifted(by - 1),
+            )
+        return single(variable)
+
+    def _signed_rest(self, left: Linear, by: int) -> Linear:
+        """Give what is left of a division toward zero of what may have either sign."""
+        variable = ("rest", key_of(left), by)
+        if variable not in self.intervals:
+            low, high = interval(left, self.intervals)
+            self.intervals[variable] = (max(low, 1 - by), min(high, by - 1))
+            gap = left.plus(self._rounded(left, by), -by) - single(variable)
+            self._definitions[variable] = lambda: (gap, -gap)
+        return single(variable)
+
+    def _opaque_quotient(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
+        variable = ("//", key_of(left), key_of(right), floor)
+        if variable not in self.intervals:
+            ends, by = interval(left, self.intervals), interval(right, self.intervals)
+            low, high = _quotient_interval(ends, by, floor=floor)
+            if low == high:
+                return constant(low)
+            self.intervals[variable] = (low, high)
+            if ends[0] >= 0 and by[0] >= 1:
+                whole = single(variable)
+
+                def definitions() -> tuple[Linear, ...]:
+                    rest = left - self.product(whole, right)
+                    return (left.plus(whole, -by[0]), rest, (right - rest).shifted(-1))
+
+                self._definitions[variable] = definitions
+        return single(variable)
+
+    def _opaque_remainder(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
+        variable = ("%%", key_of(left), key_of(right), floor)
+        if variable not in self.intervals:
+            ends, by = interval(left, self.intervals), interval(right, self.intervals)
+            if ends[0] >= 0 and lowest(right - left, self.intervals) > 0:
+                return left
+            self.intervals[variable] = _remainder_interval(ends, by, floor=floor)
+            rest = single(variable)
+            if by[0] >= 1:
+                below = (right - rest).shifted(-1)
+                above = rest if floor or ends[0] >= 0 else (right + rest).shifted(-1)
+                within = (left - rest,) if ends[0] >= 0 else ()
+                self._definitions[variable] = lambda: (below, above, *within)
+        return single(variable)
+
+    def _minimum(self, atom: Atom) -> Linear:
+        assert isinstance(atom, Minimum | Maximum)
+        first, second = (self.form(term) for term in atom.arguments)
+        smaller = isinstance(atom, Minimum)
+        gap = second - first if smaller else first - second
+        low, high = interval(gap, self.intervals)
+        if low >= 0:
+            return first
+        if high <= 0:
+            return second
+        variable = ("min" if smaller else "max", frozenset((key_of(first), key_of(second))))
+        if variable not in self.intervals:
+            one, other = interval(first, self.intervals), interval(second, self.intervals)
+            choose = min if smaller else max
+            self.intervals[variable] = (choose(one[0], other[0]), choose(one[1], other[1]))
+            self.cases[variable] = ((first, (gap,)), (second, (-gap,)))
+            sign = 1 if smaller else -1
+            self._definitions[variable] = lambda: tuple(
+                (form - single(variable)).scaled(sign) for form in (first, second)
+            )
+        return single(variable)
+
+    def _choice(self, atom: Atom) -> Linear:
+        assert isinstance(atom, Choice)
+        truth = self.truth(atom.condition)
+        if truth is not None:
+            return self.form(atom.then if truth else atom.otherwise)
+        then, otherwise = self.form(atom.then), self.form(atom.otherwise)
+        if then == otherwise:
+            return then
+        one, other = interval(then, self.intervals), interval(otherwise, self.intervals)
+        self.intervals[atom] = (min(one[0], other[0]), max(one[1], other[1]))
+        self.cases[atom] = ((then, atom.condition), (otherwise, ~atom.condition))
+        return single(atom)
+
+    def _wrap(self, atom: Atom) -> Linear:
+        assert isinstance(atom, Wrap)
+        inner = self.form(atom.arguments[0])
+        bits = atom.bits
+        first, last = signed_range(bits) if atom.signed and bits > 1 else (0, (1 << bits) - 1)
+        low, high = interval(inner, self.intervals)
+        if first <= low and high <= last:
+            return inner
+        rest = self.left_over(inner.shifted(-first), constant(1 << bits), floor=True)
+        return rest.shifted(first)
+
+    def _bitwise(self, atom: Atom) -> Linear:
+        assert isinstance(atom, Bitwise)
+        left, right = (self.form(term) for term in atom.arguments)
+        operator, bits = atom.operator, atom.bits
+        if operator in ("shl", "shr") and right.is_constant:
+            by = right.constant
+            inside = 0 <= by < bits
+            if operator == "shl":
+                return left.scaled(1 << by) if inside else constant(0)
+            return self.divided(left, constant(1 << (by if inside else bits - 1)), floor=True)
+        if operator == "and":
+            for one, other in ((left, right), (right, left)):
+                mask = other.constant
+                if other.is_constant and mask >= 0 and mask & (mask + 1) == 0:
+                    return self.left_over(one, constant(mask + 1), floor=True)
+        ends = tuple(interval(form, self.intervals) for form in (left, right))
+        self.intervals[atom] = _bits_interval(operator, *ends, bits)
+        if operator not in ("shl", "shr") and all(low >= 0 for low, _ in ends):
+            whole, both = single(atom), left + right
+            if operator == "and":
+                self._definitions[atom] = lambda: (left - whole, right - whole)
+            elif operator == "or":
+                self._definitions[atom] = lambda: (whole - left, whole - right, both - whole)
+            else:
+                self._definitions[atom] = lambda: (both - whole,)
+        return single(atom)
+
+
+_MAKERS: Final[dict[type[Atom], Callable[[Ranges, Atom], Linear]]] = {
+    Quotient: Ranges._quotient,
+    Remainder: Ranges._remainder,
+    Minimum: Ranges._minimum,
+    Maximum: Ranges._minimum,
+    Choice: Ranges._choice,
+    Wrap: Ranges._wrap,
+    Bitwise: Ranges._bitwise,
+}
+
+
+def key_of(form: Linear) -> tuple[int, frozenset[tuple[Variable, int]]]:
+    """Give what equal forms share, to be a part of a variable."""
+    return form.constant, frozenset(form.coefficients.items())
+
+
+def divide(left: int, right: int, *, floor: bool) -> int:
+    """Divide integers, rounding toward zero or down; by 0 gives 0."""
+    if right == 0:
+        return 0
+    if floor or (left >= 0) == (right > 0):
+        return left // right
+    return -(abs(left) // abs(right))
+
+
+def _factors(variable: Variable) -> tuple[Variable, ...]:
+    if isinstance(variable, tuple) and variable[0] == "*":
+        return variable[1:]
+    return (variable,)
+
+
+def _rank(variable: Variable) -> tuple[int, Any]:
+    return (0, variable.order) if isinstance(variable, Atom) else (1, hash(variable))
+
+
+def _product_interval(factors: list[Interval]) -> Interval:
+    low = high = 1
+    for first, last in factors:
+        ends = (low * first, low * last, high * first, high * last)
+        low, high = min(ends), max(ends)
+    return low, high
+
+
+def _multiples(form: Linear, by: int) -> tuple[Linear, Linear]:
+    """Give (even, odd): form = by * even + odd, all of odd's coefficients not divisible."""
+    even, odd = {}, {}
+    for variable, factor in form.coefficients.items():
+        if factor % by:
+            odd[variable] = factor
+        else:
+            even[variable] = factor // by
+    times, left = divmod(form.constant, by)
+    return Linear(times, even), Linear(left, odd)
+
+
+def _quotient_interval(ends: Interval, by: Interval, *, floor: bool) -> Interval:
+    divisors = {end for end in (*by, 1, -1) if by[0] <= end <= by[1] and end}
+    quotients = [divide(end, divisor, floor=floor) for end in ends for divisor in divisors]
+    if by[0] <= 0 <= by[1]:
+        quotients.append(0)
+    return min(quotients), max(quotients)
+
+
+def _remainder_interval(ends: Interval, by: Interval, *, floor: bool) -> Interval:
+    reach = max(abs(by[0]), abs(by[1])) - 1
+    if floor:
+        low, high = (0 if by[0] >= 0 else -reach), (0 if by[1] <= 0 else reach)
+    else:
+        low, high = max(min(ends[0], 0), -reach), min(max(ends[1], 0), reach)
+    if by[0] <= 0 <= by[1]:  # by 0 the dividend is left
+        return min(low, ends[0]), max(high, ends[1])
+    return low, high
+
+
+def _bits_interval(operator: str, left: Interval, right: Interval, bits: int) -> Interval:
+    if operator == "shl":
+        most = min(max(right[1], 0), bits - 1)
+        return min(left[0] << most, left[0], 0), max(left[1] << most, left[1], 0)
+    if operator == "shr":
+        return min(left[0], 0), max(left[1], 0)
+    if operator == "and" and max(left[0], right[0]) >= 0:
+        return 0, min(high for low, high in (left, right) if low >= 0)
+    reach = 1 << max(abs(end) for end in (*left, *right)).bit_length()
+    return (0, reach - 1) if min(left[0], right[0]) >= 0 else (-reach, reach - 1)

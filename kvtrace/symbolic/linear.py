@@ -1,0 +1,268 @@
+"""Linear forms over integer variables with ranges: proofs by multiples of constraints, and points.
+
+A form is proven non-negative where it is a sum of non-negative multiples of forms that are given as
+non-negative, and of a rest whose interval is non-negative (Farkas' lemma). All that is proven holds
+for integers; where a proof is not found nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
+from math import gcd, inf
+from typing import Final, TypeAlias
+
+Variable: TypeAlias = Hashable
+Bound: TypeAlias = int | float
+"""An integer, or an infinity."""
+
+Interval: TypeAlias = tuple[Bound, Bound]
+"""Smallest and largest value, both included."""
+
+_DEPTH: Final = 8
+_NODES: Final = 160
+_ROUNDS: Final = 40
+
+
+class Linear:
+    """`constant + sum(coefficient * variable)`; no coefficient is zero. Never changed."""
+
+    __slots__ = ("coefficients", "constant")
+
+    def __init__(self, constant: int, coefficients: dict[Variable, int]) -> None:
+        self.constant = constant
+        self.coefficients = coefficients
+
+    def __add__(self, other: Linear) -> Linear:
+        return self.plus(other, 1)
+
+    def __sub__(self, other: Linear) -> Linear:
+        return self.plus(other, -1)
+
+    def __neg__(self) -> Linear:
+        return self.scaled(-1)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Linear):
+            return NotImplemented
+        return self.constant == other.constant and self.coefficients == other.coefficients
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        parts = [f"{factor}*{variable}" for variable, factor in self.coefficients.items()]
+        return " + ".join([*parts, str(self.constant)])
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has no variables."""
+        return not self.coefficients
+
+    def plus(self, other: Linear, factor: int) -> Linear:
+        """Give `self + factor * other`."""
+        if not factor:
+            return self
+        if not other.coefficients:
+            return Linear(self.constant + factor * other.constant, self.coefficients)
+        total = dict(self.coefficients)
+        for variable, coefficient in other.coefficients.items():
+            value = total.get(variable, 0) + factor * coefficient
+            if value:
+                total[variable] = value
+            else:
+                del total[variable]
+        return Linear(self.constant + factor * other.constant, total)
+
+    def scaled(self, factor: int) -> Linear:
+        """Give `factor * self`."""
+        if factor == 1:
+            return self
+        if not factor:
+            return Linear(0, {})
+        scaled = {variable: factor * value for variable, value in self.coefficients.items()}
+        return Linear(factor * self.constant, scaled)
+
+    def shifted(self, by: int) -> Linear:
+        """Give `self + by`."""
+        return Linear(self.constant + by, self.coefficients) if by else self
+
+    def value(self, point: Mapping[Variable, int]) -> int:
+        """Give its value where all variables have one."""
+        return self.constant + sum(k * point[v] for v, k in self.coefficients.items())
+
+
+def constant(value: int) -> Linear:
+    """Give the form that is a number."""
+    return Linear(value, {})
+
+
+def single(variable: Variable) -> Linear:
+    """Give the form that is a variable."""
+    return Linear(0, {variable: 1})
+
+
+def interval(form: Linear, ranges: Mapping[Variable, Interval]) -> Interval:
+    """Bound a form by the ranges of its variables; exact if they are independent."""
+    low: Bound = form.constant
+    high: Bound = low
+    for variable, factor in form.coefficients.items():
+        first, last = ranges[variable]
+        if factor > 0:
+            low += factor * first
+            high += factor * last
+        else:
+            low += factor * last
+            high += factor * first
+    return low, high
+
+
+def lowest(form: Linear, ranges: Mapping[Variable, Interval]) -> Bound:
+    """Bound a form from below by the ranges of its variables."""
+    low: Bound = form.constant
+    for variable, factor in form.coefficients.items():
+        first, last = ranges[variable]
+        low += factor * (first if factor > 0 else last)
+    return low
+
+
+def tightened(form: Linear) -> Linear:
+    """Divide a form that is known to be >= 0 by the common divisor of its coefficients."""
+    divisor = gcd(*form.coefficients.values())
+    if divisor <= 1:
+        return form
+    smaller = {variable: value // divisor for variable, value in form.coefficients.items()}
+    return Linear(form.constant // divisor, smaller)
+
+
+def is_implied(goal: Linear, given: Sequence[Linear], ranges: Mapping[Variable, Interval]) -> bool:
+    """Prove `goal >= 0` from `given` forms that are all >= 0, and the ranges; False: not found.
+
+    Each step takes the multiple of one given form that cancels one variable of what is left.
+    """
+    if lowest(goal, ranges) >= 0:
+        return True
+    by_variable: dict[tuple[Variable, bool], list[int]] = {}
+    for index, form in enumerate(given):
+        for variable, factor in form.coefficients.items():
+            by_variable.setdefault((variable, factor > 0), []).append(index)
+    search = _Search(given, by_variable, ranges)
+    return search.proves(goal, 1, frozenset(), _DEPTH)
+
+
+class _Search:
+    """A depth-first search for multiples, best remainder first."""
+
+    def __init__(
+        self,
+        given: Sequence[Linear],
+        by_variable: Mapping[tuple[Variable, bool], list[int]],
+        ranges: Mapping[Variable, Interval],
+    ) -> None:
+        self._given = given
+        self._by_variable = by_variable
+        self._ranges = ranges
+        self._nodes = _NODES
+
+    def proves(self, goal: Linear, scale: int, used: frozenset[int], depth: int) -> bool:
+        """Whether `goal`, the claim times `scale` less multiples of `used`, settles the claim.
+
+        The claim is an integer: it is >= 0 where `scale` times it is more than `-scale`.
+        """
+        steps = []
+        for variable, factor in goal.coefficients.items():
+            for index in self._by_variable.get((variable, factor > 0), ()):
+                if index in used:
+                    continue
+                form = self._given[index]
+                divisor = gcd(factor, form.coefficients[variable])
+                mine = abs(form.coefficients[variable]) // divisor
+                rest = goal.scaled(mine).plus(form, -(abs(factor) // divisor))
+                low, size = lowest(rest, self._ranges), scale * mine
+                if low > -size:
+                    return True
+                steps.append((low / size, len(rest.coefficients), len(steps), rest, size, index))
+        if depth <= 1:
+            return False
+        steps.sort(key=lambda step: (-step[0], step[1], step[2]))
+        for _, _, _, rest, size, index in steps:
+            if self._nodes <= 0:
+                return False
+            self._nodes -= 1
+            if self.proves(rest, size, used | {index}, depth - 1):
+                return True
+        return False
+
+
+def propagated(given: Iterable[Linear], ranges: MutableMapping[Variable, Interval]) -> bool:
+    """Narrow `ranges` in place to what the given forms (all >= 0) leave; False: nothing is left."""
+    forms = list(given)
+    for _ in range(_ROUNDS):
+        changed = False
+        for form in forms:
+            outcome = _narrow(form, ranges)
+            if outcome is None:
+                return False
+            changed = changed or outcome
+        if not changed:
+            break
+    return True
+
+
+def _narrow(form: Linear, ranges: MutableMapping[Variable, Interval]) -> bool | None:
+    """Narrow by one form; None if it cannot be >= 0, else whether a range changed."""
+    high = interval(form, ranges)[1]
+    if high < 0:
+        return None
+    changed = False
+    if high == inf:
+        return changed
+    for variable, factor in form.coefficients.items():
+        first, last = ranges[variable]
+        # The others give at most `room`; what this variable takes away must stay within it.
+        room = high - (factor * last if factor > 0 else factor * first)
+        if factor > 0:
+            least = -(room // factor)
+            if least > first:
+                first, changed = least, True
+        else:
+            most = room // -factor
+            if most < last:
+                last, changed = most, True
+        if first > last:
+            return None
+        ranges[variable] = (first, last)
+    return changed
+
+
+def first_point(
+    given: Sequence[Linear],
+    ranges: Mapping[Variable, Interval],
+    order: Iterable[Variable],
+) -> dict[Variable, int] | None:
+    """Give a point that satisfies `given` as far as narrowing can tell, small in `order`.
+
+    The caller checks it. Each variable in turn takes the smallest value (in magnitude, where its
+    range has no lower end) that is left, and what that leaves of the others is worked out.
+    """
+    box = dict(ranges)
+    if not propagated(given, box):
+        return None
+    point: dict[Variable, int] = {}
+    for variable in order:
+        for candidate in _candidates(box[variable]):
+            trial = dict(box)
+            trial[variable] = (candidate, candidate)
+            if propagated(given, trial):
+                box = trial
+                point[variable] = candidate
+                break
+        else:
+            return None
+    return point
+
+
+def _candidates(range_: Interval) -> list[int]:
+    first, last = range_
+    ends = [int(end) for end in (first, last) if abs(end) != inf]
+    if not ends:
+        return [0]
+    return list(dict.fromkeys(ends))

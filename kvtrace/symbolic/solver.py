@@ -1,0 +1,228 @@
+"""Counterexamples from Z3, with the exact meaning of divisions, minima, choices and wrapping.
+
+Bitwise operations between two varying numbers are known to it by their ranges only, so a point that
+it gives has to be checked; that it finds none is a proof all the same. Z3 is imported when this
+module is, which only happens once linear reasoning has failed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import z3
+
+from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
+from kvtrace.symbolic.functions import (
+    Bitwise,
+    Choice,
+    Maximum,
+    Minimum,
+    Quotient,
+    Remainder,
+    Wrap,
+)
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
+
+_TURN: Final = threading.Lock()  # Z3's main context is for one thread at a time
+
+
+def counterexample(
+    claim: Condition, given: Sequence[Condition], ranges: Ranges, seconds: float
+) -> dict[Symbol | Opaque, int] | str | None:
+    """Look for a point where all of `given` hold and `claim` does not.
+
+    None: there is none. Text: why it is not known, after at most about so many seconds.
+    """
+    with _TURN:
+        translation = _Translation(ranges)
+        goal = [translation.condition(one) for one in given]
+        goal.append(z3.Not(translation.condition(claim)))
+        solver = z3.Solver()
+        solver.set("timeout", max(1, int(seconds * 1000)))
+        solver.add(*goal, *translation.facts)
+        outcome = solver.check()
+        if outcome == z3.unsat:
+            return None
+        if outcome != z3.sat:
+            return f"the solver gave up ({solver.reason_unknown()})"
+        return translation.point(solver.model())
+
+
+class _Translation:
+    """Terms and conditions as Z3's, within ranges; `facts` are what is known of symbols."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+        self._atoms: dict[Atom, Any] = {}
+        self._opaque: dict[Opaque, Any] = {}
+        self._symbols: dict[Symbol, Any] = {}
+        self.facts: list[Any] = []
+
+    def condition(self, condition: Condition) -> Any:
+        """Translate a condition."""
+        truth = self._ranges.truth(condition)
+        if truth is not None:
+            self._mention(condition)
+            return z3.BoolVal(truth)
+        if isinstance(condition, AtLeast):
+            return self.term(condition.term) >= 0
+        if isinstance(condition, Equal):
+            return self.term(condition.term) == 0
+        if isinstance(condition, Not):
+            return z3.Not(self.condition(condition.inner))
+        if isinstance(condition, And | Or):
+            join = z3.And if isinstance(condition, And) else z3.Or
+            return join(*(self.condition(part) for part in condition.parts))
+        assert isinstance(condition, Opaque)
+        if condition not in self._opaque:
+            self._opaque[condition] = z3.Bool(f"opaque{len(self._opaque)}")
+        return self._opaque[condition]
+
+    def term(self, term: Term) -> Any:
+        """Translate a term."""
+        low, high = self._ranges.interval(term)
+        if low == high:
+            self._mention(term)
+            return z3.IntVal(low)
+        parts = []
+        for monomial, coefficient in term.coefficients.items():
+            product = z3.IntVal(coefficient)
+            for position, atom in enumerate(monomial):
+                factor = self._atom(atom)
+                product = factor if position == 0 and coefficient == 1 else product * factor
+            parts.append(product)
+        return parts[0] if len(parts) == 1 else z3.Sum(parts)
+
+    def point(self, model: Any) -> dict[Symbol | Opaque, int]:
+        """Give the numbers of all symbols, and the truths of opaque conditions."""
+        found: dict[Symbol | Opaque, int] = {
+            symbol: model.eval(variable, model_completion=True).as_long()
+            for symbol, variable in self._symbols.items()
+        }
+        for opaque, variable in self._opaque.items():
+            found[opaque] = int(z3.is_true(model.eval(variable, model_completion=True)))
+        return found
+
+    def _mention(self, what: Term | Condition) -> None:
+        """Have numbers for symbols that were not needed, so that a point can be checked."""
+        for atom in what.atoms():
+            if isinstance(atom, Symbol):
+                self._atom(atom)
+            elif isinstance(atom, Choice):
+                for opaque in atom.condition.opaques():
+                    self._opaque.setdefault(opaque, z3.Bool(f"opaque{len(self._opaque)}"))
+        if isinstance(what, Condition):
+            for opaque in what.opaques():
+                self._opaque.setdefault(opaque, z3.Bool(f"opaque{len(self._opaque)}"))
+
+    def _atom(self, atom: Atom) -> Any:
+        found = self._atoms.get(atom)
+        if found is None:
+            if isinstance(atom, Symbol):
+                found = self._symbol(atom)
+            else:
+                found = _MAKERS[type(atom)](self, atom)
+            self._atoms[atom] = found
+        return found
+
+    def _symbol(self, symbol: Symbol) -> Any:
+        low, high = self._ranges.of(symbol)
+        found = z3.Int(f"{symbol.kind}{symbol.order}")
+        self._symbols[symbol] = found
+        self.facts += [found >= low, found <= high]
+        for term in symbol.at:
+            self._mention(term)
+        return found
+
+    def _quotient(self, atom: Atom) -> Any:
+        assert isinstance(atom, Quotient)
+        return self._divided(*atom.arguments, floor=atom.floor)
+
+    def _divided(self, left: Term, right: Term, *, floor: bool) -> Any:
+        """Divide; Z3's own division rounds down where the divisor is positive."""
+        one, other = self.term(left), self.term(right)
+        low, high = self._ranges.interval(right)
+        least = self._ranges.interval(left)[0]
+
+        def by_positive(divisor: Any, dividend: Any) -> Any:
+            if floor or (least >= 0 and dividend is one):
+                return dividend / divisor
+            return z3.If(dividend >= 0, dividend / divisor, -((-dividend) / divisor))
+
+        if low > 0:
+            return by_positive(other, one)
+        if high < 0:
+            return by_positive(-other, -one)
+        either = z3.If(other > 0, by_positive(other, one), by_positive(-other, -one))
+        return z3.If(other == 0, z3.IntVal(0), either)
+
+    def _remainder(self, atom: Atom) -> Any:
+        assert isinstance(atom, Remainder)
+        left, right = atom.arguments
+        positive = self._ranges.interval(right)[0] > 0
+        if positive and (atom.floor or self._ranges.interval(left)[0] >= 0):
+            return self.term(left) % self.term(right)
+        whole = self._divided(left, right, floor=atom.floor)
+        return self.term(left) - self.term(right) * whole
+
+    def _minimum(self, atom: Atom) -> Any:
+        assert isinstance(atom, Minimum)
+        one, other = (self.term(term) for term in atom.arguments)
+        return z3.If(one <= other, one, other)
+
+    def _maximum(self, atom: Atom) -> Any:
+        assert isinstance(atom, Maximum)
+        one, other = (self.term(term) for term in atom.arguments)
+        return z3.If(one >= other, one, other)
+
+    def _choice(self, atom: Atom) -> Any:
+        assert isinstance(atom, Choice)
+        return z3.If(
+            self.condition(atom.condition), self.term(atom.then), self.term(atom.otherwise)
+        )
+
+    def _wrap(self, atom: Atom) -> Any:
+        assert isinstance(atom, Wrap)
+        low = signed_range(atom.bits)[0] if atom.signed and atom.bits > 1 else 0
+        return (self.term(atom.arguments[0]) - low) % (1 << atom.bits) + low
+
+    def _bitwise(self, atom: Atom) -> Any:
+        assert isinstance(atom, Bitwise)
+        left, right = atom.arguments
+        if atom.operator in ("shl", "shr"):
+            exact = self._shifted(atom, *self._ranges.interval(right))
+            if exact is not None:
+                return exact
+        for term in atom.arguments:
+            self._mention(term)
+        low, high = self._ranges.interval(atom.term)
+        found = z3.Int(f"bits{atom.order}")
+        self.facts += [found >= low, found <= high]
+        return found
+
+    def _shifted(self, atom: Bitwise, low: int, high: int) -> Any | None:
+        """Give a shift by one of a few amounts, each as a product or a division."""
+        if low < 0 or high >= atom.bits or high - low > 64:
+            return None
+        value, by = (self.term(term) for term in atom.arguments)
+        shift: Callable[[int], Any] = (
+            (lambda n: value * (1 << n)) if atom.operator == "shl" else lambda n: value / (1 << n)
+        )
+        found = shift(high)
+        for amount in range(high - 1, low - 1, -1):
+            found = z3.If(by == amount, shift(amount), found)
+        return found
+
+
+_MAKERS: Final[dict[type[Atom], Callable[[_Translation, Atom], Any]]] = {
+    Quotient: _Translation._quotient,
+    Remainder: _Translation._remainder,
+    Minimum: _Translation._minimum,
+    Maximum: _Translation._maximum,
+    Choice: _Translation._choice,
+    Wrap: _Translation._wrap,
+    Bitwise: _Translation._bitwise,
+}
