@@ -48,6 +48,12 @@ class Meeting:
     bytes: int
     programs: tuple[int, int]
     certain: bool
+    places: NDArray[np.int64] = field(compare=False, repr=False)
+    cell: int = field(compare=False, repr=False)
+
+    def all_bytes(self) -> NDArray[np.int64]:
+        """Give all bytes of the storage where the two ops meet, ascending."""
+        return np.asarray(self.places[:, None] * self.cell + np.arange(self.cell)).reshape(-1)
 
 
 @dataclass
@@ -187,18 +193,19 @@ def _meeting(cells: _Cells, one: _Touched, other: _Touched) -> Iterator[Meeting]
     lowest = np.minimum(one.smallest, other.smallest)
     highest = np.maximum(one.largest, other.largest)
     shared = both & (lowest != highest)
-    if not shared.any():
+    places = np.flatnonzero(shared)
+    if not len(places):
         return
-    place = int(shared.argmax())
+    place = int(places[0])
     ends = [(t.smallest[place], t.largest[place]) for t in (one, other)]
-    pair = next((int(p), int(q)) for p, q in itertools.product(*ends) if p != q)
-    count = int(np.count_nonzero(shared)) * cells.cell
     yield Meeting(
         one.part.op,
         other.part.op,
         cells.storage,
-        place * cells.cell,
-        count,
-        pair,
-        one.certain and other.certain,
+        byte=place * cells.cell,
+        bytes=len(places) * cells.cell,
+        programs=next((int(p), int(q)) for p, q in itertools.product(*ends) if p != q),
+        certain=one.certain and other.certain,
+        places=places,
+        cell=cells.cell,
     )

@@ -1,0 +1,303 @@
+"""Whether atomics order the programs that meet: vector clocks over a run, one program at a time.
+
+A program's clock says of each other program how much of it happened before. What a program does up
+to a release is one step of it; a release leaves the clock at the address that it writes, where the
+acquire that reads from it takes it up. Accesses of which neither is in the other's clock race. (The
+method of FastTrack, Flanagan and Freund, PLDI 2009, but kept for each op apart, so that it is exact
+for each pair of ops.)
+
+A run shows one order of the programs, and what is ordered by chance in one is not in another:
+`races_in_orders` looks at three of them, by giving the programs other ids.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Unknown, constant_sum, to_array
+from kvtrace.ir import Module, Op
+from kvtrace.passes.calls import Call
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.races.parts import Part, parts_of
+from kvtrace.verdicts.races.sweep import TooLarge
+from kvtrace.verdicts.replaying import untouched
+
+MOST_PROGRAMS: Final = 2048
+"""Programs that are followed one by one."""
+
+_MOST_KEPT: Final = 1 << 25
+"""Numbers kept in clocks at addresses, and accesses kept beside the last ones."""
+
+Cell = tuple[Storage, int]
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two programs that touch a byte (counted from the storage's start) in no order."""
+
+    first: Op
+    second: Op
+    storage: Storage
+    byte: int
+    programs: tuple[int, int]
+
+
+@dataclass
+class _Last:
+    """The last access of an op to each byte: program (-1: none) and its step; others beside it."""
+
+    part: Part
+    width: int
+    program: NDArray[np.int32]
+    step: NDArray[np.int32]
+    beside: dict[int, dict[int, int]] = field(default_factory=dict)
+
+
+class Clocks(Observer):
+    """Follows the programs of a launch that is evaluated one program at a time.
+
+    `watched` are the bytes of storages (ascending, from the storage's start) of which it is asked
+    whether accesses race there. `order` gives the ids of programs by their turn.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        arguments: Sequence[Argument],
+        programs: int,
+        watched: Mapping[Storage, NDArray[np.int64]],
+        order: NDArray[np.int64],
+    ) -> None:
+        self._arguments = arguments
+        self._parts = parts_of(module).by_op
+        self._watched = watched
+        self._order = order
+        self._clocks = np.zeros((programs, programs), np.int32)
+        np.fill_diagonal(self._clocks, 1)
+        self._left: dict[Cell, NDArray[np.int32]] = {}
+        self._last: dict[Storage, dict[tuple[int, int], _Last]] = {s: {} for s in watched}
+        self._kept = 0
+        self._cells: list[Cell] = []
+        self.races: dict[tuple[int, int, Storage], Race] = {}
+        self.doubt: str | None = None
+
+    def access(self, access: Access) -> None:
+        """Follow one op of one program."""
+        part = self._parts[access.op.index]
+        if access.active == 0:
+            return
+        if access.argument is None or access.lowest is None or not access.certain:
+            self.doubt = self.doubt or access.reason or "an address could not be derived"
+            return
+        argument = self._arguments[access.argument]
+        assert isinstance(argument, TensorArgument)
+        watched = self._watched.get(argument.storage)
+        if watched is None and not (part.acquires or part.releases):
+            return
+        found = access.elements()
+        assert found is not None
+        starts, programs = found
+        program = int(programs[0])
+        starts = starts + argument.offset_bytes
+        if part.acquires:
+            self._acquire(program, argument.storage, starts)
+        if watched is not None:
+            places = _places(watched, starts, access.element_bytes)
+            self._check(part, access.element_bytes, program, argument.storage, places)
+        if part.releases:
+            self._cells = [(argument.storage, int(start)) for start in starts]
+            if access.op.name != "tt.atomic_cas":
+                self._release(program, self._cells)
+
+    def swapped(self, op: Op, program: int, done: NDArray[np.bool_]) -> None:
+        """Hear which lanes of a compare-and-swap have written: only those release."""
+        if self._parts[op.index].releases:
+            wrote = [cell for cell, wrote in zip(self._cells, done, strict=True) if wrote]
+            self._release(program, wrote)
+
+    def _acquire(self, program: int, storage: Storage, starts: NDArray[np.int64]) -> None:
+        clock = self._clocks[program]
+        for start in starts:
+            left = self._left.get((storage, int(start)))
+            if left is not None:
+                np.maximum(clock, left, out=clock)
+
+    def _release(self, program: int, cells: Sequence[Cell]) -> None:
+        clock = self._clocks[program].copy()
+        for cell in cells:
+            before = self._left.get(cell)
+            # Updates continue the release sequence that they read from, so what was left stays.
+            if before is None:
+                self._keep(len(clock))
+                self._left[cell] = clock
+            else:
+                self._left[cell] = np.maximum(before, clock)
+        self._clocks[program, program] += 1
+
+    def _keep(self, numbers: int) -> None:
+        self._kept += numbers
+        if self._kept > _MOST_KEPT:
+            raise TooLarge("its programs synchronise in too many places to follow each")
+
+    def _check(
+        self, part: Part, width: int, program: int, storage: Storage, places: NDArray[np.int64]
+    ) -> None:
+        if not len(places):
+            return
+        lasts = self._last[storage]
+        clock = self._clocks[program]
+        for last in lasts.values():
+            if part.clashes(last.part, one_width=width == last.width):
+                self._compare(part, program, storage, places, last)
+        key = (part.op.index, width)
+        if key not in lasts:
+            count = len(self._watched[storage])
+            lasts[key] = _Last(
+                part, width, np.full(count, -1, np.int32), np.zeros(count, np.int32)
+            )
+        own = lasts[key]
+        before = own.program[places]
+        apart = (before >= 0) & (before != program) & (clock[before] < own.step[places])
+        for place in places[apart]:
+            self._keep(1)
+            beside = own.beside.setdefault(int(place), {})
+            beside[int(own.program[place])] = int(own.step[place])
+        own.program[places] = program
+        own.step[places] = clock[program]
+
+    def _compare(
+        self, part: Part, program: int, storage: Storage, places: NDArray[np.int64], last: _Last
+    ) -> None:
+        low, high = sorted((part.op.index, last.part.op.index))
+        if (low, high, storage) in self.races:
+            return
+        clock = self._clocks[program]
+        before = last.program[places]
+        racing = (before >= 0) & (before != program) & (clock[before] < last.step[places])
+        met: tuple[int, int] | None = None
+        if racing.any():
+            place = int(places[racing.argmax()])
+            met = place, int(last.program[place])
+        elif last.beside:
+            met = next(self._beside(clock, program, places, last), None)
+        if met is None:
+            return
+        byte = int(self._watched[storage][met[0]])
+        pair = (int(self._order[met[1]]), int(self._order[program]))
+        self.races[low, high, storage] = Race(last.part.op, part.op, storage, byte, pair)
+
+    def _beside(
+        self, clock: NDArray[np.int32], program: int, places: NDArray[np.int64], last: _Last
+    ) -> Iterator[tuple[int, int]]:
+        for place in places:
+            for other, step in last.beside.get(int(place), {}).items():
+                if other != program and clock[other] < step:
+                    yield int(place), other
+
+
+def _places(
+    watched: NDArray[np.int64], starts: NDArray[np.int64], width: int
+) -> NDArray[np.int64]:
+    """Give which of the watched bytes elements that start so touch."""
+    bytes_ = np.unique((starts[:, None] + np.arange(width)).reshape(-1))
+    places = np.searchsorted(watched, bytes_)
+    places = places[places < len(watched)] if places.size and places[-1] >= len(watched) else places
+    bytes_ = bytes_[: len(places)]
+    return np.asarray(places[watched[places] == bytes_])
+
+
+class _Follow(Instrument):
+    """Gives programs the ids that an order says; tells of swaps that wrote."""
+
+    def __init__(self, clocks: Clocks, order: NDArray[np.int64]) -> None:
+        super().__init__()
+        self._clocks = clocks
+        self._order = order
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Stand around program ids and compare-and-swaps."""
+        if op.name == "tt.get_program_id":
+            return self._renamed(op)
+        return self._telling(op, step) if op.name == "tt.atomic_cas" else step
+
+    def _renamed(self, op: Op) -> Step:
+        axis, result = int(attribute(op, "axis")), op.results[0].id
+
+        def renamed(values: list[Any], scope: Scope) -> None:
+            program = program_at(int(self._order[scope.linear[0]]), scope.launch.grid)
+            values[result] = constant_sum(program[axis])
+
+        return renamed
+
+    def _telling(self, op: Op, step: Step) -> Step:
+        type_ = value_type(op.operands[1].type)
+        expected, result = op.operands[1].id, op.results[0].id
+
+        def telling(values: list[Any], scope: Scope) -> None:
+            step(values, scope)
+            old, wanted = values[result], values[expected]
+            if isinstance(old, Unknown) or isinstance(wanted, Unknown):
+                return
+            full = (scope.programs, *type_.shape)
+            done = np.broadcast_to(to_array(old, type_) == to_array(wanted, type_), full)
+            self._clocks.swapped(op, int(scope.linear[0]), done.reshape(-1))
+
+        return telling
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """What the runs tell: the races, or why it is not known how programs are ordered."""
+
+    races: Mapping[tuple[int, int, Storage], Race]
+    doubt: str | None
+
+
+def races_in_orders(call: Call, watched: Mapping[Storage, NDArray[np.int64]]) -> Ordering:
+    """Run a call program by program: first to last, last to first, and shuffled.
+
+    `watched` gives, by storage of the call's arguments, the bytes that are asked about. Races are
+    by the indices of both ops (ascending) and storage.
+    """
+    programs = math.prod(call.grid)
+    if programs > MOST_PROGRAMS:
+        return Ordering({}, f"its {programs:,} programs are too many to follow one by one")
+    ascending = np.arange(programs)
+    shuffled = np.random.default_rng(0).permutation(programs)
+    races: dict[tuple[int, int, Storage], Race] = {}
+    for order in (ascending, ascending[::-1], shuffled):
+        clocks = Clocks(call.module, call.arguments, programs, watched, order)
+        try:
+            evaluate(
+                call.module,
+                untouched(call.arguments, "all"),
+                call.grid,
+                observers=[clocks],
+                kernel=call.kernel,
+                instrument=_Follow(clocks, order),
+                chunk_bytes=0,
+            )
+        except KvtraceError as error:
+            return Ordering(races, str(error))
+        races = {**clocks.races, **races}
+        if clocks.doubt is not None:
+            return Ordering(races, clocks.doubt)
+    return Ordering(races, None)
+
+
+def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Give a program's index along each axis from its linear id (x fastest)."""
+    x, y, _ = grid
+    return linear % x, linear // x % y, linear // (x * y)

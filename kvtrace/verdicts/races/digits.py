@@ -1,0 +1,305 @@
+"""What two programs must have in common where they touch one byte: addresses as digits.
+
+Both sides' addresses are linear forms over the same variables, each with a value of its own on
+either side. Variables with equal coefficients are digits of a mixed radix if each coefficient is
+larger than all that smaller ones and the rest can make up for: then equal addresses force each of
+them to be equal. What they determine may be the program itself, by algebra (a quotient and its
+remainder give the dividend) or by tabulating it over the grid. Grids are never enumerated where
+algebra suffices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.decide import Given, proves_at_least
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.linear import Linear, Variable, constant, interval
+from kvtrace.symbolic.terms import Atom, Symbol
+
+MOST_TABULATED: Final = 1 << 20
+"""Programs of a grid over which functions of the program ids are tabulated."""
+
+_ROUNDS: Final = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One access as a side of a race: its address in bytes from the start of the storage.
+
+    `width` is the bytes of an element, `conditions` all that holds where a lane is active.
+    """
+
+    form: Linear
+    width: int
+    conditions: tuple[Condition, ...]
+    ranges: Ranges
+
+    @cached_property
+    def given(self) -> Given:
+        """The conditions, ready for proofs."""
+        return Given(self.conditions, self.ranges)
+
+    @cached_property
+    def reach(self) -> tuple[int | float, int | float]:
+        """The lowest and highest address by the variables' ranges."""
+        return interval(self.form, self.ranges.intervals)
+
+
+def are_apart(one: Side, other: Side) -> bool:
+    """Whether no byte is touched by both, whatever the programs."""
+    for low, high in ((one, other), (other, one)):
+        start = high.reach[0]
+        if low.reach[1] + low.width <= start:
+            return True
+        if math.isfinite(start) and _proves(constant(int(start) - low.width) - low.form, low):
+            return True
+        end = low.reach[1] + low.width
+        if math.isfinite(end) and _proves(high.form - constant(int(end)), high):
+            return True
+    return False
+
+
+def _proves(goal: Linear, side: Side) -> bool:
+    return proves_at_least(goal, side.given) is not None
+
+
+class Common:
+    """What is equal on both sides wherever they touch one byte.
+
+    `variables` are those that are forced to be equal, directly or by what is.
+    """
+
+    def __init__(self, one: Side, other: Side) -> None:
+        self._one = one
+        self._other = other
+        self._ranges = one.ranges
+        self._intervals = one.ranges.intervals
+        self._solved: set[tuple[Any, ...]] = set()
+        self.variables: set[Variable] = set()
+        self._solve(one.form, other.form, max(one.width, other.width) - 1)
+        self._close()
+
+    def determines(self, variable: Variable) -> bool:
+        """Whether a variable is equal on both sides."""
+        if variable in self.variables:
+            return True
+        inside = tuple(_inside(variable))
+        return bool(inside) and all(self.determines(each) for each in inside)
+
+    def determines_form(self, form: Linear) -> bool:
+        """Whether a linear form is equal on both sides."""
+        return all(self.determines(variable) for variable in form.coefficients)
+
+    def is_one_program(self, axes: Sequence[Symbol]) -> bool:
+        """Whether the programs are the same; `axes` are those of the grid with several."""
+        if all(axis in self.variables for axis in axes):
+            return True
+        extents = [int(self._intervals[axis][1]) + 1 for axis in axes]
+        if math.prod(extents) > MOST_TABULATED:
+            return False
+        return _tells_programs_apart(self.variables, axes, extents, self._intervals)
+
+    # -- digits --------------------------------------------------------------------------------
+
+    def _solve(self, one: Linear, other: Linear, slack: int) -> None:
+        """Add the variables that must be equal where the forms are at most `slack` apart."""
+        equal = [v for v, k in one.coefficients.items() if other.coefficients.get(v) == k]
+        sizes = sorted({abs(one.coefficients[variable]) for variable in equal})
+        for size in sizes:
+            digits = [v for v in equal if abs(one.coefficients[v]) >= size]
+            digits.sort(key=lambda variable: abs(one.coefficients[variable]))
+            rest, other_rest = _without(one, digits), _without(other, digits)
+            apart = self._distance(rest, other_rest, size - 1 - slack)
+            if apart is None or not self._are_digits(one, digits, apart + slack):
+                continue
+            self.variables.update(digits)
+            if rest.coefficients or other_rest.coefficients:
+                self._solve(rest, other_rest, slack)
+            return
+
+    def _are_digits(self, form: Linear, digits: Sequence[Variable], reach: int | float) -> bool:
+        for variable in digits:
+            size = abs(form.coefficients[variable])
+            if size <= reach:
+                return False
+            low, high = self._intervals[variable]
+            reach += size * (high - low)
+        return True
+
+    def _distance(self, one: Linear, other: Linear, most: int) -> int | float | None:
+        """Bound how far the forms lie apart; None if that is not known to be at most `most`."""
+        if most < 0:
+            return None
+        ends = [interval(form, self._intervals) for form in (one, other)]
+        widest = max(ends[0][1] - ends[1][0], ends[1][1] - ends[0][0])
+        if widest <= most:
+            return widest
+        sides = ((one, self._one, ends[1]), (other, self._other, ends[0]))
+        for lowest in (True, False):
+            if all(self._within(form, side, end, most, lowest) for form, side, end in sides):
+                return most
+        return None
+
+    @staticmethod
+    def _within(
+        form: Linear, side: Side, end: tuple[int | float, int | float], most: int, lowest: bool
+    ) -> bool:
+        """Prove that a form is at most so far above (below) the least (most) of the other."""
+        bound = end[0] if lowest else end[1]
+        if not math.isfinite(bound):
+            return False
+        room = form.shifted(-int(bound))
+        return _proves((-room if lowest else room).shifted(most), side)
+
+    # -- what follows --------------------------------------------------------------------------
+
+    def _close(self) -> None:
+        """Add dividends of which quotient and remainder are equal, and what these force."""
+        for _ in range(_ROUNDS):
+            before = len(self.variables)
+            for dividend in tuple(self._dividends()):
+                self._solve(dividend, dividend, 0)
+            if len(self.variables) == before:
+                return
+
+    def _dividends(self) -> Iterator[Linear]:
+        for variable in self.variables:
+            if not isinstance(variable, tuple) or variable[0] not in ("%", "%%"):
+                continue
+            quotient = ("/" if variable[0] == "%" else "//", *variable[1:])
+            if variable in self._solved or quotient not in self.variables:
+                continue
+            if variable[0] == "%%" and not self.determines_form(_form_of(variable[2])):
+                continue
+            self._solved.add(variable)
+            yield _form_of(variable[1])
+
+
+def _without(form: Linear, variables: Iterable[Variable]) -> Linear:
+    left = dict(form.coefficients)
+    for variable in variables:
+        left.pop(variable, None)
+    return Linear(form.constant, left)
+
+
+def _form_of(key: Any) -> Linear:
+    """Give the form that a variable's key stands for; see `intervals.key_of`."""
+    return Linear(key[0], dict(key[1]))
+
+
+def _keys(variable: Variable) -> Iterator[Any]:
+    """Give the keys of the forms that a function is of."""
+    assert isinstance(variable, tuple)
+    if variable[0] in ("//", "%%"):
+        yield from variable[1:3]
+    elif variable[0] in ("min", "max"):
+        yield from variable[1]
+    else:
+        yield variable[1]
+
+
+def _inside(variable: Variable) -> Iterator[Variable]:
+    """Give the variables that a variable is a function of; none for a symbol."""
+    if isinstance(variable, tuple):
+        if variable[0] == "*":
+            yield from variable[1:]
+            return
+        for key in _keys(variable):
+            yield from (inner for inner, _ in key[1])
+    elif isinstance(variable, Atom) and not isinstance(variable, Symbol):
+        yield from (atom for atom in variable.within() if isinstance(atom, Symbol))
+
+
+# -- tabulating -----------------------------------------------------------------------------------
+
+
+def _tells_programs_apart(
+    variables: Iterable[Variable],
+    axes: Sequence[Symbol],
+    extents: Sequence[int],
+    intervals: Any,
+) -> bool:
+    """Whether the values of functions of the program ids differ between any two programs."""
+    count = math.prod(extents)
+    table = _Table(axes, extents)
+    key: NDArray[np.int64] = np.zeros(count, np.int64)
+    width = 1
+    for variable in variables:
+        values = table.of(variable)
+        if values is None:
+            continue
+        low, high = int(values.min()), int(values.max())
+        width *= high - low + 1
+        if width >= 1 << 62:
+            return False
+        key = key * (high - low + 1) + (values - low)
+    return len(np.unique(key)) == count
+
+
+class _Table:
+    """Values of variables over all programs; None for what hangs on more than programs."""
+
+    def __init__(self, axes: Sequence[Symbol], extents: Sequence[int]) -> None:
+        grids = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
+        self._known: dict[Variable, NDArray[np.int64] | None] = {
+            axis: grid.reshape(-1) for axis, grid in zip(axes, grids, strict=True)
+        }
+        self._count = math.prod(extents)
+
+    def of(self, variable: Variable) -> NDArray[np.int64] | None:
+        if variable not in self._known:
+            self._known[variable] = self._computed(variable)
+        return self._known[variable]
+
+    def _computed(self, variable: Variable) -> NDArray[np.int64] | None:
+        if not isinstance(variable, tuple):
+            return None
+        name = variable[0]
+        if name == "*":
+            factors = [self.of(each) for each in variable[1:]]
+            if any(factor is None for factor in factors):
+                return None
+            return np.prod(np.array(factors), axis=0)
+        forms = [self._form(key) for key in _keys(variable)]
+        if any(form is None for form in forms):
+            return None
+        left = np.asarray(forms[0])
+        if name in ("min", "max"):
+            right = forms[1] if len(forms) > 1 else left
+            return np.asarray((np.minimum if name == "min" else np.maximum)(left, right))
+        if name in ("/", "%"):
+            whole = left // variable[2]
+            return whole if name == "/" else left - whole * variable[2]
+        if name in ("//", "%%"):
+            return _divided(left, np.asarray(forms[1]), floor=variable[3], rest=name == "%%")
+        rest = name == "rest"
+        return _divided(left, np.full_like(left, variable[2]), floor=False, rest=rest)
+
+    def _form(self, key: Any) -> NDArray[np.int64] | None:
+        total: NDArray[np.int64] = np.full(self._count, key[0], np.int64)
+        for variable, factor in key[1]:
+            values = self.of(variable)
+            if values is None:
+                return None
+            total = total + factor * values
+        return total
+
+
+def _divided(
+    left: NDArray[np.int64], right: NDArray[np.int64], *, floor: bool, rest: bool
+) -> NDArray[np.int64]:
+    safe = np.where(right == 0, 1, right)
+    whole = np.floor_divide(left, safe)
+    if not floor:
+        whole = whole + ((left != whole * safe) & ((left < 0) != (safe < 0)))
+    whole = np.where(right == 0, 0, whole)
+    return left - right * whole if rest else whole

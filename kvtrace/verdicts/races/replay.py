@@ -1,0 +1,122 @@
+"""Seeing two programs touch one byte: a race is shown only after they were evaluated doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.ir import Op
+from kvtrace.passes.calls import Call
+from kvtrace.verdicts.replaying import run
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A lane of a program that touches a byte; `address_offset` is its element's first byte.
+
+    It counts from the data pointer of the argument (an index) through which it is reached.
+    """
+
+    op: Op
+    program: int
+    iteration: int
+    lane: tuple[int, ...]
+    argument: int
+    address_offset: int
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Both sides of a race: `first` writes, at the same byte of a storage as `second`."""
+
+    first: Touch
+    second: Touch
+    storage: Storage
+    byte: int
+
+
+class _Touches(Observer):
+    """Collects who certainly touches a byte of a storage: the first such lane per op and program."""
+
+    def __init__(
+        self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: frozenset[int]
+    ) -> None:
+        self._arguments = arguments
+        self._storage = storage
+        self._byte = byte
+        self._programs = programs
+        self.found: dict[tuple[int, int], Touch] = {}
+
+    def access(self, access: Access) -> None:
+        """Look for lanes that cover the byte."""
+        if access.argument is None or access.lowest is None or not access.certain:
+            return
+        argument = self._arguments[access.argument]
+        if not isinstance(argument, TensorArgument) or argument.storage is not self._storage:
+            return
+        byte = self._byte - argument.offset_bytes
+        assert access.highest is not None
+        if not access.lowest <= byte < access.highest + access.element_bytes:
+            return
+        for part in (access,) if access.each_trip is None else access.each_trip():
+            self._look(part, access.argument, byte)
+
+    def _look(self, access: Access, argument: int, byte: int) -> None:
+        parts = access.parts
+        if parts is None:
+            return
+        shape = (len(parts.programs), *parts.block)
+        offsets = np.full((1,) * len(shape), parts.constant, np.int64)
+        for term in parts.terms:
+            offsets = offsets + term
+        covers = (offsets <= byte) & (byte < offsets + access.element_bytes)
+        for factor in parts.factors:
+            covers = covers & factor
+        wanted = np.isin(parts.programs, list(self._programs))
+        covers = np.broadcast_to(covers, shape) & wanted.reshape((-1,) + (1,) * len(parts.block))
+        for row in np.flatnonzero(covers.any(axis=tuple(range(1, covers.ndim)))):
+            key = access.op.index, int(parts.programs[row])
+            if key in self.found:
+                continue
+            lane = np.unravel_index(int(covers[row].argmax()), parts.block) if parts.block else ()
+            place = np.broadcast_to(offsets, shape)[(int(row), *lane)]
+            iteration = np.broadcast_to(np.asarray(parts.iteration), (shape[0],))[row]
+            self.found[key] = Touch(
+                access.op, key[1], int(iteration), tuple(map(int, lane)), argument, int(place)
+            )
+
+
+def replayed(
+    call: Call, ops: tuple[Op, Op], programs: tuple[int, int], storage: Storage, byte: int
+) -> Witness | None:
+    """Evaluate two programs, and if need be all, and give what they do; None: they do not meet.
+
+    `programs[0]` is to touch the byte with `ops[0]`, the other with the other; `byte` counts from
+    the start of `storage`, one of the call's arguments'.
+    """
+    for chosen in (programs, None):
+        witness = _seen(call, ops, programs, storage, byte, chosen)
+        if witness is not None:
+            return witness
+    return None
+
+
+def _seen(
+    call: Call,
+    ops: tuple[Op, Op],
+    programs: tuple[int, int],
+    storage: Storage,
+    byte: int,
+    chosen: Iterable[int] | None,
+) -> Witness | None:
+    touches = _Touches(call.arguments, storage, byte, frozenset(programs))
+    run(call, [touches], chosen)
+    first, second = (
+        touches.found.get((op.index, program)) for op, program in zip(ops, programs, strict=True)
+    )
+    if first is None or second is None:
+        return None
+    return Witness(first, second, storage, byte)
