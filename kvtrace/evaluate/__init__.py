@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.arguments import ScalarArgument as ScalarArgument
     from kvtrace.evaluate.arguments import Storage as Storage
     from kvtrace.evaluate.arguments import TensorArgument as TensorArgument
-    from kvtrace.evaluate.compiler import parsed as parsed
     from kvtrace.evaluate.engine import evaluate as evaluate
     from kvtrace.evaluate.errors import BadArguments as BadArguments
     from kvtrace.evaluate.errors import Deadlock as Deadlock
     from kvtrace.evaluate.errors import DeviceAssertion as DeviceAssertion
     from kvtrace.evaluate.errors import UnknownAddress as UnknownAddress
     from kvtrace.evaluate.errors import UnsupportedOp as UnsupportedOp
+    from kvtrace.evaluate.modules import parsed as parsed
     from kvtrace.evaluate.observe import Access as Access
     from kvtrace.evaluate.observe import FailedAssertion as FailedAssertion
     from kvtrace.evaluate.observe import Observer as Observer
@@ -45,7 +45,7 @@ _HOMES = {
     "UnsupportedOp": "kvtrace.evaluate.errors",
     "assembly": "kvtrace.evaluate.registry",
     "evaluate": "kvtrace.evaluate.engine",
-    "parsed": "kvtrace.evaluate.compiler",
+    "parsed": "kvtrace.evaluate.modules",
 }
 
 __all__ = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from kvtrace.evaluate.registry import (
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Unknown, to_array, unknown_of
-from kvtrace.ir import Block, Module, Op, parse
+from kvtrace.ir import Block, Module, Op
 from kvtrace.ir import Value as IRValue
 from kvtrace.ir.attributes import (
     ArrayAttribute,
@@ -279,9 +278,3 @@ def compiled(module: Module, *, observed: bool) -> Compiler:
         load_dialects(op.name for op in module.ops)
         found = kept[observed] = Compiler(module, observed=observed)
     return found
-
-
-@lru_cache(maxsize=256)
-def parsed(text: str) -> Module:
-    """Parse generic IR; the same text gives the same module, so it is compiled once."""
-    return parse(text)

@@ -4,21 +4,26 @@ Tensors whose contents were recorded (KVTRACE_TENSORS) have their data as it was
 first launch; all others are unknown.
 """
 
+from __future__ import annotations
+
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.modules import read
 from kvtrace.ir import Module
-from kvtrace.ir.relocation import parse_defined_in
-from kvtrace.ir.types import Type
+from kvtrace.ir.relocation import module_defined_in
 from kvtrace.passes.descriptors import descriptor_arguments
 from kvtrace.passes.thread_layouts import BlockedLayout, thread_layouts
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.trace import Run, Trace
+
+if TYPE_CHECKING:
+    from kvtrace.ir.types import Type
+    from kvtrace.schema.trace import Run, Trace
 
 _KERNEL_COLUMNS = ("kernel_id", "name", "file", "signature", "stages")
 
@@ -103,7 +108,7 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
     text = _stage(trace, kernel, "ttir_generic")
     if text is None:
         raise CannotReplay(f"kernel {kernel['name']} was recorded without its generic TTIR")
-    return parse_defined_in(text, kernel["file"])
+    return module_defined_in(text, kernel["file"], read)
 
 
 def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from kvtrace.ir import parse, source_stack
-from kvtrace.ir.relocation import parse_defined_in
+from kvtrace.ir.relocation import module_defined_in
 
 TEXT = r"""
 "builtin.module"() ({
@@ -25,7 +25,7 @@ def test_locations_name_where_the_kernel_is_defined_now(first, printed):
     text = TEXT.replace("FIRST", printed)
     assert source_stack(parse(text).main.op)[0].file == first
 
-    module = parse_defined_in(text, "/b/k.py")
+    module = module_defined_in(text, "/b/k.py", parse)
 
     one, two = (source_stack(op) for op in module.ops if op.name == "arith.constant")
     assert [(frame.file, frame.line) for frame in one] == [("/b/k.py", 7)]
@@ -34,5 +34,5 @@ def test_locations_name_where_the_kernel_is_defined_now(first, printed):
 
 @pytest.mark.parametrize("file", [None, "/a/k.py"])
 def test_what_is_right_or_not_known_stays(file):
-    module = parse_defined_in(TEXT.replace("FIRST", "/a/k.py"), file)
+    module = module_defined_in(TEXT.replace("FIRST", "/a/k.py"), file, parse)
     assert source_stack(module.main.op)[0].file == "/a/k.py"

@@ -16,9 +16,10 @@ from kvtrace.backends.triton.generic import generic_ttir
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
+from kvtrace.evaluate.modules import read
 from kvtrace.evaluate.observe import Observer, OutOfBounds
 from kvtrace.ir import Module, source_stack
-from kvtrace.ir.relocation import parse_defined_in
+from kvtrace.ir.relocation import module_defined_in
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class EvaluatingLauncher:
 
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         if self._module is None:
-            self._module = parse_defined_in(generic_ttir(self._ttir()), self._file)
+            self._module = module_defined_in(generic_ttir(self._ttir()), self._file, read)
         module = self._module
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered
