@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,7 @@ class AccessParts:
     origin_bytes: int
 
 
-@dataclass(frozen=True)
-class AffineAxis:
+class AffineAxis(NamedTuple):
     """What an address varies over: a program axis, the trips of a loop, or a lane axis.
 
     It takes the values `first` to `last` (both included), each moving the address by `step` bytes.
@@ -72,19 +71,24 @@ class AffineAxis:
     programs: tuple[int, ...] = (0, 0, 0)
 
 
-@dataclass(frozen=True)
-class AffineFormula:
+class AffineFormula(NamedTuple):
     """Byte offsets of an access as `base + sum(step * value)` over all values of all axes.
 
-    `origin` is the program at value 0 of all program axes; the last trip axis is the innermost
-    loop's. A lane is active where every one of `conditions` is >= 0: each is a constant and
+    Axes of programs come first, slowest first, then those of trips, the innermost loop's last, then
+    the lanes', in the order of the block's axes. `origin` is the program at value 0 of all program
+    axes. A lane is active where every one of `conditions` is >= 0: each is a constant and
     (axis, coefficient) pairs, axis being a program's or trip's `number`, or -1 - lane axis.
+    `block` is the shape of a program's access, `grid` that of the launch; `origin_bytes` is where
+    the argument's data pointer lies in its storage.
     """
 
     base: int
     axes: tuple[AffineAxis, ...]
     origin: tuple[int, ...]
-    conditions: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] = ()
+    conditions: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
+    block: tuple[int, ...]
+    grid: tuple[int, int, int]
+    origin_bytes: int = 0
 
 
 @dataclass(frozen=True)

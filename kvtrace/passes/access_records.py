@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.passes.patterns import Patterns, Repeated
-from kvtrace.passes.progressions import leading_progression, nested_progression, progressions
+from kvtrace.passes.progressions import (
+    leading_progression,
+    nested_progression,
+    nested_rows,
+    progressions,
+)
 
 Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, ...], ...]
@@ -34,7 +39,7 @@ MOST_RUNS = 64
 
 
 @dataclass(frozen=True)
-class _Joint:
+class Joint:
     """Executions described together; levels are (how many, step of the id, step in bytes)."""
 
     program: int
@@ -71,7 +76,7 @@ class AccessRecords:
     def __init__(self) -> None:
         self._executions = 0
         self._single: list[dict[str, Any]] = []
-        self._joint: list[_Joint] = []
+        self._joint: list[Joint] = []
 
     def add(self, repeated: Repeated) -> None:
         """Describe accesses that will not come again."""
@@ -85,18 +90,25 @@ class AccessRecords:
         """Give the rows, and what they leave out in words (None: nothing)."""
         if self._executions <= MOST_SINGLE_ROWS:
             return self._single, None
-        shown = _joined(self._joint)[:MOST_JOINT_ROWS]
-        rows = [joint.row() for joint in shown]
-        described = sum(joint.executions for joint in shown)
-        if described == self._executions:
-            return rows, None
-        return rows, f"{described:,} of {self._executions:,} executions are described"
+        return joint_rows(self._executions, self._joint)
 
 
-def _joined(rows: list[_Joint]) -> list[_Joint]:
+def joint_rows(executions: int, joint: list[Joint]) -> tuple[list[dict[str, Any]], str | None]:
+    """Give the rows of so many executions, and what they leave out in words (None: nothing)."""
+    shown = _joined(joint[:_MOST_KEPT])[:MOST_JOINT_ROWS]
+    rows = [each.row() for each in shown]
+    described = sum(each.executions for each in shown)
+    if described == executions:
+        return rows, None
+    return rows, f"{described:,} of {executions:,} executions are described"
+
+
+def _joined(rows: list[Joint]) -> list[Joint]:
     """Put together rows that differ by a progression in the program, then those in the trip."""
     for vary in ("program", "trip"):
-        groups: dict[Any, list[_Joint]] = {}
+        if len(rows) == 1:
+            break
+        groups: dict[Any, list[Joint]] = {}
         for row in rows:
             other = row.trip if vary == "program" else row.program
             key = (other, row.program_levels, row.trip_levels, row.lanes)
@@ -105,9 +117,10 @@ def _joined(rows: list[_Joint]) -> list[_Joint]:
     return rows
 
 
-def _one_or_all(group: list[_Joint], vary: str) -> list[_Joint]:
-    points = np.array([[getattr(row, vary), row.base] for row in group], np.int64)
-    levels = nested_progression(points)
+def _one_or_all(group: list[Joint], vary: str) -> list[Joint]:
+    if len(group) == 1:
+        return group
+    levels = nested_rows([(getattr(row, vary), row.base) for row in group])
     if not levels:
         return group
     head = group[0]
@@ -142,10 +155,10 @@ def _single_rows(repeated: Repeated) -> Iterator[dict[str, Any]]:
             }
 
 
-def _joint(repeated: Repeated) -> Iterator[_Joint]:
+def _joint(repeated: Repeated) -> Iterator[Joint]:
     patterns = repeated.patterns
     trips = [-1 if trip is None else trip for trip in repeated.iterations]
-    moments = list(_pieces(np.array([trips, repeated.constants], np.int64).T))
+    moments = list(pieces(np.array([trips, repeated.constants], np.int64).T))
     for number in range(patterns.size):
         chosen = np.flatnonzero(patterns.which == number)
         lanes = patterns.active_lanes(number)
@@ -154,10 +167,10 @@ def _joint(repeated: Repeated) -> Iterator[_Joint]:
         low, high = int(lanes.min()), int(lanes.max())
         layout = _text(_lane_layout(patterns, number))
         bases = np.stack([patterns.programs[chosen], patterns.bases[chosen]], axis=1)
-        for programs, program_levels in _pieces(bases):
+        for programs, program_levels in pieces(bases):
             for times, trip_levels in moments:
                 executions = len(programs) * len(times)
-                yield _Joint(
+                yield Joint(
                     int(programs[0, 0]), program_levels, int(times[0, 0]), trip_levels,
                     int(programs[0, 1] + times[0, 1]), layout,
                     int(programs[:, 1].min() + times[:, 1].min()) + low,
@@ -166,7 +179,7 @@ def _joint(repeated: Repeated) -> Iterator[_Joint]:
                 )  # fmt: skip
 
 
-def _pieces(rows: Integers) -> Iterator[tuple[Integers, Levels]]:
+def pieces(rows: Integers) -> Iterator[tuple[Integers, Levels]]:
     """Cut rows into nested progressions: one if they are one, else the longest from the start."""
     levels = nested_progression(rows)
     if levels is not None:
@@ -257,5 +270,8 @@ def _runs_of(active: NDArray[np.bool_]) -> list[list[int]] | None:
     return [[int(a), int(b - a)] for a, b in edges.reshape(-1, 2)]
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 def _text(layout: dict[str, Any]) -> str:
-    return json.dumps(layout, separators=(",", ":"))
+    return _ENCODER.encode(layout)

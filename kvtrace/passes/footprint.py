@@ -1,6 +1,8 @@
 """What one memory op touches in one argument over the whole launch: sectors, distinct bytes, where.
 
-Accesses that come again, as in a loop, with only their constant changed are worked out once.
+Accesses without other conditions than a box of lanes are worked out from their formulas
+(affine_footprint.py), all others on arrays. Of these, accesses that come again, as in a loop, with
+only their constant changed are worked out once.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.passes.access_records import AccessRecords
+from kvtrace.passes.affine_footprint import AffineFigures, affine_figures
 from kvtrace.passes.distinct import distinct
 from kvtrace.passes.patterns import Patterns, Repeated, patterns_of
 from kvtrace.passes.sectors import GROUP_LANES, SECTOR_BYTES, sector_counts
@@ -61,17 +64,25 @@ class Footprint:
         self._layout = layout
         self.unknown: str | None = None
         self.limit: str | None = None
-        self.records = AccessRecords()
+        self._records = AccessRecords()
         self._sectors = 0
         self._open: dict[Any, Repeated] = {}
         self._latest: Repeated | None = None
         self._sets: list[Repetition] = []
         self._work = 0
+        self._waiting: list[Access] | None = []
+        self._affine: AffineFigures | None = None
 
     def add(self, access: Access) -> None:
         """Take in a batch of programs, in one trip or in all that a formula is over."""
         if self.unknown is not None or access.executions == 0 or access.active == 0:
             return
+        formula = access.formula
+        if formula is not None and not formula.conditions and self._waiting is not None:
+            self._waiting.append(access)
+            self._affine = None
+            return
+        self._take_waiting()
         if not access.certain or access.active is None:
             self._give_up(access.reason or "its address could not be derived")
         elif access.parts is not None:
@@ -80,6 +91,12 @@ class Footprint:
             self._add_formula(access.formula, access.each_trip)
         else:
             self._give_up(access.reason or "its address could not be derived")
+
+    def _take_waiting(self) -> None:
+        """Take in what seemed to have a closed form: it has not, or not with what follows."""
+        waiting, self._waiting, self._affine = self._waiting, None, None
+        for access in waiting or ():
+            self.add(access)
 
     def _add_formula(
         self, formula: "AffineFormula", each_trip: Callable[[], Iterable[Access]]
@@ -139,6 +156,14 @@ class Footprint:
 
     def finish(self) -> None:
         """Close what is open; figures are whole from then on."""
+        if self._affine is not None:
+            return
+        if self._waiting:
+            formulas = [access.formula for access in self._waiting if access.formula is not None]
+            self._affine = affine_figures(formulas, self.element_bytes, self._layout)
+            if self._affine is not None:
+                return
+            self._take_waiting()
         for repeated in self._open.values():
             self._close(repeated)
         self._open = {}
@@ -147,10 +172,20 @@ class Footprint:
     @property
     def sectors(self) -> int | None:
         """Sectors touched by each group of lanes, over all groups; None if not known."""
+        if self._affine is not None:
+            return self._affine.sectors
         return None if self.unknown is not None else self._sectors
+
+    def record_rows(self) -> tuple[list[dict[str, Any]], str | None]:
+        """Give the rows of `accesses`, and what they leave out in words (None: nothing)."""
+        if self._affine is not None:
+            return self._affine.rows, self._affine.left_out
+        return self._records.rows()
 
     def unique_bytes(self) -> int | None:
         """Give the distinct bytes of all accesses; None if not known."""
+        if self._affine is not None:
+            return self._affine.unique_bytes
         if self.unknown is not None:
             return None
         try:
@@ -186,7 +221,7 @@ class Footprint:
     def _close(self, repeated: Repeated) -> None:
         if self.unknown is not None:
             return
-        self.records.add(repeated)
+        self._records.add(repeated)
         constants = np.array(repeated.constants, np.int64)
         try:
             self._sets += touched(repeated.patterns, constants, self.element_bytes, MOST_RANGES)

@@ -155,7 +155,7 @@ class Metrics(Observer):
                     "op_index": index,
                     "arg": None if argument is None else names[argument],
                 }
-                for row in footprint.records.rows()[0]:
+                for row in footprint.record_rows()[0]:
                     iteration = row["iteration"] if index in around else None
                     rows.append(row | place | {"iteration": iteration})
         return rows
@@ -167,7 +167,7 @@ class Metrics(Observer):
             for footprint in count.footprints.values():
                 footprint.finish()
                 place = f"call {call_id}, op {index} ({count.op.name})"
-                left_out = (footprint.limit, footprint.records.rows()[1])
+                left_out = (footprint.limit, footprint.record_rows()[1])
                 notes += [f"{place}: {note}" for note in left_out if note is not None]
         return notes
 

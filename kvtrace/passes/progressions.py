@@ -1,5 +1,7 @@
 """Sequences of numbers as nested arithmetic progressions: `base + i*s + j*t + …`."""
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +9,11 @@ Nest = list[tuple[int, ...]]
 """Levels, fastest first: how many, and the step of each column."""
 
 
-def nested_progression(rows: NDArray[np.int64], deepest: int = 8) -> Nest | None:
+DEEPEST = 8
+"""Levels that are looked for."""
+
+
+def nested_progression(rows: NDArray[np.int64], deepest: int = DEEPEST) -> Nest | None:
     """Find levels so that row i is the first one plus the steps of i's digits in mixed radix.
 
     `rows` has shape (n, columns). One row gives no levels; None: it is no such sequence.
@@ -25,6 +31,50 @@ def nested_progression(rows: NDArray[np.int64], deepest: int = 8) -> Nest | None
             return None
         rows = heads
     return levels
+
+
+def merged_levels(levels: Iterable[tuple[int, ...]]) -> Nest | None:
+    """Give levels as `nested_progression` finds them, from others that make the same sequence.
+
+    Those of one round go, and one that the next goes on from is one with it. None: there are more
+    than it looks for.
+    """
+    found: Nest = []
+    for level in levels:
+        count = level[0]
+        if count == 1:
+            continue
+        if found:
+            known = found[-1]
+            rounds = known[0]
+            if all(b == rounds * a for a, b in zip(known[1:], level[1:], strict=True)):
+                found[-1] = (rounds * count, *known[1:])
+                continue
+        found.append(level)
+    return found if len(found) <= DEEPEST else None
+
+
+def nested_rows(rows: Sequence[tuple[int, ...]]) -> Nest | None:
+    """Do as `nested_progression`, for few rows."""
+    levels: Nest = []
+    while len(rows) > 1:
+        step = _step(rows[0], rows[1])
+        count = 2
+        while count < len(rows) and _step(rows[count - 1], rows[count]) == step:
+            count += 1
+        if len(rows) % count or len(levels) == DEEPEST:
+            return None
+        levels.append((count, *step))
+        for start in range(count, len(rows), count):
+            for place in range(start + 1, start + count):
+                if _step(rows[place - 1], rows[place]) != step:
+                    return None
+        rows = rows[::count]
+    return levels
+
+
+def _step(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(b - a for a, b in zip(first, second, strict=True))
 
 
 def leading_progression(rows: NDArray[np.int64]) -> int:

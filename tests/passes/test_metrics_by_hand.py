@@ -143,7 +143,7 @@ def test_limits_are_said_and_not_guessed_around(monkeypatch):
     monkeypatch.setattr("kvtrace.passes.footprint.MOST_RANGES", 100)
     ops, _, notes, _ = observed(
         strided, (4,), {"x": torch.ones(2048), "out": torch.empty(1024), "n": 1024},
-        {"step": 2, "BLOCK": 256},
+        {"step": 2, "BLOCK": 256}, planned=False,
     )  # fmt: skip
     load, store = memory_rows(ops)
     assert (load["unique_bytes"], load["sectors"]) == (None, None)

@@ -31,7 +31,7 @@ from kvtrace.evaluate.plan.points import (
     values_of,
 )
 from kvtrace.evaluate.plan.steps import PlanCompiler
-from kvtrace.evaluate.plan.walk import AccessRecord
+from kvtrace.evaluate.plan.walk import AccessRecord, Region
 from kvtrace.evaluate.scope import listeners
 
 
@@ -93,7 +93,7 @@ def access_of(record: AccessRecord, origin_bytes: int, parts: AccessParts | None
         lowest, highest = record.extremes
     formula = trips = None
     if parts is None:
-        formula = formula_of(record)
+        formula = formula_of(record, origin_bytes)
 
         def trips() -> Iterator[Access]:
             return each_trip(record, origin_bytes)
@@ -183,22 +183,43 @@ def _line(axis: int, rank: int, extent: int) -> NDArray[np.int64]:
     return np.arange(extent, dtype=np.int64).reshape(shape)
 
 
-def formula_of(record: AccessRecord) -> AffineFormula:
-    """Give the formula of an access."""
-    region = record.region
-    axes = []
-    for symbol, (first, last) in region.ranges.items():
-        moved = tuple(form.coefficient(symbol) for form in region.ids)
-        axes.append(AffineAxis("program", symbol, record.form.coefficient(symbol), first, last,
-                               moved))  # fmt: skip
-    for symbol, (first, last) in record.trips:
-        axes.append(AffineAxis("trip", symbol, record.form.coefficient(symbol), first, last))
-    numbers = record.form.lanes or (0,) * len(record.shape)
-    for axis, (first, last) in enumerate(record.lanes or ()):
-        axes.append(AffineAxis("lane", axis, numbers[axis], first, last))
-    origin = tuple(form.constant for form in region.ids)
+def formula_of(record: AccessRecord, origin_bytes: int = 0) -> AffineFormula:
+    """Give the formula of an access; `origin_bytes`: where its argument's pointer lies."""
+    region, form = record.region, record.form
+    numbers = dict(form.outer)
+    axes = [
+        AffineAxis("program", symbol, numbers.get(symbol, 0), first, last, moved)
+        for symbol, first, last, moved in program_axes(region)
+    ]
+    axes += [
+        AffineAxis("trip", symbol, numbers.get(symbol, 0), first, last)
+        for symbol, (first, last) in record.trips
+    ]
+    steps = form.lanes or (0,) * len(record.shape)
+    axes += [
+        AffineAxis("lane", axis, steps[axis], first, last)
+        for axis, (first, last) in enumerate(record.lanes or ())
+    ]
+    x, y, z = region.ids
     conditions = tuple(
         (form.constant, (*form.outer, *((-1 - axis, n) for axis, n in enumerate(form.lanes) if n)))
         for form in record.conditions
     )
-    return AffineFormula(record.form.constant, tuple(axes), origin, conditions)
+    return AffineFormula(
+        form.constant, tuple(axes), (x.constant, y.constant, z.constant), conditions, record.shape,
+        region.grid, origin_bytes,
+    )  # fmt: skip
+
+
+def program_axes(region: Region) -> list[tuple[int, int, int, tuple[int, int, int]]]:
+    """Give (symbol, first, last, by how much it moves each program id), slowest first.
+
+    Symbols that are always 0 are left out.
+    """
+    x, y, z = region.ids
+    return [
+        (symbol, first, last, (x.coefficient(symbol), y.coefficient(symbol), z.coefficient(symbol)))
+        for symbol in region.order
+        for first, last in (region.ranges[symbol],)
+        if first or last
+    ]
