@@ -28,6 +28,7 @@ from kvtrace.evaluate.plan.kernels import (
     widening,
 )
 from kvtrace.evaluate.plan.masks import ALL, NOTHING, Resolved, resolved
+from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned
 from kvtrace.evaluate.plan.values import (
@@ -38,7 +39,7 @@ from kvtrace.evaluate.plan.values import (
     Register,
     Tensor,
 )
-from kvtrace.evaluate.plan.walk import AccessRecord, Walk
+from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from kvtrace.evaluate.observe import (
     Observer,
 )
 from kvtrace.evaluate.plan.affine import Affine, Domain, Interval
-from kvtrace.evaluate.plan.grid import RegionPlan
 from kvtrace.evaluate.plan.points import (
     by_nobody,
     by_program,
@@ -30,9 +30,11 @@ from kvtrace.evaluate.plan.points import (
     shape_of,
     values_of,
 )
-from kvtrace.evaluate.plan.steps import PlanCompiler
-from kvtrace.evaluate.plan.walk import AccessRecord, Region
+from kvtrace.evaluate.plan.records import AccessRecord, Region, RegionPlan
 from kvtrace.evaluate.scope import listeners
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.plan.steps import PlanCompiler
 
 
 def tell(

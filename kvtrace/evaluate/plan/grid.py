@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,12 @@ from kvtrace.evaluate.plan import (
 )
 from kvtrace.evaluate.plan.affine import Affine, Interval, substituted
 from kvtrace.evaluate.plan.control import walk_function
-from kvtrace.evaluate.plan.instructions import Instruction, Parameter
+from kvtrace.evaluate.plan.instructions import Parameter
+from kvtrace.evaluate.plan.records import Region, RegionPlan
 from kvtrace.evaluate.plan.signals import FactorAxis, SplitAxis, Unplannable
-from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock
+from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer, Tensor
-from kvtrace.evaluate.plan.walk import FIRST_TRIP, AccessRecord, LoopRecord, Region, Walk
+from kvtrace.evaluate.plan.walk import FIRST_TRIP, Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import wrap
 
@@ -36,17 +37,6 @@ _PLANNED_WITH = (
 
 _MOST_REGIONS = 64
 _MOST_WALKS = 160
-
-
-@dataclass(frozen=True, eq=False)
-class RegionPlan:
-    """What is left to compute for a region, and the facts about it."""
-
-    region: Region
-    instructions: list[Instruction]
-    accesses: tuple[AccessRecord, ...]
-    loops: tuple[LoopRecord, ...]
-    executed: tuple[tuple[PlannedBlock, int], ...]
 
 
 def planned_regions(

@@ -12,10 +12,11 @@ from kvtrace.evaluate.plan.affine import Affine, Interval, plus
 from kvtrace.evaluate.plan.instructions import Instruction, Loop, Operand
 from kvtrace.evaluate.plan.integers import fits
 from kvtrace.evaluate.plan.masks import split_for
+from kvtrace.evaluate.plan.records import LoopRecord
 from kvtrace.evaluate.plan.signals import SplitAxis, Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock, PlanStep, planned
 from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Register, Tensor
-from kvtrace.evaluate.plan.walk import LoopRecord, Walk, is_open
+from kvtrace.evaluate.plan.walk import Walk, is_open
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Block, Op
 

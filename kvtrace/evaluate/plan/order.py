@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.plan.affine import Interval
+from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import Unplannable
-from kvtrace.evaluate.plan.walk import AccessRecord
 
 
 def refuse_meetings(records: Sequence[AccessRecord], arguments: Sequence[Argument]) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import ProgramAccesses
 from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
+from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import Unplannable
-from kvtrace.evaluate.plan.walk import AccessRecord
 
 _MOST_COUNTED = 1 << 22
 """Lanes, programs and trips of an intricate mask that are looked at one by one."""

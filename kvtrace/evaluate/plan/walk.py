@@ -23,6 +23,7 @@ from kvtrace.evaluate.plan.instructions import (
     View,
 )
 from kvtrace.evaluate.plan.kernels import CONJUNCTION
+from kvtrace.evaluate.plan.records import AccessRecord, LoopRecord, Region
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import (
     Box,
@@ -33,10 +34,8 @@ from kvtrace.evaluate.plan.values import (
     Register,
     Tensor,
 )
-from kvtrace.ir import Op
 
 if TYPE_CHECKING:
-    from kvtrace.evaluate.observe import AccessKind
     from kvtrace.evaluate.plan.steps import PlannedBlock
 
 INTEGERS: dict[int, np.dtype[Any]] = {
@@ -59,67 +58,6 @@ MOST_LANES = 1 << 22
 def is_open(form: Affine) -> bool:
     """Tell whether a form holds a placeholder, so that its range is not known yet."""
     return bool(form.outer) and form.outer[-1][0] >= PLACEHOLDERS
-
-
-@dataclass(frozen=True)
-class Region:
-    """A part of the grid: its program symbols with their ranges.
-
-    `order` lists them slowest first; `ids` gives the three program ids in terms of them.
-    """
-
-    grid: tuple[int, int, int]
-    ranges: dict[int, Interval]
-    order: tuple[int, ...]
-    ids: tuple[Affine, Affine, Affine]
-
-    @property
-    def programs(self) -> int:
-        """How many programs are in the region."""
-        return math.prod(last - first + 1 for first, last in self.ranges.values())
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        """Symbols that are axes of arrays: those that take more than one value, at least one."""
-        several = tuple(s for s in self.order if self.ranges[s][0] != self.ranges[s][1])
-        return several or self.order[-1:]
-
-
-@dataclass(frozen=True, eq=False)
-class AccessRecord:
-    """A memory op over a region and the trips of the loops around it, as one formula.
-
-    `form` counts bytes from the data pointer. `lanes` are the ranges that the mask leaves, None if
-    it leaves none; `conditions` what else it demands (all >= 0). `trips` are the symbols of the
-    loops around it, innermost last, with their ranges.
-    """
-
-    op: Op
-    kind: AccessKind
-    argument: int
-    form: Affine
-    shape: tuple[int, ...]
-    lanes: tuple[Interval, ...] | None
-    conditions: tuple[Affine, ...]
-    element_bytes: int
-    region: Region
-    trips: tuple[tuple[int, Interval], ...]
-    extremes: Interval
-
-    @property
-    def executions(self) -> int:
-        """Programs times trips."""
-        trips = math.prod(last - first + 1 for _, (first, last) in self.trips)
-        return self.region.programs * trips
-
-
-@dataclass(frozen=True, eq=False)
-class LoopRecord:
-    """A loop that `executions` programs (times outer trips) ran with so many trips each."""
-
-    op: Op
-    trips: int
-    executions: int
 
 
 @dataclass(eq=False)

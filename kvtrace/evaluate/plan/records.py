@@ -1,0 +1,90 @@
+"""What a plan says of a launch: its regions, and in each what was executed, accessed and repeated.
+
+Nothing here needs what plans are made with, so that a plan from the cache can be run without it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kvtrace.evaluate.plan.affine import Affine, Interval
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.observe import AccessKind
+    from kvtrace.evaluate.plan.instructions import Instruction
+    from kvtrace.evaluate.plan.steps import PlannedBlock
+    from kvtrace.ir import Op
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of the grid: its program symbols with their ranges.
+
+    `order` lists them slowest first; `ids` gives the three program ids in terms of them.
+    """
+
+    grid: tuple[int, int, int]
+    ranges: dict[int, Interval]
+    order: tuple[int, ...]
+    ids: tuple[Affine, Affine, Affine]
+
+    @property
+    def programs(self) -> int:
+        """How many programs are in the region."""
+        return math.prod(last - first + 1 for first, last in self.ranges.values())
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """Symbols that are axes of arrays: those that take more than one value, at least one."""
+        several = tuple(s for s in self.order if self.ranges[s][0] != self.ranges[s][1])
+        return several or self.order[-1:]
+
+
+@dataclass(frozen=True, eq=False)
+class AccessRecord:
+    """A memory op over a region and the trips of the loops around it, as one formula.
+
+    `form` counts bytes from the data pointer. `lanes` are the ranges that the mask leaves, None if
+    it leaves none; `conditions` what else it demands (all >= 0). `trips` are the symbols of the
+    loops around it, innermost last, with their ranges.
+    """
+
+    op: Op
+    kind: AccessKind
+    argument: int
+    form: Affine
+    shape: tuple[int, ...]
+    lanes: tuple[Interval, ...] | None
+    conditions: tuple[Affine, ...]
+    element_bytes: int
+    region: Region
+    trips: tuple[tuple[int, Interval], ...]
+    extremes: Interval
+
+    @property
+    def executions(self) -> int:
+        """Programs times trips."""
+        trips = math.prod(last - first + 1 for _, (first, last) in self.trips)
+        return self.region.programs * trips
+
+
+@dataclass(frozen=True, eq=False)
+class LoopRecord:
+    """A loop that `executions` programs (times outer trips) ran with so many trips each."""
+
+    op: Op
+    trips: int
+    executions: int
+
+
+@dataclass(frozen=True, eq=False)
+class RegionPlan:
+    """What is left to compute for a region, and the facts about it."""
+
+    region: Region
+    instructions: list[Instruction]
+    accesses: tuple[AccessRecord, ...]
+    loops: tuple[LoopRecord, ...]
+    executed: tuple[tuple[PlannedBlock, int], ...]
