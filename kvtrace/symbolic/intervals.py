@@ -36,8 +36,12 @@ _MOST_TERMS: Final = 64
 class Ranges:
     """The ranges of symbols in one question, and the forms of terms within them, each once."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(
+        self, known: Known, more: Callable[[Symbol], Interval | None] | None = None
+    ) -> None:
+        """`known` are ranges of symbols; `more` is asked of those that are not there."""
         self._known = known
+        self._more = more
         self.intervals: dict[Variable, Interval] = {}
         self.cases: dict[Variable, Cases] = {}
         self._definitions: dict[Variable, Callable[[], tuple[Linear, ...]]] = {}
@@ -49,6 +53,8 @@ class Ranges:
     def of(self, symbol: Symbol) -> Interval:
         """Give the range of a symbol: its own, narrowed by what is known of it here."""
         known = self._known.get((symbol.kind, symbol.key))
+        if known is None and self._more is not None:
+            known = self._more(symbol)
         if known is None:
             return symbol.low, symbol.high
         return max(symbol.low, known[0]), min(symbol.high, known[1])

@@ -1,0 +1,189 @@
+"""A call's numbers in its kernel's summary: what rules ask about one distinct call.
+
+Scalars and the grid are numbers here; programs, lanes and trips stay symbols with ranges, so that
+what is decided holds for all of them and costs the same for any grid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.decide import (
+    SOLVER_SECONDS,
+    Decision,
+    Given,
+    Undecided,
+    decide_given,
+    proves_at_least,
+)
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.linear import Interval, constant
+from kvtrace.symbolic.summary import Access, Arithmetic, Place, Summary
+from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
+from kvtrace.symbolic.walk import summarise
+from kvtrace.verdicts.contents import Contents
+from kvtrace.verdicts.feeding import feeding
+
+if TYPE_CHECKING:
+    from kvtrace.passes.calls import Call
+
+_PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What judging one call may cost.
+
+    `solver_seconds` for one question and `solver_seconds_a_call` for all of them; `lanes` is how
+    many lanes of memory accesses an evaluation may have, over all programs and trips, and
+    `replay_lanes` one that only shows all that a witness stands for.
+    """
+
+    solver_seconds: float = SOLVER_SECONDS
+    solver_seconds_a_call: float = 3.0
+    lanes: int = 1 << 27
+    replay_lanes: int = 1 << 23
+
+
+class BoundCall:
+    """One distinct call and its kernel's summary, with ranges for the symbols.
+
+    Attributes:
+        call: kernel, grid, module, arguments, and which tensors' contents were recorded.
+        summary: of the kernel's module, made once.
+        ranges: of the symbols: scalars and extents are numbers.
+        rules: ids of the rules that are looked at.
+        budget: what may still be spent.
+
+    """
+
+    def __init__(self, call: Call, rules: Iterable[str] = (), budget: Budget | None = None) -> None:
+        self.call = call
+        self.summary: Summary = summarise(call.module)
+        self.rules = frozenset(rules)
+        self.budget = Budget() if budget is None else budget
+        self.contents = Contents(call, self.summary)
+        self._known = _known(call)
+        self.ranges = Ranges(self._known, self.contents.range_of)
+        self._solver_ns = 0
+        self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
+        self._wraps: dict[int, bool] = {}
+        for loop in self.summary.loops:  # an outer loop comes before those in it
+            most = max(self.ranges.interval(loop.trips)[1], 1)
+            known = self._known.get(("trip", loop.trip.key), (0, 0))
+            self._known["trip", loop.trip.key] = (0, max(known[1], most - 1))
+
+    @property
+    def programs(self) -> int:
+        """Number of programs of the grid."""
+        return math.prod(self.call.grid)
+
+    @cached_property
+    def order(self) -> tuple[Symbol, ...]:
+        """Symbols by what a witness should have small first: later axes of the grid, then trips."""
+        return (*reversed(_PROGRAMS), *(loop.trip for loop in self.summary.loops))
+
+    @cached_property
+    def lanes(self) -> int:
+        """Lanes of all accesses over the grid, masked ones too, with trips at their most."""
+        total = 0
+        for access in self.summary.accesses:
+            trips = (self._known["trip", loop.trip.key][1] + 1 for loop in access.loops)
+            total += math.prod(access.shape) * math.prod(trips)
+        return total * self.programs
+
+    def given(self, place: Place) -> Given:
+        """Give what holds where an op is reached."""
+        return self._prepared(place, active=False)
+
+    def active(self, access: Access) -> Given:
+        """Give what holds where a lane of an access is reached and not masked off."""
+        return self._prepared(access, active=True)
+
+    def _prepared(self, place: Place, *, active: bool) -> Given:
+        key = (id(place), active)
+        if key not in self._given:
+            conditions: list[Condition] = [loop.running for loop in place.loops]
+            conditions += place.guard.conjuncts()
+            if active:
+                assert isinstance(place, Access)
+                conditions += place.mask.conjuncts()
+            self._given[key] = (place, Given(conditions, self.ranges))
+        return self._given[key][1]
+
+    def decide(self, claim: Condition, given: Given) -> Decision:
+        """Decide a claim for this call, within what is left of the solver's time."""
+        budget = self.budget
+        left = budget.solver_seconds_a_call - self._solver_ns / 1e9
+        seconds = min(budget.solver_seconds, left)
+        decision = decide_given(claim, given, budget=max(seconds, 0), order=self.order)
+        self._solver_ns += decision.solver_ns if not isinstance(decision, Undecided) else 0
+        if isinstance(decision, Undecided):
+            self._solver_ns += decision.solver_ns
+        return decision
+
+    def may_wrap(self, access: Access) -> Arithmetic | None:
+        """Give arithmetic that an access's address or mask is made of and that may wrap around.
+
+        None: all of it is seen to stay within its width in all programs, lanes and trips, so that
+        ideal integers are those that the kernel computes.
+        """
+        if not self.summary.arithmetic:
+            return None
+        fed = feeding(access.op, self.call.module)
+        for arithmetic in self.summary.arithmetic:
+            if arithmetic.op.index in fed and self.wraps(arithmetic):
+                return arithmetic
+        return None
+
+    def wraps(self, arithmetic: Arithmetic) -> bool:
+        """Tell whether the result may leave its width, as far as is seen without a solver."""
+        found = self._wraps.get(id(arithmetic))
+        if found is None:
+            found = self._wraps[id(arithmetic)] = not self._fits(arithmetic)
+        return found
+
+    def _fits(self, arithmetic: Arithmetic) -> bool:
+        low, high = signed_range(arithmetic.bits)
+        least, most = self.ranges.interval(arithmetic.result)
+        if low <= least and most <= high:
+            return True
+        given = self.given(arithmetic)
+        form = self.ranges.form(arithmetic.result)
+        below, above = form.shifted(-low), constant(high) - form
+        return all(proves_at_least(goal, given) is not None for goal in (below, above))
+
+
+def _known(call: Call) -> dict[tuple[str, Any], Interval]:
+    """Give the ranges of symbols that the call's numbers decide."""
+    known: dict[tuple[str, Any], Interval] = {}
+    for axis, extent in enumerate(call.grid):
+        known["program", axis] = (0, max(extent - 1, 0))
+        known["programs", axis] = (extent, extent)
+    parameters = call.module.main.arguments
+    for position, argument in enumerate(call.arguments):
+        if isinstance(argument, TensorArgument):
+            sizes = (("shape", argument.shape), ("stride", argument.strides))
+            for what, numbers in sizes:
+                for axis, number in enumerate(numbers):
+                    known["scalar", (position, what, axis)] = (number, number)
+        elif isinstance(argument, ScalarArgument) and position < len(parameters):
+            number = _integer(argument, getattr(parameters[position].type, "width", None))
+            if number is not None:
+                known["scalar", position] = (number, number)
+    return known
+
+
+def _integer(argument: ScalarArgument, bits: int | None) -> int | None:
+    """Give a scalar as the kernel sees it: wrapped to its parameter's width, signed."""
+    value = argument.value
+    if bits is None or value is None or isinstance(value, float):
+        return None
+    low, _ = signed_range(bits)
+    return (int(value) - low) % (1 << bits) + low

@@ -1,0 +1,309 @@
+"""The rules out-of-bounds and out-of-view: each access stays inside its tensor.
+
+Claimed of an access whose lane is reached and active, for all programs, lanes and trips at once:
+its first byte is not before the start of the tensor's view, its last not past its end; and, more
+weakly, the same of the storage. The view is what its shape and strides span, holes included, cut to
+the storage, as in evaluation (`TensorArgument.view_bytes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
+from kvtrace.symbolic.decide import (
+    Decision,
+    Given,
+    Method,
+    Point,
+    Proven,
+    Refuted,
+    Undecided,
+    proves_at_least,
+)
+from kvtrace.symbolic.linear import Interval, constant
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.assumptions import assumption_of
+from kvtrace.verdicts.evaluated import EvaluatedBounds, violation
+from kvtrace.verdicts.replaying import linear_program, run
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.verdicts.binding import BoundCall
+    from kvtrace.verdicts.concrete import Concrete
+
+_STRENGTH = ("interval", "affine", "solver")
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """An access stays inside its tensor; `reached`: whether any program gets there."""
+
+    method: Method
+    reached: bool = True
+    solver_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """An access leaves its storage (or only its view) at a point."""
+
+    rule: str
+    refuted: Refuted
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """It is not decided, and why; `evaluating` would tell."""
+
+    reason: str
+    evaluating: bool
+    assumption: str | None = None
+    solver_ns: int = 0
+
+
+_Finding = _Inside | _Outside | _Open
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Give one or more verdicts for each op that accesses memory."""
+    by_op: dict[int, list[Access]] = {}
+    for access in bound.summary.accesses:
+        by_op.setdefault(access.op.index, []).append(access)
+    witnesses = _Witnesses(bound)
+    for accesses in by_op.values():
+        yield from _verdicts(bound, accesses, witnesses)
+
+
+def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
+    """Give an observer that decides ops by what an evaluation of the grid touches."""
+    ops = {verdict.op.index for verdict in undecided if verdict.evaluating}
+    return EvaluatedBounds(bound.call, ops) if ops else None
+
+
+def _verdicts(
+    bound: BoundCall, accesses: Sequence[Access], witnesses: _Witnesses
+) -> Iterator[Verdict]:
+    """Judge all accesses of one op: a pointer may go into several arguments."""
+    findings = [_judged(bound, access) for access in accesses]
+    op, kind, arg = accesses[0].op, accesses[0].kind, _names(bound, accesses)
+    outside = [found for found in findings if isinstance(found, _Outside)]
+    if outside:
+        yield from witnesses.verdicts(op, outside, arg, kind)
+        return
+    taken = sum(found.solver_ns for found in findings if not isinstance(found, _Outside)) or None
+    unsettled = [found for found in findings if isinstance(found, _Open)]
+    if unsettled:
+        reason = unsettled[0].reason
+        yield Verdict(
+            "out-of-bounds",
+            "unknown",
+            op,
+            f"{kind} could not be decided: {reason}",
+            reason=reason,
+            access=kind,
+            arg=arg,
+            solver_ns=taken,
+            assumption=next((each.assumption for each in unsettled if each.assumption), None),
+            evaluating=all(found.evaluating for found in unsettled),
+        )
+        return
+    inside = [found for found in findings if isinstance(found, _Inside)]
+    method = max((found.method for found in inside), key=_STRENGTH.index)
+    scope = "in every program" if any(found.reached for found in inside) else (
+        "no program reaches it"
+    )  # fmt: skip
+    if bound.call.recorded and op.index in hanging_on_data(bound.call.module):
+        scope += f"; for the recorded contents of {', '.join(bound.call.recorded)}"
+    yield Verdict(
+        "out-of-bounds",
+        "proven",
+        op,
+        f"{kind} stays inside its tensor for this call ({scope})",
+        method,
+        access=kind,
+        arg=arg,
+        solver_ns=taken,
+    )
+
+
+def _judged(bound: BoundCall, access: Access) -> _Finding:
+    given = bound.active(access)
+    if given.is_impossible or not bound.programs:
+        return _Inside("interval", reached=False)
+    if access.argument is None:
+        reason = access.unknown or "its address comes from no argument"
+        return _Open(reason, evaluating=True)
+    tensor = bound.call.arguments[access.argument]
+    if not isinstance(tensor, TensorArgument):
+        return _Open(f"argument {tensor.name} is a pointer that was not recorded", evaluating=False)
+    arithmetic = bound.may_wrap(access)
+    if arithmetic is not None:
+        reason = (
+            f"arithmetic that its address hangs on ({arithmetic.op.name}) may leave its "
+            f"{arithmetic.bits} bits"
+        )
+        return _Open(reason, evaluating=True)
+    return _compared(bound, access, tensor, given)
+
+
+def _compared(
+    bound: BoundCall, access: Access, tensor: TensorArgument, given: Given
+) -> _Finding:
+    """Compare where an access goes with what its tensor spans."""
+    storage = tensor.storage_bytes
+    view = max(tensor.view_bytes[0], storage[0]), min(tensor.view_bytes[1], storage[1])
+    quick = _within(bound, access, view, given)
+    if quick is not None:
+        return _Inside(quick)
+    decision = bound.decide(_claim(access, storage), given)
+    rule = "out-of-bounds"
+    if isinstance(decision, Proven) and view != storage:
+        taken = decision.solver_ns
+        decision = bound.decide(_claim(access, view), given)
+        decision = replace(decision, solver_ns=decision.solver_ns + taken)
+        rule = "out-of-view"
+    if isinstance(decision, Proven):
+        return _Inside(decision.method, solver_ns=decision.solver_ns)
+    doubts = _doubts(bound, decision)
+    if isinstance(decision, Refuted) and not doubts:
+        return _Outside(rule, decision)
+    return _open(bound, access, view, decision, doubts)
+
+
+def _within(bound: BoundCall, access: Access, limits: Interval, given: Given) -> Method | None:
+    """Prove without a solver that an access stays within byte limits."""
+    form = bound.ranges.form(access.offset)
+    first = proves_at_least(form.shifted(-limits[0]), given)
+    if first is None:
+        return None
+    second = proves_at_least(constant(limits[1] - access.element_bytes) - form, given)
+    if second is None:
+        return None
+    return max(first, second, key=_STRENGTH.index)
+
+
+def _claim(access: Access, limits: Interval) -> Condition:
+    """Say that an access lies within byte limits (first, one past the last)."""
+    last = limits[1] - access.element_bytes
+    return conjunction((at_least(access.offset, limits[0]), at_least(last - access.offset)))
+
+
+# -- what is not decided ------------------------------------------------------------------------
+
+
+def _doubts(bound: BoundCall, decision: Decision) -> tuple[Symbol | Opaque, ...]:
+    """Give what a counterexample supposes that the call does not say: contents, and unknowns."""
+    if not isinstance(decision, Refuted):
+        return ()
+    return tuple(
+        key
+        for key in decision.model
+        if isinstance(key, Opaque) or key.kind in ("content", "unknown", "scalar")
+        if isinstance(key, Opaque) or bound.ranges.of(key)[0] != bound.ranges.of(key)[1]
+    )
+
+
+def _open(
+    bound: BoundCall,
+    access: Access,
+    view: Interval,
+    decision: Decision,
+    doubts: Sequence[Symbol | Opaque],
+) -> _Open:
+    """Say why an access is not decided, and what would decide it."""
+    if isinstance(decision, Undecided):
+        return _Open(decision.reason, evaluating=True, solver_ns=decision.solver_ns)
+    contents = [key for key in doubts if isinstance(key, Symbol) and key.kind == "content"]
+    sources = {t.name: t for symbol in contents for t in bound.contents.sources(symbol)}
+    missing = [name for name, tensor in sources.items() if tensor.storage.data is None]
+    if missing:
+        named = ", ".join(missing)
+        reason = (
+            f"it hangs on what {named} holds, which was not recorded "
+            "(KVTRACE_TENSORS=int records it)"
+        )
+        assumption = assumption_of(bound, access, view, contents)
+        return _Open(reason, False, assumption, decision.solver_ns)
+    others = [_described(bound, key) for key in doubts]
+    reason = f"it hangs on {', '.join(dict.fromkeys(others))}"
+    return _Open(reason, evaluating=True, solver_ns=decision.solver_ns)
+
+
+def _described(bound: BoundCall, key: Symbol | Opaque) -> str:
+    if isinstance(key, Opaque):
+        return f"a condition ({key.reason})"
+    if key.kind == "content":
+        return f"what {', '.join(t.name for t in bound.contents.sources(key)) or 'memory'} holds"
+    if key.kind == "scalar":
+        position = key.key if isinstance(key.key, int) else key.key[0]
+        return f"the scalar {bound.call.arguments[position].name}, whose value was not recorded"
+    reason = key.key[1] if isinstance(key.key, tuple) else "not followed"
+    return f"an integer that is not followed ({reason})"
+
+
+def _names(bound: BoundCall, accesses: Iterable[Access]) -> str | None:
+    indices = {access.argument for access in accesses if access.argument is not None}
+    return ",".join(sorted({bound.call.arguments[index].name for index in indices})) or None
+
+
+# -- witnesses ----------------------------------------------------------------------------------
+
+
+class _Witnesses:
+    """Runs counterexamples; where the grid is small the whole of it, once for all of them."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        self._bound = bound
+        self._whole: EvaluatedBounds | None = None
+        self._failure: str | None = None
+
+    def verdicts(
+        self, op: Op, found: Sequence[_Outside], arg: str | None, kind: str
+    ) -> Iterator[Verdict]:
+        """Give what a run shows of an op that is said to leave its tensor."""
+        refuted = found[0].refuted
+        seen, counted = self._run(op, refuted.model)
+        defects = seen.defects(op.index)
+        if not defects:
+            ended = f" ({self._failure})" if self._failure else ""
+            reason = f"a counterexample to it did not show when it was run{ended}"
+            message = f"{kind} could not be decided: {reason}"
+            yield Verdict(
+                "out-of-bounds", "unknown", op, message, reason=reason, access=kind, arg=arg,
+                solver_ns=refuted.solver_ns or None, evaluating=True,
+            )  # fmt: skip
+            return
+        for rule, defect in defects.items():
+            lanes = seen.lanes(op.index, rule) if counted else None
+            shown = violation(defect, lanes, self._bound.call.arguments, refuted.method)
+            yield replace(shown, solver_ns=refuted.solver_ns or None)
+
+    def _run(self, op: Op, point: Point) -> tuple[EvaluatedBounds, bool]:
+        """Give what was seen, and whether in all programs."""
+        bound = self._bound
+        if self._whole is None and bound.lanes <= bound.budget.replay_lanes:
+            self._whole = EvaluatedBounds(bound.call)
+            self._failure = run(bound.call, (self._whole,), contents="none")
+        if self._whole is not None and self._whole.defects(op.index):
+            return self._whole, True
+        seen = EvaluatedBounds(bound.call, (op.index,))
+        self._failure = run(bound.call, (seen,), (_program(bound, point),), contents="integers")
+        return seen, False
+
+
+def _program(bound: BoundCall, point: Point) -> int:
+    """Give the linear id of the program of a point; axes that nothing hangs on are 0."""
+    axes = {key.key: number for key, number in point.items() if _is_program(key)}
+    program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
+    return linear_program(program, bound.call.grid)
+
+
+def _is_program(key: Symbol | Opaque) -> bool:
+    return isinstance(key, Symbol) and key.kind == "program"

@@ -1,0 +1,95 @@
+"""What recorded integers say of what loads give: the range of all that a tensor's storage holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.summary import Access, Summary
+from kvtrace.symbolic.terms import Symbol
+
+if TYPE_CHECKING:
+    from kvtrace.passes.calls import Call
+
+_INTEGERS: Final = ("i", "u")
+
+
+class Contents:
+    """The integer tensors of a call, as loads of its kernel see them."""
+
+    def __init__(self, call: Call, summary: Summary) -> None:
+        self._call = call
+        self._summary = summary
+        self._ranges: dict[int, Interval | None] = {}
+
+    def range_of(self, symbol: Symbol) -> Interval | None:
+        """Give the range of what a load may give, None where it is not known.
+
+        It is that of the whole storage and 0, which lanes outside of it or masked off give.
+        """
+        op = _load_of(symbol)
+        if op is None:
+            return None
+        if op not in self._ranges:
+            self._ranges[op] = self._range(op)
+        return self._ranges[op]
+
+    def sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
+        """Give the tensors that the integer of a content symbol was loaded from."""
+        op = _load_of(symbol)
+        accesses = [access for access in self._summary.accesses if access.op.index == op]
+        found = (self._tensor(access) for access in accesses)
+        return tuple(tensor for tensor in found if tensor is not None)
+
+    def _range(self, op: int) -> Interval | None:
+        accesses = [access for access in self._summary.accesses if access.op.index == op]
+        ranges = [self._stored(access) for access in accesses]
+        if not ranges:
+            return None
+        low = high = 0
+        for found in ranges:
+            if found is None:
+                return None
+            low, high = min(low, found[0]), max(high, found[1])
+        return low, high
+
+    def _stored(self, access: Access) -> Interval | None:
+        tensor = self._tensor(access)
+        if tensor is None or tensor.storage.data is None or self._is_written(tensor):
+            return None
+        size = access.element_bytes
+        if size not in (1, 2, 4, 8) or tensor.dtype[0] not in _INTEGERS:
+            return None
+        if any(step % size for step in access.offset.coefficients.values()):
+            return None  # not at multiples of its size, so other numbers than these may be read
+        phase = tensor.offset_bytes % size
+        count = (tensor.storage.nbytes - phase) // size
+        numbers = tensor.storage.data[phase : phase + count * size].view(f"i{size}")
+        if not count:
+            return 0, 0
+        return int(np.min(numbers)), int(np.max(numbers))
+
+    def _is_written(self, tensor: TensorArgument) -> bool:
+        for access in self._summary.accesses:
+            if access.kind == "load":
+                continue
+            target = self._tensor(access)
+            if target is None or target.storage is tensor.storage:
+                return True
+        return False
+
+    def _tensor(self, access: Access) -> TensorArgument | None:
+        if access.argument is None:
+            return None
+        argument = self._call.arguments[access.argument]
+        return argument if isinstance(argument, TensorArgument) else None
+
+
+def _load_of(symbol: Symbol) -> int | None:
+    """Give the op index of the load that a content symbol stands for."""
+    if symbol.kind != "content":
+        return None
+    return symbol.key if isinstance(symbol.key, int) else symbol.key[0]

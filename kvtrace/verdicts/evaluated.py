@@ -1,0 +1,168 @@
+"""Bounds of memory ops as an evaluation of the grid finds them, op by op.
+
+An op is *proven* where every lane of every program and iteration was evaluated and lies inside its
+tensor's view. It is *violated* where a lane that certainly executes does not, with the first such
+lane as the witness. It is *unknown* where an address, a mask or a branch hangs on tensor data that
+was not recorded, or the evaluation could not get there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kvtrace.evaluate import Argument
+from kvtrace.evaluate.observe import Access, FailedAssertion, OutOfBounds
+from kvtrace.ir import Op
+from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.passes.metrics import kind_of
+from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.passes.calls import Call
+
+
+@dataclass(slots=True)
+class _OpBounds:
+    executions: int = 0
+    arguments: set[int | None] = field(default_factory=set)
+    unknown: str | None = None
+    defects: dict[str, OutOfBounds] = field(default_factory=dict)
+    lanes: dict[str, int] = field(default_factory=dict)
+
+
+class EvaluatedBounds(Concrete):
+    """Collects what is needed for a verdict on memory ops of one call.
+
+    `ops` are the indices of those that get one; None: all.
+    """
+
+    rules = frozenset({"out-of-bounds", "out-of-view", "device-assert"})
+
+    def __init__(self, call: Call, ops: Collection[int] | None = None) -> None:
+        self._call = call
+        self._wanted = None if ops is None else frozenset(ops)
+        self._ops: dict[int, _OpBounds] = {}
+        self._assertion: FailedAssertion | None = None
+
+    def access(self, access: Access) -> None:
+        """Note a batch of accesses."""
+        state = self._ops.setdefault(access.op.index, _OpBounds())
+        state.executions += access.executions
+        state.arguments.add(access.argument)
+        decided = access.active == 0 or access.lowest is not None
+        if not decided and state.unknown is None:
+            state.unknown = access.reason or "its address could not be derived"
+
+    def out_of_bounds(self, defect: OutOfBounds) -> None:
+        """Note lanes that leave their tensor; the first certain one is the witness."""
+        state = self._ops.setdefault(defect.op.index, _OpBounds())
+        if not defect.certain:
+            state.unknown = (
+                f"it would leave its tensor in program {defect.program}, but whether that lane "
+                "runs hangs on tensor data that was not recorded"
+            )
+            return
+        state.defects.setdefault(defect.rule, defect)
+        state.lanes[defect.rule] = state.lanes.get(defect.rule, 0) + defect.lanes
+
+    def device_assert(self, failure: FailedAssertion) -> None:
+        """Note the kernel's own assertion, at which the launch ends."""
+        self._assertion = failure
+
+    def verdicts(self, failure: str | None) -> list[Verdict]:
+        """Give one or more verdicts per memory op; `failure`: why the evaluation ended."""
+        found = []
+        if self._assertion is not None:
+            found.append(asserted(self._assertion))
+        for op in self._call.module.ops:
+            kind = kind_of(op)
+            if kind not in ("load", "store", "atomic"):
+                continue
+            if self._wanted is None or op.index in self._wanted:
+                found += self._of(op, kind, failure)
+        return found
+
+    def defects(self, op: int) -> dict[str, OutOfBounds]:
+        """Give the first certain defect of an op by its rule."""
+        state = self._ops.get(op)
+        return {} if state is None else state.defects
+
+    def lanes(self, op: int, rule: str) -> int:
+        """Give how many lanes of an op break a rule, in all programs that were evaluated."""
+        return self._ops[op].lanes[rule]
+
+    def _of(self, op: Op, kind: str, failure: str | None) -> Iterator[Verdict]:
+        state = self._ops.get(op.index, _OpBounds())
+        for rule, defect in state.defects.items():
+            yield violation(defect, state.lanes[rule], self._call.arguments)
+        if state.defects:
+            return
+        arg = _name(state.arguments, self._call.arguments)
+        reason = failure or state.unknown
+        if reason is not None:
+            message = f"{kind} could not be decided: {reason}"
+            yield Verdict(
+                "out-of-bounds", "unknown", op, message, "evaluated", reason, kind, arg
+            )
+            return
+        scope = "in every program" if state.executions else "no program reaches it"
+        if self._call.recorded and op.index in hanging_on_data(self._call.module):
+            scope += f"; for the recorded contents of {', '.join(self._call.recorded)}"
+        message = f"{kind} stays inside its tensor for this call ({scope})"
+        yield Verdict("out-of-bounds", "proven", op, message, "evaluated", access=kind, arg=arg)
+
+
+def asserted(failure: FailedAssertion) -> Verdict:
+    """Give the verdict on an assertion of the kernel's own that fails."""
+    others = f"; {failure.lanes} lanes do" if failure.lanes > 1 else ""
+    return Verdict(
+        "device-assert",
+        "violation",
+        failure.op,
+        f"device_assert fails: {failure.message}{others}",
+        "evaluated",
+        program=failure.program,
+        iteration=failure.iteration,
+        lane=failure.lane,
+        lanes=failure.lanes,
+    )
+
+
+def violation(
+    defect: OutOfBounds,
+    lanes: int | None,
+    arguments: Sequence[Argument],
+    method: str = "evaluated",
+) -> Verdict:
+    """Give the verdict on an access that was seen to leave its tensor; `lanes`: if counted."""
+    name = arguments[defect.argument].name
+    past = defect.past_end_bytes
+    where = (
+        f"ends {past} bytes past the end of {name}"
+        if past > 0
+        else f"starts {-past} bytes before the start of {name}"
+    )
+    inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
+    others = f"; {lanes} lanes over the grid do" if lanes is not None and lanes > 1 else ""
+    return Verdict(
+        defect.rule,
+        "violation",
+        defect.op,
+        f"{defect.kind} {where}{inside}{others}",
+        method,
+        access=defect.kind,
+        arg=name,
+        program=defect.program,
+        iteration=defect.iteration,
+        lane=defect.lane,
+        address_offset=defect.address_offset,
+        past_end_bytes=past,
+        lanes=lanes,
+    )
+
+
+def _name(indices: set[int | None], arguments: Sequence[Argument]) -> str | None:
+    return ",".join(sorted({arguments[i].name for i in indices if i is not None})) or None

@@ -1,0 +1,124 @@
+"""Judging a distinct call: the rules on its formulas first, then one evaluation for what is open.
+
+Proofs and witnesses come from the symbolic summary, so they cost the same for any grid. Only what
+is left undecided, and can be decided that way, is evaluated over the grid, if that is affordable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kvtrace.verdicts.binding import BoundCall, Budget
+from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.replaying import holds_floats, run
+from kvtrace.verdicts.rules import chosen_rules
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.passes.calls import Call
+
+
+class Judgement:
+    """The verdicts of one call, in two steps.
+
+    Made, it has asked all rules. `observers` then are what an evaluation of the whole grid has to
+    have for the rest, none where all is decided or it would cost too much. `verdicts` gives all.
+    """
+
+    def __init__(
+        self, call: Call, rules: Iterable[str] | None = None, budget: Budget | None = None
+    ) -> None:
+        """Judge a call by rules of these ids (None: the default ones).
+
+        Raises:
+            BadSetting: there is no rule of an id.
+            NoKernel: the call's module has no function to run.
+
+        """
+        self.call = call
+        self._rules = chosen_rules(rules)
+        ids = [rule.id for rule in self._rules]
+        self.bound = BoundCall(call, ids, budget)
+        judges = dict.fromkeys(rule.judge for rule in self._rules)
+        self._found = [verdict for judge in judges for verdict in judge(self.bound)]
+        self.observers: tuple[Concrete, ...] = self._observers()
+
+    def _observers(self) -> tuple[Concrete, ...]:
+        undecided = [v for v in self._found if v.verdict == "unknown" and v.evaluating]
+        if not undecided:
+            return ()
+        lanes, most = self.bound.lanes, self.bound.budget.lanes
+        if lanes > most:
+            self._found = [self._too_large(v) if v in undecided else v for v in self._found]
+            return ()
+        makers = dict.fromkeys(rule.concrete for rule in self._rules if rule.concrete is not None)
+        made = (make(self.bound, undecided) for make in makers)
+        return tuple(observer for observer in made if observer is not None)
+
+    def _too_large(self, verdict: Verdict) -> Verdict:
+        reason = (
+            f"{verdict.reason}, and evaluating {self.bound.lanes:.2g} lanes would be more than "
+            f"the budget of {self.bound.budget.lanes:.2g}"
+        )
+        return replace(verdict, reason=reason)
+
+    def verdicts(self, failure: str | None = None) -> list[Verdict]:
+        """Give all verdicts, in the order of the ops; `failure`: why the evaluation ended early."""
+        found = list(self._found)
+        for observer in self.observers:
+            found = _settled(found, observer.verdicts(failure), observer.rules)
+        wanted = {rule.id for rule in self._rules}
+        return sorted((v for v in found if v.rule in wanted), key=lambda v: v.op.index)
+
+
+def _settled(
+    found: Sequence[Verdict], evaluated: Sequence[Verdict], rules: frozenset[str]
+) -> list[Verdict]:
+    """Put what an evaluation says of some rules in the place of what was open.
+
+    What it leaves open too keeps the first reason, which says what would decide it, and has its
+    own added.
+    """
+    reasons = {v.op.index: v.reason for v in evaluated if v.verdict == "unknown"}
+    decided = {v.op.index for v in evaluated if v.verdict != "unknown"}
+    merged = []
+    for verdict in found:
+        if not verdict.evaluating or verdict.rule not in rules:
+            merged.append(verdict)
+        elif verdict.op.index in reasons and verdict.op.index not in decided:
+            merged.append(_still_open(verdict, reasons[verdict.op.index]))
+        elif verdict.op.index not in decided:
+            merged.append(verdict)
+    return merged + [verdict for verdict in evaluated if verdict.verdict != "unknown"]
+
+
+def _still_open(verdict: Verdict, reason: str | None) -> Verdict:
+    if reason is None or verdict.reason is None or reason in verdict.reason:
+        return verdict
+    whole = f"{verdict.reason}; evaluated: {reason}"
+    message = verdict.message.replace(verdict.reason, whole)
+    return replace(verdict, reason=whole, message=message, method="evaluated")
+
+
+def judge(
+    call: Call, rules: Iterable[str] | None = None, budget: Budget | None = None
+) -> list[Verdict]:
+    """Give the verdicts of rules (None: the default ones) on one distinct call.
+
+    The tensors of the call are never written. What stays unknown says why.
+
+    Raises:
+        BadSetting: there is no rule of an id.
+        NoKernel: the call's module has no function to run.
+
+    """
+    judgement = Judgement(call, rules, budget)
+    if not judgement.observers:
+        return judgement.verdicts()
+    verdicts = judgement.verdicts(run(call, judgement.observers, contents="integers"))
+    if not holds_floats(call) or not any(v.evaluating and v.verdict == "unknown" for v in verdicts):
+        return verdicts
+    again = Judgement(call, rules, budget)
+    return again.verdicts(run(call, again.observers, contents="all"))

@@ -1,0 +1,91 @@
+"""Running a call, or one witness of it, in the evaluator: addresses first, contents if they count.
+
+Storages are never written: what a program would write goes to copies, or nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
+from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.passes.calls import Call
+
+_INTEGERS: Final = ("i", "u")
+
+
+def run(
+    call: Call,
+    observers: Sequence[Observer],
+    programs: Iterable[int] | None = None,
+    *,
+    contents: str = "integers",
+) -> str | None:
+    """Evaluate a call for observers; give the reason in words where the end was not reached.
+
+    `programs` are linear ids, None: the whole grid. `contents` is what tensors are taken to hold:
+    "none" (only addresses that hang on no data are worked out), the recorded "integers", or "all"
+    that was recorded.
+    """
+    chosen = None if programs is None else np.array(sorted(set(programs)), np.int64)
+    try:
+        evaluate(
+            call.module,
+            untouched(call.arguments, contents),
+            call.grid,
+            observers=observers,
+            kernel=call.kernel,
+            programs=chosen,
+        )
+    except KvtraceError as error:
+        return str(error)
+    return None
+
+
+def holds_floats(call: Call) -> bool:
+    """Whether contents other than integers were recorded of a call's tensors."""
+    return any(
+        isinstance(argument, TensorArgument)
+        and argument.storage.data is not None
+        and argument.dtype[0] not in _INTEGERS
+        for argument in call.arguments
+    )
+
+
+def untouched(arguments: Sequence[Argument], contents: str = "all") -> tuple[Argument, ...]:
+    """Give arguments whose contents are read-only, and hidden unless `contents` names them."""
+    tensors = [argument for argument in arguments if isinstance(argument, TensorArgument)]
+    shown = {
+        id(tensor.storage)
+        for tensor in tensors
+        if contents == "all" or (contents == "integers" and tensor.dtype[0] in _INTEGERS)
+    }
+    storages = {
+        id(tensor.storage): _read_only(tensor.storage, id(tensor.storage) in shown)
+        for tensor in tensors
+    }
+    return tuple(
+        replace(argument, storage=storages[id(argument.storage)])
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in arguments
+    )
+
+
+def _read_only(storage: Storage, shown: bool) -> Storage:
+    if storage.data is None or not shown:
+        return Storage(storage.nbytes)
+    data = storage.data.view()
+    data.flags.writeable = False
+    return Storage(storage.nbytes, data)
+
+
+def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
+    """Give the linear id (x fastest) of a program."""
+    return program[0] + grid[0] * (program[1] + grid[1] * program[2])

@@ -1,0 +1,82 @@
+"""The rules, each once: what it is called, how grave it is, and the function that judges it.
+
+A rule's functions live in a file of their own. `judge` works on the symbolic summary alone and
+covers the whole call. What it leaves *unknown* goes to `concrete`, which gives an observer of an
+evaluation of the call, if one could decide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.schema.errors import BadSetting
+from kvtrace.verdicts import bounds
+from kvtrace.verdicts.verdict import Severity, Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+    from kvtrace.verdicts.concrete import Concrete
+
+Judge = Callable[["BoundCall"], Iterable[Verdict]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of defect.
+
+    `summary` says what is wrong where it is violated, `hint` what to do about it. Rules that are
+    not `default` are looked at only when asked for. Rules may share a `judge`, which then gives the
+    verdicts of all of them.
+    """
+
+    id: str
+    severity: Severity
+    summary: str
+    hint: str
+    judge: Judge
+    default: bool = True
+    concrete: Callable[[BoundCall, Sequence[Verdict]], Concrete | None] | None = None
+
+
+def _by_id(*rules: Rule) -> Mapping[str, Rule]:
+    return {rule.id: rule for rule in rules}
+
+
+RULES: Final = _by_id(
+    Rule(
+        "out-of-bounds",
+        "error",
+        "a lane reads or writes outside the storage of its tensor",
+        "mask the access with the tensor's extent, or launch fewer programs",
+        bounds.judge,
+        concrete=bounds.concrete,
+    ),
+    Rule(
+        "out-of-view",
+        "warning",
+        "a lane leaves its tensor's view, still inside the storage",
+        "mask the access with the view's extent; if the kernel means to, turn the rule off",
+        bounds.judge,
+    ),
+)
+
+
+def default_rules() -> tuple[str, ...]:
+    """Give the ids of the rules that are looked at unless others are asked for."""
+    return tuple(rule.id for rule in RULES.values() if rule.default)
+
+
+def chosen_rules(ids: Iterable[str] | None) -> tuple[Rule, ...]:
+    """Give rules by their ids, in the table's order; None: the default ones.
+
+    Raises:
+        BadSetting: there is no rule of an id.
+
+    """
+    wanted = set(default_rules() if ids is None else ids)
+    unknown = sorted(wanted - RULES.keys())
+    if unknown:
+        raise BadSetting(f"there is no rule {unknown[0]!r}; there are {', '.join(RULES)}")
+    return tuple(rule for rule in RULES.values() if rule.id in wanted)

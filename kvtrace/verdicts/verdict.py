@@ -1,0 +1,110 @@
+"""What a rule says of one op of a call, and its row of `findings`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from kvtrace.ir import Frame, Op, source_stack
+from kvtrace.passes.stacks import StackRows
+
+if TYPE_CHECKING:
+    from kvtrace.passes.calls import Call
+
+Answer = Literal["violation", "proven", "unknown"]
+Severity = Literal["error", "warning", "note"]
+Program = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One rule's answer for one op of one call.
+
+    `method`: how it was found (interval, affine, solver or evaluated). `reason` says why it is
+    unknown; `assumption` what would make it safe, as a condition on a tensor's contents. A
+    violation has a witness: `program`, `iteration` of the innermost loop, `lane` in the block,
+    `address_offset` in bytes from the argument's data pointer, `past_end_bytes` from the end of
+    what it may touch (negative: bytes before its start). `lanes` counts those that break the rule
+    over the grid, None where that was not counted. `expression` is the address in the kernel's own
+    names, `nearest` the tensor that lies nearest to it. `other_program` and `other_op` are the
+    second side of a race. `solver_ns` is what a solver took. `evaluating`: of an unknown, whether
+    evaluating the call may decide it.
+    """
+
+    rule: str
+    verdict: Answer
+    op: Op
+    message: str
+    method: str | None = None
+    reason: str | None = None
+    access: str | None = None
+    arg: str | None = None
+    program: Program | None = None
+    iteration: int | None = None
+    lane: tuple[int, ...] | None = None
+    address_offset: int | None = None
+    past_end_bytes: int | None = None
+    lanes: int | None = None
+    expression: str | None = None
+    solver_ns: int | None = None
+    other_program: Program | None = None
+    other_op: Op | None = None
+    assumption: str | None = None
+    nearest: str | None = None
+    evaluating: bool = False
+
+
+def row_of(
+    verdict: Verdict, call: Call, stacks: StackRows, severity: Severity = "error"
+) -> dict[str, Any]:
+    """Give the row of `findings`; `severity` is that of the rule where it is violated."""
+    frames = source_stack(verdict.op)
+    x, y, z = verdict.program or (None, None, None)
+    other_x, other_y, other_z = verdict.other_program or (None, None, None)
+    other = verdict.other_op
+    row = {
+        "call_id": call.call_id,
+        "op_index": verdict.op.index,
+        "rule": verdict.rule,
+        "verdict": verdict.verdict,
+        "severity": severity if verdict.verdict == "violation" else "note",
+        "access": verdict.access,
+        "stack_id": stacks.add(frames),
+        "program_x": x,
+        "program_y": y,
+        "program_z": z,
+        "iteration": verdict.iteration,
+        "lane": None if verdict.lane is None else list(verdict.lane),
+        "arg": verdict.arg,
+        "address_offset": verdict.address_offset,
+        "past_end_bytes": verdict.past_end_bytes,
+        "lanes": verdict.lanes,
+        "expression": verdict.expression,
+        "method": verdict.method,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "solver_ns": verdict.solver_ns,
+        "other_program_x": other_x,
+        "other_program_y": other_y,
+        "other_program_z": other_z,
+        "other_op_index": None if other is None else other.index,
+        "other_stack_id": None if other is None else stacks.add(source_stack(other)),
+        "nearest": verdict.nearest,
+        "assumption": verdict.assumption,
+    }
+    return row | {"finding_id": _identity(call, row, frames)}
+
+
+def _identity(call: Call, row: dict[str, Any], frames: Sequence[Frame]) -> str:
+    """Hash what is found where: the same for the same defect of the same call in another run."""
+    shapes = [
+        (a.name, getattr(a, "shape", None), getattr(a, "strides", None), getattr(a, "value", None))
+        for a in call.arguments
+    ]
+    places = [(f.file, f.line, f.column) for f in frames]
+    found = tuple(row[key] for key in ("rule", "verdict", "op_index", "arg", "other_op_index"))
+    what = (call.kernel, call.grid, found, places, shapes)
+    return hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()[:32]
