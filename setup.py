@@ -28,7 +28,14 @@ setup(
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
             optional=True,  # without a compiler the Python twin does the same
-        )
+        ),
+        Extension(
+            "kvtrace.backends.cupti._buffers",
+            ["kvtrace/backends/cupti/_buffers.c"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")],
+            py_limited_api=True,
+            optional=True,  # without it there is no device timeline, which is said when asked for
+        ),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -161,6 +161,7 @@ TABLES: Final[dict[str, Table]] = {
                     "ttir, ttir_generic, ttgir, llir, ptx, cubin … in the compiler's order; "
                     "duration null where the stage came from the cache or was not timed",
                 ),
+                _C("function", NAME, "the device function's name", since="1.1"),
             ),
             sort=("kernel_id",),
         ),
@@ -200,6 +201,7 @@ TABLES: Final[dict[str, Table]] = {
                 _C("device", I32, "device index"),
                 _C("stream", I64, "stream handle"),
                 _C("phase", NAME, "run, autotune, warmup or graph_capture"),
+                _C("graph_id", I64, "graph that it was captured into", since="1.1"),
             ),
             sort=("seq",),
         ),

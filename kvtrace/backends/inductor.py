@@ -117,11 +117,14 @@ def _wrapped(
     original: Callable[..., Any], session: "Session", adapter: InductorAdapter
 ) -> Callable[..., Any]:
     clock = time.time_ns
+    with_timeline = session.settings.mode == "timeline"
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
         recorder = session.recorder
         if not recorder.active or getattr(self, "triton_interpret", False):
             return original(self, *args, stream=stream, **kwargs)
+        if with_timeline:
+            session.begin_timeline()
         if kwargs.get("benchmark_run"):
             with session.in_phase("autotune"):
                 return launch(self, args, stream, kwargs)

@@ -401,11 +401,11 @@ static int use_exchange(recorder *self, PyObject *types) {
 }
 
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"describe", "problem", "tensor_types", "max_calls", "is_capturing", NULL};
+  static char *names[] = {"describe", "problem", "tensor_types", "max_calls", "capture_info", NULL};
   PyObject *describe, *problem, *types;
-  long long max_calls, is_capturing = 0;
+  long long max_calls, capture_info = 0;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!L|L:Recorder", names, &describe, &problem,
-                                   &PyTuple_Type, &types, &max_calls, &is_capturing))
+                                   &PyTuple_Type, &types, &max_calls, &capture_info))
     return NULL;
   allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
   recorder *self = (recorder *)allocate(type, 0); /* zeroed */
@@ -417,7 +417,7 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
   self->problem = problem;
   self->tensor_types = types;
   self->max_calls = max_calls > 0 ? max_calls : 1;
-  *(void **)&self->is_capturing = (void *)(intptr_t)is_capturing;
+  *(void **)&self->capture_info = (void *)(intptr_t)capture_info;
   self->active = 1;
   if (use_exchange(self, types)) {
     Py_DECREF(self);

@@ -83,7 +83,7 @@ typedef struct {
   PyObject *describe, *problem, *capsule, *tensor_types;
   PyTypeObject *fast_types[2];
   dl_exchange *exchange;
-  int (*is_capturing)(void *stream, int *status);
+  int (*capture_info)(void *stream, int *status, uint64_t *graph, void *, void *, void *);
   int64_t max_calls, dropped, overflows, pending;
   struct kernel *kernels;
   size_t kernel_slots, kernel_used;

@@ -186,8 +186,10 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   renew_thread_facts();
   int32_t phase = thread_facts.phase;
   int capturing = 0; /* the default stream, 0, cannot be captured */
-  if (stream && self->is_capturing && self->is_capturing(stream, &capturing) == 0 && capturing)
-    phase = GRAPH_CAPTURE;
+  uint64_t graph = 0;
+  if (stream && self->capture_info &&
+      self->capture_info(stream, &capturing, &graph, NULL, NULL, NULL) == 0 && capturing)
+    phase = GRAPH_CAPTURE | (int32_t)((graph & 0x7fffff) << 8);
   struct row *row = &chunk->rows[chunk->count++];
   row->enter = enter;
   row->leave = leave;

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import Any, Final, Protocol
 
-from kvtrace.capture.records import GRAPH_CAPTURE, RUN
+from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, GRAPH_SHIFT, RUN
 
 #: One launch as bytes: enter, exit, call id, stream, thread, device, phase. Device -1 is none.
 ROW: Final = Struct("=qqqqqii")
@@ -103,13 +103,13 @@ class Recorder:
         max_calls: int,
         *,
         stream_of: Callable[[int, int], int] | None = None,
-        is_capturing: Callable[[int], bool] | None = None,
+        graph_of: Callable[[int], int | None] | None = None,
     ) -> None:
         """Make a recorder that records at once.
 
         `tensor_types` are the exact types that are read as torch tensors; `stream_of` gives the
-        current stream of a device (kind, index); `is_capturing` says whether a stream is being
-        captured into a graph.
+        current stream of a device (kind, index); `graph_of` gives the number of the graph that
+        a stream is captured into (0: not known which; None: into none).
         """
         self.active = True
         self.dropped = 0
@@ -119,7 +119,7 @@ class Recorder:
         self._tensor_types = frozenset(tensor_types)
         self._max_calls = max_calls
         self._stream_of = stream_of
-        self._is_capturing = is_capturing
+        self._graph_of = graph_of
         self._thread = _Thread()
         self._rows: list[int] = []
         self._calls: dict[tuple[Any, ...], int] = {}
@@ -206,8 +206,10 @@ class Recorder:
             return
         thread = self._thread
         phase = thread.phase
-        if stream and self._is_capturing is not None and self._is_capturing(stream):
-            phase = GRAPH_CAPTURE
+        if stream and self._graph_of is not None:
+            graph = self._graph_of(stream)
+            if graph is not None:
+                phase = GRAPH_CAPTURE | (graph & GRAPH_NUMBERS) << GRAPH_SHIFT
         self._rows += (enter, leave, call_id, stream, thread.id, device, phase)
 
     def swap_phase(self, phase: int) -> int:

@@ -29,7 +29,7 @@ def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple
         types,
         max_calls,
         stream_of=_stream_of(torch),
-        is_capturing=_is_capturing(torch),
+        graph_of=_graph_of(torch),
     )
     return recorder, f"launches are recorded by the Python hot path: {reason}"
 
@@ -58,13 +58,17 @@ def _native(torch: Any) -> tuple[Any, str]:
 
 
 def _capture_query(torch: Any) -> int:
-    """Address of the CUDA driver's `cuStreamIsCapturing`, which torch has loaded; 0 without it."""
+    """Address of the CUDA driver's `cuStreamGetCaptureInfo_v2`, which torch has loaded; or 0.
+
+    Its parameters: stream, and where to write status, number of the graph, graph, dependencies and
+    their count, of which all but the status may be null (cuda.h of CUDA 11.3 and later).
+    """
     if not tensor_types(torch) or torch.version.cuda is None or not torch.cuda.is_initialized():
         return 0
     import ctypes
 
     try:
-        function = ctypes.CDLL("libcuda.so.1").cuStreamIsCapturing
+        function = ctypes.CDLL("libcuda.so.1").cuStreamGetCaptureInfo_v2
     except (OSError, AttributeError):
         return 0
     return ctypes.cast(function, ctypes.c_void_p).value or 0
@@ -77,8 +81,22 @@ def _stream_of(torch: Any) -> Callable[[int, int], int] | None:
     return lambda kind, device: int(raw(device)) if kind >= CUDA else 0
 
 
-def _is_capturing(torch: Any) -> Callable[[int], bool] | None:
+def _graph_of(torch: Any) -> Callable[[int], int | None] | None:
+    """What gives the number of the graph that a stream is captured into; 0: not known which."""
     asked = getattr(getattr(torch, "cuda", None), "is_current_stream_capturing", None)
     if asked is None:
         return None
-    return lambda _stream: bool(asked())
+    address = _capture_query(torch)
+    if not address:
+        return lambda _stream: 0 if asked() else None
+    import ctypes
+
+    pointer = ctypes.c_void_p
+    query = ctypes.CFUNCTYPE(ctypes.c_int, *(pointer,) * 6)(address)
+
+    def graph_of(stream: int) -> int | None:
+        status, number = ctypes.c_int(), ctypes.c_uint64()
+        failed = query(stream, ctypes.addressof(status), ctypes.addressof(number), None, None, None)
+        return None if failed or not status.value else number.value
+
+    return graph_of

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
 from kvtrace.capture.hot import Recorder
@@ -32,6 +32,22 @@ _GRAPH_MESSAGE: Final = {
 
 #: Something that waits: makes rows of tables, `(table, row)`, when the thread comes to it.
 Waiting = Callable[["Journal"], None]
+
+
+class Listener(Protocol):
+    """Follows a recording in its thread, to add what belongs to it."""
+
+    def row(self, table: str, row: Mapping[str, Any]) -> None:
+        """Hear of a row before it is written."""
+
+    def launches(self, columns: Mapping[str, Any]) -> None:
+        """Hear of launches, as columns of their table."""
+
+    def round(self, journal: "Journal") -> None:
+        """Add what there is by now, some times a second."""
+
+    def finish(self, journal: "Journal") -> None:
+        """Add the last of it; the recording ends."""
 
 
 class Journal:
@@ -74,6 +90,7 @@ class Journal:
         self._busy_ns = 0
         self.spent_ns = 0
         self._context: dict[str, Any] = {}
+        self.listeners: list[Listener] = []
         self._ended = threading.Event()
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._work, name="kvtrace", daemon=True)
@@ -106,9 +123,11 @@ class Journal:
         if not self.lock.acquire(timeout=PATIENCE):
             return  # a write hangs: what was flushed stays in the journal
         try:
-            for _ in range(2):  # the second time takes what the first had to say
+            for last in (False, True):  # the second time takes what the first had to say
                 if not self.broken:
                     self._cycle()
+                if not self.broken and not last:
+                    self._tell(lambda listener: listener.finish(self))
             self._seal(ending, hurry)
         finally:
             self.lock.release()
@@ -122,7 +141,13 @@ class Journal:
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         """Add a row of a table."""
+        self._tell(lambda listener: listener.row(table, row))
         self._rows.setdefault(table, []).append(dict(row))
+
+    def append(self, table: str, columns: Mapping[str, Any]) -> None:
+        """Write rows that are columns already."""
+        assert self._writer is not None
+        self._writer.append(table, columns)
 
     def add_artifact(self, kind: str, content: bytes) -> str:
         """Add content once; return its SHA-256."""
@@ -163,6 +188,7 @@ class Journal:
             self._open()
             self._take_waiting()
             self._write_launches()
+            self._tell(lambda listener: listener.round(self))
             self._write_rows()
             if self._writer is not None:
                 self._writer.flush()
@@ -205,7 +231,21 @@ class Journal:
         count = len(columns["call_id"])
         columns["seq"] = np.arange(self._next_seq, self._next_seq + count)
         self._next_seq += count
+        self._tell(lambda listener: listener.launches(columns))
         self._writer.append("launches", columns)
+
+    def _tell(self, say: Callable[[Listener], None]) -> None:
+        """Tell the listeners; one that fails is told nothing more, and what it lacked is said."""
+        from kvtrace.schema.errors import TraceWriteError
+
+        for listener in tuple(self.listeners):
+            try:
+                say(listener)
+            except TraceWriteError:
+                raise  # nothing can be written any more
+            except Exception as error:  # noqa: BLE001 - the launches go on being recorded
+                self.listeners.remove(listener)
+                self._problem(error)
 
     def _write_rows(self) -> None:
         assert self._writer is not None

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.capture.records import GRAPH_CAPTURE, PHASES
+from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_SHIFT, PHASES
 
 #: The layout of `hot.ROW`, and of `struct row` in `_hot.c`.
 LAYOUT: Final = np.dtype(
@@ -20,16 +20,19 @@ LAYOUT: Final = np.dtype(
     ]
 )
 
+_PHASE: Final = (1 << GRAPH_SHIFT) - 1
+
 _PHASES = pa.array(PHASES, pa.string())
 
 
 def has_graph_capture(content: bytes) -> bool:
     """Whether any of the launches went into a graph."""
-    return bool((np.frombuffer(content, LAYOUT)["phase"] == GRAPH_CAPTURE).any())
+    phases = np.frombuffer(content, LAYOUT)["phase"] & _PHASE
+    return bool((phases == GRAPH_CAPTURE).any())
 
 
 def columns_of(content: bytes) -> dict[str, Any]:
-    """Columns of `launches`, without `seq`; device and stream are null where there is no device."""
+    """Columns of `launches`, without `seq`; device, stream and graph are null without one."""
     rows = np.frombuffer(content, LAYOUT)
     columns: dict[str, Any] = {
         name: np.ascontiguousarray(rows[name]) for name in ("enter", "exit", "call_id", "thread")
@@ -37,7 +40,7 @@ def columns_of(content: bytes) -> dict[str, Any]:
     absent = rows["device"] < 0
     for name in ("device", "stream"):
         columns[name] = pa.array(np.ascontiguousarray(rows[name]), mask=absent)
-    columns["phase"] = pa.DictionaryArray.from_arrays(
-        pa.array(np.ascontiguousarray(rows["phase"])), _PHASES
-    )
+    columns["phase"] = pa.DictionaryArray.from_arrays(pa.array(rows["phase"] & _PHASE), _PHASES)
+    graph = (rows["phase"] >> GRAPH_SHIFT).astype(np.int64)
+    columns["graph_id"] = pa.array(graph, mask=graph == 0)
     return columns

@@ -8,6 +8,10 @@ from typing import Final
 PHASES: Final = ("run", "autotune", "warmup", "graph_capture")
 RUN, AUTOTUNE, WARMUP, GRAPH_CAPTURE = range(4)
 
+#: The hot path keeps the number of the graph that a launch is captured into above the phase's bits.
+GRAPH_SHIFT: Final = 8
+GRAPH_NUMBERS: Final = 0x7FFFFF
+
 #: Longest text that is kept of a name, an attribute or a scalar, in characters.
 TEXT_LIMIT: Final = 1000
 
@@ -53,7 +57,7 @@ class KernelRecord:
     """A compiled variant of a kernel: the row of `kernels` with the content of its artifacts.
 
     `source` is the function's text; `files` are the paths that its locations name, each with its
-    content, if that is kept.
+    content, if that is kept. `function` is what it is called on the device.
     """
 
     name: str
@@ -78,6 +82,7 @@ class KernelRecord:
     compile_begin: int | None = None
     compile_ns: int | None = None
     thread: int | None = None
+    function: str | None = None
     stages: tuple[Stage, ...] = ()
 
 

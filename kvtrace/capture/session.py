@@ -17,9 +17,10 @@ from typing import Any, Final, NoReturn
 
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
-from kvtrace.capture.journal import Journal
+from kvtrace.capture.journal import Journal, Listener
 from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.stacks import current_stack
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.settings import Settings
 
 #: Distinct messages that are kept of a run.
@@ -71,6 +72,8 @@ class Session:
         self._had_problem = False
         self._began = time.time_ns()
         self._early: list[Callable[[Journal], None]] = []
+        self._timeline: Listener | None = None
+        self._timeline_asked = False
 
     # -- state ------------------------------------------------------------------------------
 
@@ -207,6 +210,24 @@ class Session:
         self._submit(write)
         return held
 
+    def begin_timeline(self) -> None:
+        """Have the device's kernels recorded, where the settings ask for it and it can be done.
+
+        Backends call it before the first launch. The second call does nothing.
+        """
+        if self._timeline_asked or self.settings.mode != "timeline":
+            return
+        self._timeline_asked = True
+        try:
+            from kvtrace.backends.cupti.timeline import Timeline
+
+            self._timeline = Timeline(self)
+        except KvtraceError as error:
+            self.message("warning", "no-device-timeline", str(error))
+        except Exception as error:  # noqa: BLE001 - launches are recorded without it
+            text = f"the device timeline fails: {type(error).__name__}: {error}{_place_of(error)}"
+            self.message("warning", "no-device-timeline", text)
+
     def spent(self, nanoseconds: int) -> None:
         """Count time that kvtrace took in one of the program's threads."""
         if self._journal is not None:
@@ -251,6 +272,12 @@ class Session:
         self._had_problem = True
         self.message(level, "capture-failure", text)
 
+    @property
+    def _mode(self) -> str:
+        """The mode that was possible; `timeline` begins with the first launch on a device."""
+        mode = self.settings.mode
+        return "launch" if mode == "timeline" and self._timeline is None else mode
+
     # -- opening, failing -------------------------------------------------------------------
 
     def _submit(self, write: Callable[[Journal], None]) -> None:
@@ -268,10 +295,9 @@ class Session:
                 return self._journal
             from kvtrace.capture.run_id import new_run_id
 
-            self._say_what_is_missing()
             facts = {
                 "started": self._began,
-                "mode": "ops" if self.settings.mode == "ops" else "launch",
+                "mode": self._mode,
                 "settings": self.settings.as_facts(),
                 "parent_run_id": self._parent,
             }
@@ -283,19 +309,12 @@ class Session:
             for write in self._early:
                 journal.submit(write)
             self._early = []
+            if self._timeline is not None:
+                journal.listeners.append(self._timeline)
             self._journal = journal
             _watch_exit()
             journal.start()
         return journal
-
-    def _say_what_is_missing(self) -> None:
-        mode = self.settings.mode
-        if mode == "timeline":
-            self.message(
-                "warning",
-                "mode-not-available",
-                f"mode {mode} is not available yet; launches are recorded (mode launch)",
-            )
 
     def _writing_failed(self, error: Exception) -> None:
         """Nothing can be written any more: say so once, and get out of the program's way."""

@@ -164,6 +164,7 @@ def kernel_record(
         registers=registers,
         spills=spills,
         cache_key=str(kernel.hash),
+        function=str(kernel.name),
         **_compilation_facts(compilation),
         stages=tuple(_stages(kernel.asm, compilation, tell)),
     )

@@ -163,6 +163,7 @@ class LaunchHooks:
         assert adapter is not None
 
         def first(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            session.begin_timeline()
             try:
                 hot = session.recorder.wrap(hooks._with_contents(run), adapter)
                 if owner.run is first:
@@ -212,6 +213,7 @@ class LaunchHooks:
             recorder = session.recorder
             if not recorder.active:
                 return launch
+            session.begin_timeline()
 
             def recorded(*args: Any, **kwargs: Any) -> Any:
                 if adapter.contents is not None:

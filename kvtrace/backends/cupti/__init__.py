@@ -1,0 +1,7 @@
+"""When kernels ran on the device: CUPTI's records, joined to the launches (mode timeline).
+
+`library` finds CUPTI and calls it, `_buffers` (C) takes its buffers without Python's lock,
+`records` reads them, `joining` finds the launch of each kernel, and `timeline` does all of it for a
+session. May import capture and schema; nothing here may harm the program: what fails ends the
+timeline with one message, and launches go on being recorded.
+"""

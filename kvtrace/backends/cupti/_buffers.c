@@ -1,0 +1,147 @@
+/* CUPTI's buffers: asked for and given back in threads of the program and of CUPTI.
+ *
+ * CUPTI calls these in the middle of a launch, with locks of its own held, from threads that may not
+ * hold Python's lock. A callback in Python would wait for that lock, while the thread that has it may
+ * wait for CUPTI's: so they are C, and touch nothing of Python's.
+ *
+ * Callback types: CUpti_BuffersCallbackRequestFunc and CUpti_BuffersCallbackCompleteFunc of
+ * cupti_activity.h (CUDA 12 and 13).
+ */
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef _WIN32
+#include <windows.h>
+static SRWLOCK lock = SRWLOCK_INIT;
+#define LOCK() AcquireSRWLockExclusive(&lock)
+#define UNLOCK() ReleaseSRWLockExclusive(&lock)
+#else
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define LOCK() pthread_mutex_lock(&lock)
+#define UNLOCK() pthread_mutex_unlock(&lock)
+#endif
+
+/* A buffer holds some 10,000 to 20,000 kernels. No more than LIMIT exist at once: beyond it CUPTI
+ * gets none, drops records, and counts them. */
+enum { SIZE = 4 << 20, LIMIT = 64, SPARE = 4 };
+
+struct buffer {
+  struct buffer *next;
+  size_t valid;
+  uint64_t data[SIZE / 8]; /* CUPTI wants addresses that are multiples of 8 */
+};
+
+static struct buffer *filled, **filled_end = &filled, *spare;
+static int existing, spares;
+static long long refused;
+
+static void request(uint8_t **data, size_t *size, size_t *records) {
+  *data = NULL;
+  *size = 0;
+  *records = 0; /* as many as fit */
+  LOCK();
+  struct buffer *buffer = spare;
+  if (buffer) {
+    spare = buffer->next;
+    spares--;
+  } else if (existing < LIMIT && (buffer = malloc(sizeof *buffer))) {
+    existing++;
+  } else {
+    refused++;
+  }
+  UNLOCK();
+  if (!buffer) return;
+  *data = (uint8_t *)buffer->data;
+  *size = SIZE;
+}
+
+/* With the lock held. */
+static void put_back(struct buffer *buffer) {
+  if (spares < SPARE) {
+    buffer->next = spare;
+    spare = buffer;
+    spares++;
+  } else {
+    free(buffer);
+    existing--;
+  }
+}
+
+static void complete(void *context, uint32_t stream, uint8_t *data, size_t size, size_t valid) {
+  (void)context, (void)stream, (void)size;
+  if (!data) return;
+  struct buffer *buffer = (struct buffer *)(data - offsetof(struct buffer, data));
+  LOCK();
+  if (valid && valid <= SIZE) {
+    buffer->valid = valid;
+    buffer->next = NULL;
+    *filled_end = buffer;
+    filled_end = &buffer->next;
+  } else {
+    put_back(buffer);
+  }
+  UNLOCK();
+}
+
+static PyObject *take(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  PyObject *taken = PyList_New(0);
+  if (!taken) return NULL;
+  for (;;) {
+    LOCK();
+    struct buffer *buffer = filled;
+    if (buffer) {
+      filled = buffer->next;
+      if (!filled) filled_end = &filled;
+    }
+    UNLOCK();
+    if (!buffer) return taken;
+    PyObject *content =
+        PyBytes_FromStringAndSize((const char *)buffer->data, (Py_ssize_t)buffer->valid);
+    int failed = !content || PyList_Append(taken, content);
+    Py_XDECREF(content);
+    LOCK();
+    put_back(buffer);
+    UNLOCK();
+    if (failed) {
+      Py_DECREF(taken);
+      return NULL;
+    }
+  }
+}
+
+static PyObject *refusals(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  LOCK();
+  long long count = refused;
+  UNLOCK();
+  return PyLong_FromLongLong(count);
+}
+
+static PyMethodDef functions[] = {
+    {"take", take, METH_NOARGS, "take() -> list[bytes]: the buffers that CUPTI has filled."},
+    {"refusals", refusals, METH_NOARGS, "refusals() -> int: how often there was no buffer left."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int fill(PyObject *module) {
+  return PyModule_AddObject(module, "REQUEST", PyLong_FromVoidPtr((void *)(intptr_t)request)) ||
+         PyModule_AddObject(module, "COMPLETE", PyLong_FromVoidPtr((void *)(intptr_t)complete));
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)(intptr_t)fill}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_buffers", "Buffers of CUPTI's activity records.",
+    0, functions, slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__buffers(void) { return PyModuleDef_Init(&definition); }

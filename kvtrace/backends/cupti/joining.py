@@ -1,0 +1,319 @@
+"""Which launch each kernel execution came from: by order on its stream, never by a guess.
+
+A stream runs kernels in the order in which they were launched, and CUPTI's correlation ids count
+launches. So on each (device, stream) the launches, in order of time, and the kernels that have a
+launched kernel's name and grid, in order of correlation, are two lists of the same (name, grid).
+Where they differ, something else launched such a kernel, or a record was lost: then everything
+between two moments at which the stream certainly stood idle stays without a launch, and is counted.
+
+Kernels that ran from a graph are joined to the launches that were captured into it. The driver
+copies the graph when it makes it executable; nodes keep their order, and the copy has the next
+larger number. So a graph's kernels, in order of their nodes, must be the captured launches, in
+order of time, of one earlier graph: of the one just before it, or else of the only one that fits.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.backends.cupti.records import Kernels, joined
+
+#: A stream that ran nothing for this long had nothing to run, in nanoseconds.
+_IDLE: Final = 200_000
+#: How much earlier than its launch a kernel may seem to begin, for the two clocks' sake.
+_SLACK: Final = 5_000
+#: So many pairs in a row, all fitting, are taken without waiting for an idle stream.
+_CERTAIN: Final = 4_096
+#: More kernels of a stream than this do not wait for one that fits.
+_PATIENCE: Final = 200_000
+
+NONE: Final = -1
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Launches, one array a column; `identity` is what their kernel would have.
+
+    `graph` is 0, or the number of the graph that a launch was captured into.
+    """
+
+    seq: NDArray[np.int64]
+    call: NDArray[np.int64]
+    enter: NDArray[np.int64]
+    leave: NDArray[np.int64]
+    device: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    graph: NDArray[np.int64]
+    identity: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the launches."""
+        return len(self.seq)
+
+    def chosen(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Launches":
+        """Give some of the rows, by index or mask."""
+        return Launches(**{name: column[rows] for name, column in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Kernels with the launch and the call of each; `NONE` where there is none for certain."""
+
+    kernels: Kernels
+    seq: NDArray[np.int64]
+    call: NDArray[np.int64]
+
+
+@dataclass
+class Counts:
+    """What became of the kernels: `foreign` ones have no launched kernel's name and grid."""
+
+    joined: int = 0
+    foreign: int = 0
+    ambiguous: int = 0
+
+
+@dataclass
+class _Stream:
+    launches: list[Launches] = field(default_factory=list)
+    kernels: list[Kernels] = field(default_factory=list)
+    #: Whether the order was lost; nothing is joined until the stream has stood idle.
+    lost: bool = False
+
+
+class Joiner:
+    """Takes launches and kernels as they come, and gives kernels with their launches."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.counts = Counts()
+        self._streams: dict[tuple[int, int], _Stream] = {}
+        self._captured: dict[int, list[Launches]] = {}
+        #: executable graph → launch and call by node, or None where no captured graph fits
+        self._graphs: dict[int, dict[int, tuple[int, int]] | None] = {}
+        self._replays: dict[int, list[Kernels]] = {}
+        self._identities: set[int] = set()
+
+    def add_launches(self, launches: Launches) -> None:
+        """Take launches in order of their `seq`; the stream is in CUPTI's numbers."""
+        self._identities.update(np.unique(launches.identity).tolist())
+        captured = launches.graph != 0
+        for graph in np.unique(launches.graph[captured]).tolist():
+            self._captured.setdefault(graph, []).append(launches.chosen(launches.graph == graph))
+        direct = launches.chosen(~captured)
+        for key, rows in _groups(direct.device, direct.stream):
+            self._streams.setdefault(key, _Stream()).launches.append(direct.chosen(rows))
+
+    def add_kernels(self, kernels: Kernels) -> None:
+        """Take kernels, in any order, after the launches that may have caused them."""
+        in_graph = kernels.graph != 0
+        for graph in np.unique(kernels.graph[in_graph]).tolist():
+            rows = kernels.graph == graph
+            self._replays.setdefault(graph, []).append(kernels.chosen(rows))
+        direct = kernels.chosen(~in_graph)
+        for key, rows in _groups(direct.device, direct.stream):
+            self._streams.setdefault(key, _Stream()).kernels.append(direct.chosen(rows))
+
+    def lose_order(self) -> None:
+        """Hear that records were lost: nothing that waits can be joined any more."""
+        for stream in self._streams.values():
+            stream.lost = True
+
+    def take(self, final: bool = False) -> list[Joined]:
+        """Give what is decided by now; `final`: everything, for nothing more will come."""
+        given = []
+        for stream in self._streams.values():
+            given += self._take_stream(stream, final)
+        for graph, parts in list(self._replays.items()):
+            kernels = joined(parts)
+            ready = self._complete(kernels, final)
+            if ready.any():
+                given.append(self._take_graph(graph, kernels.chosen(ready)))
+            rest = kernels.chosen(~ready)
+            self._replays[graph] = [rest] if len(rest) else []
+            if not len(rest):
+                del self._replays[graph]
+        return given
+
+    # -- streams ----------------------------------------------------------------------------
+
+    def _take_stream(self, stream: _Stream, final: bool) -> list[Joined]:
+        if not stream.kernels:
+            if final:
+                stream.launches.clear()
+            return []
+        kernels = _sorted(joined(stream.kernels))
+        launches = _in_order(stream.launches)
+        given = []
+        begin = 0
+        for border in _idle_before(kernels):
+            split = int(kernels.start[border]) - _IDLE // 2
+            own = launches.chosen(launches.leave < split)
+            part = kernels.chosen(np.arange(begin, border))
+            if self._awaits_more(part, own) and not stream.lost:
+                continue  # launched already, but the stream waits for another: see what follows
+            given.append(self._segment(part, own, stream.lost))
+            launches = launches.chosen(launches.leave >= split)
+            stream.lost = False
+            begin = border
+        kernels = kernels.chosen(np.arange(begin, len(kernels)))
+        if final:
+            given.append(self._segment(kernels, launches, stream.lost))
+            kernels, launches = kernels.chosen(np.arange(0)), launches.chosen(np.arange(0))
+        elif not stream.lost:
+            part, kernels, launches = self._prefix(kernels, launches, stream)
+            given += part
+        elif len(kernels) > _PATIENCE:
+            given.append(self._unjoined(kernels))
+            launches = launches.chosen(launches.leave > int(kernels.end.max()))
+            kernels = kernels.chosen(np.arange(0))
+        stream.kernels = [kernels] if len(kernels) else []
+        stream.launches = [launches] if len(launches) else []
+        return given
+
+    def _awaits_more(self, kernels: Kernels, launches: Launches) -> bool:
+        named = np.isin(kernels.identity, list(self._identities))
+        return len(kernels) <= _PATIENCE and int(named.sum()) < len(launches)
+
+    def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> Joined:
+        """Join all that ran between two idle moments, or nothing of it."""
+        named = np.isin(kernels.identity, list(self._identities))
+        rows = np.flatnonzero(named)
+        same = len(rows) == len(launches) and not lost
+        if not same or not _fits(kernels.chosen(rows), launches):
+            return self._unjoined(kernels)
+        return self._with(kernels, rows, launches)
+
+    def _prefix(
+        self, kernels: Kernels, launches: Launches, stream: _Stream
+    ) -> tuple[list[Joined], Kernels, Launches]:
+        """Join a long beginning that fits, on a stream that is never idle."""
+        rows = np.flatnonzero(np.isin(kernels.identity, list(self._identities)))
+        pairs = min(len(rows), len(launches))
+        if not _fits(kernels.chosen(rows[:pairs]), launches.chosen(np.arange(pairs))):
+            stream.lost = True
+            return [], kernels, launches
+        taken = pairs - _CERTAIN
+        if taken <= 0:
+            return [], kernels, launches
+        end = int(rows[taken])
+        own = launches.chosen(np.arange(taken))
+        if _all_equal(launches.identity[taken:pairs]):
+            # One launch more or less would fit as well: which call it is may still be certain.
+            calls = own.call if _all_equal(launches.call[:pairs]) else np.full(taken, NONE)
+            own = replace(own, seq=np.full(taken, NONE, np.int64), call=calls)
+        part = self._with(kernels.chosen(np.arange(end)), rows[:taken], own)
+        left = kernels.chosen(np.arange(end, len(kernels)))
+        return [part], left, launches.chosen(np.arange(taken, len(launches)))
+
+    def _with(self, kernels: Kernels, rows: NDArray[np.int64], launches: Launches) -> Joined:
+        seq = np.full(len(kernels), NONE, np.int64)
+        call = seq.copy()
+        seq[rows], call[rows] = launches.seq, launches.call
+        self.counts.joined += len(rows)
+        self.counts.foreign += len(kernels) - len(rows)
+        return Joined(kernels, seq, call)
+
+    def _unjoined(self, kernels: Kernels) -> Joined:
+        named = int(np.isin(kernels.identity, list(self._identities)).sum())
+        self.counts.ambiguous += named
+        self.counts.foreign += len(kernels) - named
+        none = np.full(len(kernels), NONE, np.int64)
+        return Joined(kernels, none, none)
+
+    # -- graphs -----------------------------------------------------------------------------
+
+    def _complete(self, kernels: Kernels, final: bool) -> NDArray[np.bool_]:
+        """Which kernels are of replays that have ended: a later replay has begun."""
+        if final:
+            return np.ones(len(kernels), bool)
+        return np.asarray(kernels.correlation < kernels.correlation.max())
+
+    def _take_graph(self, graph: int, kernels: Kernels) -> Joined:
+        if graph not in self._graphs:
+            replay = kernels.correlation == kernels.correlation.min()
+            self._graphs[graph] = self._nodes_of(graph, kernels.chosen(replay))
+        found = self._graphs[graph]
+        named = np.isin(kernels.identity, list(self._identities))
+        if found is None:
+            self.counts.ambiguous += int(named.sum())
+            self.counts.foreign += int((~named).sum())
+            none = np.full(len(kernels), NONE, np.int64)
+            return Joined(kernels, none, none)
+        pairs = [found.get(node, (NONE, NONE)) for node in kernels.graph_node.tolist()]
+        seq, call = np.asarray(pairs, np.int64).reshape(-1, 2).T
+        self.counts.joined += int((call != NONE).sum())
+        self.counts.foreign += int((call == NONE).sum())
+        return Joined(kernels, seq, call)
+
+    def _nodes_of(self, graph: int, replay: Kernels) -> dict[int, tuple[int, int]] | None:
+        """Give launch and call of each node, from the captured graph that this one copies."""
+        order = np.argsort(replay.graph_node, kind="stable")
+        nodes = replay.chosen(order[np.isin(replay.identity[order], list(self._identities))])
+        fitting = [
+            launches
+            for number, launches in self._captured_before(graph)
+            if np.array_equal(launches.identity, nodes.identity)
+        ]
+        if not fitting:
+            return None
+        nearest = fitting[0]
+        certain = int(nearest.graph[0]) == graph - 1 or len(fitting) == 1
+        calls_agree = all(np.array_equal(other.call, nearest.call) for other in fitting)
+        if not certain and not calls_agree:
+            return None
+        seq = nearest.seq if certain else np.full(len(nearest), NONE, np.int64)
+        pairs = zip(seq.tolist(), nearest.call.tolist(), strict=True)
+        return dict(zip(nodes.graph_node.tolist(), pairs, strict=True))
+
+    def _captured_before(self, graph: int) -> list[tuple[int, Launches]]:
+        """Give the captured graphs with smaller numbers, the nearest first."""
+        earlier = sorted((number for number in self._captured if number < graph), reverse=True)
+        return [(number, _in_order(self._captured[number])) for number in earlier]
+
+
+def _groups(
+    device: NDArray[np.int64], stream: NDArray[np.int64]
+) -> list[tuple[tuple[int, int], NDArray[np.bool_]]]:
+    pairs = sorted(set(zip(device.tolist(), stream.tolist(), strict=True)))
+    return [(pair, (device == pair[0]) & (stream == pair[1])) for pair in pairs]
+
+
+def _sorted(kernels: Kernels) -> Kernels:
+    """In order of launch. Correlation ids wrap around after 2^32 launches."""
+    order = np.lexsort((kernels.start, kernels.correlation))
+    ids = kernels.correlation[order]
+    if len(ids) and int(ids[-1] - ids[0]) > 1 << 31:
+        order = np.lexsort((kernels.start, (kernels.correlation + (1 << 31)) % (1 << 32)))
+    return kernels.chosen(order)
+
+
+def _in_order(parts: list[Launches]) -> Launches:
+    if not parts:
+        empty = np.empty(0, np.int64)
+        return Launches(*(empty for _ in range(8)))
+    whole = Launches(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+    )
+    return whole.chosen(np.argsort(whole.enter, kind="stable"))
+
+
+def _idle_before(kernels: Kernels) -> list[int]:
+    """Give the kernels before which the stream stood idle."""
+    if len(kernels) < 2:
+        return []
+    ended = np.maximum.accumulate(kernels.end)[:-1]
+    borders = np.flatnonzero(kernels.start[1:] - ended > _IDLE) + 1
+    return [int(border) for border in borders]
+
+
+def _all_equal(values: NDArray[np.int64]) -> bool:
+    return bool((values == values[:1]).all())
+
+
+def _fits(kernels: Kernels, launches: Launches) -> bool:
+    """Whether these kernels can be those of these launches, one for one."""
+    same = np.array_equal(kernels.identity, launches.identity)
+    return bool(same and (kernels.start >= launches.enter - _SLACK).all())

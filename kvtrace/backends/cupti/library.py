@@ -1,0 +1,184 @@
+"""Finds CUPTI and calls it, through ctypes.
+
+The copy that is loaded in the process already (torch's) is taken before any other: two copies in
+one process would each see a part. Functions and results: cupti_activity.h and cupti_result.h.
+"""
+
+import ctypes
+import glob
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from kvtrace.backends.cupti.records import CONCURRENT_KERNEL, record_length
+from kvtrace.schema.errors import KvtraceError
+
+_FORCED: Final = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+
+#: `CUptiResult`s that a user can do something about.
+_RESULTS: Final = {
+    14: "it is not compatible with this driver",
+    27: "it does not support this device",
+    35: "the driver allows profiling to administrators only",
+    39: "another profiler holds it",
+}
+
+
+class CuptiUnavailable(KvtraceError):
+    """The device timeline cannot be recorded here."""
+
+    slug = "no-cupti"
+
+
+class Cupti:
+    """The activity API of one loaded library, for kernel records.
+
+    Raises:
+        CuptiUnavailable: there is no library, or it refuses, with the reason in words.
+    """
+
+    def __init__(self) -> None:
+        """Load the library; nothing is recorded yet."""
+        _check_device()
+        self.path, self._library = _load()
+        version = ctypes.c_uint32()
+        self._check("cuptiGetVersion", ctypes.byref(version))
+        self.version = version.value
+        length = record_length(self.version)
+        if length is None:
+            raise CuptiUnavailable(
+                f"the records of CUPTI {self.version} ({self.path}) have a layout that this "
+                "version of kvtrace does not know; launches are recorded without the timeline"
+            )
+        self.record_length = length
+        self._driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        self._contexts: dict[int, ctypes.c_void_p] = {}
+
+    def begin(self, request: int, complete: int) -> None:
+        """Record kernels from now on; the two are addresses of the C callbacks for buffers."""
+        self._check(
+            "cuptiActivityRegisterCallbacks", ctypes.c_void_p(request), ctypes.c_void_p(complete)
+        )
+        self._check("cuptiActivityEnable", ctypes.c_int(CONCURRENT_KERNEL))
+
+    def end(self) -> None:
+        """Record no more kernels."""
+        self._check("cuptiActivityDisable", ctypes.c_int(CONCURRENT_KERNEL))
+
+    def flush(self, forced: bool = False) -> None:
+        """Have buffers completed whose kernels have ended; `forced`: all buffers."""
+        self._check("cuptiActivityFlushAll", ctypes.c_uint32(_FORCED if forced else 0))
+
+    def dropped(self) -> int:
+        """Count the records that were lost for want of buffers since this was last asked."""
+        count = ctypes.c_size_t()
+        self._check(
+            "cuptiActivityGetNumDroppedRecords", None, ctypes.c_uint32(0), ctypes.byref(count)
+        )
+        return count.value
+
+    def now(self) -> int:
+        """Tell CUPTI's time, in nanoseconds."""
+        stamp = ctypes.c_uint64()
+        self._check("cuptiGetTimestamp", ctypes.byref(stamp))
+        return stamp.value
+
+    def stream_id(self, device: int, handle: int) -> int | None:
+        """Give CUPTI's number of a stream, by its driver's handle; None if it is gone."""
+        context = self._context(device)
+        if context is None:
+            return None
+        number = ctypes.c_uint32()
+        failed = self._library.cuptiGetStreamIdEx(
+            context, ctypes.c_void_p(handle), ctypes.c_uint8(0), ctypes.byref(number)
+        )
+        return None if failed else number.value
+
+    def wait(self) -> None:
+        """Wait until the devices that launches went to have done what they were given."""
+        for context in self._contexts.values():
+            self._driver.cuCtxPushCurrent_v2(context)
+            self._driver.cuCtxSynchronize()
+            self._driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+
+    def _context(self, device: int) -> ctypes.c_void_p | None:
+        if device not in self._contexts:
+            context, handle = ctypes.c_void_p(), ctypes.c_int()
+            if self._driver.cuDeviceGet(ctypes.byref(handle), ctypes.c_int(device)):
+                return None
+            # Kept for the life of the process, as torch keeps it.
+            if self._driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle):
+                return None
+            self._contexts[device] = context
+        return self._contexts[device]
+
+    def _check(self, function: str, *arguments: Any) -> None:
+        result = getattr(self._library, function)(*arguments)
+        if result:
+            why = _RESULTS.get(result, f"{function} gives error {result}")
+            raise CuptiUnavailable(f"CUPTI ({self.path}) records no kernels: {why}")
+
+
+def _check_device() -> None:
+    """Say so where torch, if it is there, has no NVIDIA device."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return
+    if torch.version.cuda is None:
+        kind = "ROCm" if getattr(torch.version, "hip", None) else "other devices"
+        raise CuptiUnavailable(
+            f"this torch is built for {kind}, and when kernels ran can be recorded on NVIDIA "
+            "devices only so far; launches are recorded without the timeline"
+        )
+    if not torch.cuda.is_available():
+        raise CuptiUnavailable(
+            "there is no NVIDIA device here; launches are recorded without the device timeline"
+        )
+
+
+def name_at(address: int) -> str:
+    """Read the text that a record's name points to."""
+    return ctypes.string_at(address).decode(errors="replace")
+
+
+def _load() -> tuple[str, ctypes.CDLL]:
+    reasons = []
+    for path in _places():
+        try:
+            return path, ctypes.CDLL(path)
+        except OSError as error:
+            reasons.append(str(error))
+    detail = f" ({reasons[0]})" if reasons else ""
+    raise CuptiUnavailable(
+        "CUPTI was not found in this process, beside torch or triton, or in CUDA's toolkit"
+        f"{detail}; launches are recorded without the device timeline"
+    )
+
+
+def _places() -> Iterator[str]:
+    """Where the library may lie, the best place first."""
+    yield from _loaded()
+    folders = [Path(folder) for folder in sys.path if folder]
+    for pattern in ("nvidia/cu*/lib", "nvidia/cuda_cupti/lib", "triton/backends/nvidia/lib/cupti"):
+        for folder in folders:
+            yield from _libraries(str(folder / pattern))
+    toolkit = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    for part in ("extras/CUPTI/lib64", "lib64"):
+        yield from _libraries(str(Path(toolkit) / part))
+    yield from ("libcupti.so.13", "libcupti.so.12", "libcupti.so")
+
+
+def _loaded() -> Iterator[str]:
+    """Give the copies that the process has mapped already (Linux)."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return
+    paths = (line.split(maxsplit=5)[-1] for line in lines if "libcupti.so" in line)
+    yield from dict.fromkeys(paths)
+
+
+def _libraries(folder: str) -> list[str]:
+    return sorted(glob.glob(f"{folder}/libcupti.so*"), reverse=True)  # noqa: PTH207 - * in folders

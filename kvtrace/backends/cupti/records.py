@@ -1,0 +1,154 @@
+"""CUPTI's kernel records as columns: where each field lies, and how long a record is.
+
+The fields that are read lie at the same offsets in `CUpti_ActivityKernel9` (CUDA 12.0 to 12.9) and
+in `CUpti_ActivityKernel10` to `13` (CUDA 13.0 to 13.4), which differ in length: measured with
+`offsetof` and `sizeof` on the headers of those releases. All structures are packed to 8 bytes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL`: kernels are recorded and still run side by side.
+CONCURRENT_KERNEL: Final = 10
+
+_FIELDS: Final = {
+    "kind": (0, "<u4"),
+    "registers": (6, "<u2"),
+    "start": (16, "<u8"),
+    "end": (24, "<u8"),
+    "device": (40, "<u4"),
+    "stream": (48, "<u4"),
+    "grid_x": (52, "<i4"),
+    "grid_y": (56, "<i4"),
+    "grid_z": (60, "<i4"),
+    "static_shared": (76, "<i4"),
+    "dynamic_shared": (80, "<i4"),
+    "correlation": (92, "<u4"),
+    "name": (104, "<u8"),
+    "graph_node": (144, "<u8"),
+    "graph": (156, "<u4"),
+}
+
+#: First CUPTI API version of each length of a kernel record, in bytes.
+_LENGTHS: Final = ((18, 208), (130000, 216), (130100, 224), (130300, 232), (130400, 248))
+_NEWEST: Final = 130500
+
+
+def record_length(version: int) -> int | None:
+    """Bytes of a kernel record of that CUPTI API version; None where it is not known."""
+    if version >= _NEWEST:
+        return None
+    fitting = [length for first, length in _LENGTHS if version >= first]
+    return fitting[-1] if fitting else None
+
+
+def layout(length: int) -> np.dtype[Any]:
+    """The kernel record as a NumPy type of `length` bytes."""
+    return np.dtype(
+        {
+            "names": list(_FIELDS),
+            "formats": [kind for _, kind in _FIELDS.values()],
+            "offsets": [offset for offset, _ in _FIELDS.values()],
+            "itemsize": length,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Kernel executions, one array a column; `identity` numbers distinct (name, grid).
+
+    Times are nanoseconds of CUPTI's clock, 0 where it could not tell. `graph` is 0 outside graphs.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    device: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    correlation: NDArray[np.int64]
+    graph: NDArray[np.int64]
+    graph_node: NDArray[np.int64]
+    grid: NDArray[np.int64]
+    registers: NDArray[np.int64]
+    shared_bytes: NDArray[np.int64]
+    identity: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the executions."""
+        return len(self.start)
+
+    def chosen(self, rows: NDArray[Any]) -> "Kernels":
+        """Give some of the rows, by index or mask."""
+        return Kernels(**{name: column[rows] for name, column in vars(self).items()})
+
+
+def joined(parts: "list[Kernels]") -> Kernels:
+    """Put columns one after the other; at least one part."""
+    return Kernels(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+    )
+
+
+class Identities:
+    """Numbers for what identifies a launched kernel: the device function's name and the grid."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.known: list[tuple[str, tuple[int, int, int]]] = []
+        self._numbers: dict[tuple[str, tuple[int, int, int]], int] = {}
+
+    def number(self, name: str, grid: tuple[int, int, int]) -> int:
+        """Give the number of a name and a grid, the same ever after."""
+        key = (name, grid)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self.known)
+            self.known.append(key)
+        return found
+
+
+def read_kernels(
+    content: bytes, length: int, name_at: Callable[[int], str], identities: Identities
+) -> Kernels:
+    """Read a buffer of kernel records, each of `length` bytes; `name_at` reads text at an address.
+
+    Raises:
+        ValueError: the buffer holds something else.
+    """
+    count, rest = divmod(len(content), length)
+    records = np.frombuffer(content, layout(length), count)
+    if rest or (records["kind"] != CONCURRENT_KERNEL).any():
+        raise ValueError(f"a buffer of {len(content)} bytes is not one of kernel records")
+    grid = np.stack([records[axis] for axis in ("grid_x", "grid_y", "grid_z")], axis=1)
+    distinct = np.zeros(count, np.dtype([("name", "<u8"), ("grid", "<i4", 3)]))
+    distinct["name"], distinct["grid"] = records["name"], grid
+    keys, place = np.unique(distinct.view(f"V{distinct.itemsize}"), return_inverse=True)
+    names: dict[int, str] = {}
+    numbers = []
+    for key in keys.view(distinct.dtype):
+        address = int(key["name"])
+        if address not in names:
+            names[address] = name_at(address) if address else ""
+        x, y, z = (int(extent) for extent in key["grid"])
+        numbers.append(identities.number(names[address], (x, y, z)))
+
+    def column(name: str) -> NDArray[np.int64]:
+        return records[name].astype(np.int64)
+
+    return Kernels(
+        start=column("start"),
+        end=column("end"),
+        device=column("device"),
+        stream=column("stream"),
+        correlation=column("correlation"),
+        graph=column("graph"),
+        graph_node=column("graph_node"),
+        grid=grid.astype(np.int64),
+        registers=column("registers"),
+        shared_bytes=column("static_shared") + column("dynamic_shared"),
+        identity=np.asarray(numbers, np.int64)[place.reshape(-1)],
+    )

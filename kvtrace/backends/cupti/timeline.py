@@ -1,0 +1,298 @@
+"""The device timeline of a session: CUPTI, read in the journal's rounds, as `gpu_kernels`."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches
+from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
+from kvtrace.backends.cupti.records import Identities, read_kernels
+from kvtrace.capture.records import GRAPH_CAPTURE, PHASES
+from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.capture.journal import Journal
+    from kvtrace.capture.session import Session
+
+#: Seconds that the end of a recording waits for kernels that still run.
+_PATIENCE: Final = 10.0
+#: Rounds without one kernel for launches that were made, after which another profiler is assumed.
+_SILENT_ROUNDS: Final = 4
+
+
+class Timeline:
+    """Follows one session's journal; see `Journal.listeners`."""
+
+    def __init__(self, session: Session) -> None:
+        """Start CUPTI.
+
+        Raises:
+            CuptiUnavailable: it cannot be; the sentence says why.
+        """
+        try:
+            from kvtrace.backends.cupti import _buffers  # type: ignore[attr-defined]
+        except ImportError as error:
+            raise CuptiUnavailable(
+                f"the device timeline needs kvtrace's compiled part, which is not built ({error}); "
+                "launches are recorded without it"
+            ) from error
+        self._session = session
+        self._buffers = _buffers
+        self._cupti = Cupti()
+        self._clock_begin = self._clock_offset()
+        self._cupti.begin(_buffers.REQUEST, _buffers.COMPLETE)
+        self._identities = Identities()
+        self._joiner = Joiner()
+        self._grids: dict[int, tuple[int, tuple[int, int, int]]] = {}
+        self._functions: dict[int, tuple[str, int]] = {}
+        self._names: dict[int, str] = {}
+        self._next_record = 0
+        self._lost = 0
+        self._silent = 0
+        self._expected = False
+        self._taken_over = False
+        self._ended = False
+        begun = f"kernels on the device are recorded by CUPTI {self._cupti.version}"
+        session.message("info", "device-timeline", f"{begun} ({self._cupti.path})")
+
+    # -- what the journal tells -------------------------------------------------------------
+
+    def row(self, table: str, row: Mapping[str, Any]) -> None:
+        """Hear of a row of `kernels` or `calls`: what names and grids there will be."""
+        if table == "kernels":
+            ctas = row.get("num_ctas") or 1
+            self._functions[row["kernel_id"]] = (row.get("function") or row["name"], int(ctas))
+        elif table == "calls":
+            grid = (row["grid_x"], row["grid_y"], row["grid_z"])
+            self._grids[row["call_id"]] = (row["kernel_id"], grid)
+
+    def launches(self, columns: Mapping[str, Any]) -> None:
+        """Hear of launches, before the journal's round asks for kernels."""
+        device = _plain(columns["device"], -1)
+        call = np.asarray(columns["call_id"], np.int64)
+        phase = columns["phase"].indices.to_numpy()
+        graph = _plain(columns["graph_id"], 0)
+        captured = phase == PHASES.index(PHASES[GRAPH_CAPTURE])
+        identity = self._identities_of(call)
+        known = (identity >= 0) & (device >= 0) & (~captured | (graph > 0))
+        if not known.any():
+            return
+        stream = self._stream_ids(device, _plain(columns["stream"], 0), known & ~captured)
+        self._expected = self._expected or bool((known & ~captured).any())
+        rows = np.flatnonzero(known)
+        self._joiner.add_launches(
+            Launches(
+                seq=np.asarray(columns["seq"], np.int64)[rows],
+                call=call[rows],
+                enter=np.asarray(columns["enter"], np.int64)[rows],
+                leave=np.asarray(columns["exit"], np.int64)[rows],
+                device=device[rows],
+                stream=stream[rows],
+                graph=np.where(captured, graph, 0)[rows],
+                identity=identity[rows],
+            )
+        )
+
+    def round(self, journal: Journal) -> None:
+        """Take the kernels that have ended since the last round."""
+        if self._ended:
+            return
+        try:
+            self._cupti.flush()
+            self._read()
+            self._watch_for_others()
+        except KvtraceError as error:
+            self._give_up(str(error))
+        self._write(journal, self._joiner.take())
+
+    def finish(self, journal: Journal) -> None:
+        """Take all kernels that were launched, and stop CUPTI."""
+        if self._ended:
+            return
+        self._ended = True
+        waiting = threading.Thread(target=self._cupti.wait, name="kvtrace-wait", daemon=True)
+        try:
+            waiting.start()
+            waiting.join(_PATIENCE)
+        except RuntimeError:
+            self._cupti.wait()  # the interpreter is ending and starts no threads
+        try:
+            self._cupti.flush(forced=True)
+            self._read()
+            if not self._taken_over:
+                self._cupti.end()
+        except KvtraceError as error:
+            self._session.message("warning", "device-timeline-ended", str(error))
+        self._write(journal, self._joiner.take(final=True))
+        self._summarise()
+
+    # -- parts ------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        contents = self._buffers.take()
+        for content in contents:
+            self._silent = 0
+            try:
+                kernels = read_kernels(
+                    content, self._cupti.record_length, self._name, self._identities
+                )
+            except ValueError as error:
+                self._session.message("info", "device-timeline-buffer", str(error))
+                self._joiner.lose_order()
+                continue
+            self._joiner.add_kernels(kernels)
+        dropped = self._cupti.dropped()
+        if dropped:
+            self._lost += dropped
+            self._joiner.lose_order()
+        if contents:
+            self._expected = False
+
+    def _name(self, address: int) -> str:
+        if address not in self._names:
+            self._names[address] = name_at(address)
+        return self._names[address]
+
+    def _watch_for_others(self) -> None:
+        """Tell when another profiler took CUPTI over; begin again when torch's has ended."""
+        if _torch_profiles():
+            if not self._taken_over:
+                self._taken_over = True
+                self._joiner.lose_order()
+                self._session.message(
+                    "info",
+                    "device-timeline-shared",
+                    "torch.profiler has CUPTI for a while; kernels that it records are not in "
+                    "gpu_kernels",
+                )
+            return
+        if self._taken_over:
+            self._taken_over = False
+            self._joiner.lose_order()
+            self._cupti.begin(self._buffers.REQUEST, self._buffers.COMPLETE)
+        self._silent += self._expected
+        if self._silent == _SILENT_ROUNDS:
+            self._session.message(
+                "warning",
+                "device-timeline-silent",
+                "launches were made, but CUPTI tells of no kernels; another profiler may hold it",
+            )
+
+    def _give_up(self, text: str) -> None:
+        self._ended = True
+        self._session.message("warning", "device-timeline-ended", text)
+
+    def _identities_of(self, calls: NDArray[np.int64]) -> NDArray[np.int64]:
+        distinct, place = np.unique(calls, return_inverse=True)
+        numbers = np.asarray([self._identity(call) for call in distinct.tolist()], np.int64)
+        return numbers[place]
+
+    def _identity(self, call: int) -> int:
+        """Number what the call's kernel will look like on the device; NONE if it launches none."""
+        if call not in self._grids:
+            return NONE
+        kernel, (x, y, z) = self._grids[call]
+        if kernel not in self._functions or x * y * z == 0:
+            return NONE
+        name, ctas = self._functions[kernel]
+        return self._identities.number(name, (x * ctas, y, z))
+
+    def _stream_ids(
+        self, device: NDArray[np.int64], stream: NDArray[np.int64], wanted: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        found = np.full(len(stream), NONE, np.int64)
+        pairs = set(zip(device[wanted].tolist(), stream[wanted].tolist(), strict=True))
+        for on, handle in pairs:
+            number = self._cupti.stream_id(on, handle)
+            rows = wanted & (device == on) & (stream == handle)
+            found[rows] = NONE if number is None else number
+        return found
+
+    def _write(self, journal: Journal, parts: list[Joined]) -> None:
+        for part in parts:
+            if len(part.kernels):
+                journal.append("gpu_kernels", self._columns(part))
+
+    def _columns(self, part: Joined) -> dict[str, Any]:
+        kernels = part.kernels
+        count = len(kernels)
+        record = np.arange(self._next_record, self._next_record + count)
+        self._next_record += count
+        distinct, place = np.unique(kernels.identity, return_inverse=True)
+        names = pa.array([self._identities.known[number][0] for number in distinct.tolist()])
+        untimed = (kernels.start == 0) | (kernels.end == 0)
+        return {
+            "record": record,
+            "launch_seq": pa.array(part.seq, mask=part.seq == NONE),
+            "call_id": pa.array(part.call, mask=part.call == NONE),
+            "start": pa.array(kernels.start, mask=untimed),
+            "end": pa.array(kernels.end, mask=untimed),
+            "device": kernels.device.astype(np.int32),
+            "stream": kernels.stream,
+            "correlation_id": kernels.correlation,
+            "graph_id": pa.array(kernels.graph, mask=kernels.graph == 0),
+            "graph_node_id": pa.array(kernels.graph_node, mask=kernels.graph == 0),
+            "name": pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), names),
+            "grid_x": np.ascontiguousarray(kernels.grid[:, 0]),
+            "grid_y": np.ascontiguousarray(kernels.grid[:, 1]),
+            "grid_z": np.ascontiguousarray(kernels.grid[:, 2]),
+            "registers": kernels.registers.astype(np.int32),
+            "shared_bytes": kernels.shared_bytes,
+        }
+
+    def _clock_offset(self) -> int:
+        """CUPTI's clock minus the realtime clock, in nanoseconds: the tightest of some readings."""
+        best = None
+        for _ in range(8):
+            before = time.time_ns()
+            theirs = self._cupti.now()
+            after = time.time_ns()
+            if best is None or after - before < best[0]:
+                best = (after - before, theirs - (before + after) // 2)
+        assert best is not None
+        return best[1]
+
+    def _summarise(self) -> None:
+        counts = self._joiner.counts
+        total = counts.joined + counts.foreign + counts.ambiguous
+        text = (
+            f"{total} kernels ran on the device: {counts.joined} joined to launches, "
+            f"{counts.foreign} launched by others than Python's Triton"
+        )
+        self._session.message("info", "device-kernels", text)
+        if counts.ambiguous:
+            self._session.message(
+                "info",
+                "device-join-ambiguous",
+                f"{counts.ambiguous} kernels have the name and grid of launches but their order "
+                "does not fit, so they are left without a launch",
+            )
+        if self._lost:
+            self._session.message(
+                "warning", "device-records-lost", f"CUPTI lost {self._lost} kernel records"
+            )
+        self._session.message(
+            "info",
+            "device-clock",
+            f"CUPTI's clock was {self._clock_begin} ns off the realtime clock at the start and "
+            f"{self._clock_offset()} ns at the end",
+        )
+
+
+def _plain(column: Any, absent: int) -> NDArray[np.int64]:
+    """A column with nulls as integers."""
+    return np.asarray(column.fill_null(absent), np.int64)
+
+
+def _torch_profiles() -> bool:
+    torch = sys.modules.get("torch")
+    profiler = getattr(getattr(torch, "autograd", None), "profiler", None)
+    return bool(getattr(profiler, "_is_profiler_enabled", False))

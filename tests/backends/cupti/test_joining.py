@@ -1,0 +1,230 @@
+"""Kernels and launches: simulated streams of which the truth is known. A join is never wrong."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches
+from kvtrace.backends.cupti.records import Kernels
+
+MICROSECOND = 1_000
+
+
+@dataclass
+class Device:
+    """A device with streams: launches are queued, and run one after the other on each stream."""
+
+    now: int = 0
+    correlation: int = 0
+    free: dict[int, int] = field(default_factory=dict)
+    launches: list[tuple[int, ...]] = field(default_factory=list)
+    kernels: list[tuple[int, ...]] = field(default_factory=list)
+
+    def launch(
+        self, identity: int, stream: int = 7, lasts: int = 3, ours: bool = True, after: int = 0
+    ) -> None:
+        """Launch a kernel that runs `lasts` microseconds, not before `after`."""
+        enter = self.now
+        self.now += 8 * MICROSECOND
+        self.correlation += 1
+        seq = len(self.launches) if ours else NONE
+        if ours:
+            self.launches.append((seq, identity + 100, enter, self.now, stream, 0, identity))
+        start = max(self.now - 2 * MICROSECOND, self.free.get(stream, 0), after)
+        end = start + lasts * MICROSECOND
+        self.free[stream] = end
+        self.kernels.append((start, end, stream, self.correlation, 0, 0, identity, seq))
+
+    def capture(self, graph: int, identities: list[int]) -> None:
+        """Launch kernels into a graph: nothing runs."""
+        for identity in identities:
+            self.now += 8 * MICROSECOND
+            seq = len(self.launches)
+            self.launches.append((seq, identity + 100, self.now, self.now + 1, 7, graph, identity))
+
+    def replay(self, graph: int, identities: list[int], truth: list[int]) -> None:
+        """Run an executable graph."""
+        self.now += 20 * MICROSECOND
+        self.correlation += 1
+        start = max(self.now, self.free.get(7, 0))
+        for node, (identity, seq) in enumerate(zip(identities, truth, strict=True)):
+            row = (
+                start,
+                start + 900,
+                7,
+                self.correlation,
+                graph,
+                graph << 32 | node,
+                identity,
+                seq,
+            )
+            self.kernels.append(row)
+            start += 1000
+        self.free[7] = start
+
+    def join(self, joiner: Joiner, rounds: int = 1) -> dict[int, tuple[int, int]]:
+        """Give launch and call of each kernel by its place, and check that none is wrong."""
+        launches = np.asarray(self.launches, np.int64).reshape(-1, 7)
+        kernels = np.asarray(self.kernels, np.int64).reshape(-1, 8)
+        found: list[Joined] = []
+        for index in range(rounds):
+            last = index == rounds - 1
+            upto = self.now if last else self.now * (index + 1) // rounds
+            before = self.now * index // rounds
+            some = (launches[:, 3] >= before) & ((launches[:, 3] < upto) | last)
+            joiner.add_launches(_launches(launches[some]))
+            some = (kernels[:, 1] >= before) & ((kernels[:, 1] < upto) | last)
+            joiner.add_kernels(_kernels(kernels[some]))
+            found += joiner.take(final=last)
+        truth = {(row[3], row[5]): row[7] for row in self.kernels}
+        joined = {}
+        for part in found:
+            names = zip(part.kernels.correlation, part.kernels.graph_node, strict=True)
+            for key, seq, call in zip(names, part.seq, part.call, strict=True):
+                place = (int(key[0]), int(key[1]))
+                assert place not in joined, "a kernel is given once"
+                assert seq in (NONE, truth[place]), "a join is never wrong"
+                joined[place] = (int(seq), int(call))
+        assert len(joined) == len(self.kernels), "every kernel is given"
+        return joined
+
+
+def _launches(rows: np.ndarray) -> Launches:
+    seq, call, enter, leave, stream, graph, identity = rows.T
+    return Launches(seq, call, enter, leave, np.zeros_like(seq), stream, graph, identity)
+
+
+def _kernels(rows: np.ndarray) -> Kernels:
+    start, end, stream, correlation, graph, node, identity, _ = rows.T
+    zero = np.zeros_like(start)
+    grid = np.ones((len(start), 3), np.int64)
+    return Kernels(start, end, zero, stream, correlation, graph, node, grid, zero, zero, identity)
+
+
+def test_every_kernel_of_a_quiet_program_is_joined() -> None:
+    device = Device()
+    for step in range(20):
+        for identity in (1, 2, 1, 3):
+            device.launch(identity, stream=7 + step % 2)
+        device.launch(50, ours=False)
+        device.now += 500 * MICROSECOND
+    joiner = Joiner()
+    joined = device.join(joiner, rounds=5)
+    assert sum(seq != NONE for seq, _ in joined.values()) == 80
+    assert (joiner.counts.joined, joiner.counts.foreign, joiner.counts.ambiguous) == (80, 20, 0)
+
+
+def test_a_stream_that_waits_for_another_is_joined_all_the_same() -> None:
+    device = Device()
+    device.launch(1, stream=7)
+    device.launch(2, stream=13, after=5_000 * MICROSECOND)  # waits for an event
+    device.launch(3, stream=13)
+    device.now += 9_000 * MICROSECOND
+    device.launch(2, stream=13)
+    device.launch(1, stream=7)
+    joined = device.join(Joiner())
+    assert all(seq != NONE for seq, _ in joined.values())
+
+
+def test_a_kernel_that_others_launch_under_the_same_name_costs_its_stretch_only() -> None:
+    device = Device()
+    for step in range(6):
+        for identity in (1, 1, 2):
+            device.launch(identity)
+        if step == 2:
+            device.launch(1, ours=False)
+        device.now += 1_000 * MICROSECOND
+    joiner = Joiner()
+    joined = device.join(joiner, rounds=3)
+    assert sum(seq != NONE for seq, _ in joined.values()) == 15
+    assert joiner.counts.ambiguous == 4
+
+
+def test_lost_records_leave_kernels_without_a_launch_until_the_stream_is_idle() -> None:
+    device = Device()
+    for _ in range(4):
+        device.launch(1)
+    joiner = Joiner()
+    del device.kernels[1]
+    joiner.add_launches(_launches(np.asarray(device.launches, np.int64)[:0]))
+    device.now += 1_000 * MICROSECOND
+    for _ in range(3):
+        device.launch(1)
+    joined = device.join(joiner)
+    assert all(seq == NONE or seq >= 4 for seq, _ in joined.values())
+
+
+def test_a_busy_stream_is_joined_without_waiting_for_it_to_be_idle() -> None:
+    device = Device()
+    for step in range(12_000):
+        device.launch(step % 3, lasts=9)
+    joiner = Joiner()
+    joined = device.join(joiner, rounds=6)
+    assert sum(seq != NONE for seq, _ in joined.values()) == 12_000
+
+
+def test_a_busy_stream_of_one_kernel_tells_the_call_and_not_the_launch() -> None:
+    device = Device()
+    for _ in range(12_000):
+        device.launch(4, lasts=9)
+    joined = device.join(Joiner(), rounds=6)
+    early = [joined[key] for key in sorted(joined)][:6_000]
+    assert {call for _, call in joined.values()} == {104}
+    assert sum(seq == NONE for seq, _ in early) > 3_000
+
+
+def test_replays_are_joined_to_what_was_captured() -> None:
+    device = Device()
+    device.capture(1, [1, 2, 1])
+    device.capture(4, [1, 3])
+    for _ in range(5):
+        device.replay(2, [1, 2, 99, 1], [0, 1, NONE, 2])
+        device.replay(5, [1, 3], [3, 4])
+    joiner = Joiner()
+    joined = device.join(joiner, rounds=3)
+    assert sum(seq != NONE for seq, _ in joined.values()) == 25
+    assert joiner.counts.ambiguous == 0
+
+
+def test_graphs_captured_alike_before_either_ran_are_told_apart_by_call_only() -> None:
+    device = Device()
+    device.capture(1, [1, 2])
+    device.capture(2, [1, 2])
+    device.replay(4, [1, 2], [2, 3])  # made executable after both: not certain which it is
+    joined = device.join(Joiner())
+    assert sorted(joined.values()) == [(NONE, 101), (NONE, 102)]
+
+
+def test_a_graph_with_kernels_that_were_not_captured_here_is_not_joined() -> None:
+    device = Device()
+    device.capture(1, [1, 2])
+    device.replay(2, [1, 1, 2], [NONE, NONE, NONE])
+    joiner = Joiner()
+    joined = device.join(joiner)
+    assert set(joined.values()) == {(NONE, NONE)}
+    assert joiner.counts.ambiguous == 3
+
+
+steps = st.lists(
+    st.tuples(
+        st.integers(0, 2),  # which kernel
+        st.integers(1, 40),  # how long it runs
+        st.sampled_from((True, True, True, True, False)),  # whether ours
+        st.sampled_from((0, 0, 0, 30, 700)),  # microseconds that the program then does nothing
+        st.sampled_from((7, 7, 13)),
+    ),
+    max_size=60,
+)
+
+
+@given(steps, st.integers(1, 4))
+def test_whatever_others_launch_no_join_is_wrong(
+    plan: list[tuple[int, int, bool, int, int]], rounds: int
+) -> None:
+    device = Device()
+    for identity, lasts, ours, pause, stream in plan:
+        device.launch(identity, stream, lasts, ours)
+        device.now += pause * MICROSECOND
+    device.join(Joiner(), rounds)
