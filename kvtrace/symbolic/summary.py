@@ -2,8 +2,8 @@
 
 Everything is per launch of one program: symbols of kinds program, lane and trip stand for all
 programs, lanes and trips at once. `guard` is the condition under which an op is reached at all (its
-branches, and for calls those around the call); that its loops run is *not* in it: each trip symbol
-of `loops` is from 0 to `trips` - 1, and an op in a loop without trips is not reached.
+branches, and for calls those around the call); that its loops run is *not* in it: see
+`Loop.running`, which is in `Place.reached`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kvtrace.ir import Module, Op, Value
-from kvtrace.symbolic.conditions import Condition, at_least, conjunction
+from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.terms import Symbol, Term
 
 AccessKind = Literal["load", "store", "atomic"]
@@ -21,21 +21,20 @@ AccessKind = Literal["load", "store", "atomic"]
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop where it is run: of `scf.while`, `trips` is an unknown symbol.
+    """A loop where it is run.
 
-    `calls` are the `tt.call` ops through which it is reached, outermost first.
+    `running` says that the trip symbol is one of its trips: `first + step * trip < end` for
+    `scf.for`. `trips` is how many there are, an unknown symbol for `scf.while`, whose `running` is
+    TRUE and whose condition is in the guards of its body. `calls` are the `tt.call` ops through
+    which it is reached, outermost first.
     """
 
     op: Op
     trip: Symbol
     trips: Term
+    running: Condition
     guard: Condition
     calls: tuple[Op, ...] = ()
-
-    @property
-    def running(self) -> Condition:
-        """That the trip symbol is one of the loop's trips."""
-        return at_least(self.trips - 1 - self.trip.term)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +63,7 @@ class Access(Place):
     between several arguments gives several accesses of one op; their masks exclude each other.
 
     `has_other`: a load fills masked lanes (a descriptor's with zeros). `value`: what is stored, or
-    the load's or atomic's result. `operator`, `semantics`, `scope`: an atomic's, as in the IR.
-    `offset_bits`: the narrowest width in which the offset was summed up, in elements.
+    the load's or atomic's result. `operator`, `semantics`, `scope`: an atomic's, by Triton's names.
     """
 
     kind: AccessKind
@@ -91,8 +89,7 @@ class Access(Place):
 class Arithmetic(Place):
     """An integer op whose ideal `result` may leave its width (for some arguments).
 
-    `operands` are the ideal terms. Its IR result in `values` is the ideal one, too: who uses it
-    must see that it fits.
+    Its IR result in `values` is the ideal one, too: who uses it must see that it fits.
     """
 
     result: Term
@@ -111,7 +108,7 @@ class Division(Place):
 
 @dataclass(frozen=True, eq=False)
 class Assertion(Place):
-    """A `tt.assert`: `condition` must hold in every lane under `mask`."""
+    """A `tt.assert`: `condition` must hold in every lane (`of_overflow`: made by debug=True)."""
 
     condition: Condition
     message: str
@@ -123,9 +120,11 @@ class Assertion(Place):
 class Hint:
     """What the IR promises of a value: `what` is divisibility, contiguity or constancy.
 
-    On an argument of the kernel (`argument` is its index, `op` its function) or on the first
-    result of an op; `number` per axis of the value (one for scalars). `term` is the value: bytes
-    from the data pointer for pointers (whose `argument` is then that pointer's).
+    `numbers` has one per axis of the value (one for scalars). `term` is the value, None if it is
+    not followed; of a pointer, the byte offset from the data pointer of `argument`, to elements of
+    `element_bytes` (divisibility of pointers counts bytes, the others count elements). `position`:
+    the hint is on that argument of the kernel, `op` being its function; None: it is on the first
+    result of `op`.
     """
 
     op: Op
@@ -133,10 +132,11 @@ class Hint:
     numbers: tuple[int, ...]
     term: Term | None
     argument: int | None = None
-    on_argument: bool = False
-    guard: Condition | None = None
+    position: int | None = None
+    guard: Condition = TRUE
     loops: tuple[Loop, ...] = ()
     shape: tuple[int, ...] = ()
+    element_bytes: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,10 +160,28 @@ class Pointer:
     shape: tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class BlockPointer:
+    """A pointer to a block, or a descriptor (`checked` on all axes, without `positions`).
+
+    `extents`, `strides` and `positions` count elements, one per axis of the block.
+    """
+
+    base: Pointer
+    extents: tuple[Term, ...]
+    strides: tuple[Term, ...]
+    positions: tuple[Term, ...]
+
+
+Known = Term | Condition | Pointer | BlockPointer
+"""What the walk may know of a value."""
+
+
 @dataclass(frozen=True)
 class Summary:
     """All that a launch of a module's kernel does; see the module's text.
 
+    `assumptions` are what the kernel promises the compiler (`tl.assume`): nothing checks them.
     `values` has what each IR value is, by `Value.id`, where the walk follows it: integers as ideal
     terms, Booleans as conditions, pointers. In a function that is called from several places it has
     the last one's.
@@ -175,5 +193,6 @@ class Summary:
     arithmetic: tuple[Arithmetic, ...]
     divisions: tuple[Division, ...]
     assertions: tuple[Assertion, ...]
+    assumptions: tuple[Assertion, ...]
     hints: tuple[Hint, ...]
-    values: Mapping[int, Term | Condition | Pointer] = field(repr=False)
+    values: Mapping[int, Known] = field(repr=False)

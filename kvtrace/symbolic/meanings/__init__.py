@@ -1,0 +1,52 @@
+"""What ops mean to the walk, one file per dialect (`tt` is split by subject).
+
+To add an op: find its dialect's file, write a small function of the walk and the op that sets the
+op's results, and register it with `@meaning`. An op without a meaning gives unknown results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.symbolic.walk import Walk
+
+    Meaning = Callable[[Walk, Op], None]
+
+_FILES = (
+    "arith",
+    "arith_casts",
+    "scf",
+    "cf",
+    "tt_program",
+    "tt_shape",
+    "tt_memory",
+    "tt_blocks",
+    "tt_reduce",
+)
+_meanings: dict[str, Meaning] = {}
+_loaded = False
+
+
+def meaning(*names: str) -> Callable[[Meaning], Meaning]:
+    """Register a function as the meaning of ops."""
+
+    def register(function: Meaning) -> Meaning:
+        for name in names:
+            _meanings[name] = function
+        return function
+
+    return register
+
+
+def meaning_of(name: str) -> Meaning | None:
+    """Give the meaning of an op, None if it has none; reads all files on first use."""
+    global _loaded
+    if not _loaded:
+        _loaded = True
+        for file in _FILES:
+            import_module(f"{__name__}.{file}")
+    return _meanings.get(name)

@@ -1,0 +1,245 @@
+"""`arith` and `math`: integers and Booleans. Floats have no meaning here but in comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, equal, less
+from kvtrace.symbolic.functions import (
+    BitOperator,
+    bitwise,
+    maximum,
+    minimum,
+    quotient,
+    remainder,
+    wrapped,
+)
+from kvtrace.symbolic.meanings import meaning
+from kvtrace.symbolic.meanings.merging import chosen
+from kvtrace.symbolic.terms import Term, as_term
+from kvtrace.symbolic.walk_types import integer_bits, shape_of
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.symbolic.walk import Walk
+
+_Binary = Callable[[Term, Term, int], Term]
+_Logic = Callable[[Condition, Condition], Condition]
+
+_MOST_PRODUCTS = 1024
+
+
+def unsigned(term: Term, bits: int) -> Term:
+    """Give an integer as an unsigned one of its width."""
+    return wrapped(term, bits, signed=False)
+
+
+def signed(term: Term, bits: int) -> Term:
+    """Give what may be an unsigned integer of a width as the signed one of the same bits."""
+    return wrapped(term, bits, signed=True)
+
+
+@meaning("arith.constant", "llvm.mlir.constant")
+def constant(walk: Walk, op: Op) -> None:
+    """Set a number, or the range of several."""
+    value, attribute = op.results[0], op.attributes.get("value")
+    bits = integer_bits(value.type)
+    if bits is None:
+        return
+    if isinstance(attribute, IntegerAttribute):
+        numbers = [attribute.value]
+    elif isinstance(attribute, DenseAttribute):
+        numbers = [int(number) for number in attribute.values]
+    else:
+        walk.set_unknown(value, op, "a constant that is not read")
+        return
+    if len(set(numbers)) > 1:
+        bounds = (min(numbers), max(numbers))
+        walk.set_unknown(value, op, "a constant tensor of different numbers", bounds)
+    elif bits == 1:
+        walk.set(value, TRUE if numbers[0] else FALSE)
+    else:
+        walk.set(value, as_term(numbers[0]))
+
+
+@meaning("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
+def undefined(walk: Walk, op: Op) -> None:
+    """Set any value."""
+    walk.set_unknown(op.results[0], op, "an undefined value")
+
+
+# -- sums, products, divisions ------------------------------------------------------------------
+
+
+def _register(
+    name: str, rule: _Binary, logic: _Logic | None = None, *, divides: bool = False
+) -> None:
+    """Register an op of two integers, and what it does to two Booleans."""
+
+    def binary(walk: Walk, op: Op) -> None:
+        first, second = op.operands[:2]
+        bits = integer_bits(op.results[0].type)
+        if bits == 1:
+            if logic is None:
+                walk.set_unknown(op.results[0], op, f"{op.name} of Booleans")
+            else:
+                walk.set(op.results[0], logic(walk.condition(first), walk.condition(second)))
+            return
+        left, right = walk.term(first), walk.term(second)
+        if divides:
+            walk.divides(op, right)
+        if len(left.coefficients) * len(right.coefficients) > _MOST_PRODUCTS:
+            walk.set_unknown(op.results[0], op, "arithmetic of too many terms")
+            return
+        walk.computed(op, rule(left, right, bits or 64))
+
+    meaning(name)(binary)
+
+
+def _differ(left: Condition, right: Condition) -> Condition:
+    return (left & ~right) | (~left & right)
+
+
+def _both(left: Condition, right: Condition) -> Condition:
+    return left & right
+
+
+def _either(left: Condition, right: Condition) -> Condition:
+    return left | right
+
+
+def _unsigned_rule(rule: Callable[[Term, Term], Term]) -> _Binary:
+    def of_unsigned(left: Term, right: Term, bits: int) -> Term:
+        return signed(rule(unsigned(left, bits), unsigned(right, bits)), bits)
+
+    return of_unsigned
+
+
+def _quotient_up(left: Term, right: Term) -> Term:
+    return -quotient(-left, right, floor=True)
+
+
+def _shift_right_unsigned(left: Term, right: Term, bits: int) -> Term:
+    return signed(bitwise("shr", unsigned(left, bits), right, bits), bits)
+
+
+_register("arith.addi", lambda a, b, _: a + b, _differ)
+_register("arith.subi", lambda a, b, _: a - b, _differ)
+_register("arith.muli", lambda a, b, _: a * b, _both)
+_register("arith.divsi", lambda a, b, _: quotient(a, b), divides=True)
+_register("arith.remsi", lambda a, b, _: remainder(a, b), divides=True)
+_register("arith.floordivsi", lambda a, b, _: quotient(a, b, floor=True), divides=True)
+_register("arith.ceildivsi", lambda a, b, _: _quotient_up(a, b), divides=True)
+_register("arith.divui", _unsigned_rule(quotient), divides=True)
+_register("arith.remui", _unsigned_rule(remainder), divides=True)
+_register("arith.ceildivui", _unsigned_rule(_quotient_up), divides=True)
+_register("arith.minsi", lambda a, b, _: minimum(a, b), _either)
+_register("arith.maxsi", lambda a, b, _: maximum(a, b), _both)
+_register("arith.minui", _unsigned_rule(minimum), _both)
+_register("arith.maxui", _unsigned_rule(maximum), _either)
+_register("arith.shrui", _shift_right_unsigned)
+
+
+def _register_bits(name: str, operator: BitOperator, logic: _Logic | None = None) -> None:
+    _register(name, lambda a, b, bits: bitwise(operator, a, b, bits), logic)
+
+
+_register_bits("arith.andi", "and", _both)
+_register_bits("arith.ori", "or", _either)
+_register_bits("arith.xori", "xor", _differ)
+_register_bits("arith.shli", "shl")
+_register_bits("arith.shrsi", "shr")
+
+
+@meaning("math.absi")
+def absolute(walk: Walk, op: Op) -> None:
+    """Set the magnitude."""
+    number = walk.term(op.operands[0])
+    walk.computed(op, maximum(number, -number))
+
+
+@meaning("tt.mulhiui")
+def high_product(walk: Walk, op: Op) -> None:
+    """Set the upper half of an unsigned product."""
+    bits = integer_bits(op.results[0].type) or 64
+    left, right = (unsigned(walk.term(value), bits) for value in op.operands)
+    walk.computed(op, signed(quotient(left * right, 1 << bits), bits))
+
+
+@meaning("arith.mulsi_extended", "arith.mului_extended", "arith.addui_extended")
+def extended(walk: Walk, op: Op) -> None:
+    """Set the lower half, and the upper half or the carry."""
+    bits = integer_bits(op.results[0].type) or 64
+    left, right = (walk.term(value) for value in op.operands)
+    if op.name != "arith.mulsi_extended":
+        left, right = unsigned(left, bits), unsigned(right, bits)
+    if op.name == "arith.addui_extended":
+        walk.set(op.results[0], signed(left + right, bits))
+        walk.set(op.results[1], at_least(left + right, 1 << bits))
+        return
+    product = left * right
+    walk.set(op.results[0], signed(product, bits))
+    walk.set(op.results[1], signed(quotient(product, 1 << bits, floor=True), bits))
+
+
+# -- comparisons and choices --------------------------------------------------------------------
+
+_EQUALITIES = {0: True, 1: False}
+_ORDERS: dict[int, tuple[Callable[[Term, Term], Condition], bool]] = {
+    2: (less, False),
+    3: (lambda a, b: at_least(b, a), False),
+    4: (lambda a, b: less(b, a), False),
+    5: (at_least, False),
+    6: (less, True),
+    7: (lambda a, b: at_least(b, a), True),
+    8: (lambda a, b: less(b, a), True),
+    9: (at_least, True),
+}
+"""MLIR's predicates by number: slt, sle, sgt, sge, and the same for unsigned integers."""
+
+
+@meaning("arith.cmpi")
+def compare(walk: Walk, op: Op) -> None:
+    """Set a comparison of integers."""
+    attribute = op.attributes.get("predicate")
+    predicate = attribute.value if isinstance(attribute, IntegerAttribute) else -1
+    first, second = op.operands
+    bits = integer_bits(first.type) or 64
+    if bits == 1:
+        walk.set(op.results[0], _compared_booleans(walk, op, predicate))
+        return
+    left, right = walk.term(first), walk.term(second)
+    if predicate in _EQUALITIES:
+        same = equal(left, right)
+        walk.set(op.results[0], same if _EQUALITIES[predicate] else ~same)
+    elif predicate in _ORDERS:
+        relation, as_unsigned = _ORDERS[predicate]
+        if as_unsigned:
+            left, right = unsigned(left, bits), unsigned(right, bits)
+        walk.set(op.results[0], relation(left, right))
+    else:
+        walk.set_unknown(op.results[0], op, "a comparison that is not read")
+
+
+def _compared_booleans(walk: Walk, op: Op, predicate: int) -> Condition:
+    left, right = (walk.condition(value) for value in op.operands)
+    if predicate in _EQUALITIES:
+        differ = _differ(left, right)
+        return ~differ if _EQUALITIES[predicate] else differ
+    return walk.opaque(op, "an order of Booleans", shape_of(op.results[0].type))
+
+
+@meaning("arith.cmpf")
+def compare_floats(walk: Walk, op: Op) -> None:
+    """Set what floats decide."""
+    walk.set_unknown(op.results[0], op, "compares floats")
+
+
+@meaning("arith.select")
+def select(walk: Walk, op: Op) -> None:
+    """Set one of two values."""
+    condition = walk.condition(op.operands[0])
+    first, second = (walk.known(value) for value in op.operands[1:3])
+    walk.set(op.results[0], chosen(walk, op, op.results[0], condition, first, second))

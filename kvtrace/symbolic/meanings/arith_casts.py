@@ -1,0 +1,54 @@
+"""`arith` and `tt`: changes of width, and of what bits stand for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvtrace.symbolic.conditions import Condition, equal
+from kvtrace.symbolic.functions import choice, remainder
+from kvtrace.symbolic.meanings import meaning
+from kvtrace.symbolic.meanings.arith import signed, unsigned
+from kvtrace.symbolic.walk_types import integer_bits
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.symbolic.walk import Walk
+
+
+@meaning("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
+def change_width(walk: Walk, op: Op) -> None:
+    """Set the same number in another width, if it fits: ideal values pass wider ones unchanged."""
+    source, target = op.operands[0], op.results[0]
+    before, after = integer_bits(source.type) or 64, integer_bits(target.type) or 64
+    as_unsigned = op.name in ("arith.extui", "arith.index_castui")
+    if before == 1:
+        condition = walk.condition(source)
+        walk.set(target, choice(condition, 1 if as_unsigned else -1, 0))
+        return
+    number = walk.term(source)
+    if after == 1:
+        walk.set(target, ~equal(remainder(number, 2, floor=True)))
+    elif after < before:
+        walk.set(target, signed(number, after))
+    else:
+        walk.set(target, unsigned(number, before) if as_unsigned else number)
+
+
+@meaning("arith.bitcast", "tt.bitcast")
+def same_bits(walk: Walk, op: Op) -> None:
+    """Set the same pointer or integer; of floats the bits are unknown."""
+    known = walk.known(op.operands[0])
+    before, after = (integer_bits(value.type) for value in (op.operands[0], op.results[0]))
+    if known is None or (before != after and after is not None):
+        if isinstance(known, Condition) and after == 8:
+            walk.set(op.results[0], choice(known, 1, 0))
+            return
+        walk.set_unknown(op.results[0], op, "the bits of a float")
+    elif before == after:
+        walk.set(op.results[0], known)
+
+
+@meaning("arith.fptosi", "arith.fptoui")
+def from_float(walk: Walk, op: Op) -> None:
+    """Set an integer made of a float."""
+    walk.set_unknown(op.results[0], op, "an integer made of a float")

@@ -1,0 +1,165 @@
+"""`scf`: branches and loops. What loops carry is in `carried.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.types import FloatType
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
+from kvtrace.symbolic.functions import maximum, quotient
+from kvtrace.symbolic.meanings import meaning
+from kvtrace.symbolic.meanings.arith import unsigned
+from kvtrace.symbolic.meanings.carried import Carried
+from kvtrace.symbolic.meanings.merging import chosen, rewritten
+from kvtrace.symbolic.summary import Known, Loop
+from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol
+from kvtrace.symbolic.walk_types import element_of, integer_bits
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Block, Op, Value
+    from kvtrace.ir.model import Region
+    from kvtrace.symbolic.walk import Walk
+
+
+# -- branches -----------------------------------------------------------------------------------
+
+
+@meaning("scf.if")
+def if_(walk: Walk, op: Op) -> None:
+    """Visit both ways, each under its condition."""
+    condition = walk.condition(op.operands[0])
+    first = _branch(walk, condition, op.regions[0], len(op.results))
+    rest = op.regions[1] if len(op.regions) > 1 else None
+    second = _branch(walk, ~condition, rest, len(op.results))
+    for value, one, other in zip(op.results, first, second, strict=True):
+        walk.set(value, chosen(walk, op, value, condition, one, other))
+
+
+def _branch(
+    walk: Walk, condition: Condition, region: Region | None, count: int
+) -> list[Known | None]:
+    if region is None or not region.blocks or condition.decided is False:
+        return [None] * count
+    block = region.blocks[0]
+    with walk.under(condition):
+        walk.block(block)
+    return [walk.known(value) for value in block.ops[-1].operands]
+
+
+@meaning("scf.index_switch")
+def index_switch(walk: Walk, op: Op) -> None:
+    """Visit the region of each case, and the first, if none of them is the case."""
+    number, attribute = walk.term(op.operands[0]), op.attributes.get("cases")
+    cases = attribute.values if isinstance(attribute, DenseArrayAttribute) else ()
+    conditions = [equal(number, int(case)) for case in cases]
+    default = conjunction(~condition for condition in conditions)
+    outcomes: list[Known | None] = _branch(walk, default, op.regions[0], len(op.results))
+    for condition, region in zip(conditions, op.regions[1:], strict=True):
+        of_case = _branch(walk, condition, region, len(op.results))
+        outcomes = [
+            chosen(walk, op, value, condition, one, other)
+            for value, one, other in zip(op.results, of_case, outcomes, strict=True)
+        ]
+    for value, outcome in zip(op.results, outcomes, strict=True):
+        walk.set(value, outcome)
+
+
+@meaning("scf.execute_region")
+def execute_region(walk: Walk, op: Op) -> None:
+    """Visit the region."""
+    outcomes = _branch(walk, TRUE, op.regions[0], len(op.results))
+    for value, outcome in zip(op.results, outcomes, strict=True):
+        walk.set(value, outcome)
+
+
+# -- counted loops ------------------------------------------------------------------------------
+
+
+@meaning("scf.for")
+def for_(walk: Walk, op: Op) -> None:
+    """Visit the body once, with a symbol for the trip."""
+    first, end, step = (walk.term(value) for value in op.operands[:3])
+    if "unsignedCmp" in op.attributes:
+        bits = integer_bits(op.operands[0].type) or 64
+        first, end = unsigned(first, bits), unsigned(end, bits)
+    initial = [walk.known(value) for value in op.operands[3:]]
+    trips = maximum(0, quotient(end - first + step - 1, step, floor=True))
+    if trips == 0:
+        for value, known in zip(op.results, initial, strict=True):
+            walk.set(value, known)
+        return
+    trip = Symbol("trip", walk.key(op), 0, max(trips.high - 1, 0))
+    counter = first + step * trip.term
+    running = conjunction((at_least(step, 1), less(counter, end)))
+    loop = Loop(op, trip, trips, running, walk.guard, walk.calls)
+    block = op.regions[0].blocks[0]
+    needed = _slice(block)
+    induction, *arguments = block.arguments
+    yielded = block.ops[-1].operands
+
+    def rehearse() -> list[Known | None]:
+        walk.set(induction, counter)
+        for inner in needed:
+            walk.visit(inner)
+        return [walk.known(value) for value in yielded]
+
+    carried = Carried(walk, op, loop, arguments, initial)
+    carried.settle(rehearse)
+    walk.found_loops.append(loop)
+    walk.set(induction, counter)
+    carried.bind()
+    with walk.inside(loop):
+        walk.block(block)
+    for value, known in zip(op.results, carried.after(trips, op.results), strict=True):
+        walk.set(value, known)
+
+
+def _slice(block: Block) -> list[Op]:
+    """Give the ops of a body that carried integers, Booleans and pointers hang on, in order."""
+    needed = {value.id for value in block.ops[-1].operands if _is_followed(value)}
+    ops = []
+    for op in reversed(block.ops[:-1]):
+        if any(value.id in needed for value in op.results):
+            ops.append(op)
+            needed.update(value.id for inner in op.walk() for value in inner.operands)
+    return ops[::-1]
+
+
+def _is_followed(value: Value) -> bool:
+    return not isinstance(element_of(value.type), FloatType)
+
+
+# -- loops that a condition ends ----------------------------------------------------------------
+
+
+@meaning("scf.while")
+def while_(walk: Walk, op: Op) -> None:
+    """Visit both regions once, the second under the condition that the first computes."""
+    before, after = (region.blocks[0] for region in op.regions)
+    initial = [walk.known(value) for value in op.operands]
+    trip = Symbol("trip", walk.key(op), 0, MOST_TRIPS)
+    key = (walk.key(op), "the trips of a while loop")
+    trips = Symbol("unknown", key, 0, MOST_TRIPS, walk.coordinates(())).term
+    loop = Loop(op, trip, trips, TRUE, walk.guard, walk.calls)
+    forwarded: list[Known | None] = []
+
+    def run() -> list[Known | None]:
+        walk.block(before)
+        condition, *given = before.ops[-1].operands
+        forwarded[:] = [walk.known(value) for value in given]
+        for value, known in zip(after.arguments, forwarded, strict=True):
+            walk.set(value, known)
+        with walk.under(walk.condition(condition)):
+            walk.block(after)
+        return [walk.known(value) for value in after.ops[-1].operands]
+
+    carried = Carried(walk, op, loop, list(before.arguments), initial)
+    carried.settle(run)
+    walk.found_loops.append(loop)
+    carried.bind()
+    with walk.inside(loop):
+        run()
+    at_end = Substitution({trip: trips})
+    for value, known in zip(op.results, forwarded, strict=True):
+        walk.set(value, None if known is None else rewritten(known, at_end))

@@ -1,0 +1,221 @@
+"""`tt`: pointers, loads, stores, atomics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.symbolic.conditions import TRUE, Condition
+from kvtrace.symbolic.functions import choice
+from kvtrace.symbolic.meanings import meaning
+from kvtrace.symbolic.meanings.merging import as_number, as_truth
+from kvtrace.symbolic.summary import Access, BlockPointer, Known, Pointer, PointerChoice
+from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
+from kvtrace.symbolic.walk import unknown_pointer
+from kvtrace.symbolic.walk_types import (
+    bytes_in_memory,
+    integer_bits,
+    is_pointer,
+    number_of,
+    pointee_bytes,
+    shape_of,
+)
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op, Value
+    from kvtrace.symbolic.walk import Walk
+
+OPERATORS = {
+    1: "and", 2: "or", 3: "xor", 4: "add", 5: "fadd", 6: "max", 7: "min", 8: "umax", 9: "umin",
+    10: "xchg",
+}  # fmt: skip
+SEMANTICS = {1: "relaxed", 2: "acquire", 3: "release", 4: "acq_rel"}
+SCOPES = {1: "gpu", 2: "cta", 3: "sys"}
+"""Triton's RMWOp, MemSemantic and MemSyncScope by number."""
+
+_LARGEST_ADDRESS = (1 << 63) - 1
+
+
+@meaning("tt.addptr")
+def addptr(walk: Walk, op: Op) -> None:
+    """Advance pointers by elements."""
+    pointer, steps = walk.pointer(op.operands[0]), walk.term(op.operands[1])
+    by = steps * pointee_bytes(op.operands[0].type)
+    walk.set(op.results[0], moved(pointer, by, shape_of(op.results[0].type)))
+
+
+def moved(pointer: Pointer, by: Term, shape: tuple[int, ...]) -> Pointer:
+    """Advance pointers by bytes."""
+    choices = tuple(
+        option if option.argument is None else replace(option, offset=option.offset + by)
+        for option in pointer.choices
+    )
+    return Pointer(choices, shape)
+
+
+@meaning("tt.ptr_to_int")
+def ptr_to_int(walk: Walk, op: Op) -> None:
+    """Set addresses: an unknown one for each argument, plus the offset."""
+    result: Term | None = None
+    for option in walk.pointer(op.operands[0]).choices:
+        if option.argument is None:
+            walk.set_unknown(op.results[0], op, option.unknown or "an unknown address")
+            return
+        address = _address_of(option.argument) + option.offset
+        result = address if result is None else choice(option.condition, address, result)
+    if result is not None:
+        walk.set(op.results[0], result)
+
+
+def _address_of(argument: int) -> Term:
+    key = (("address", argument), "the address of an argument")
+    return Symbol("unknown", key, 0, _LARGEST_ADDRESS).term
+
+
+@meaning("tt.int_to_ptr")
+def int_to_ptr(walk: Walk, op: Op) -> None:
+    """Find the argument whose address is in a sum."""
+    address, shape = walk.term(op.operands[0]), shape_of(op.results[0].type)
+    form = address.affine()
+    atoms = form[1].items() if form is not None else ()
+    bases = [
+        (atom, argument)
+        for atom, number in atoms
+        if number == 1 and (argument := _argument_of(atom)) is not None
+    ]
+    if len(bases) != 1:
+        walk.set(op.results[0], unknown_pointer("a pointer made of an integer", shape))
+        return
+    atom, argument = bases[0]
+    offset = address - atom.term
+    walk.set(op.results[0], Pointer((PointerChoice(argument, offset, TRUE),), shape))
+
+
+def _argument_of(atom: Atom) -> int | None:
+    """Give the argument whose address a symbol is."""
+    match atom:
+        case Symbol(kind="unknown", key=(("address", int(argument)), _)):
+            return argument
+    return None
+
+
+# -- loads and stores ---------------------------------------------------------------------------
+
+
+@meaning("tt.load")
+def load(walk: Walk, op: Op) -> None:
+    """Note a read; what it gives is the memory's content, or `other` in masked lanes."""
+    sizes = op.attributes.get("operandSegmentSizes")
+    counts = [int(n) for n in sizes.values] if isinstance(sizes, DenseArrayAttribute) else [
+        1, *([1] * (len(op.operands) - 1)), 0, 0
+    ]  # fmt: skip
+    pointer = walk.known(op.operands[0])
+    if isinstance(pointer, BlockPointer):
+        load_block(walk, op, pointer)
+        return
+    mask = walk.condition(op.operands[1]) if counts[1] else TRUE
+    other = op.operands[1 + counts[1]] if counts[2] else None
+    value = op.results[0]
+    accesses = walk.accessed(
+        op, "load", walk.pointer(op.operands[0]), mask, bytes_in_memory(value.type),
+        shape_of(value.type), has_other=other is not None, value=value,
+    )  # fmt: skip
+    fill = None if other is None else walk.known(other)
+    walk.set(value, loaded(walk, op, value, accesses, mask, fill))
+
+
+def load_block(walk: Walk, op: Op, pointer: BlockPointer) -> None:
+    """Read through a block pointer; lanes outside checked axes are padded."""
+    from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
+
+    value = op.results[0]
+    place, mask = block_access(pointer, shape_of(value.type), pointee_bytes(op.operands[0].type),
+                               checked_axes(op))  # fmt: skip
+    accesses = walk.accessed(
+        op, "load", place, mask, bytes_in_memory(value.type), shape_of(value.type), value=value,
+        has_other=bool(number_of(op, "padding")),
+    )  # fmt: skip
+    walk.set(value, loaded(walk, op, value, accesses, mask, None))
+
+
+def loaded(
+    walk: Walk,
+    op: Op,
+    value: Value,
+    accesses: Sequence[Access],
+    mask: Condition,
+    fill: Known | None,
+) -> Known | None:
+    """Give the content of memory where the mask holds; `fill`, or an unknown, elsewhere.
+
+    The symbol of a content has the key (op index, argument, *calls), and varies over the byte
+    offset alone: the same load of the same place gives the same.
+    """
+    if is_pointer(value.type):
+        return unknown_pointer("a pointer that was loaded from memory", shape_of(value.type))
+    bits = integer_bits(value.type)
+    if bits is None:
+        return None
+    result: Term | None = None
+    for access in accesses:
+        if access.argument is None:
+            return walk.unknown_of(value, op, f"loaded through {access.unknown}")
+        key = walk.key(op, access.argument)
+        content = Symbol("content", key, *signed_range(bits), (access.offset,)).term
+        result = content if result is None else choice(access.mask, content, result)
+    if result is None:
+        return walk.unknown_of(value, op, "loaded from nowhere")
+    if mask is not TRUE:
+        result = choice(mask, result, _filled(walk, op, value, fill))
+    return as_truth(result) if bits == 1 else result
+
+
+def _filled(walk: Walk, op: Op, value: Value, fill: Known | None) -> Term:
+    if fill is None:
+        fill = walk.unknown_of(value, op, "a masked lane that nothing fills")
+    if isinstance(fill, Condition):
+        return as_number(fill)
+    assert isinstance(fill, Term)
+    return fill
+
+
+@meaning("tt.store")
+def store(walk: Walk, op: Op) -> None:
+    """Note a write."""
+    value = op.operands[1]
+    pointer = walk.known(op.operands[0])
+    if isinstance(pointer, BlockPointer):
+        from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
+
+        place, mask = block_access(
+            pointer, shape_of(value.type), pointee_bytes(op.operands[0].type), checked_axes(op)
+        )
+    else:
+        place = walk.pointer(op.operands[0])
+        mask = walk.condition(op.operands[2]) if len(op.operands) > 2 else TRUE
+    walk.accessed(
+        op, "store", place, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
+    )
+
+
+@meaning("tt.atomic_rmw", "tt.atomic_cas")
+def atomic(walk: Walk, op: Op) -> None:
+    """Note an atomic update; what it gives is unknown."""
+    value = op.results[0]
+    swaps = op.name == "tt.atomic_cas"
+    masked = not swaps and len(op.operands) > 2
+    walk.accessed(
+        op,
+        "atomic",
+        walk.pointer(op.operands[0]),
+        walk.condition(op.operands[2]) if masked else TRUE,
+        bytes_in_memory(value.type),
+        shape_of(value.type),
+        value=value,
+        operator="cas" if swaps else OPERATORS.get(number_of(op, "atomic_rmw_op"), ""),
+        semantics=SEMANTICS.get(number_of(op, "sem"), ""),
+        scope=SCOPES.get(number_of(op, "scope"), ""),
+    )
+    walk.set_unknown(value, op, "what an atomic update found", always_new=True)

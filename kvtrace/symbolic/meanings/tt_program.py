@@ -1,0 +1,57 @@
+"""`tt`: programs, ranges, assertions; and what has no effect here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvtrace.ir.attributes import StringAttribute
+from kvtrace.symbolic.meanings import meaning
+from kvtrace.symbolic.summary import Assertion
+from kvtrace.symbolic.terms import lane, program, programs
+from kvtrace.symbolic.walk_types import number_of, shape_of
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.symbolic.walk import Walk
+
+
+@meaning("tt.get_program_id")
+def program_id(walk: Walk, op: Op) -> None:
+    """Set the program's index along an axis."""
+    walk.set(op.results[0], program(number_of(op, "axis")))
+
+
+@meaning("tt.get_num_programs")
+def num_programs(walk: Walk, op: Op) -> None:
+    """Set the grid's extent along an axis."""
+    walk.set(op.results[0], programs(number_of(op, "axis")))
+
+
+@meaning("tt.make_range")
+def make_range(walk: Walk, op: Op) -> None:
+    """Set consecutive integers."""
+    start, end = number_of(op, "start"), number_of(op, "end")
+    walk.set(op.results[0], lane(0, end - start) + start)
+
+
+@meaning("tt.assert", "llvm.intr.assume")
+def assertion(walk: Walk, op: Op) -> None:
+    """Note what must hold, or what the compiler may assume."""
+    attribute = op.attributes.get("message")
+    message = attribute.value if isinstance(attribute, StringAttribute) else ""
+    checked = op.name == "tt.assert"
+    found = Assertion(
+        **walk.place(op),
+        condition=walk.condition(op.operands[0]),
+        message=message,
+        shape=shape_of(op.operands[0].type),
+        of_overflow=checked and "overflow detected for operation" in message,
+    )
+    (walk.assertions if checked else walk.assumptions).append(found)
+
+
+@meaning(
+    "tt.print", "gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "ttg.barrier", "rocdl.barrier"
+)
+def nothing(_walk: Walk, _op: Op) -> None:
+    """Do nothing: no result hangs on it."""

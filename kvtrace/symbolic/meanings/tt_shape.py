@@ -1,0 +1,194 @@
+"""`tt`: ops that rearrange elements. Lanes are positional: what moves are the lane symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.symbolic.conditions import Condition, equal, less
+from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder
+from kvtrace.symbolic.meanings import meaning
+from kvtrace.symbolic.meanings.merging import chosen, rewritten
+from kvtrace.symbolic.summary import Known
+from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
+from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.symbolic.walk import Walk
+
+
+def lane_symbol(axis: int, extent: int) -> Symbol:
+    """Give the symbol of an axis of more than one element."""
+    return Symbol("lane", axis, 0, extent - 1)
+
+
+def relaned(known: Known, source: Sequence[int], places: Sequence[Term | None]) -> Known:
+    """Replace the index along each axis of a tensor of shape `source`; None: it stays."""
+    replacements: dict[Atom, Term | int] = {
+        lane_symbol(axis, extent): place
+        for axis, (extent, place) in enumerate(zip(source, places, strict=True))
+        if extent > 1 and place is not None
+    }
+    return rewritten(known, Substitution(replacements)) if replacements else known
+
+
+@meaning(
+    "tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout", "tt.descriptor_to_tensor",
+    "ttg.local_alloc", "ttg.local_load",
+)  # fmt: skip
+def same_everywhere(walk: Walk, op: Op) -> None:
+    """Keep the value: what does not vary along an axis has no lane of it."""
+    walk.set(op.results[0], walk.known(op.operands[0]))
+
+
+@meaning("tt.expand_dims")
+def expand_dims(walk: Walk, op: Op) -> None:
+    """Add an axis of one element."""
+    known, axis = walk.known(op.operands[0]), number_of(op, "axis")
+    if known is not None:
+        source = shape_of(op.operands[0].type)
+        places = [lane(i + 1, n) if i >= axis else None for i, n in enumerate(source)]
+        known = relaned(known, source, places)
+    walk.set(op.results[0], known)
+
+
+@meaning("tt.trans")
+def trans(walk: Walk, op: Op) -> None:
+    """Permute axes."""
+    known, attribute = walk.known(op.operands[0]), op.attributes.get("order")
+    source = shape_of(op.operands[0].type)
+    if known is not None:
+        order = [int(axis) for axis in attribute.values] if (
+            isinstance(attribute, DenseArrayAttribute)
+        ) else list(range(len(source)))[::-1]  # fmt: skip
+        known = relaned(known, source, [lane(order.index(i), n) for i, n in enumerate(source)])
+    walk.set(op.results[0], known)
+
+
+@meaning("tt.reshape")
+def reshape(walk: Walk, op: Op) -> None:
+    """Give the elements another shape, in row-major order."""
+    known = walk.known(op.operands[0])
+    if known is not None:
+        source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
+        known = reshaped(known, source, target)
+    walk.set(op.results[0], known)
+
+
+def reshaped(known: Known, source: tuple[int, ...], target: tuple[int, ...]) -> Known:
+    """Give a value's elements another shape, in row-major order."""
+    if source == target:
+        return known
+    linear = ZERO
+    for axis, extent in enumerate(target):
+        linear = linear * extent + lane(axis, extent)
+    places: list[Term | None] = []
+    for axis, extent in enumerate(source):
+        places.append(remainder(quotient(linear, prod(source[axis + 1 :])), extent))
+    moved = relaned(known, source, places)
+    return _recombined(moved) if isinstance(moved, Term) else moved
+
+
+def _recombined(term: Term) -> Term:
+    """Put `(x / n) * n + x % n` together again, where x / n has a multiple of n's coefficient."""
+    form = term.affine()
+    if form is None:
+        return term
+    for atom, number in form[1].items():
+        if not isinstance(atom, Remainder):
+            continue
+        divisor = atom.arguments[1].constant
+        other = Quotient(atom.arguments, *atom.settings)
+        if divisor is not None and form[1].get(other) == number * divisor:
+            return _recombined(
+                term + (atom.arguments[0] - atom.term - other.term * divisor) * number
+            )
+    return term
+
+
+@meaning("tt.join")
+def join(walk: Walk, op: Op) -> None:
+    """Put two tensors side by side along a new last axis."""
+    first, second = (walk.known(value) for value in op.operands)
+    place = lane(len(shape_of(op.operands[0].type)), 2)
+    if isinstance(first, Term) and isinstance(second, Term):
+        step = (second - first).constant
+        if step is not None:
+            walk.set(op.results[0], first + place * step)
+            return
+    walk.set(op.results[0], chosen(walk, op, op.results[0], equal(place, 0), first, second))
+
+
+@meaning("tt.split")
+def split(walk: Walk, op: Op) -> None:
+    """Take apart along the last axis, of extent 2."""
+    known, source = walk.known(op.operands[0]), shape_of(op.operands[0].type)
+    for number, value in enumerate(op.results):
+        if known is None:
+            walk.set(value, None)
+            continue
+        places: list[Term | None] = [None] * (len(source) - 1)
+        walk.set(value, relaned(known, source, [*places, ZERO + number]))
+
+
+@meaning("tt.cat")
+def cat(walk: Walk, op: Op) -> None:
+    """Join two tensors along their only axis."""
+    first, second = (walk.known(value) for value in op.operands)
+    source = shape_of(op.operands[0].type)
+    extent = source[0]
+    place = lane(0, 2 * extent)
+    if first is not None and second is not None:
+        inside = remainder(place, extent)  # for both, so that lanes stay in their range
+        first, second = (relaned(known, source, [inside]) for known in (first, second))
+    walk.set(op.results[0], chosen(walk, op, op.results[0], less(place, extent), first, second))
+
+
+@meaning("tt.gather")
+def gather(walk: Walk, op: Op) -> None:
+    """Pick elements along an axis by index."""
+    known, index = walk.known(op.operands[0]), walk.term(op.operands[1])
+    axis, source = number_of(op, "axis"), shape_of(op.operands[0].type)
+    if isinstance(known, Term | Condition) and index.low >= 0 and index.high < source[axis]:
+        places: list[Term | None] = [None] * len(source)
+        places[axis] = index
+        walk.set(op.results[0], relaned(known, source, places))
+        return
+    bounds = (known.low, known.high) if isinstance(known, Term) else None
+    reason = "gathered by an index that may be outside" if known is not None else "gathered"
+    walk.set_unknown(op.results[0], op, reason, bounds)
+
+
+@meaning("tt.histogram")
+def histogram(walk: Walk, op: Op) -> None:
+    """Count: from none to all."""
+    count = prod(shape_of(op.operands[0].type))
+    walk.set_unknown(op.results[0], op, "counts of a histogram", (0, count))
+
+
+@meaning("tt.map_elementwise")
+def map_elementwise(walk: Walk, op: Op) -> None:
+    """Apply a region to each element; followed where it takes one at a time, in one block."""
+    blocks = op.regions[0].blocks
+    if number_of(op, "pack", 1) == 1 and len(blocks) == 1:
+        for argument, value in zip(blocks[0].arguments, op.operands, strict=True):
+            walk.set(argument, walk.known(value))
+        walk.block(blocks[0])
+        for value, outcome in zip(op.results, blocks[0].ops[-1].operands, strict=True):
+            walk.set(value, walk.known(outcome))
+        return
+    for value in op.results:
+        walk.set_unknown(value, op, "mapped by elements")
+
+
+@meaning("tt.elementwise_inline_asm", "tt.extern_elementwise")
+def foreign(walk: Walk, op: Op) -> None:
+    """Set nothing that is known: assembly and library functions are not read."""
+    for value in op.results:
+        if integer_bits(value.type) is not None:
+            walk.set_unknown(value, op, "an integer made by assembly or a library")
+        else:
+            walk.set(value, None)

@@ -1,0 +1,478 @@
+"""The walk over a module that makes its summary: state, and what meanings of ops ask for.
+
+Each op of the kernel is visited once where it stands (a loop's body with a symbol for its trip,
+both ways of a branch), with everything known so far in `values`. What an op means is in the folder
+`meanings`. Nothing raises on what is not followed: integers become symbols of kind "unknown",
+Booleans opaque conditions, pointers unknown ones, each with a reason.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.attributes import (
+    ArrayAttribute,
+    Attribute,
+    DenseArrayAttribute,
+    DenseAttribute,
+    DictionaryAttribute,
+    IntegerAttribute,
+)
+from kvtrace.ir.types import TensorDescriptorType
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least, conjunction
+from kvtrace.symbolic.functions import Choice, wrapped
+from kvtrace.symbolic.meanings import meaning_of
+from kvtrace.symbolic.summary import (
+    Access,
+    Arithmetic,
+    Assertion,
+    BlockPointer,
+    Division,
+    Hint,
+    Known,
+    Loop,
+    Pointer,
+    PointerChoice,
+    Summary,
+)
+from kvtrace.symbolic.terms import (
+    ZERO,
+    Key,
+    Substitution,
+    Symbol,
+    Term,
+    lane,
+    program,
+    scalar,
+    signed_range,
+)
+from kvtrace.symbolic.walk_types import (
+    integer_bits,
+    is_block_pointer,
+    is_pointer,
+    number_of,
+    pointee_bytes,
+    shape_of,
+)
+
+if TYPE_CHECKING:
+    from kvtrace.ir.types import Type
+
+_MOST_CHOICES = 16
+"""Of so many arguments' pointers chosen between, each is followed."""
+
+_MOST_MONOMIALS = 96
+_WIDEST = 1 << 192
+"""Arithmetic beyond these (hashes, random numbers) is kept wrapped, or not followed."""
+
+
+def summarise(module: Module) -> Summary:
+    """Give what a launch of the module's kernel does; made once per module, then kept with it.
+
+    Raises:
+        NoKernel: the module has no function to run.
+
+    """
+    summary = _summaries.get(module.op)
+    if summary is None:
+        summary = _summaries[module.op] = Walk(module).summary()
+    return summary
+
+
+_summaries: weakref.WeakKeyDictionary[Op, Summary] = weakref.WeakKeyDictionary()
+
+
+class Walk:
+    """What is known at the op that is visited, and what was found so far."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.values: dict[int, Known] = {}
+        self.guard: Condition = TRUE
+        self.loops: tuple[Loop, ...] = ()
+        self.calls: tuple[Op, ...] = ()
+        self.returned: list[Known | None] = []
+        self.found_loops: list[Loop] = []
+        self.accesses: list[Access] = []
+        self.arithmetic: list[Arithmetic] = []
+        self.divisions: list[Division] = []
+        self.assertions: list[Assertion] = []
+        self.assumptions: list[Assertion] = []
+        self.hints: list[Hint] = []
+        axes = {number_of(op, "axis") for op in module.ops if op.name == "tt.get_program_id"}
+        self._programs = tuple(program(axis) for axis in sorted(axes))
+
+    def summary(self) -> Summary:
+        """Walk the kernel."""
+        from kvtrace.symbolic.meanings.cf import run_function
+
+        main = self.module.main
+        for position, value in enumerate(main.arguments):
+            known = _argument(position, value.type)
+            if known is not None:
+                self.values[value.id] = known
+        self._hint_arguments(main.op, main.arguments)
+        run_function(self, main)
+        return Summary(
+            self.module,
+            tuple(self.accesses),
+            tuple(self.found_loops),
+            tuple(self.arithmetic),
+            tuple(self.divisions),
+            tuple(self.assertions),
+            tuple(self.assumptions),
+            tuple(self.hints),
+            self.values,
+        )
+
+    # -- visiting --------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> None:
+        """Visit all ops of a block, but for its terminator."""
+        for op in block.ops[:-1]:
+            self.visit(op)
+
+    def visit(self, op: Op) -> None:
+        """Visit one op."""
+        meaning = meaning_of(op.name)
+        if meaning is not None:
+            meaning(self, op)
+        else:
+            self._without_meaning(op)
+        for name in op.attributes:
+            if name in _HINTS:
+                self._hint(op, name)
+
+    def _without_meaning(self, op: Op) -> None:
+        for region in op.regions:
+            with self.under(self.opaque(op, f"hangs on {op.name}")):
+                for block in region.blocks:
+                    for value in block.arguments:
+                        self.set_unknown(value, op, f"comes from {op.name}")
+                    self.block(block)
+        for value in op.results:
+            self.set_unknown(value, op, f"comes from {op.name}")
+
+    @contextmanager
+    def under(self, condition: Condition) -> Iterator[None]:
+        """Visit under a further guard."""
+        before = self.guard
+        self.guard = conjunction((before, condition))
+        try:
+            yield
+        finally:
+            self.guard = before
+
+    @contextmanager
+    def inside(self, loop: Loop) -> Iterator[None]:
+        """Visit inside a loop."""
+        before = self.loops
+        self.loops = (*before, loop)
+        try:
+            yield
+        finally:
+            self.loops = before
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """Visit to learn about values only: what else is found is forgotten."""
+        lists: Sequence[list[Any]] = (
+            self.found_loops, self.accesses, self.arithmetic, self.divisions,
+            self.assertions, self.assumptions, self.hints,
+        )  # fmt: skip
+        lengths = [len(found) for found in lists]
+        try:
+            yield
+        finally:
+            for found, length in zip(lists, lengths, strict=True):
+                del found[length:]
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def known(self, value: Value) -> Known | None:
+        """Give what is known of a value; None for floats and the like."""
+        return self.values.get(value.id)
+
+    def term(self, value: Value) -> Term:
+        """Give an integer."""
+        known = self.values.get(value.id)
+        if isinstance(known, Term):
+            return known
+        owner = value.owner if isinstance(value.owner, Op) else None
+        return self.unknown(owner, "not followed", value.type)
+
+    def condition(self, value: Value) -> Condition:
+        """Give a Boolean."""
+        known = self.values.get(value.id)
+        if isinstance(known, Condition):
+            return known
+        return self.opaque(value.owner if isinstance(value.owner, Op) else None, "not followed")
+
+    def pointer(self, value: Value) -> Pointer:
+        """Give a pointer."""
+        known = self.values.get(value.id)
+        if isinstance(known, Pointer):
+            return known
+        return unknown_pointer("a pointer that is not followed", shape_of(value.type))
+
+    def set(self, value: Value, known: Known | None) -> None:
+        """Say what a value is; None: nothing."""
+        if known is None:
+            self.values.pop(value.id, None)
+        else:
+            self.values[value.id] = known
+
+    def set_unknown(
+        self,
+        value: Value,
+        op: Op,
+        reason: str,
+        bounds: tuple[int, int] | None = None,
+        *,
+        always_new: bool = False,
+    ) -> None:
+        """Say that a value is not followed; floats have no entry.
+
+        `always_new`: two programs' are never the same, as those of atomics.
+        """
+        self.set(value, self.unknown_of(value, op, reason, bounds, always_new=always_new))
+
+    def unknown_of(
+        self,
+        value: Value,
+        op: Op,
+        reason: str,
+        bounds: tuple[int, int] | None = None,
+        *,
+        always_new: bool = False,
+    ) -> Known | None:
+        """Give what stands for a value that is not followed."""
+        shape = shape_of(value.type)
+        bits = integer_bits(value.type)
+        if is_block_pointer(value.type) or isinstance(value.type, TensorDescriptorType):
+            return _unknown_block(reason, shape)
+        if is_pointer(value.type):
+            return unknown_pointer(reason, shape)
+        if bits is None:
+            return None
+        at = self.coordinates(shape, every_program=always_new)
+        key = self.key(op, value.position) if len(op.results) > 1 else self.key(op)
+        if bits == 1:
+            return Opaque(key, reason, at)
+        low, high = bounds if bounds is not None else signed_range(bits)
+        return Symbol("unknown", (key, reason), low, high, at).term
+
+    def unknown(
+        self, op: Op | None, reason: str, type_: Type, bounds: tuple[int, int] | None = None
+    ) -> Term:
+        """Give a symbol for an integer of a type that is not followed."""
+        low, high = bounds if bounds is not None else signed_range(integer_bits(type_) or 64)
+        at = self.coordinates(shape_of(type_))
+        return Symbol("unknown", (self.key(op), reason), low, high, at).term
+
+    def opaque(self, op: Op | None, reason: str, shape: tuple[int, ...] = ()) -> Condition:
+        """Give a condition that is not followed."""
+        return Opaque(self.key(op), reason, self.coordinates(shape))
+
+    def key(self, op: Op | None, *more: int) -> Key:
+        """Name an op where it is reached: its index, or a tuple of it, more, and calls' indices."""
+        index = -1 if op is None else op.index
+        if not self.calls and not more:
+            return index
+        return (index, *more, *(("call", call.index) for call in self.calls))
+
+    def coordinates(
+        self, shape: tuple[int, ...], *, every_program: bool = False
+    ) -> tuple[Term, ...]:
+        """Give all that a value may vary over: programs, trips, lanes."""
+        programs = tuple(program(axis) for axis in range(3)) if every_program else self._programs
+        trips = (loop.trip.term for loop in self.loops)
+        lanes = (lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
+        return (*programs, *trips, *lanes)
+
+    # -- what is found ---------------------------------------------------------------------------
+
+    def place(self, op: Op) -> dict[str, Any]:
+        """Give the fields of `Place`."""
+        return {"op": op, "guard": self.guard, "loops": self.loops, "calls": self.calls}
+
+    def computed(self, op: Op, result: Term, *, signed: bool = True) -> None:
+        """Set the integer that arithmetic gives; note if it may leave its width."""
+        value = op.results[0]
+        bits = integer_bits(value.type) or 64
+        low, high = signed_range(bits)
+        if len(result.coefficients) > _MOST_MONOMIALS:
+            self.set_unknown(value, op, "arithmetic of too many terms")
+            return
+        if result.low < low or result.high > high:
+            shape = shape_of(value.type)
+            self.arithmetic.append(
+                Arithmetic(**self.place(op), result=result, bits=bits, shape=shape, signed=signed)
+            )
+            if result.low < -_WIDEST or result.high > _WIDEST:
+                result = wrapped(result, bits, signed=True)
+        self.values[value.id] = result
+
+    def divides(self, op: Op, divisor: Term) -> None:
+        """Note a division whose divisor may be 0."""
+        if divisor.low <= 0 <= divisor.high:
+            shape = shape_of(op.results[0].type)
+            self.divisions.append(Division(**self.place(op), divisor=divisor, shape=shape))
+
+    def accessed(
+        self,
+        op: Op,
+        kind: Literal["load", "store", "atomic"],
+        pointer: Pointer,
+        mask: Condition,
+        element_bytes: int,
+        shape: tuple[int, ...],
+        **details: Any,
+    ) -> list[Access]:
+        """Note an access: one for each argument that the pointer may be into."""
+        made = []
+        for choice in pointer.choices:
+            active = conjunction((choice.condition, mask))
+            holding = (*self.guard.conjuncts(), *active.conjuncts())
+            access = Access(
+                **self.place(op),
+                kind=kind,
+                argument=choice.argument,
+                offset=assuming(choice.offset, holding),
+                element_bytes=element_bytes,
+                shape=shape,
+                mask=active,
+                unknown=choice.unknown,
+                **details,
+            )
+            made.append(access)
+            if active is not FALSE:
+                self.accesses.append(access)
+        return made
+
+    # -- hints -----------------------------------------------------------------------------------
+
+    def _hint_arguments(self, function: Op, arguments: Sequence[Value]) -> None:
+        attributes = function.attributes.get("arg_attrs")
+        if not isinstance(attributes, ArrayAttribute):
+            return
+        for position, entries in enumerate(attributes):
+            if not isinstance(entries, DictionaryAttribute) or position >= len(arguments):
+                continue
+            for name, attribute in entries.entries.items():
+                if name not in _HINTS:
+                    continue
+                term = self.values.get(arguments[position].id)
+                argument = position if isinstance(term, Pointer) else None
+                self.hints.append(
+                    Hint(
+                        op=function,
+                        what=_HINTS[name],
+                        numbers=_numbers(attribute),
+                        term=ZERO if isinstance(term, Pointer) else _as_integer(term),
+                        argument=argument,
+                        position=position,
+                    )
+                )
+
+    def _hint(self, op: Op, name: str) -> None:
+        value = op.results[0]
+        known = self.values.get(value.id)
+        argument, term = None, _as_integer(known)
+        if isinstance(known, Pointer) and len(known.choices) == 1:
+            argument, term = known.choices[0].argument, known.choices[0].offset
+        self.hints.append(
+            Hint(
+                op=op,
+                what=_HINTS[name],
+                numbers=_numbers(op.attributes[name]),
+                term=term,
+                argument=argument,
+                guard=self.guard,
+                loops=self.loops,
+                shape=shape_of(value.type),
+                element_bytes=0 if argument is None else pointee_bytes(value.type),
+            )
+        )
+
+
+_HINTS: dict[str, Literal["divisibility", "contiguity", "constancy"]] = {
+    "tt.divisibility": "divisibility",
+    "tt.contiguity": "contiguity",
+    "tt.constancy": "constancy",
+}
+
+
+def _numbers(attribute: Attribute) -> tuple[int, ...]:
+    if isinstance(attribute, IntegerAttribute):
+        return (attribute.value,)
+    if isinstance(attribute, DenseAttribute | DenseArrayAttribute):
+        return tuple(int(number) for number in attribute.values)
+    return ()
+
+
+def _as_integer(known: Known | None) -> Term | None:
+    return known if isinstance(known, Term) else None
+
+
+def _argument(position: int, type_: Type) -> Known | None:
+    """Give what stands for an argument of the kernel."""
+    if is_pointer(type_):
+        return Pointer((PointerChoice(position, ZERO, TRUE),), ())
+    if isinstance(type_, TensorDescriptorType):
+        rank = len(type_.block.shape)
+        low, high = signed_range(64)
+        sizes = [
+            Symbol("scalar", (position, what, axis), low, high).term
+            for what in ("shape", "stride")
+            for axis in range(rank)
+        ]
+        base = Pointer((PointerChoice(position, ZERO, TRUE),), ())
+        return BlockPointer(base, tuple(sizes[:rank]), tuple(sizes[rank:]), ())
+    bits = integer_bits(type_)
+    if bits is None:
+        return None
+    number = scalar(position, bits)
+    return at_least(number, 1) if bits == 1 else number
+
+
+def unknown_pointer(reason: str, shape: tuple[int, ...]) -> Pointer:
+    """Give a pointer to nobody knows where."""
+    return Pointer((PointerChoice(None, ZERO, TRUE, reason),), shape)
+
+
+def _unknown_block(reason: str, shape: tuple[int, ...]) -> BlockPointer:
+    zeros = (ZERO,) * len(shape)
+    return BlockPointer(unknown_pointer(reason, ()), zeros, zeros, zeros)
+
+
+def limited(choices: Sequence[PointerChoice], shape: tuple[int, ...]) -> Pointer:
+    """Give a pointer of these choices, or an unknown one if there are too many."""
+    possible = [choice for choice in choices if choice.condition is not FALSE]
+    if len(possible) > _MOST_CHOICES:
+        return unknown_pointer("a pointer chosen between too many", shape)
+    return Pointer(tuple(possible), shape)
+
+
+def assuming(term: Term, holding: Sequence[Condition]) -> Term:
+    """Simplify the choices in a term by conditions that hold."""
+    if not any(isinstance(atom, Choice) for atom in term.atoms()):
+        return term
+    true = frozenset(holding)
+    for _ in range(8):  # what is chosen may hold choices, too
+        decided = {}
+        for atom in term.atoms():
+            if not isinstance(atom, Choice):
+                continue
+            if true.issuperset(atom.condition.conjuncts()):
+                decided[atom] = atom.then
+            elif any(~part in true for part in atom.condition.conjuncts()):
+                decided[atom] = atom.otherwise
+        if not decided:
+            return term
+        term = Substitution(decided)(term)
+    return term
