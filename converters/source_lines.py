@@ -36,6 +36,29 @@ class SourceLines:
                 return found
         return None
 
+    def blocks(self, file: str) -> list[tuple[int, list[str]]]:
+        """Return what was recorded of a file: the whole of it, or the kernels that it defines.
+
+        Each block is the number of its first line, counted from 1, and its lines.
+        """
+        if file in self._artifacts:
+            return [(1, self._content(self._artifacts[file]))]
+        found = {}
+        for path, definition, artifact in self._functions:
+            content = self._content(artifact) if path == file else []
+            if content:
+                found[definition - _decorators(content)] = content
+        return sorted(found.items())
+
+    def definitions(self) -> list[tuple[str, int, int]]:
+        """Return file, first and last line of each kernel whose source was recorded."""
+        return [
+            (file, first, first + len(content) - 1)
+            for file, definition, artifact in self._functions
+            if (content := self._content(artifact))
+            for first in (definition - _decorators(content),)
+        ]
+
     def _content(self, artifact: str) -> list[str]:
         if artifact not in self._lines:
             content = self._trace.artifact(artifact) or b""

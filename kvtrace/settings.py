@@ -13,6 +13,7 @@ from kvtrace.schema.errors import BadSetting
 
 Mode = Literal["launch", "timeline", "ops"]
 Tensors = Literal["none", "int", "all"]
+Sanitize = Literal["off", "warn", "raise"]
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -33,6 +34,11 @@ class Settings:
         target: `backend:architecture` to compile for on a machine without a GPU.
         max_calls: distinct calls that are remembered in memory; beyond it they are forgotten and
             recorded again when they come back.
+        sanitize: whether each new distinct call is judged before its first launch: off, warn (also
+            1), or raise, which does not launch a call with a defect but raises KernelDefect.
+        rules: what is judged by, here and by `kvtrace sanitize`: ids of rules, `default` and
+            `all`, separated by commas; one after `-` is left out.
+        strict: whether what cannot be decided counts as a defect.
     """
 
     mode: Mode = "launch"
@@ -41,6 +47,9 @@ class Settings:
     source: bool = True
     target: str = "cuda:90"
     max_calls: int = 100_000
+    sanitize: Sanitize = "off"
+    rules: str = "default"
+    strict: bool = False
 
     def records_kernel(self, name: str) -> bool:
         """Whether launches of the kernel of that name are recorded."""
@@ -100,7 +109,9 @@ def _checked(name: str, value: Any) -> Any:
         return _one_of(name, value, get_args(Mode))
     if name == "tensors":
         return _one_of(name, value, get_args(Tensors))
-    if name == "source":
+    if name == "sanitize":
+        return _one_of(name, _sanitizing(value), get_args(Sanitize))
+    if name in ("source", "strict"):
         return _switch(name, value)
     if name == "max_calls":
         return _positive(name, value)
@@ -117,6 +128,12 @@ def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise BadSetting(f"the setting {name} is one of {', '.join(choices)}, not {value!r}")
     return str(value)
+
+
+def _sanitizing(value: Any) -> Any:
+    """A plain switch is told by what it does."""
+    text = str(value).lower()
+    return "warn" if text in _TRUE else "off" if text in _FALSE else text
 
 
 def _switch(name: str, value: Any) -> bool:

@@ -181,8 +181,8 @@ function functionEnd(lines, first) {
 function findingLines(findings, report) {
   const marks = new Map();
   for (const finding of findings) {
-    if (finding.stack === null) continue;
-    const kind = finding.verdict === "violation" ? "has-violation" : "has-unknown";
+    if (finding.stack === null || finding.found.suppressed) continue;
+    const kind = finding.found.verdict === "violation" ? "has-violation" : "has-unknown";
     for (const [file, line] of report.stacks[finding.stack]) {
       const key = sourceKey(file, line);
       if (marks.get(key) !== "has-violation") marks.set(key, kind);

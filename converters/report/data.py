@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.converters.report.findings import FindingRows, finding_counts, findings_of
+from kvtrace.converters.findings import read_findings
+from kvtrace.converters.report.findings import PageFindings, finding_counts, place_findings
 from kvtrace.converters.report.kernels import CallRows, KernelRows, kernels_of
 from kvtrace.converters.report.model import Mark, Message, Report, Run, Totals, Track
 from kvtrace.converters.report.slices import NO_CALL, Slices
@@ -37,6 +38,15 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
     gathered = _Gathered()
     for index, run in enumerate(runs):
         _read_run(trace, run, index, gathered)
+    findings = read_findings(trace, runs)
+    if findings.tallies or any(_was_derived(trace, "findings", run) for run in runs):
+        gathered.findings = place_findings(
+            findings,
+            [run.run_id for run in runs],
+            gathered.kernel_rows,
+            gathered.call_rows,
+            gathered.stacks,
+        )
     shown = tuple(_run(run, runs) for run in runs)
     return replace(gathered.report(title, shown_as, shown), notes=tuple(trace.notes))
 
@@ -47,7 +57,7 @@ class _Gathered:
 
     kernel_rows: KernelRows = field(default_factory=KernelRows)
     call_rows: CallRows = field(default_factory=CallRows)
-    finding_rows: FindingRows | None = None
+    findings: PageFindings | None = None
     stacks: dict[tuple[tuple[str | None, int | None, str | None], ...], int] = field(
         default_factory=dict
     )
@@ -73,7 +83,7 @@ class _Gathered:
         launches, device = Slices.join(self.launches), Slices.join(self.device)
         origin, end = self._extent(launches, device)
         variants = self.kernel_rows.variants
-        kernels, calls = kernels_of(self.kernel_rows, self.call_rows, self.finding_rows)
+        kernels, calls = kernels_of(self.kernel_rows, self.call_rows, self.findings)
         return Report(
             title=title,
             trace=shown_as,
@@ -87,8 +97,8 @@ class _Gathered:
             arguments=tuple(self.call_rows.arguments),
             calls=calls,
             stacks=tuple(self.stacks),
-            findings=findings_of(self.finding_rows),
-            finding_counts=finding_counts(self.finding_rows),
+            findings=() if self.findings is None else self.findings.placed,
+            finding_counts=finding_counts(self.findings),
             messages=tuple(self.messages),
             notes=(),
             marks=tuple(
@@ -136,7 +146,7 @@ class _Gathered:
             bytes=calls.total("bytes"),
             flops=calls.total("flops"),
             evaluated_calls=calls.evaluated(),
-            violations=None if self.finding_rows is None else self.finding_rows.violations(),
+            violations=None if self.findings is None else self.findings.violations(),
             phases=self.phase_counts,
             stages=stages,
         )
@@ -159,10 +169,6 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, gathered: _Gathered) 
     _read_launches(trace.table("launches", runs), index, calls, gathered)
     _read_device(trace.table("gpu_kernels", runs), index, calls, gathered)
     gathered.call_rows.add_ops(trace.table("ops", runs, ["call_id", "bytes", "flops"]), index)
-    findings = trace.table("findings", runs)
-    if len(findings) or _was_derived(trace, "findings", run):
-        gathered.finding_rows = gathered.finding_rows or FindingRows()
-        gathered.finding_rows.add(findings, index, gathered.call_rows, stacks)
     _read_marks(trace.table("marks", runs), index, gathered)
     _read_messages(trace.table("messages", runs), index, gathered)
 

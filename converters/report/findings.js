@@ -2,6 +2,17 @@
 // What the sanitizer found: violations with their witness, unknowns with their reason, counts.
 
 const CONTEXT_LINES = 3;
+const PILLS = { violation: "error", unknown: "warning" };
+
+/** The verdict that a finding is counted under. */
+function countsAs(found) {
+  return found.suppressed ? "suppressed" : found.verdict;
+}
+
+function findingKind(found) {
+  if (found.suppressed) return "note";
+  return found.verdict === "violation" ? (found.severity ?? "error") : "warning";
+}
 
 function missingSanitize(report) {
   return note("The accesses of these runs have not been judged yet. ", command(`kvtrace sanitize ${report.trace}`), " fills this section.");
@@ -12,14 +23,14 @@ function findingsPage(report) {
   if (!report.finding_counts) return [title, missingSanitize(report)];
   const list = el("div", { id: "finding-list" });
   const pager = el("div", { class: "pager" });
-  const verdict = el("select", {}, option("", "violations and unknowns"), option("violation", "violations"), option("unknown", "unknowns"));
-  const rules = [...new Set(report.findings.map((finding) => finding.rule))];
+  const verdict = el("select", {}, option("", "all findings"), option("violation", "violations"), option("unknown", "unknowns"), option("suppressed", "suppressed"));
+  const rules = [...new Set(report.findings.map(({ found }) => found.rule))];
   const rule = el("select", {}, option("", "all rules"), rules.map((name) => option(name ?? "", name ?? UNKNOWN)));
   const kernels = [...new Set(report.findings.map((finding) => finding.kernel))];
   const kernel = el("select", {}, option("", "all kernels"), kernels.map((index) => option(index, kernelName(report, index ?? -1))));
   const apply = () => showFindings(report, list, pager, report.findings.filter((finding) =>
-    (!verdict.value || finding.verdict === verdict.value) &&
-    (!rule.value || finding.rule === rule.value) &&
+    (!verdict.value || countsAs(finding.found) === verdict.value) &&
+    (!rule.value || finding.found.rule === rule.value) &&
     (!kernel.value || String(finding.kernel) === kernel.value)), 0);
   for (const control of [verdict, rule, kernel]) control.addEventListener("change", apply);
   apply();
@@ -45,19 +56,20 @@ function showFindings(report, list, pager, findings, first) {
 function verdictTable(report) {
   const rules = new Map();
   for (const { rule, verdict, severity, count } of report.finding_counts) {
-    const sums = rules.get(rule) ?? { rule, severity, violation: 0, unknown: 0, proven: 0 };
+    const sums = rules.get(rule) ?? { rule, severity, violation: 0, suppressed: 0, unknown: 0, proven: 0 };
     sums[verdict] = (sums[verdict] ?? 0) + count;
     if (verdict === "violation") sums.severity = severity;
     rules.set(rule, sums);
   }
   const number = (label, verdict, title) => ({
     label, note: "derived", number: true, title,
-    cell: (sums) => (sums[verdict] && verdict !== "proven" ? pill(verdict === "violation" ? "error" : "warning", formatCount(sums[verdict])) : formatCount(sums[verdict])),
+    cell: (sums) => (sums[verdict] && PILLS[verdict] ? pill(PILLS[verdict], formatCount(sums[verdict])) : formatCount(sums[verdict])),
     key: (sums) => sums[verdict],
   });
   const columns = [
     { label: "Rule", cell: (sums) => sums.rule ?? UNKNOWN, key: (sums) => sums.rule },
     number("violations", "violation", "Accesses that break the rule, with a witness"),
+    number("suppressed", "suppressed", "Accesses that a comment in the source says are meant"),
     number("unknown", "unknown", "Accesses that could not be judged, with a reason"),
     number("proven", "proven", "Accesses that hold for every program, lane and iteration of their call"),
   ];
@@ -65,31 +77,46 @@ function verdictTable(report) {
 }
 
 function findingCard(report, finding) {
-  const kind = finding.verdict === "violation" ? (finding.severity ?? "error") : "warning";
+  const { found } = finding;
+  const kind = findingKind(found);
   const frames = finding.stack === null ? [] : report.stacks[finding.stack];
+  const other = finding.other_stack === null ? [] : report.stacks[finding.other_stack];
   const excerpt = el("div", { class: "excerpt" });
   if (frames.length) fillExcerpt(report, finding, frames, excerpt);
-  return el("article", { class: `finding ${kind}`, data: { finding: finding.finding_id } },
-    el("header", {}, pill(kind, finding.verdict === "violation" ? (finding.severity ?? "violation") : "unknown"),
-      el("strong", {}, finding.rule ?? UNKNOWN),
+  const label = found.suppressed ? "suppressed" : found.verdict === "violation" ? found.severity : found.verdict;
+  return el("article", { class: `finding ${kind}`, data: { finding: found.finding_id } },
+    el("header", {}, pill(kind, label ?? UNKNOWN),
+      el("strong", {}, found.rule ?? UNKNOWN),
       finding.variant === null || finding.variant < 0 ? null : variantLink(report, finding.variant),
       frames.length ? el("span", { class: "muted", title: frames[0][0] ?? "" }, formatPlace(frames[0][0], frames[0][1])) : null),
-    finding.message ? el("p", {}, shortText(finding.message, 2000)) : null,
+    found.message ? el("p", {}, shortText(found.message, 2000)) : null,
     excerpt,
     facts([
-      ["Access", [finding.access, finding.arg].filter(Boolean).join(" of ")],
-      ["Program", finding.program.every((axis) => axis === null) ? null : formatTuple(finding.program)],
-      ["Lane", finding.lane && formatTuple(finding.lane)],
-      ["Iteration", finding.iteration],
-      ["Byte offset", finding.address_offset === null ? null : formatCount(finding.address_offset)],
-      ["Past the end", finding.past_end_bytes === null ? null : pastEnd(finding.past_end_bytes)],
-      ["Lanes affected", finding.lanes === null ? null : formatCount(finding.lanes)],
-      ["Address", finding.expression && code(shortText(finding.expression, 500))],
-      ["Reason", finding.reason && shortText(finding.reason, 500)],
-      ["Method", finding.method],
-      ["Call", finding.call === null ? null : el("span", {}, link(`#/call/${finding.call}`, `call ${report.calls[finding.call]?.call_id ?? ""}`), finding.calls > 1 ? ` and ${plural(finding.calls - 1, "other")}` : "")],
+      ["Access", [found.access, found.arg && (found.tensor ? `${found.arg} (${found.tensor})` : found.arg)].filter(Boolean).join(" of ")],
+      ["Program", found.program && formatTuple(found.program)],
+      ["Lane", found.lane && formatTuple(found.lane)],
+      ["Iteration", found.iteration],
+      ["Against", otherSide(found, other)],
+      ["Byte offset", found.address_offset === null ? null : formatCount(found.address_offset)],
+      ["Past the end", found.past_end_bytes === null ? null : pastEnd(found.past_end_bytes)],
+      ["Lanes affected", found.lanes === null ? null : formatCount(found.lanes)],
+      ["Address", found.expression && code(shortText(found.expression, 500))],
+      ["Nearest", found.nearest && shortText(found.nearest, 500)],
+      ["Reason", found.reason && shortText(found.reason, 500)],
+      ["Safe if", found.assumption && code(shortText(found.assumption, 500))],
+      ["Suppressed", found.suppressed ? shortText(found.suppress_reason ?? "no reason given", 500) : null],
+      ["Method", found.method],
+      ["Call", finding.call === null ? null : el("span", {}, link(`#/call/${finding.call}`, `call ${report.calls[finding.call]?.call_id ?? ""}`), found.calls > 1 ? ` and ${plural(found.calls - 1, "other")}` : "")],
+      ["Launch", found.invocation && code(shortText(found.invocation, 500))],
       ["Inlined through", frames.length > 1 ? frames.slice(1).map(([file, line, name]) => `${name ?? ""} ${formatPlace(file, line)}`.trim()).join(" ← ") : null],
+      ["Hint", found.hint && !found.suppressed ? shortText(found.hint, 500) : null],
     ]));
+}
+
+/** The second side of a race: its program and its place. */
+function otherSide(found, frames) {
+  const parts = [found.other_program && `program ${formatTuple(found.other_program)}`, frames.length && formatPlace(frames[0][0], frames[0][1])];
+  return parts.filter(Boolean).join(" at ") || null;
 }
 
 function pastEnd(bytes) {

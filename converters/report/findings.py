@@ -1,110 +1,104 @@
-"""Findings of all runs: each violation and unknown once, however many calls have it."""
+"""Findings on the page: what the one reader of findings gives, with the page's own indices."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from kvtrace.converters.findings.model import Finding, Findings
+from kvtrace.converters.report.kernels import CallRows, KernelRows
+from kvtrace.converters.report.model import FindingCount, PlacedFinding
 
-from kvtrace.converters.report.kernels import CallRows
-from kvtrace.converters.report.model import Finding, FindingCount
+__all__ = ["PageFindings", "finding_counts", "place_findings"]
 
-__all__ = ["FindingRows", "finding_counts", "findings_of"]
+_ORDER: Final = {"violation": 0, "suppressed": 1, "unknown": 2, "proven": 3}
 
-_VERDICT_ORDER: Final = {"violation": 0, "unknown": 1, "proven": 2}
-_SEVERITY_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
+#: Index on the page of a stack of (file, line, function).
+Stacks = dict[tuple[tuple[str | None, int | None, str | None], ...], int]
 
 
-@dataclass(slots=True)
-class FindingRows:
-    """What is kept of the rows of `findings`: the witness of each, and how often each occurs."""
+@dataclass(frozen=True, slots=True)
+class PageFindings:
+    """What the page shows of findings; `judged` counts accesses with any verdict by kernel."""
 
-    findings: dict[str, Finding] = field(default_factory=dict)
-    counts: Counter[tuple[str | None, str | None, str | None]] = field(default_factory=Counter)
+    placed: tuple[PlacedFinding, ...] = ()
+    counts: Counter[tuple[str | None, str, str | None]] = field(default_factory=Counter)
     """Accesses by (rule, verdict, severity)."""
     judged: Counter[int] = field(default_factory=Counter)
-    """Accesses with any verdict by kernel."""
-
-    def add(self, table: pa.Table, run: int, calls: CallRows, stacks: dict[int, int]) -> None:
-        """Add the rows of one run."""
-        names = ["rule", "verdict", "severity"]
-        sums = table.group_by(names).aggregate([([], "count_all")])
-        for row in sums.to_pylist():
-            self.counts[row["rule"], row["verdict"], row["severity"]] += row["count_all"]
-        for row in table.group_by("call_id").aggregate([([], "count_all")]).to_pylist():
-            call = calls.by_id.get((run, row["call_id"]))
-            if call is not None:
-                self.judged[calls.call_kernels[call]] += row["count_all"]
-        verdict = table["verdict"].cast(pa.string())
-        told = table.filter(pc.fill_null(pc.not_equal(verdict, "proven"), fill_value=True))
-        for row in told.to_pylist():
-            self._add_row(row, run, calls, stacks)
-
-    def _add_row(
-        self, row: dict[str, Any], run: int, calls: CallRows, stacks: dict[int, int]
-    ) -> None:
-        known = self.findings.get(row["finding_id"])
-        if known is not None:
-            self.findings[row["finding_id"]] = replace(known, calls=known.calls + 1)
-            return
-        call = calls.by_id.get((run, row["call_id"]))
-        variant = None if call is None else calls.calls[call].variant
-        self.findings[row["finding_id"]] = Finding(
-            finding_id=row["finding_id"],
-            rule=row["rule"],
-            verdict=row["verdict"],
-            severity=row["severity"],
-            access=row["access"],
-            kernel=None if call is None else calls.call_kernels[call],
-            variant=variant,
-            call=call,
-            calls=1,
-            stack=stacks.get(row["stack_id"]),
-            program=(row["program_x"], row["program_y"], row["program_z"]),
-            iteration=row["iteration"],
-            lane=None if row["lane"] is None else tuple(row["lane"]),
-            arg=row["arg"],
-            address_offset=row["address_offset"],
-            past_end_bytes=row["past_end_bytes"],
-            lanes=row["lanes"],
-            expression=row["expression"],
-            method=row["method"],
-            reason=row["reason"],
-            message=row["message"],
-        )
 
     def violations(self) -> int:
-        """Return how many distinct violations there are."""
-        return sum(finding.verdict == "violation" for finding in self.findings.values())
+        """Return how many distinct violations there are, suppressed ones and notes left out."""
+        return sum(each.found.fails for each in self.placed)
 
     def of_kernel(self, kernel: int, verdict: str) -> int:
-        """Return how many findings of a kernel have a verdict."""
+        """Return how many findings of a kernel have a verdict and are not suppressed."""
         return sum(
-            1
-            for finding in self.findings.values()
-            if finding.kernel == kernel and finding.verdict == verdict
+            each.kernel == kernel
+            and each.found.verdict == verdict
+            and (verdict == "unknown" or each.found.fails)
+            and not each.found.suppressed
+            for each in self.placed
         )
 
 
-def findings_of(rows: FindingRows | None) -> tuple[Finding, ...]:
-    """Return violations first, worst first, then unknowns."""
-    found = () if rows is None else rows.findings.values()
-    return tuple(sorted(found, key=_order))
+def place_findings(
+    findings: Findings,
+    run_ids: Sequence[str],
+    kernels: KernelRows,
+    calls: CallRows,
+    stacks: Stacks,
+) -> PageFindings:
+    """Give findings the indices of their kernels, variants, calls and stacks on the page."""
+    runs = {run_id: index for index, run_id in enumerate(run_ids)}
+    of_kernel = {(each.run, each.kernel_id): each.kernel for each in kernels.variants}
+    counts: Counter[tuple[str | None, str, str | None]] = Counter()
+    judged: Counter[int] = Counter()
+    for tally in findings.tallies:
+        counts[tally.rule, tally.counts_as, tally.severity] += tally.count
+        kernel = None
+        if tally.kernel_id is not None:
+            kernel = of_kernel.get((runs[tally.run], tally.kernel_id))
+        if kernel is not None:
+            judged[kernel] += tally.count
+    placed = tuple(_placed(found, runs, calls, stacks) for found in findings.listed)
+    return PageFindings(placed, counts, judged)
 
 
-def _order(finding: Finding) -> tuple[int, int, int, str]:
-    return (
-        _VERDICT_ORDER.get(finding.verdict or "", 1),
-        _SEVERITY_ORDER.get(finding.severity or "", 1),
-        -1 if finding.kernel is None else finding.kernel,
-        finding.finding_id,
+def _placed(
+    found: Finding, runs: Mapping[str, int], calls: CallRows, stacks: Stacks
+) -> PlacedFinding:
+    call = None
+    if found.run is not None and found.call is not None:
+        call = calls.by_id.get((runs[found.run], found.call))
+    own = [(frame.file, frame.line, frame.function) for frame in found.stack]
+    other = [(frame.file, frame.line, frame.function) for frame in found.other_stack]
+    if not own and found.file is not None:
+        own = [(found.file, found.line, found.kernel)]
+    return PlacedFinding(
+        replace(found, stack=(), other_stack=()),
+        *_indices(call, calls),
+        _stack(stacks, own),
+        _stack(stacks, other),
     )
 
 
-def finding_counts(rows: FindingRows | None) -> tuple[FindingCount, ...] | None:
+def _indices(call: int | None, calls: CallRows) -> tuple[int | None, int | None, int | None]:
+    """Return kernel, variant and call."""
+    if call is None:
+        return (None, None, None)
+    return (calls.call_kernels[call], calls.calls[call].variant, call)
+
+
+def _stack(
+    stacks: Stacks, frames: Iterable[tuple[str | None, int | None, str | None]]
+) -> int | None:
+    found = tuple(frames)
+    return stacks.setdefault(found, len(stacks)) if found else None
+
+
+def finding_counts(findings: PageFindings | None) -> tuple[FindingCount, ...] | None:
     """Return how many accesses got which verdict under which rule."""
-    if rows is None:
+    if findings is None:
         return None
-    counted = [FindingCount(*names, count) for names, count in rows.counts.items()]
-    return tuple(sorted(counted, key=lambda c: (_VERDICT_ORDER.get(c.verdict or "", 1), -c.count)))
+    counted = [FindingCount(*names, count) for names, count in findings.counts.items()]
+    return tuple(sorted(counted, key=lambda c: (_ORDER.get(c.verdict or "", 2), -c.count)))

@@ -11,7 +11,7 @@ from kvtrace.converters.report.model import Argument, Call, Kernel, SourceFile, 
 from kvtrace.converters.report.slices import NO_CALL
 
 if TYPE_CHECKING:
-    from kvtrace.converters.report.findings import FindingRows
+    from kvtrace.converters.report.findings import PageFindings
 
 __all__ = ["CallRows", "KernelRows", "kernels_of"]
 
@@ -197,7 +197,7 @@ class CallRows:
 
 
 def kernels_of(
-    rows: KernelRows, calls: CallRows, findings: "FindingRows | None"
+    rows: KernelRows, calls: CallRows, findings: "PageFindings | None"
 ) -> tuple[tuple[Kernel, ...], tuple[Call, ...]]:
     """Return kernels and calls with their sums; also fills the sums of `rows.variants`."""
     finished = calls.finished()
@@ -229,7 +229,7 @@ def _kernel(
     rows: KernelRows,
     members: list[int],
     by_variant: dict[int, list[Call]],
-    findings: "FindingRows | None",
+    findings: "PageFindings | None",
 ) -> Kernel:
     name, module, file, line = identity
     variants = [rows.variants[index] for index in members]

@@ -8,16 +8,17 @@ so and never shows a zero for it. Times are whole nanoseconds, sizes bytes.
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvtrace.converters.findings.model import Finding
 from kvtrace.converters.report.slices import Slices
 
 __all__ = [
     "Argument",
     "Call",
-    "Finding",
     "FindingCount",
     "Kernel",
     "Mark",
     "Message",
+    "PlacedFinding",
     "Report",
     "Run",
     "SourceFile",
@@ -185,30 +186,18 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A violation or an unknown; the same one in several calls is one entry with their count."""
+class PlacedFinding:
+    """A violation, an unknown or a note, and where it is on the page.
 
-    finding_id: str
-    rule: str | None
-    verdict: str | None
-    severity: str | None
-    access: str | None
+    `found` leaves its stacks out: `stack` and `other_stack` are indices into `Report.stacks`.
+    """
+
+    found: Finding
     kernel: int | None
     variant: int | None
     call: int | None
-    calls: int
     stack: int | None
-    program: tuple[int | None, int | None, int | None]
-    iteration: int | None
-    lane: tuple[int, ...] | None
-    arg: str | None
-    address_offset: int | None
-    past_end_bytes: int | None
-    lanes: int | None
-    expression: str | None
-    method: str | None
-    reason: str | None
-    message: str | None
+    other_stack: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +261,7 @@ class Report:
     calls: tuple[Call, ...]
     stacks: tuple[tuple[tuple[str | None, int | None, str | None], ...], ...]
     """Frames innermost first: file, line, function."""
-    findings: tuple[Finding, ...]
+    findings: tuple[PlacedFinding, ...]
     finding_counts: tuple[FindingCount, ...] | None
     """None where `kvtrace sanitize` has not run."""
     messages: tuple[Message, ...]

@@ -27,6 +27,10 @@ def command(
     target: Annotated[
         str, typer.Option(metavar="TARGET", help="What to compile for where there is no GPU")
     ] = "cuda:90",
+    sanitize: Annotated[
+        str,
+        typer.Option(metavar="off|warn|raise", help="Judge each new call before its launch"),
+    ] = "off",
 ) -> None:
     """Record a script while it runs, exactly as python would run it.
 
@@ -43,7 +47,12 @@ def command(
     from kvtrace.settings import settings_from_arguments
 
     settings = settings_from_arguments(
-        mode=mode, tensors=tensors, kernels=kernels, source=source, target=target
+        mode=mode,
+        tensors=tensors,
+        kernels=kernels,
+        source=source,
+        target=target,
+        sanitize=sanitize,
     )
     variables = settings.as_environment() | {"KVTRACE": os.path.abspath(output)}  # noqa: PTH100
     run_program(program, as_module, variables)

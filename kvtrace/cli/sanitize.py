@@ -1,12 +1,35 @@
 """`kvtrace sanitize`: a verdict for every memory access of each distinct call."""
 
 import json
+import os
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kvtrace.cli.options import JsonOption, RunOption, TracePath, print_lines, select
+
+if TYPE_CHECKING:
+    from kvtrace.converters.findings import Findings
+    from kvtrace.schema.trace import Selection
+    from kvtrace.settings import Settings
+
+RuleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="ID",
+        help="Judge by this rule only; may be repeated; default and all name several",
+        show_default=False,
+    ),
+]
+NoRuleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--no-rule", metavar="ID", help="Leave this rule out; may be repeated", show_default=False
+    ),
+]
 
 
 def command(
@@ -19,26 +42,39 @@ def command(
     as_sarif: Annotated[
         bool, typer.Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
     ] = False,
+    junit_file: Annotated[
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="Write JUnit XML too", show_default=False),
+    ] = None,
+    rule: RuleOption = None,
+    no_rule: NoRuleOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Let what is unknown fail too")] = False,
 ) -> int:
     """Judge every memory access of each distinct call, without a GPU.
 
     Each access is proven safe over the whole grid, or a violation with a witness, or unknown with
-    the reason. Fills the derived table findings. Exit code 1 on a violation.
+    the reason. Fills the derived table findings. Exit code 1 on a violation that no comment
+    `# kvtrace: ignore[rule] reason` suppresses. KVTRACE_RULES and KVTRACE_STRICT do what --rule,
+    --no-rule and --strict do.
 
     Example:
         kvtrace sanitize out/
+        kvtrace sanitize out/ --no-rule out-of-view --junit findings.xml
         kvtrace sanitize out/ --sarif > findings.sarif
 
     """
-    from kvtrace import __version__
     from kvtrace.cli.progress import calls_progress
     from kvtrace.clients.recorded import replay
-    from kvtrace.converters.findings import finding_objects, findings_text, read_findings, sarif
+    from kvtrace.converters.findings import read_findings
     from kvtrace.converters.text import printable
     from kvtrace.schema.errors import BadSetting
+    from kvtrace.verdicts.choice import rule_ids
+    from kvtrace.verdicts.rules import RULES
 
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif are two forms of one output; choose one.")
+    settings = _settings()
+    rules = rule_ids([*(rule or [settings.rules]), *(f"-{name}" for name in no_rule or ())])
     selection = select(trace, run)
     for one in selection.runs:
         with calls_progress(f"sanitize {one.run_id}") as progress:
@@ -47,11 +83,56 @@ def command(
             raise error
         for failure in outcome.failures:
             print(f"kvtrace: {printable(failure)}", file=sys.stderr)
-    findings = read_findings(selection.trace, selection.runs, proven=everything)
+    listed = everything or junit_file is not None
+    findings = read_findings(
+        selection.trace, selection.runs, proven=listed, rules=rules, known_rules=RULES
+    )
+    strict = strict or settings.strict
+    if junit_file is not None:
+        _write_junit(findings, junit_file, strict)
+    _print(findings, selection, as_json, as_sarif, everything)
+    return 1 if findings.failures(strict=strict) else 0
+
+
+def _settings() -> "Settings":
+    from kvtrace.settings import settings_from_environment
+
+    settings, problems = settings_from_environment(os.environ)
+    for problem in problems:
+        print(f"kvtrace: {problem}", file=sys.stderr)
+    return settings
+
+
+def _write_junit(findings: "Findings", file: Path, strict: bool) -> None:
+    from kvtrace.converters.findings import junit
+    from kvtrace.converters.output import whole_file
+
+    with whole_file(file) as target:
+        target.write(junit(findings, strict=strict).encode())
+
+
+def _print(
+    findings: "Findings", selection: "Selection", as_json: bool, as_sarif: bool, everything: bool
+) -> None:
+    from kvtrace import __version__
+    from kvtrace.converters.findings import finding_objects, findings_text, sarif, without_proven
+    from kvtrace.converters.text import terminal_width
+
+    shown = findings if everything else without_proven(findings)
     if as_json:
-        print(json.dumps(finding_objects(findings.listed), indent=2))
+        print(json.dumps(finding_objects(shown.listed), indent=2))
     elif as_sarif:
-        print(json.dumps(sarif(findings.listed, __version__), indent=2))
+        root = selection.runs[0].git_root if selection.runs else None
+        print(json.dumps(sarif(shown, __version__, root=root), indent=2))
     else:
-        print_lines(findings_text(findings))
-    return 1 if findings.violations else 0
+        lines = findings_text(
+            shown, colour=_colour(), width=min(terminal_width(), 120), base=str(Path.cwd())
+        )
+        print_lines(lines)
+
+
+def _colour() -> bool:
+    """Whether standard output is a terminal that shows colours, and the user wants them."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stdout.isatty()

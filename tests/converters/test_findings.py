@@ -1,41 +1,24 @@
-"""Findings as text, JSON and SARIF."""
+"""Findings: the one reader of the table, and the text and JSON that are made of it."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
-from kvtrace.converters.findings import (
-    finding_objects,
-    findings_text,
-    read_findings,
-    sarif,
-)
+from kvtrace.converters.findings import finding_objects, findings_text, read_findings
 from kvtrace.schema.content import stack_id
-from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
-
-LOAD = [("/home/user/kernels.py", 12, 14, "scale")]
-INLINED = [("/lib/helper.py", 3, 5, "inner"), ("/home/user/kernels.py", 13, 5, "scale")]
-KERNEL = Kernel(calls=(Launches(number=4), Launches(number=2, shape=(999,), scalar="999")))
-
-VIOLATION = {
-    "finding_id": "v0", "call_id": 0, "op_index": 7, "rule": "out-of-bounds",
-    "verdict": "violation", "severity": "error", "access": "load", "stack_id": stack_id(LOAD),
-    "program_x": 7, "program_y": 0, "program_z": 0, "iteration": None, "lane": [104],
-    "arg": "x_ptr", "address_offset": 4000, "past_end_bytes": 4, "lanes": 24,
-    "expression": "x_ptr + 4 * (128 * program_id(0) + lane)", "method": "evaluated",
-    "message": "load ends 4 bytes past the end of x_ptr",
-}  # fmt: skip
-PROVEN = {
-    "finding_id": "p0", "call_id": 0, "op_index": 9, "rule": "out-of-bounds",
-    "verdict": "proven", "severity": "note", "access": "store", "arg": "y_ptr",
-    "stack_id": stack_id(INLINED), "message": "store stays inside its tensor for this call",
-}  # fmt: skip
-UNKNOWN = {
-    "finding_id": "u0", "call_id": 1, "op_index": 9, "rule": "out-of-bounds",
-    "verdict": "unknown", "severity": "note", "access": "store", "arg": "y_ptr",
-    "stack_id": stack_id(INLINED), "reason": "the index is data that was not recorded",
-}  # fmt: skip
+from tests.converters.finding_rows import (
+    INLINED,
+    KERNEL,
+    LOAD,
+    PROVEN,
+    RACE,
+    STORE,
+    UNKNOWN,
+    VIOLATION,
+)
+from tests.converters.written_trace import add_findings, write_trace
 
 
 @pytest.fixture
@@ -52,13 +35,32 @@ def found_in(side, **options):
 def test_violations_first_and_proven_ones_only_counted(side):
     findings = found_in(side)
     assert [f.finding_id for f in findings.listed] == ["v0", "u0"]
-    assert findings.counts == {"scale": {"violation": 1, "unknown": 1, "proven": 1}}
+    assert findings.counts == {
+        "scale": {"violation": 1, "unknown": 1, "proven": 1, "suppressed": 0}
+    }
     assert findings.violations == 1
     assert findings.analysed
 
 
 def test_proven_ones_are_listed_on_request(side):
-    assert [f.finding_id for f in found_in(side, proven=True).listed] == ["v0", "u0", "p0"]
+    findings = found_in(side, proven=True)
+    assert [f.finding_id for f in findings.listed] == ["v0", "u0", "p0"]
+    assert findings.counts == found_in(side).counts
+
+
+def test_only_what_a_rule_has_found_is_read_on_request(side):
+    add_findings(side, [VIOLATION, {**UNKNOWN, "rule": "race"}], [LOAD, INLINED])
+    findings = found_in(side, rules=["race", "overflow"])
+    assert [f.rule for f in findings.listed] == ["race"]
+    assert (findings.violations, findings.total["unknown"]) == (0, 1)
+
+
+def test_what_fails_is_told_from_what_does_not(side):
+    findings = found_in(side)
+    assert (findings.failures(), findings.failures(strict=True)) == (1, 2)
+    add_findings(side, [{**VIOLATION, "severity": "note"}, UNKNOWN], [LOAD, INLINED])
+    findings = found_in(side)
+    assert (findings.failures(), findings.failures(strict=True)) == (0, 1)
 
 
 def test_json_objects_hold_what_the_contract_names(side):
@@ -70,7 +72,8 @@ def test_json_objects_hold_what_the_contract_names(side):
         "expression": "x_ptr + 4 * (128 * program_id(0) + lane)",
         "message": "load ends 4 bytes past the end of x_ptr", "reason": None,
         "severity": "error", "access": "load", "lane": [104], "iteration": None, "call": 0,
-        "launches": 4,
+        "launches": 4, "suppressed": False, "tensor": "fp32[1000]",
+        "invocation": "scale[(8, 1, 1)](x_ptr=fp32[1000], y_ptr=fp32[1000], n=1000, BLOCK=128)",
     }  # fmt: skip
     assert {name: first[name] for name in expected} == expected
     assert second["reason"] == "the index is data that was not recorded"
@@ -79,25 +82,81 @@ def test_json_objects_hold_what_the_contract_names(side):
 
 
 def test_text_reads_like_a_compilers(side):
-    lines = findings_text(found_in(side))
-    assert lines[:8] == [
-        "/home/user/kernels.py:12: error: out-of-bounds: load of x_ptr in scale",
-        "     12 |     values = tl.load(x_ptr + offsets, mask=offsets < n)",
-        "  load ends 4 bytes past the end of x_ptr",
-        "  witness: program (7, 0, 0) of grid (8, 1, 1), lane [104]",
-        "  byte offset 4,000 of x_ptr (fp32[1000]); 24 lanes over the grid",
-        "  address: x_ptr + 4 * (128 * program_id(0) + lane)",
-        "  in 1 distinct call, 4 launches",
-        "  hint: pass mask= to the load (and other=), so that lanes past the end are off",
+    text = findings_text(found_in(side))
+    assert text[:15] == [
+        "/home/user/kernels.py:12:14: error[out-of-bounds]: load ends 4 bytes past the",
+        "  end of x_ptr",
+        "  11 |     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+        "  12 |     values = tl.load(x_ptr + offsets, mask=offsets < n)",
+        "     |              ^",
+        "  13 |     tl.store(y_ptr + offsets, values * 2, mask=offsets < n)",
+        "  in:        kernel scale",
+        "  witness:   lane 104 of program (7, 0, 0) in grid (8, 1, 1) reads byte 4,000 of",
+        "             x_ptr (fp32[1000]); 24 lanes over the grid",
+        "  address:   x_ptr + 4 * (128 * program_id(0) + lane)",
+        "  launch:    scale[(8, 1, 1)](x_ptr=fp32[1000], y_ptr=fp32[1000], n=1000,",
+        "             BLOCK=128)",
+        "  seen in:   1 distinct call, 4 launches",
+        "  hint:      pass mask= to the load (and other=), so that lanes past the end are",
+        "             off",
     ]
-    text = "\n".join(lines)
-    assert "/lib/helper.py:3: unknown: out-of-bounds: store of y_ptr in scale" in text
-    assert "  called from /home/user/kernels.py:13 scale" in text
-    assert "KVTRACE_TENSORS=int" in text
-    assert lines[-2:] == [
-        "verdicts on the accesses of distinct calls: 1 violation, 1 unknown, 1 proven",
+    whole = "\n".join(text)
+    assert "/lib/helper.py:3:5: unknown[out-of-bounds]: the index is data that" in whole
+    assert "  in:        inner, of kernel scale" in whole
+    assert "  called at: /home/user/kernels.py:13:5 scale" in whole
+    assert "KVTRACE_TENSORS=int" in whole
+    assert text[-5:] == [
+        "verdicts on distinct calls: 1 violation (33.3 %), 1 unknown (33.3 %), 1 proven",
+        "  (33.3 %)",
         "  scale: 1 violation, 1 unknown, 1 proven",
+        "unknown because:",
+        "       1 × the index is data that was not recorded",
     ]
+
+
+def test_a_race_names_both_programs_and_both_places(tmp_path):
+    side = write_trace(tmp_path / "t", [KERNEL])
+    add_findings(side, [RACE], [LOAD, STORE])
+    (found,) = found_in(side).listed
+    assert (found.program, found.other_program) == ((7, 0, 0), (6, 0, 0))
+    assert [frame.line for frame in found.other_stack] == [13]
+    text = "\n".join(findings_text(found_in(side)))
+    assert "  against:   program (6, 0, 0) at /home/user/kernels.py:13:5" in text
+    assert "  nearest:   y_ptr, 16 bytes further on" in text
+
+
+def test_what_would_make_an_unknown_safe_is_told(tmp_path):
+    side = write_trace(tmp_path / "t", [KERNEL])
+    add_findings(side, [{**UNKNOWN, "assumption": "0 <= index < 999"}], [INLINED])
+    assert "  safe if:   0 <= index < 999" in findings_text(found_in(side))
+
+
+def test_every_line_fits_the_terminal_and_colour_changes_no_text(side):
+    long = {**VIOLATION, "message": "word " * 60, "expression": "x + " * 40}
+    add_findings(side, [long, UNKNOWN], [LOAD, INLINED])
+    plain = findings_text(found_in(side), width=80)
+    coloured = findings_text(found_in(side), width=80, colour=True)
+    assert max(map(len, plain)) <= 80
+    assert [re.sub("\x1b\\[[0-9;]*m", "", line) for line in coloured] == plain
+    assert any("\x1b[1;31merror[out-of-bounds]\x1b[0m" in line for line in coloured)
+
+
+def test_a_caret_stays_under_its_column_in_a_line_that_is_cut(tmp_path):
+    padding = "a" * 150
+    source = f"def scale(x_ptr):\n    {padding} = tl.load(x_ptr)\n"
+    frames = [("/home/user/kernels.py", 11, 158, "scale")]
+    side = write_trace(tmp_path / "t", [replace(KERNEL, source=source)])
+    add_findings(side, [{**VIOLATION, "stack_id": stack_id(frames)}], [frames])
+    lines = findings_text(found_in(side))
+    at = next(i for i, line in enumerate(lines) if "^" in line)
+    assert lines[at - 1][lines[at].index("^") :].startswith("tl.load")
+    assert len(lines[at - 1]) <= 80
+
+
+def test_paths_below_a_folder_are_shown_relative_to_it(side):
+    lines = findings_text(found_in(side), base="/home/user")
+    assert lines[0].startswith("kernels.py:12:14: error")
+    assert any(line.startswith("/lib/helper.py:3:5: unknown") for line in lines)
 
 
 def test_one_defect_in_several_calls_is_told_once(tmp_path):
@@ -107,8 +166,8 @@ def test_one_defect_in_several_calls_is_told_once(tmp_path):
     findings = found_in(side)
     assert len(findings.listed) == 2
     text = findings_text(findings)
-    assert sum("error:" in line for line in text) == 1
-    assert "  in 2 distinct calls, 6 launches" in text
+    assert sum("error[" in line for line in text) == 1
+    assert "  seen in:   2 distinct calls, 6 launches" in text
 
 
 def test_the_same_finding_of_two_ranks_is_one(tmp_path):
@@ -117,7 +176,7 @@ def test_the_same_finding_of_two_ranks_is_one(tmp_path):
     side = replace(side, runs=side.trace.select())
     add_findings(side, [VIOLATION], [LOAD])
     (found,) = found_in(side).listed
-    assert found.launches == 8
+    assert (found.calls, found.launches) == (2, 8)
 
 
 def test_nothing_found_and_not_analysed_are_told_apart(tmp_path):
@@ -127,15 +186,15 @@ def test_nothing_found_and_not_analysed_are_told_apart(tmp_path):
     ]
     add_findings(side, [])
     (line,) = findings_text(found_in(side))
-    assert line.endswith("0 violation, 0 unknown, 0 proven")
+    assert line.endswith("0 violations, 0 unknown, 0 proven")
 
 
 def test_a_finding_without_a_place_points_at_its_kernel(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     add_findings(side, [{**UNKNOWN, "stack_id": None, "access": None, "arg": None}])
-    assert findings_text(found_in(side))[0] == (
-        "/home/user/kernels.py:10: unknown: out-of-bounds: access in scale"
-    )
+    text = findings_text(found_in(side))
+    assert text[0].startswith("/home/user/kernels.py:10: unknown[out-of-bounds]: the index")
+    assert "  10 | def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):" in text
 
 
 def test_hostile_texts_are_escaped(tmp_path):
@@ -143,16 +202,3 @@ def test_hostile_texts_are_escaped(tmp_path):
     add_findings(side, [{**VIOLATION, "message": "two\nlines\x07"}], [LOAD])
     text = findings_text(found_in(side))
     assert all(line.isprintable() for line in text)
-
-
-def test_sarif_has_a_result_for_each_defect(side):
-    log = json.loads(json.dumps(sarif(found_in(side, proven=True).listed, "0.1.0")))
-    assert log["version"] == "2.1.0"
-    (run,) = log["runs"]
-    assert run["tool"]["driver"]["rules"] == [{"id": "out-of-bounds"}]
-    kinds = [(result["kind"], result["level"]) for result in run["results"]]
-    assert kinds == [("fail", "error"), ("review", "none"), ("pass", "none")]
-    place = run["results"][0]["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "file:///home/user/kernels.py"
-    assert place["region"] == {"startLine": 12, "startColumn": 14}
-    assert run["results"][0]["message"]["text"].startswith("scale: load ends")

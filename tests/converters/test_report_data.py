@@ -121,7 +121,7 @@ def test_device_time_equals_sql(ranks):
 
 
 def test_a_finding_in_several_calls_is_one_entry_and_all_accesses_are_counted(built, report):
-    violation, unknown = report.findings
+    violation, unknown = (placed.found for placed in report.findings)
     assert (violation.finding_id, violation.calls, violation.verdict) == ("oob-1", 3, "violation")
     assert (violation.program, violation.lane, violation.past_end_bytes) == ((3, 0, 0), (232,), 96)
     assert unknown.reason == "the address hangs on data that was not recorded"

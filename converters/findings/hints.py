@@ -1,0 +1,34 @@
+"""What to do about a finding: by rule and kind of access, or else what the rule itself says."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kvtrace.converters.findings.model import Finding, RuleText
+
+_NEIGHBOUR: Final = (
+    "in the same storage: check the strides and the extent that are passed for this view"
+)
+_HINTS: Final = {
+    ("out-of-bounds", "load"): "pass mask= to the load (and other=), so that lanes past the end "
+    "are off",
+    ("out-of-bounds", "store"): "pass mask= to the store, so that lanes past the end are off",
+    ("out-of-bounds", "atomic"): "pass mask= to the atomic, so that lanes past the end are off",
+    ("out-of-view", "load"): f"it reads its neighbour {_NEIGHBOUR}",
+    ("out-of-view", "store"): f"it overwrites its neighbour {_NEIGHBOUR}",
+    ("out-of-view", "atomic"): f"it updates its neighbour {_NEIGHBOUR}",
+}
+_DATA_HINT: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
+
+
+def hint_for(found: Finding, rules: Mapping[str, RuleText]) -> str | None:
+    """Return what to do, where there is something to be said."""
+    if found.verdict == "proven":
+        return None
+    if found.verdict == "unknown":
+        reason = found.reason or ""
+        return _DATA_HINT if "data" in reason and "KVTRACE_TENSORS" not in reason else None
+    before = found.past_end_bytes is not None and found.past_end_bytes < 0
+    if before and found.rule == "out-of-bounds":
+        return "keep the offset from going below 0: shift the start, or mask those lanes off"
+    special = _HINTS.get((found.rule, found.access or ""))
+    return special or (rules[found.rule].hint or None if found.rule in rules else None)

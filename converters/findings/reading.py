@@ -1,0 +1,313 @@
+"""The one reader of the table `findings`: rows of all runs as plain data.
+
+What the same comment in the source suppresses, and which comments suppress nothing, is decided
+here, so that every output says the same.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.converters.findings.hints import hint_for
+from kvtrace.converters.findings.invocation import invocation, tensor
+from kvtrace.converters.findings.model import (
+    Finding,
+    Findings,
+    RuleText,
+    StackFrame,
+    Tally,
+    in_order,
+)
+from kvtrace.converters.findings.suppressions import Suppressions
+from kvtrace.converters.findings.unused import Definition, seen_lines, unused_ignores
+from kvtrace.converters.source_lines import SourceLines
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: The pass that fills the table, and the key of its settings that describes the rules.
+_WRITER: Final = "sanitizer"
+_RULES_KEY: Final = "rules"
+_TEXTS: Final = ("severity", "summary", "hint")
+#: Lines of source that are kept before and after each that a finding is at.
+CONTEXT: Final = 2
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What a finding says of its call."""
+
+    kernel: str = "?"
+    kernel_id: int | None = None
+    file: str | None = None
+    line: int | None = None
+    grid: tuple[int, int, int] | None = None
+    args: tuple[Mapping[str, Any], ...] = ()
+    stack: tuple[StackFrame, ...] = ()
+    launches: int = 0
+
+
+def read_findings(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    *,
+    proven: bool = False,
+    rules: Iterable[str] | None = None,
+    known_rules: Iterable[str] | None = None,
+) -> Findings:
+    """Read the findings of the runs; the same finding in several runs or calls becomes one.
+
+    Args:
+        trace: the opened trace.
+        runs: whose findings to read.
+        proven: whether to list proven accesses too, not only count them.
+        rules: ids of the rules whose findings are wanted; None: all that were judged by.
+        known_rules: every rule that there is; a comment that names another one is told.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    table = trace.table("findings", runs)
+    facts = [trace.passes(run.run_id).get(_WRITER) for run in runs]
+    analysed = all(each is not None for each in facts)
+    texts = _rule_texts(facts)
+    if rules is not None:
+        chosen = rules = frozenset(rules)
+        texts = {rule: text for rule, text in texts.items() if rule in chosen}
+        table = table.filter(pc.is_in(_plain(table["rule"]), pa.array(sorted(chosen))))
+    if not table.num_rows and not analysed:
+        return Findings(analysed=analysed, rules=texts)
+    lines = SourceLines(trace, runs)
+    suppressions = Suppressions(lines)
+    told = pc.fill_null(pc.not_equal(table["verdict"].cast(pa.string()), "proven"), fill_value=True)
+    wanted = table if proven else table.filter(told)
+    stacks = _stacks(trace, runs)
+    calls = _calls(trace, runs, wanted, stacks)
+    tallies: Counter[Tally] = Counter()
+    reasons: Counter[str] = Counter()
+    merged: dict[tuple[str, str], Finding] = {}
+    for row in wanted.to_pylist():
+        call = calls.get((row["run"], row["call_id"]), CallFacts())
+        found = finding_of(row, call, stacks, texts)
+        found = replace(found, source=lines.text(found.file, found.line))
+        found = suppressed_by(suppressions, found)
+        tallies[_tally(found, call, row)] += 1
+        if found.verdict == "unknown" and not found.suppressed:
+            reasons[found.reason or "no reason was given"] += 1
+        key = (found.finding_id, found.kernel)
+        first = merged.get(key)
+        merged[key] = found if first is None else _joined(first, found)
+    if not proven:
+        for tally, count in _proven(table.filter(pc.invert(told)), calls):
+            tallies[tally] += count
+    notes: list[Finding] = []
+    if analysed:
+        kernels = {Definition(c.file or "", c.line or 0, c.kernel) for c in calls.values()}
+        named = (stacks.get(identity, ()) for identity in pc.unique(table["stack_id"]).to_pylist())
+        seen = seen_lines(lines, kernels, named)
+        judged = texts or rules
+        notes = unused_ignores(suppressions, lines, kernels, seen, judged, known_rules)
+    listed = in_order([*merged.values(), *notes])
+    return Findings(
+        listed=listed,
+        tallies=tuple(replace(tally, count=count) for tally, count in tallies.items()),
+        reasons=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
+        analysed=analysed,
+        rules=texts,
+        lines=dict(_excerpts(listed, lines)),
+    )
+
+
+def finding_of(
+    row: Mapping[str, Any],
+    call: CallFacts,
+    stacks: Mapping[int, tuple[StackFrame, ...]],
+    rules: Mapping[str, RuleText],
+) -> Finding:
+    """Make a finding of one row of the table; source text and suppression are added by others."""
+    stack = stacks.get(row["stack_id"], ())
+    place = stack[0] if stack else StackFrame(call.file, call.line, None, None)
+    args = {arg["name"]: arg for arg in call.args}
+    found = Finding(
+        finding_id=row["finding_id"],
+        rule=row["rule"] or "unnamed",
+        verdict=row["verdict"] or "unknown",
+        severity=row["severity"] or "note",
+        kernel=call.kernel,
+        file=place.file or call.file,
+        line=place.line or call.line,
+        column=place.column,
+        access=row["access"],
+        arg=row["arg"],
+        tensor=tensor(args.get(row["arg"])),
+        program=_program(row, "program"),
+        iteration=row["iteration"],
+        lane=None if row["lane"] is None else tuple(row["lane"]),
+        address_offset=row["address_offset"],
+        past_end_bytes=row["past_end_bytes"],
+        lanes=row["lanes"],
+        expression=row["expression"],
+        method=row["method"],
+        reason=row["reason"],
+        message=row["message"],
+        other_program=_program(row, "other_program"),
+        nearest=row["nearest"],
+        assumption=row["assumption"],
+        run=row["run"],
+        call=row["call_id"],
+        grid=call.grid,
+        launches=call.launches,
+        invocation=None if call.grid is None else invocation(call.kernel, call.grid, call.args),
+        launched_at=call.stack[0] if call.stack else None,
+        stack=stack,
+        other_stack=stacks.get(row["other_stack_id"], ()),
+    )
+    return replace(found, hint=hint_for(found, rules))
+
+
+def suppressed_by(suppressions: Suppressions, found: Finding) -> Finding:
+    """Mark the finding where a comment says that it is meant. Nothing proven is suppressed."""
+    if found.verdict == "proven":
+        return found
+    frames = found.stack or (_own_frame(found),)
+    ignore = suppressions.of(frames, found.rule)
+    if ignore is None:
+        return found
+    return replace(found, suppressed=True, suppress_reason=ignore.reason)
+
+
+def _joined(first: Finding, again: Finding) -> Finding:
+    calls, launches = first.calls + again.calls, first.launches + again.launches
+    return replace(first, calls=calls, launches=launches)
+
+
+def _own_frame(found: Finding) -> StackFrame:
+    return StackFrame(found.file, found.line, found.column, None)
+
+
+def _program(row: Mapping[str, Any], prefix: str) -> tuple[int, int, int] | None:
+    x, y, z = (row[f"{prefix}_{axis}"] for axis in "xyz")
+    return None if x is None else (x, y or 0, z or 0)
+
+
+def _rule_texts(facts: Iterable[Mapping[str, Any] | None]) -> dict[str, RuleText]:
+    """Read what the passes say of their rules; older ones have named them only."""
+    found: dict[str, RuleText] = {}
+    for settings in facts:
+        said = (settings or {}).get(_RULES_KEY, {})
+        if isinstance(said, str):
+            said = {name.strip(): {} for name in said.split(",") if name.strip()}
+        for name, texts in said.items():
+            known = {
+                key: str(texts[key]) for key in ("severity", "summary", "hint") if key in texts
+            }
+            found.setdefault(name, RuleText(**known))
+    return found
+
+
+def _calls(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    findings: pa.Table,
+    stacks: Mapping[int, tuple[StackFrame, ...]],
+) -> dict[tuple[str, int], CallFacts]:
+    """Return kernel, grid, arguments and launches of every call; arguments of those needed only."""
+    kernels = {
+        (row["run"], row["kernel_id"]): row
+        for row in trace.table("kernels", runs, ["kernel_id", "name", "file", "line"]).to_pylist()
+    }
+    launches = _launches(trace, runs)
+    columns = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "stack_id"]
+    table = trace.table("calls", runs, [*columns, "args"])
+    needed = pc.unique(findings["call_id"])
+    args = {
+        (row["run"], row["call_id"]): tuple(row["args"] or ())
+        for row in table.filter(pc.is_in(table["call_id"], needed)).to_pylist()
+    }
+    found = {}
+    for row in table.drop_columns(["args"]).to_pylist():
+        kernel = kernels.get((row["run"], row["kernel_id"]), {})
+        place = (row["run"], row["call_id"])
+        found[place] = CallFacts(
+            kernel=kernel.get("name") or "?",
+            kernel_id=row["kernel_id"],
+            file=kernel.get("file"),
+            line=kernel.get("line"),
+            grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
+            args=args.get(place, ()),
+            stack=stacks.get(row["stack_id"], ()),
+            launches=launches[place],
+        )
+    return found
+
+
+def _launches(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
+    table = trace.table("launches", runs, ["call_id"])
+    plain = pa.table({"run": _plain(table["run"]), "call_id": table["call_id"]})
+    grouped = plain.group_by(["run", "call_id"]).aggregate([([], "count_all")]).to_pylist()
+    return Counter({(row["run"], row["call_id"]): row["count_all"] for row in grouped})
+
+
+def _stacks(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame, ...]]:
+    return {
+        row["stack_id"]: tuple(
+            StackFrame(f["file"], f["line"], f["column"], f["function"])
+            for f in row["frames"] or ()
+        )
+        for row in trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
+    }
+
+
+def _tally(found: Finding, call: CallFacts, row: Mapping[str, Any]) -> Tally:
+    return Tally(
+        row["run"], call.kernel_id, call.kernel, row["rule"], found.verdict, row["severity"],
+        found.suppressed, 0,
+    )  # fmt: skip
+
+
+def _proven(
+    table: pa.Table, calls: Mapping[tuple[str, int], CallFacts]
+) -> Iterator[tuple[Tally, int]]:
+    """Count proven rows, which are the most, without looking at each."""
+    names = ["run", "call_id", "rule", "severity"]
+    plain = pa.table({name: _plain(table[name]) for name in names})
+    for row in plain.group_by(names).aggregate([([], "count_all")]).to_pylist():
+        call = calls.get((row["run"], row["call_id"]), CallFacts())
+        tally = Tally(
+            row["run"], call.kernel_id, call.kernel, row["rule"], "proven", row["severity"],
+            suppressed=False, count=0,
+        )  # fmt: skip
+        yield tally, row["count_all"]
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column without dictionary encoding, which differs between chunks."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _excerpts(listed: Iterable[Finding], lines: SourceLines) -> Iterator[tuple[Place, str]]:
+    """Give the recorded lines around every place that a finding names."""
+    places = {
+        (frame.file, frame.line)
+        for found in listed
+        if found.verdict != "proven"
+        for frame in (
+            *found.stack,
+            *found.other_stack,
+            StackFrame(found.file, found.line, None, None),
+        )
+    }
+    for file, line in places:
+        if file is None or line is None:
+            continue
+        for number in range(line - CONTEXT, line + CONTEXT + 1):
+            text = lines.text(file, number)
+            if text is not None:
+                yield (file, number), text

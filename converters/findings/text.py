@@ -1,0 +1,276 @@
+"""Findings for a terminal, as a good compiler tells them: place, source, caret, witness, hint.
+
+Lines fit the width that is asked for and need no colour. The same defect in several distinct calls
+(other shapes, other grids) is told once.
+"""
+
+import os
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from kvtrace.converters.findings.model import (
+    UNUSED_IGNORE,
+    VERDICTS,
+    Finding,
+    Findings,
+    StackFrame,
+    grouped,
+)
+from kvtrace.converters.text import WIDTH, display_width, percent, plural, printable, wrapped
+
+#: Terminal codes of what stands out; every other text is plain.
+_CODES: Final = {
+    "error": "1;31",
+    "warning": "1;35",
+    "unknown": "1;33",
+    "note": "1;36",
+    "proven": "1;32",
+    "suppressed": "2",
+    "place": "1",
+    "caret": "1;32",
+    "gutter": "34",
+}
+_CONTEXT: Final = 1
+_LABEL: Final = 10
+_REASONS: Final = 12
+_VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+def findings_text(
+    findings: Findings, *, colour: bool = False, width: int = WIDTH, base: str | None = None
+) -> list[str]:
+    """Return lines for a terminal: each defect with its source, then counts for each kernel.
+
+    Args:
+        findings: what was read.
+        colour: whether the terminal shows colours.
+        width: columns of the terminal.
+        base: folder that paths below it are shown relative to.
+
+    """
+    printer = Printer(findings.lines, colour=colour, width=width, base=base)
+    lines: list[str] = []
+    for group in grouped(findings.listed):
+        lines += [*printer.defect(group), ""]
+    return lines + printer.summary(findings)
+
+
+class Printer:
+    """Prints findings in one way; `lines` are source lines by file and number."""
+
+    def __init__(
+        self,
+        lines: Mapping[tuple[str, int], str],
+        *,
+        colour: bool = False,
+        width: int = WIDTH,
+        base: str | None = None,
+    ) -> None:
+        self._lines = lines
+        self._colour = colour
+        self._width = width
+        self._base = base
+
+    def defect(self, group: Sequence[Finding]) -> list[str]:
+        """Return the lines of one defect; a group is of one place, in several distinct calls."""
+        found = group[0]
+        lines = self._heading(found)
+        lines += self._excerpt(found.file, found.line, found.column)
+        for label, text in self._told(group):
+            lines += self._labelled(label, text)
+        return lines
+
+    def summary(self, findings: Findings) -> list[str]:
+        """Return how many verdicts there are, their shares, and why some are unknown."""
+        if not findings.analysed and not findings.tallies:
+            return ["not analysed yet: kvtrace sanitize fills the findings"]
+        total = findings.total
+        lines = wrapped(f"verdicts on distinct calls: {_shares(total)}", self._width)
+        for kernel, sums in findings.counts.items():
+            lines += wrapped(f"{kernel}: {_counts(sums)}", self._width, indent=2)
+        if findings.reasons:
+            lines.append("unknown because:")
+        for reason, count in list(findings.reasons.items())[:_REASONS]:
+            lines += wrapped(f"{count:>6,} × {reason}", self._width, indent=2)
+        left = len(findings.reasons) - _REASONS
+        return lines + ([f"  … and {plural(left, 'other reason')}"] if left > 0 else [])
+
+    # -- one defect ---------------------------------------------------------------------------
+
+    def _heading(self, found: Finding) -> list[str]:
+        kind = found.severity if found.verdict == "violation" else found.verdict
+        label = f"{kind}[{found.rule}]"
+        place = self._place(StackFrame(found.file, found.line, found.column, None))
+        what = f"(suppressed) {_message(found)}" if found.suppressed else _message(found)
+        first, *rest = wrapped(f"{place}: {label}: {what}", self._width)
+        style = "suppressed" if found.suppressed else kind
+        first = first.replace(label, self._paint(label, style), 1)
+        if first.startswith(place):
+            first = self._paint(place, "place") + first[len(place) :]
+        return [first, *rest]
+
+    def _excerpt(self, file: str | None, line: int | None, column: int | None) -> Iterator[str]:
+        """Give the source line between its neighbours, and a caret under the column."""
+        if file is None or line is None or (file, line) not in self._lines:
+            return
+        gutter = len(str(line + _CONTEXT))
+        for number in range(line - _CONTEXT, line + _CONTEXT + 1):
+            text = self._lines.get((file, number))
+            if text is None or (number != line and not text.strip()):
+                continue
+            shown, caret = _window(text.rstrip(), column, self._width - gutter - 5)
+            bar = self._paint(f"  {number:>{gutter}} |", "gutter")
+            yield f"{bar} {shown}".rstrip()
+            if number == line and caret is not None:
+                bar = self._paint(f"  {'':>{gutter}} |", "gutter")
+                yield f"{bar} {' ' * caret}{self._paint('^', 'caret')}"
+
+    def _told(self, group: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+        found = group[0]
+        yield (
+            "in",
+            f"kernel {found.kernel}"
+            if not _function(found)
+            else (f"{_function(found)}, of kernel {found.kernel}"),
+        )
+        for frame in found.stack[1:]:
+            yield "called at", f"{self._place(frame)} {frame.function or ''}".rstrip()
+        facts = (
+            ("witness", witness(found)),
+            ("against", self._other(found)),
+            ("address", found.expression),
+            ("nearest", found.nearest),
+            ("because", _unless_told(found.reason, found)),
+            ("safe if", _unless_told(found.assumption, found)),
+            ("decided", found.method if found.verdict == "proven" else None),
+            ("ignored", (found.suppress_reason or "no reason given") if found.suppressed else None),
+            ("launch", self._launch(found)),
+            ("seen in", None if found.call is None else reach(group)),
+            ("hint", None if found.suppressed else found.hint),
+        )
+        for label, text in facts:
+            if text:
+                yield label, text
+
+    def _labelled(self, label: str, text: str) -> list[str]:
+        head = f"  {label + ':':<{_LABEL}} "
+        return textwrap.wrap(
+            printable(text),
+            self._width,
+            initial_indent=head,
+            subsequent_indent=" " * len(head),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def _other(self, found: Finding) -> str | None:
+        if found.other_program is None and not found.other_stack:
+            return None
+        program = "" if found.other_program is None else f"program {found.other_program}"
+        place = f"at {self._place(found.other_stack[0])}" if found.other_stack else ""
+        return f"{program} {place}".strip()
+
+    def _launch(self, found: Finding) -> str | None:
+        if found.invocation is None or found.rule == UNUSED_IGNORE:
+            return None
+        at = found.launched_at
+        return found.invocation + (f" at {self._place(at)}" if at is not None else "")
+
+    def _place(self, frame: StackFrame) -> str:
+        parts = [self._path(frame.file), str(frame.line or "?")]
+        return printable(":".join(parts + ([str(frame.column)] if frame.column else [])))
+
+    def _path(self, path: str | None) -> str:
+        if path is None:
+            return "?"
+        if self._base is not None and path.startswith(self._base.rstrip(os.sep) + os.sep):
+            return os.path.relpath(path, self._base)
+        return path
+
+    def _paint(self, text: str, style: str) -> str:
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self._colour and style in _CODES else text
+
+
+def witness(found: Finding) -> str | None:
+    """Say in words which lane of which program it is, and what it touches."""
+    if found.program is None:
+        return None
+    text = f"program {found.program}"
+    if found.lane:
+        index = found.lane[0] if len(found.lane) == 1 else list(found.lane)
+        text = f"lane {index} of {text}"
+    if found.grid is not None:
+        text += f" in grid {found.grid}"
+    if found.iteration is not None:
+        text += f", in iteration {found.iteration} of its loop,"
+    if found.address_offset is not None:
+        verb = _VERBS.get(found.access or "", "is at")
+        kind = f" ({found.tensor})" if found.tensor else ""
+        text += f" {verb} byte {found.address_offset:,} of {found.arg or 'its tensor'}{kind}"
+    if (
+        found.lanes is not None
+        and found.lanes > 1
+        and f"{found.lanes} lanes" not in _message(found)
+    ):
+        text += f"; {plural(found.lanes or 0, 'lane')} over the grid"
+    return text.rstrip(",")
+
+
+def reach(group: Sequence[Finding]) -> str:
+    """Say in how many calls and launches it is."""
+    launches = sum(found.launches for found in group)
+    calls = sum(found.calls for found in group)
+    return f"{plural(calls, 'distinct call')}, {plural(launches, 'launch')}"
+
+
+def _message(found: Finding) -> str:
+    """Return what the heading says."""
+    return found.message or found.reason or f"{found.access or 'access'} in {found.kernel}"
+
+
+def _function(found: Finding) -> str | None:
+    """Name the function that it is in, where that is not the kernel itself."""
+    function = found.stack[0].function if found.stack else None
+    return None if function is None or function.rpartition(".")[2] == found.kernel else function
+
+
+def _unless_told(text: str | None, found: Finding) -> str | None:
+    return None if text is not None and text in _message(found) else text
+
+
+def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]:
+    """Return the part of a line that fits, and where in it the caret is, in columns."""
+    whole = printable(text.expandtabs(4))
+    if column is None or column > len(text) + 1:
+        return whole[:width], None
+    caret = display_width(printable(text[: column - 1].expandtabs(4)))
+    if display_width(whole) <= width:
+        return whole, caret
+    start = max(0, min(caret - width // 3, len(whole) - width + 1))
+    if start == 0:
+        return whole[: width - 1] + "…", caret if caret < width else None
+    shown = "…" + whole[start : start + width - 2]
+    return shown + ("…" if start + width - 2 < len(whole) else ""), caret - start + 1
+
+
+def _shares(total: Mapping[str, int]) -> str:
+    count = sum(total.values())
+    names = [*VERDICTS, "suppressed"] if total.get("suppressed") else VERDICTS
+    parts = [
+        f"{plural_verdict(total.get(name, 0), name)} ({percent(total.get(name, 0) / count)})"
+        if count
+        else plural_verdict(total.get(name, 0), name)
+        for name in names
+    ]
+    return ", ".join(parts)
+
+
+def _counts(sums: Mapping[str, int]) -> str:
+    names: Iterable[str] = VERDICTS if not sums.get("suppressed") else (*VERDICTS, "suppressed")
+    return ", ".join(plural_verdict(sums.get(name, 0), name) for name in names)
+
+
+def plural_verdict(number: int, verdict: str) -> str:
+    """Return `1 violation`, `2 violations`, `3 proven`."""
+    return plural(number, verdict) if verdict == "violation" else f"{number:,} {verdict}"

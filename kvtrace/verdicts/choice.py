@@ -1,0 +1,41 @@
+"""Which rules to judge by, from names as users give them: `default,mask-always-true,-race`."""
+
+from collections.abc import Iterable
+
+from kvtrace.schema.errors import BadSetting
+
+
+def rule_ids(names: Iterable[str]) -> tuple[str, ...]:
+    """Give the ids of rules, in the table's order.
+
+    Args:
+        names: rule ids, `default` and `all`; one that begins with `-` is left out, whatever names
+            it. Where all of them begin so, they are left out of the default ones. Several may
+            stand in one text, separated by commas.
+
+    Raises:
+        BadSetting: there is no rule of a name, or none is left.
+
+    """
+    from kvtrace.verdicts.rules import RULES, default_rules
+
+    wanted, unwanted = set[str](), set[str]()
+    parts = [part.strip() for name in names for part in name.split(",") if part.strip()]
+    for part in parts:
+        group = unwanted if part.startswith("-") else wanted
+        rule = part.removeprefix("-")
+        if rule == "default":
+            group.update(default_rules())
+        elif rule == "all":
+            group.update(RULES)
+        elif rule in RULES:
+            group.add(rule)
+        else:
+            known = ", ".join(RULES)
+            raise BadSetting(f"there is no rule {rule!r}; there are {known}, default and all.")
+    if not any(not part.startswith("-") for part in parts):
+        wanted.update(default_rules())
+    chosen = tuple(rule for rule in RULES if rule in wanted - unwanted)
+    if not chosen:
+        raise BadSetting(f"no rule is left to judge by of {', '.join(parts)}.")
+    return chosen
