@@ -1,0 +1,292 @@
+"""What the labels of the corpus are held against: every program run, every byte looked at.
+
+Shares nothing with the rules but the evaluator, which says what each lane of each program touches.
+Bounds are recomputed from offsets, races from the programs that touched each byte, overflow from
+the same kernel with integers of 64 bits.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
+from kvtrace.evaluate.errors import DeviceAssertion
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.observe import Access, FailedAssertion
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.ir import Module, Op, parse
+from tests.kernels.defects.sample import Sample
+
+
+@dataclass
+class Touched:
+    """What one memory op touched: byte offsets from a tensor's data pointer, and by whom."""
+
+    op: Op
+    kind: str
+    argument: int
+    size: int
+    offsets: np.ndarray
+    programs: np.ndarray
+
+
+MOST_ELEMENTS = 1 << 24
+
+
+class TooMany(Exception):
+    """A kernel touches more elements than are worth listing."""
+
+
+class Watcher(Observer):
+    """Keeps every element that is touched, and what could not be known."""
+
+    def __init__(self) -> None:
+        self.touched: list[Touched] = []
+        self.elements = 0
+        self.unknown: dict[int, tuple[Op, str]] = {}
+        self.assertion: FailedAssertion | None = None
+
+    def access(self, access: Access) -> None:
+        found = access.elements()
+        sure = access.certain and access.active is not None
+        if found is None or not sure:
+            if access.active != 0:
+                self.unknown[access.op.index] = (access.op, access.reason)
+            if found is None:
+                return
+        if not sure:
+            return
+        offsets, programs = found
+        self.elements += len(offsets)
+        if self.elements > MOST_ELEMENTS:
+            raise TooMany(access.op.name)
+        if len(offsets):
+            assert access.argument is not None
+            self.touched.append(
+                Touched(
+                    access.op, access.kind, access.argument, access.element_bytes,
+                    np.asarray(offsets, np.int64), np.asarray(programs, np.int64),
+                )
+            )  # fmt: skip
+
+    def device_assert(self, failure: FailedAssertion) -> None:
+        self.assertion = failure
+
+
+def watched(sample: Sample, module: Module | None = None) -> Watcher:
+    """Run every program of a sample (or those to look at), the contents as the label has them."""
+    watcher = Watcher()
+    programs = np.array(sample.look_at, np.int64) if sample.look_at else None
+    try:
+        evaluate(
+            module or sample.module(), sample.bound(), sample.grid, observers=[watcher],
+            programs=programs, planned=False,
+        )  # fmt: skip
+    except DeviceAssertion:
+        assert watcher.assertion is not None
+    return watcher
+
+
+def bounds_broken(sample: Sample, watcher: Watcher) -> set[tuple[str, str]]:
+    """Give rule and mark of every op that leaves its tensor's view or storage."""
+    arguments = sample.bound()
+    found = set()
+    for touched in watcher.touched:
+        tensor = arguments[touched.argument]
+        assert isinstance(tensor, TensorArgument)
+        first, last = touched.offsets, touched.offsets + touched.size
+        low, high = tensor.storage_bytes
+        outside = (first < low) | (last > high)
+        low, high = tensor.view_bytes
+        beyond = ~outside & ((first < low) | (last > high))
+        if outside.any():
+            found.add(("out-of-bounds", sample.mark_of(touched.op)))
+        if beyond.any():
+            found.add(("out-of-view", sample.mark_of(touched.op)))
+    return found
+
+
+@dataclass
+class _Byte:
+    writers: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    readers: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    atomics: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+
+
+def meetings(sample: Sample, watcher: Watcher) -> list[tuple[Op, int, Op, int]]:
+    """Give pairs of ops and programs that touch the same byte, one writing, not both atomic."""
+    storages: dict[int, dict[int, _Byte]] = defaultdict(lambda: defaultdict(_Byte))
+    arguments = sample.bound()
+    ops: dict[int, Op] = {}
+    for touched in watcher.touched:
+        tensor = arguments[touched.argument]
+        assert isinstance(tensor, TensorArgument)
+        ops[touched.op.index] = touched.op
+        cells = storages[id(tensor.storage)]
+        low, high = tensor.storage_bytes
+        for offset, program in zip(
+            touched.offsets.tolist(), touched.programs.tolist(), strict=True
+        ):
+            if offset < low or offset + touched.size > high:
+                continue  # no memory of anybody's
+            # One cell for the first byte is enough, as elements of a storage do not straddle here.
+            cell = cells[tensor.offset_bytes + offset]
+            group = {"store": cell.writers, "load": cell.readers}.get(touched.kind, cell.atomics)
+            group[touched.op.index].add(program)
+    found = {}
+    for cells in storages.values():
+        for cell in cells.values():
+            for op, programs, other, others in _conflicts(cell):
+                pair = _two(programs, others)
+                if pair is not None:
+                    found.setdefault((op, other), (ops[op], pair[0], ops[other], pair[1]))
+    return list(found.values())
+
+
+def _conflicts(cell: _Byte) -> list[tuple[int, set[int], int, set[int]]]:
+    plain = [
+        (op, programs, other, others)
+        for op, programs in cell.writers.items()
+        for other, others in (*cell.writers.items(), *cell.readers.items(), *cell.atomics.items())
+    ]
+    atomic = [
+        (op, programs, other, others)
+        for op, programs in cell.atomics.items()
+        for other, others in cell.readers.items()
+    ]
+    return plain + atomic
+
+
+def _two(programs: set[int], others: set[int]) -> tuple[int, int] | None:
+    for program in programs:
+        for other in others:
+            if program != other:
+                return program, other
+    return None
+
+
+def widened(sample: Sample) -> Module:
+    """The sample's kernel with every 16- and 32-bit integer made 64 bits wide."""
+    from tests.support.compile_ttir import compile_generic
+
+    names = [name for name in sample.kernel.arg_names if name in sample.arguments]
+    types = {name: sample._type(name) for name in names}
+    signature = types | dict.fromkeys(sample.constexprs, "constexpr")
+    text = compile_generic(sample.kernel, signature, sample.constexprs)
+    text = text.replace("!tt.ptr<i32>", "!tt.ptr<KEEP>")
+    for narrow in ("i32", "i16"):
+        text = text.replace(f"x{narrow}>", "xi64>").replace(f" {narrow}", " i64")
+        text = text.replace(f"({narrow}", "(i64").replace(f"<{narrow}>", "<i64>")
+    return parse(text.replace("KEEP", "i32"))
+
+
+def where_wide_differs(sample: Sample) -> bool:
+    """Tell whether some address, mask or number of trips changes with 64 bits."""
+    narrow = watched(sample)
+    try:
+        wide = watched(sample, widened(sample))
+    except TooMany:
+        return True
+    return _by_op(narrow) != _by_op(wide)
+
+
+def _by_op(watcher: Watcher) -> dict[int, tuple[bytes, bytes]]:
+    found: dict[int, list[Touched]] = defaultdict(list)
+    for touched in watcher.touched:
+        found[touched.op.index].append(touched)
+    return {
+        index: (
+            np.concatenate([part.offsets for part in parts]).tobytes(),
+            np.concatenate([part.programs for part in parts]).tobytes(),
+        )
+        for index, parts in found.items()
+    }
+
+
+class _Fill(Instrument):
+    """Gives lanes of masked loads without `other` a value of choice instead of zero."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self._value = value
+
+    def wrapped(self, op: Op, step: Any) -> Any:
+        if op.name != "tt.load" or len(op.operands) != 2:  # pointer and mask, no `other`
+            return step
+        mask, result = op.operands[1], op.results[0].id
+        type_ = value_type(op.results[0].type)
+
+        def filled(values: list[Any], scope: Any) -> None:
+            step(values, scope)
+            loaded = values[result]
+            active = to_array(values[mask.id], value_type(mask.type))
+            shape = (scope.programs, *type_.shape)
+            array = np.broadcast_to(to_array(loaded, type_), shape)
+            fill = np.asarray(self._value, array.dtype)
+            values[result] = np.where(np.broadcast_to(active, shape), array, fill)
+
+        return filled
+
+
+def with_contents(sample: Sample, seed: int = 0) -> list[Argument]:
+    """Give arguments whose storages all hold something: what the label says, or small numbers."""
+    rng = np.random.default_rng(seed)
+    arguments = list(sample.bound())
+    for argument in arguments:
+        if not isinstance(argument, TensorArgument) or argument.storage.data is not None:
+            continue
+        element = np.dtype(argument.element.memory)
+        count = -(-argument.storage.nbytes // element.itemsize)
+        values = rng.integers(1, 5, count).astype(element)
+        argument.storage.data = values.view(np.uint8)[: argument.storage.nbytes].copy()
+    return arguments
+
+
+def stored_with(sample: Sample, fill: float) -> list[bytes]:
+    """Run a sample on contents, with a value of choice in lanes that have none; give storages."""
+    arguments = with_contents(sample)
+    evaluate(sample.module(), arguments, sample.grid, instrument=_Fill(fill))
+    return [
+        argument.storage.data.tobytes()
+        for argument in arguments
+        if isinstance(argument, TensorArgument) and argument.storage.data is not None
+    ]
+
+
+class Divisors(Instrument):
+    """Notes integer divisions by zero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ops: list[Op] = []
+
+    def wrapped(self, op: Op, step: Any) -> Any:
+        if op.name not in ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui"):
+            return step
+        divisor = op.operands[1]
+        type_ = value_type(divisor.type)
+
+        def looked(values: list[Any], scope: Any) -> None:
+            held = values[divisor.id]
+            if not isinstance(held, Unknown) and (np.asarray(to_array(held, type_)) == 0).any():
+                self.ops.append(op)
+            step(values, scope)
+
+        return looked
+
+
+def divided_by_zero(sample: Sample) -> set[str]:
+    """Give the marks of divisions whose divisor was zero in some lane of some program."""
+    divisors = Divisors()
+    evaluate(sample.module(), sample.bound(), sample.grid, instrument=divisors)
+    return {sample.mark_of(op) for op in divisors.ops}
+
+
+def linear(program: Sequence[int], grid: Sequence[int]) -> int:
+    """Linear id, x fastest, of a program."""
+    x, y, _ = (*grid, 1, 1)[:3]
+    return program[0] + x * (program[1] + y * program[2])
