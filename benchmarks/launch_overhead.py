@@ -3,14 +3,17 @@
     python benchmarks/launch_overhead.py [--rounds 7] [--launches 20000] [--json FILE]
 
 Method: each recorder runs in a process of its own, which alternates rounds with the recorder off
-(bare) and on; for Proton all bare rounds come first, since a session that was once started slows
-launches down even while it is not active. A round launches a tiny kernel N times from Python and
-divides the wall time of the loop, without waiting for the device, by N; the device is idle at the
-start of each round. The figure is the median over the rounds, and the cost is the difference of
-the medians of on and off in the same process. Two kernels: 3 tensor arguments, and 10 tensor and
-3 scalar arguments. torch.profiler and Proton run a tenth of the launches, for the memory they take.
+(bare) and on; for Proton and tritonparse all bare rounds come first, since what they once started
+slows launches down even while it is not active. A round launches a tiny kernel N times from Python
+and divides the wall time of the loop, without waiting for the device, by N; the device is idle at
+the start of each round. The figure is the median over the rounds, and the cost is the difference
+of the medians of on and off in the same process. Two kernels: 3 tensor arguments, and 10 tensor
+and 3 scalar arguments. torch.profiler, Proton and tritonparse run a tenth of the launches.
 kvtrace's rounds record everything of launch mode: times, grid, shapes, strides, dtypes, storage
-extents, alignment, aliasing and scalars, with the journal thread writing to disk.
+extents, alignment, aliasing and scalars, with the journal thread writing to disk; timeline mode
+records each kernel's execution by CUPTI too. The no-op hook is Triton's own launch hook with a
+function that does nothing. `--memory N` makes N launches in launch mode and prints the process's
+memory as they go, instead.
 """
 
 import argparse
@@ -25,7 +28,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-RECORDERS = ("kvtrace native", "kvtrace twin", "wrapper alone", "torch.profiler", "proton")
+RECORDERS = (
+    "kvtrace native",
+    "kvtrace twin",
+    "kvtrace timeline",
+    "wrapper alone",
+    "no-op hook",
+    "torch.profiler",
+    "proton",
+    "tritonparse",
+)
+#: These run a tenth of the launches, for the memory or the time that they take.
+DEAR = RECORDERS[5:]
 KERNELS = ("3 tensors", "10 tensors")
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,18 +70,18 @@ def round_us(launch: Callable[[], object], launches: int) -> float:
 
 
 class Kvtrace:
-    """kvtrace in launch mode, started and stopped around each round."""
+    """kvtrace in launch or timeline mode, started and stopped around each round."""
 
     interleaved = True
 
-    def __init__(self, folder: Path, native: bool) -> None:
+    def __init__(self, folder: Path, native: bool, mode: str) -> None:
         import kvtrace
 
         os.environ["KVTRACE_NATIVE"] = "1" if native else "0"
-        self.kvtrace, self.folder = kvtrace, folder
+        self.kvtrace, self.folder, self.mode = kvtrace, folder, mode
 
     def on(self) -> None:
-        self.kvtrace.start(self.folder)
+        self.kvtrace.start(self.folder, mode=self.mode)
 
     def off(self) -> None:
         self.kvtrace.stop()
@@ -94,6 +108,46 @@ class Wrapper:
 
     def off(self) -> None:
         self.owner.run = self.run
+
+
+class Hook:
+    """A launch hook of Triton's that does nothing."""
+
+    interleaved = True
+
+    def on(self) -> None:
+        from triton import knobs
+
+        knobs.runtime.launch_enter_hook.add(_nothing)
+
+    def off(self) -> None:
+        from triton import knobs
+
+        knobs.runtime.launch_enter_hook.remove(_nothing)
+
+
+def _nothing(*_: object) -> None:
+    """Do nothing."""
+
+
+class Tritonparse:
+    """tritonparse with every launch traced; once started, it stays on until the process ends."""
+
+    interleaved = False
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.started = False
+
+    def on(self) -> None:
+        if not self.started:
+            from tritonparse import structured_logging
+
+            structured_logging.init(str(self.folder / "tritonparse"), enable_trace_launch=True)
+            self.started = True
+
+    def off(self) -> None:
+        """Do nothing: see the module's docstring."""
 
 
 class TorchProfiler:
@@ -130,12 +184,33 @@ class Proton:
         """Do nothing: see the module's docstring."""
 
 
-def recorder(name: str, folder: Path) -> Kvtrace | Wrapper | TorchProfiler | Proton:
+def recorder(
+    name: str, folder: Path
+) -> Kvtrace | Wrapper | Hook | TorchProfiler | Proton | Tritonparse:
     if name.startswith("kvtrace"):
-        return Kvtrace(folder, native=name.endswith("native"))
-    if name == "wrapper alone":
-        return Wrapper()
-    return Proton(folder) if name == "proton" else TorchProfiler()
+        mode = "timeline" if name.endswith("timeline") else "launch"
+        return Kvtrace(folder, native=not name.endswith("twin"), mode=mode)
+    made: dict[str, Callable[[], Wrapper | Hook | TorchProfiler | Proton | Tritonparse]] = {
+        "wrapper alone": Wrapper,
+        "no-op hook": Hook,
+        "torch.profiler": TorchProfiler,
+        "proton": lambda: Proton(folder),
+        "tritonparse": lambda: Tritonparse(folder),
+    }
+    return made[name]()
+
+
+def memory(launches: int) -> None:
+    """Print resident memory while `launches` are made in launch mode."""
+    import kvtrace
+
+    with tempfile.TemporaryDirectory() as folder, kvtrace.capture(folder):
+        launch = kernels()["3 tensors"]
+        for part in range(11):
+            resident = int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+            print(f"{part * launches // 10:12,d} launches: {resident:8.1f} MB", flush=True)
+            if part < 10:
+                round_us(launch, launches // 10)
 
 
 def measure(name: str, rounds: int, launches: int) -> dict[str, dict[str, float]]:
@@ -178,6 +253,7 @@ def main() -> int:
     parser.add_argument("--launches", type=int, default=20_000)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--recorder", choices=RECORDERS, help="only this one, in this process")
+    parser.add_argument("--memory", type=int, metavar="N", help="follow memory over N launches")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     import torch
@@ -185,12 +261,15 @@ def main() -> int:
     if not torch.cuda.is_available():
         print("launch_overhead.py needs a CUDA device: it times real launches")
         return 2
+    if options.memory:
+        memory(options.memory)
+        return 0
     if options.recorder:
         print(json.dumps(measure(options.recorder, options.rounds, options.launches)))
         return 0
     results: dict[str, dict[str, dict[str, float]]] = {}
     for name in RECORDERS:
-        fewer = max(2000, options.launches // 10) if name in RECORDERS[3:] else options.launches
+        fewer = max(2000, options.launches // 10) if name in DEAR else options.launches
         command = [sys.executable, __file__, "--recorder", name]
         command += ["--rounds", str(options.rounds), "--launches", str(fewer)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
