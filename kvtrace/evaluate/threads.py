@@ -1,4 +1,4 @@
-"""NumPy's matrix products on one thread while a launch is evaluated.
+"""Matrix products on one thread while a launch is evaluated: NumPy's, and PyTorch's if it is there.
 
 The products of a launch are many and small. OpenBLAS would share each among all cores, and where
 another process wants one of them, every product waits for a time slice: 16 ms instead of 0.2 ms.
@@ -7,6 +7,7 @@ another process wants one of them, every product waits for a time slice: 16 ms i
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -35,20 +36,43 @@ class Library(Protocol):
         """Share products among so many threads from now on."""
 
 
+class _TorchOnOneThread(threading.local):
+    """Has PyTorch, if the program imported it, use one thread for what this thread asks of it."""
+
+    _inside = 0
+    _before = 1
+
+    def enter(self) -> None:
+        self._inside += 1
+        if self._inside > 1:
+            return
+        ask = getattr(sys.modules.get("torch"), "get_num_threads", None)
+        self._before = 1 if ask is None else ask()
+        if self._before != 1:
+            sys.modules["torch"].set_num_threads(1)
+
+    def leave(self) -> None:
+        self._inside -= 1
+        if not self._inside and self._before != 1:
+            sys.modules["torch"].set_num_threads(self._before)
+
+
 class OneThread:
     """A context: NumPy's BLAS runs on one thread while any thread is inside it.
 
     The setting belongs to the whole process; the last to leave puts it back. Where NumPy has a BLAS
-    that cannot be asked, nothing happens.
+    that cannot be asked, nothing happens. PyTorch's own setting is one of each thread.
     """
 
     def __init__(self) -> None:
+        self._torch = _TorchOnOneThread()
         self._lock = threading.Lock()
         self._inside = 0
         self._libraries: Sequence[Library] | None = None
         self._before: list[int] = []
 
     def __enter__(self) -> None:
+        self._torch.enter()
         with self._lock:
             self._inside += 1
             if self._inside > 1:
@@ -65,6 +89,7 @@ class OneThread:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._torch.leave()
         with self._lock:
             self._inside -= 1
             if self._inside or self._libraries is None:

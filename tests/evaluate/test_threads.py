@@ -32,3 +32,16 @@ def test_an_error_inside_puts_it_back():
     with pytest.raises(ZeroDivisionError), OneThread():
         raise ZeroDivisionError
     assert blas_threads() == before
+
+
+def test_pytorch_is_held_to_one_thread_in_the_thread_that_asks():
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with OneThread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.plan.code.writer import Cell
-from kvtrace.evaluate.plan.generate import Generated
+from kvtrace.evaluate.plan.code.cells import Cell, Generated
 from kvtrace.evaluate.values import Array
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 2 << 20
 """How much the intermediate results of the programs that run at once may take together."""
 
 CHUNK_BYTES_OF_PRODUCTS = 4 << 20

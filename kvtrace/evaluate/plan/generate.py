@@ -4,45 +4,39 @@
 
 `buffers` are the storages as bytes, `numbers` the float arguments, `cells` the arrays for
 intermediate results, `starts` and `extents` the chunk: first value and count along each program
-axis. The code hangs on nothing but the instructions; code/ writes it.
+axis. The code hangs on nothing but the instructions, and whether PyTorch is there; code/ writes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from kvtrace.evaluate.plan import torch_kernels
 from kvtrace.evaluate.plan.code.blocks import write_block
-from kvtrace.evaluate.plan.code.writer import Cell, Writer
+from kvtrace.evaluate.plan.code.cells import Generated
+from kvtrace.evaluate.plan.code.writer import Writer
 from kvtrace.evaluate.plan.instructions import Instruction
 from kvtrace.evaluate.plan.layouts import Layouts
 
-Run = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[int], Sequence[int]], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Generated:
-    """A function, the cells it needs, arrays that it makes besides, and its source."""
-
-    run: Run
-    cells: tuple[Cell, ...]
-    made: tuple[Cell, ...]
-    source: str
-    has_products: bool
-
 
 def generated(
-    instructions: list[Instruction], axes: tuple[int, ...], offsets: dict[int, int]
+    instructions: list[Instruction],
+    axes: tuple[int, ...],
+    offsets: dict[int, int],
+    *,
+    torch: bool | None = None,
 ) -> Generated:
     """Write and compile the code of some instructions.
 
     `axes` are the symbols of the program axes; `offsets` gives, for each tensor argument, where
-    its data pointer lies in its storage.
+    its data pointer lies in its storage. `torch`: whether PyTorch does what it is faster at; None:
+    if the program has imported it.
     """
-    writer = Writer(axes, offsets, Layouts(instructions))
+    with_torch = torch_kernels.is_available() if torch is None else torch
+    layouts = Layouts(instructions, reduces_rows_slowly=not with_torch)
+    writer = Writer(axes, offsets, layouts, with_torch)
     write_block(writer, instructions, 1, frozenset())
     head = ["def run(buffers, numbers, cells, starts, extents):"]
     head += [f" b{number} = buffers[{number}]" for number in sorted(writer.buffers)]

@@ -38,7 +38,7 @@ def selection(dtype: np.dtype[Any]) -> Operation:
     return Operation("choose", np.where, choose, frozenset({2}), dtype)
 
 
-def _round_bf16_into(values: Array, out: Array) -> Array:
+def round_bf16_into(values: Array, out: Array) -> Array:
     """Round float32 to bfloat16, ties to even, NaN stays NaN: as `numerics.rounded_to_bf16`."""
     bits = values.view(np.uint32)
     bias = bits >> np.uint32(16)
@@ -46,15 +46,23 @@ def _round_bf16_into(values: Array, out: Array) -> Array:
     bias += np.uint32(0x7FFF)
     bias += bits
     bias &= np.uint32(0xFFFF0000)
-    broken = np.isnan(values)
+    broken = not_numbers(values)
     out.view(np.uint32)[...] = bias
-    if broken.any():
+    if broken is not None:
         out[broken] = np.nan
     return out
 
 
+def not_numbers(values: Array) -> Array | None:
+    """Tell where an array has NaN; None if nowhere. Finding that out takes one pass."""
+    if values.flags.forc and not np.isnan(np.maximum.reduce(values, None)):
+        return None
+    broken: Array = np.isnan(values)
+    return broken if broken.any() else None
+
+
 ROUND_TO_BF16 = Operation(
-    "round_bf16", rounded_to_bf16, _round_bf16_into, frozenset({0}), np.dtype(np.float32)
+    "round_bf16", rounded_to_bf16, round_bf16_into, frozenset({0}), np.dtype(np.float32)
 )
 
 
@@ -82,22 +90,23 @@ def _narrow_bf16(values: Array) -> Array:
     return _narrow_bf16_into(values, np.empty(values.shape, ml_dtypes.bfloat16))
 
 
-def _round_and_narrow_into(values: Array, out: Array) -> Array:
+def round_and_narrow_into(values: Array, out: Array) -> Array:
+    """Round and narrow float32 to bfloat16; `out` may be any view."""
+    broken = not_numbers(values)
     np.copyto(out, values, casting="unsafe")
-    broken = np.isnan(values)
-    if broken.any():
+    if broken is not None:
         out[broken] = np.nan
     return out
 
 
 def _round_and_narrow(values: Array) -> Array:
-    return _round_and_narrow_into(values, np.empty(values.shape, ml_dtypes.bfloat16))
+    return round_and_narrow_into(values, np.empty(values.shape, ml_dtypes.bfloat16))
 
 
 _BF16 = np.dtype(ml_dtypes.bfloat16)
 NARROW_BF16 = Operation("narrow_bf16", _narrow_bf16, _narrow_bf16_into, frozenset(), _BF16)
 ROUND_AND_NARROW = Operation(
-    "round_and_narrow", _round_and_narrow, _round_and_narrow_into, frozenset(), _BF16
+    "round_and_narrow", _round_and_narrow, round_and_narrow_into, frozenset(), _BF16
 )
 """Both at once: what is rounded only to be stored is converted in one pass."""
 
@@ -176,7 +185,7 @@ def ramp_condition(base: int, terms: tuple[tuple[int, int, int, int], ...], rank
     return result
 
 
-def _largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
+def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
     """Reduce by fmax: by maximum, which is faster, unless that comes upon a NaN."""
     np.maximum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
@@ -184,7 +193,8 @@ def _largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
     return out
 
 
-def _smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
+def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
+    """Reduce by fmin, in the same way."""
     np.minimum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
         np.fmin.reduce(array, axis, dtype, out)
@@ -223,9 +233,9 @@ def reduction(function: Any, working: np.dtype[Any]) -> Any:
     if function is np.add and working in (np.float32, np.float64):
         return _row_sums
     if function is np.fmax:
-        return _largest
+        return largest
     if function is np.fmin:
-        return _smallest
+        return smallest
     return _REDUCTIONS.setdefault(function, function.reduce)
 
 

@@ -1,8 +1,9 @@
 """In which order the axes of an array lie in memory.
 
 A matrix product over many programs is one product of tall matrices if its result lies as
-(shared program axes, left ones, rows, right ones, columns); where rows are reduced afterwards,
-(shared, right ones, columns, left ones, rows) makes the reduction run along memory.
+(shared program axes, left ones, rows, right ones, columns). Where rows are reduced afterwards, and
+are short, NumPy is faster at (shared, right ones, columns, left ones, rows): it then combines whole
+rows of memory with one another.
 """
 
 from __future__ import annotations
@@ -43,11 +44,14 @@ def identity(register: Register) -> Layout:
 
 
 class Layouts:
-    """The layouts of all registers of a list of instructions."""
+    """The layouts of all registers of a list of instructions.
 
-    def __init__(self, instructions: list[Instruction]) -> None:
+    `reduces_rows_slowly`: whether it is worth it to avoid reductions along memory, over short rows.
+    """
+
+    def __init__(self, instructions: list[Instruction], *, reduces_rows_slowly: bool) -> None:
         self._found: dict[Register, Layout] = {}
-        self.transposed = _reduces_rows(instructions)
+        self.transposed = reduces_rows_slowly and _reduces_rows(instructions)
         self._settle(instructions)
 
     def of(self, register: Register) -> Layout:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kvtrace.evaluate.plan import kernels
+from kvtrace.evaluate.plan import kernels, torch_kernels
 from kvtrace.evaluate.plan.code.memory import write_atomic, write_store
 from kvtrace.evaluate.plan.code.writer import Writer, listed, target_of
 from kvtrace.evaluate.plan.instructions import (
@@ -70,7 +70,8 @@ def _view(writer: Writer, view: View, depth: int) -> None:
 def _reduce(writer: Writer, reduce: Reduce, depth: int) -> None:
     """Write a reduction along a lane axis."""
     source = reduce.sources()[0]
-    function = writer.constant(kernels.reduction(reduce.function, reduce.working), "f")
+    reduction = torch_kernels.reduction if writer.torch else kernels.reduction
+    function = writer.constant(reduction(reduce.function, reduce.working), "f")
     dtype = writer.constant(reduce.working, "d")
     name = writer.into_cell(target_of(reduce))
     axis = len(writer.axes) + reduce.axis

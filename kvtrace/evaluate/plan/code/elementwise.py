@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from kvtrace.evaluate.plan import torch_kernels
 from kvtrace.evaluate.plan.code.memory import target_of_store
 from kvtrace.evaluate.plan.code.writer import Writer, listed
 from kvtrace.evaluate.plan.instructions import Instruction, Map, Store
+from kvtrace.evaluate.plan.kernels import ROUND_AND_NARROW
 from kvtrace.evaluate.plan.values import Register
 
 
@@ -21,7 +25,7 @@ def is_fused(
     operation = instruction.operation
     if uses[register] != 1 or len(store.operands) > 1 or register.dtype != store.dtype:
         return False
-    if not isinstance(operation.into, np.ufunc):
+    if not isinstance(operation.into, np.ufunc) and operation is not ROUND_AND_NARROW:
         return False
     _, axes, lanes = target_of_store(writer, store)
     return axes == register.axes and lanes == register.lanes
@@ -29,9 +33,35 @@ def is_fused(
 
 def write_stored(writer: Writer, instruction: Map, store: Store, depth: int) -> None:
     """Write an operation whose result is stored where it arises."""
-    function = writer.constant(instruction.operation.into, "f")
+    steady = writer.unsteady.isdisjoint(instruction.sources())
+    function = writer.constant(
+        _function(writer, instruction) if steady else instruction.operation.into, "f"
+    )
     operands = [writer.operand(operand) for operand in instruction.operands]
     writer.write(depth, f"{function}({listed([*operands, target_of_store(writer, store)[0]])})")
+
+
+def _function(writer: Writer, instruction: Map) -> Any:
+    """Give the function that writes into an array; PyTorch's does not bear arrays that overlap."""
+    operation = instruction.operation
+    if not writer.torch:
+        return operation.into
+    if operation in torch_kernels.CONVERSIONS:
+        return torch_kernels.CONVERSIONS[operation]
+    if operation.dtype == np.float32 and _repeats(instruction):
+        return torch_kernels.BROADCAST.get(operation.into, operation.into)
+    return operation.into
+
+
+def _repeats(instruction: Map) -> bool:
+    """Tell whether an operand is repeated along some axes, but not along all."""
+    target = instruction.target
+    assert target is not None
+    return any(
+        (source.axes, source.lanes) != (target.axes, target.lanes)
+        and (any(source.axes) or max(source.lanes, default=1) > 1)
+        for source in instruction.sources()
+    )
 
 
 def write_map(
@@ -58,7 +88,7 @@ def write_map(
     operands = [writer.operand(operand) for operand in instruction.operands]
     over = _taken_over(writer, instruction, dying)
     name = writer.into_cell(register, None if over is None else writer.names[over])
-    function = writer.constant(operation.into, "f")
+    function = writer.constant(_function(writer, instruction), "f")
     writer.write(depth, f"{function}({listed([*operands, name])})")
     return frozenset() if over is None else frozenset({over})
 

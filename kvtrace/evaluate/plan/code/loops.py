@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kvtrace.evaluate.plan.code.writer import Cell, Writer
+from kvtrace.evaluate.plan.code.cells import Cell
+from kvtrace.evaluate.plan.code.writer import Writer
 from kvtrace.evaluate.plan.instructions import Instruction, Loop, defined
 from kvtrace.evaluate.plan.optimise import read_by
 from kvtrace.evaluate.plan.values import Register

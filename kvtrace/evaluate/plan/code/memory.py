@@ -48,6 +48,8 @@ def write_load(writer: Writer, load: Load, depth: int, copied: bool) -> None:
         return
     writer.names[register] = f"r{register.number}"
     writer.roots[register] = frozenset()
+    if load.written:
+        writer.unsteady.add(register)
     writer.write(depth, f"r{register.number} = {view}")
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from kvtrace.evaluate.plan.code.writer import Cell, Writer, listed
+from kvtrace.evaluate.plan import torch_kernels
+from kvtrace.evaluate.plan.code.cells import Cell
+from kvtrace.evaluate.plan.code.writer import Writer, listed
 from kvtrace.evaluate.plan.instructions import Dot
 from kvtrace.evaluate.plan.layouts import Layout, folding, identity
 from kvtrace.evaluate.plan.values import Register
@@ -30,6 +34,9 @@ def write_product(
         return frozenset()
     over = addend in dying and writer.cell_of(addend) == cell
     name = writer.into_cell(register, writer.names[addend] if over else None)
+    if over and writer.torch and product == cell:
+        _multiply(writer, left, right, name, product.layout, depth, onto=True)
+        return frozenset({addend})
     scratch = writer.take(product)
     _multiply(writer, left, right, scratch, product.layout, depth)
     _add(writer, writer.names[addend], scratch, name, depth)
@@ -42,9 +49,16 @@ def _add(writer: Writer, first: str, second: str, out: str, depth: int) -> None:
 
 
 def _multiply(
-    writer: Writer, left: Register, right: Register, out: str, layout: Layout, depth: int
+    writer: Writer,
+    left: Register,
+    right: Register,
+    out: str,
+    layout: Layout,
+    depth: int,
+    *,
+    onto: bool = False,
 ) -> None:
-    """Write a product into an array of a layout, as one of matrices that several programs share."""
+    """Write a product into (or onto) an array of a layout, as one of tall matrices."""
     fold, count = folding(left, right), len(writer.axes)
     rank = len(left.lanes)
     batch = tuple(range(count, count + rank - 2))
@@ -69,8 +83,12 @@ def _multiply(
         shape = [*sizes, rows, columns]
     if layout != tuple(range(len(layout))):
         out += f".transpose({listed(layout)})"
-    function = writer.constant(np.matmul, "f")
+    function = writer.constant(_function(onto=onto) if writer.torch else np.matmul, "f")
     writer.write(depth, f"{function}({first}, {second}, {out}.reshape({listed(shape)}))")
+
+
+def _function(*, onto: bool) -> Any:
+    return torch_kernels.multiplied_onto if onto else torch_kernels.multiplied
 
 
 def _folded(writer: Writer, register: Register, order: Layout, shape: list[str]) -> str:

@@ -10,27 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from kvtrace.evaluate.plan.code.cells import Cell
 from kvtrace.evaluate.plan.instructions import Instruction, Load, Operand, defined
-from kvtrace.evaluate.plan.layouts import Layout, Layouts
+from kvtrace.evaluate.plan.layouts import Layouts
 from kvtrace.evaluate.plan.liveness import shares_memory
 from kvtrace.evaluate.plan.values import Register
-
-
-@dataclass(frozen=True)
-class Cell:
-    """An array for intermediate results: what it varies over, and how it lies in memory."""
-
-    axes: tuple[bool, ...]
-    lanes: tuple[int, ...]
-    dtype: np.dtype[Any]
-    layout: Layout
-
-    def shape(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Logical shape for a chunk."""
-        programs = tuple(n if flag else 1 for n, flag in zip(extents, self.axes, strict=True))
-        return programs + self.lanes
 
 
 @dataclass(eq=False)
@@ -38,12 +22,15 @@ class Writer:
     """What has been written so far, and what each register is called.
 
     `axes` are the symbols of the program axes; `offsets` gives, for each tensor argument, where its
-    data pointer lies in its storage. `roots` says whose memory a register shares.
+    data pointer lies in its storage. `roots` says whose memory a register shares; `unsteady` are
+    those that may lie in a storage that the kernel writes to. With `torch`, what PyTorch is faster
+    at is left to it (see torch_kernels.py).
     """
 
     axes: tuple[int, ...]
     offsets: dict[int, int]
     layouts: Layouts
+    torch: bool
     lines: list[str] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     free: dict[Cell, list[str]] = field(default_factory=dict)
@@ -52,6 +39,7 @@ class Writer:
     globals: dict[str, Any] = field(default_factory=dict)
     buffers: set[int] = field(default_factory=set)
     made: list[Cell] = field(default_factory=list)
+    unsteady: set[Register] = field(default_factory=set)
     has_products: bool = False
 
     def constant(self, value: Any, prefix: str = "k") -> str:
@@ -93,6 +81,8 @@ class Writer:
         name = f"r{register.number}"
         self.names[register] = name
         self.roots[register] = frozenset().union(*(self.roots[source] for source in sources))
+        if not self.unsteady.isdisjoint(sources):
+            self.unsteady.add(register)
         return name
 
     def as_new(self, register: Register, sources: Sequence[Register]) -> str:

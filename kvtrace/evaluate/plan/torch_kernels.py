@@ -1,0 +1,277 @@
+"""Array functions by PyTorch, for instructions at which it is clearly faster than NumPy.
+
+Only where the program has imported PyTorch itself; nothing here imports it. Each function means
+what its NumPy counterpart in kernels.py means, and is that where arrays are small, or where PyTorch
+would not do plain arithmetic on them now (`_is_plain`). Measured on an AMD EPYC (Zen 5), one
+thread, NumPy 2.3 and PyTorch 2.13: products 2 times (oneDNN's own code generator, against
+OpenBLAS), the largest of rows of 64 9 times, operations with one number per row 2 to 3 times,
+rounding to bfloat16 4 times. Exponentials, logarithms and roots are NumPy's.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from kvtrace.evaluate.plan import kernels
+from kvtrace.evaluate.plan.instructions import Operation
+from kvtrace.evaluate.values import Array
+
+LEAST_ELEMENTS = 1 << 14
+"""Smaller arrays are NumPy's: a call of PyTorch takes 2 microseconds."""
+
+LEAST_MULTIPLICATIONS = 1 << 20
+"""Smaller matrix products are NumPy's: one of oneDNN takes 12 microseconds."""
+
+_LONGEST_ROWS = 4096
+"""Longer rows are no slower in NumPy."""
+
+_MOST_MATRICES = 64
+_LARGEST_RESULT = 8 << 20
+
+
+def is_available() -> bool:
+    """Tell whether the program has imported PyTorch, with all that is used here."""
+    torch = sys.modules.get("torch")
+    return torch is not None and _has_parts(torch)
+
+
+@functools.lru_cache(maxsize=1)
+def _has_parts(torch: Any) -> bool:
+    names = ("from_numpy", "amax", "amin", "bfloat16", "is_autocast_enabled")
+    inner = ("_len_torch_dispatch_stack", "_len_torch_function_stack")
+    core = getattr(torch, "_C", None)
+    return all(hasattr(torch, name) for name in names) and all(hasattr(core, n) for n in inner)
+
+
+def _is_plain() -> bool:
+    """Tell whether PyTorch computes what it is asked now, and nobody looks on.
+
+    Under a mode of the program (FakeTensorMode, a counter of FLOPs) our calls would be taken for
+    its own. Code may also have been kept from a process that had imported PyTorch.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return False
+    return not (torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack())
+
+
+def _suits(*arrays: Array) -> bool:
+    """Tell whether arrays can be handed to PyTorch as they lie."""
+    for array in arrays:
+        if not array.flags.behaved or min(array.strides, default=0) < 0:
+            return False
+    return _is_plain()
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def reduction(function: Any, working: np.dtype[Any]) -> Any:
+    """Give the function (array, axis, dtype, out) that reduces by a ufunc."""
+    if working == np.float32 and function is np.fmax:
+        return largest
+    if working == np.float32 and function is np.fmin:
+        return smallest
+    return kernels.reduction(function, working)
+
+
+def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
+    """Reduce by fmax, as `kernels.largest`."""
+    if not _are_rows(array, axis, out):
+        return kernels.largest(array, axis, dtype, out)
+    torch: Any = sys.modules["torch"]
+    torch.amax(torch.from_numpy(array), axis, out=torch.from_numpy(out))
+    if np.isnan(out).any():
+        np.fmax.reduce(array, axis, dtype, out)
+    return out
+
+
+def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
+    """Reduce by fmin, as `kernels.smallest`."""
+    if not _are_rows(array, axis, out):
+        return kernels.smallest(array, axis, dtype, out)
+    torch: Any = sys.modules["torch"]
+    torch.amin(torch.from_numpy(array), axis, out=torch.from_numpy(out))
+    if np.isnan(out).any():
+        np.fmin.reduce(array, axis, dtype, out)
+    return out
+
+
+def _are_rows(array: Array, axis: int, out: Array) -> bool:
+    return (
+        array.size >= LEAST_ELEMENTS
+        and axis == array.ndim - 1
+        and array.shape[-1] <= _LONGEST_ROWS
+        and array.strides[-1] == array.itemsize
+        and array.dtype == out.dtype
+        and _suits(array, out)
+    )
+
+
+def add(left: Array, right: Array, out: Array) -> Array:
+    """Add arrays that broadcast."""
+    return _broadcast(np.add, "add", left, right, out)
+
+
+def subtract(left: Array, right: Array, out: Array) -> Array:
+    """Subtract arrays that broadcast."""
+    return _broadcast(np.subtract, "sub", left, right, out)
+
+
+def multiply(left: Array, right: Array, out: Array) -> Array:
+    """Multiply arrays that broadcast."""
+    return _broadcast(np.multiply, "mul", left, right, out)
+
+
+def divide(left: Array, right: Array, out: Array) -> Array:
+    """Divide arrays that broadcast."""
+    return _broadcast(np.divide, "div", left, right, out)
+
+
+def _broadcast(function: Any, name: str, left: Array, right: Array, out: Array) -> Array:
+    if out.size < LEAST_ELEMENTS or out.shape[-1] > _LONGEST_ROWS or not _suits(left, right, out):
+        function(left, right, out)
+        return out
+    torch: Any = sys.modules["torch"]
+    view = torch.from_numpy
+    getattr(torch, name)(view(left), view(right), out=view(out))
+    return out
+
+
+BROADCAST: dict[Any, Callable[..., Array]] = {
+    np.add: add,
+    np.subtract: subtract,
+    np.multiply: multiply,
+    np.divide: divide,
+}
+"""Operations on float32 of which one operand is repeated along an axis."""
+
+
+# -- bfloat16 -------------------------------------------------------------------------------------
+
+
+def round_bf16_into(values: Array, out: Array) -> Array:
+    """Round float32 to bfloat16, ties to even, NaN stays NaN."""
+    if values.size < LEAST_ELEMENTS or not _suits(values, out):
+        return kernels.round_bf16_into(values, out)
+    torch: Any = sys.modules["torch"]
+    source = torch.from_numpy(values)
+    broken = kernels.not_numbers(values)
+    torch.from_numpy(out).copy_(source.to(torch.bfloat16))
+    if broken is not None:
+        out[broken] = np.nan
+    return out
+
+
+def round_and_narrow_into(values: Array, out: Array) -> Array:
+    """Round float32 to bfloat16 as it lies in memory."""
+    if values.size < LEAST_ELEMENTS or not _suits(values, out):
+        return kernels.round_and_narrow_into(values, out)
+    torch: Any = sys.modules["torch"]
+    target = torch.from_numpy(out.view(np.int16)).view(torch.bfloat16)
+    target.copy_(torch.from_numpy(values))
+    broken = kernels.not_numbers(values)
+    if broken is not None:
+        out[broken] = ml_dtypes.bfloat16(np.nan)
+    return out
+
+
+CONVERSIONS: dict[Operation, Callable[..., Array]] = {
+    kernels.ROUND_TO_BF16: round_bf16_into,
+    kernels.ROUND_AND_NARROW: round_and_narrow_into,
+}
+
+
+# -- products -------------------------------------------------------------------------------------
+
+
+def multiplied(first: Array, second: Array, out: Array) -> Array:
+    """Multiply matrices, or a stack of them, as np.matmul; in float32 by oneDNN."""
+    if not _is_large_product(first, second):
+        np.matmul(first, second, out)
+        return out
+    for left, right, target in _matrices(first, second, out):
+        np.copyto(target, _product(left, right))
+    return out
+
+
+def multiplied_onto(first: Array, second: Array, total: Array) -> Array:
+    """Add the product of matrices, or of a stack of them, to `total`."""
+    if not _is_large_product(first, second):
+        np.add(total, np.matmul(first, second), total)
+        return total
+    for left, right, target in _matrices(first, second, total):
+        np.add(target, _product(left, right), target)
+    return total
+
+
+def _product(left: Array, right: Array) -> Array:
+    torch: Any = sys.modules["torch"]
+    linear = torch.ops.mkldnn._linear_pointwise.default
+    view = torch.from_numpy
+    result: Array = linear(view(left), view(right.T), None, "none", [], "").numpy()
+    return result
+
+
+def _matrices(first: Array, second: Array, out: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Go through a stack, of which an operand may have only one; no stack is a stack of one."""
+    if out.ndim == 2:
+        yield first.reshape(first.shape[-2:]), second.reshape(second.shape[-2:]), out
+        return
+    for number, target in enumerate(out):
+        yield _one_of(first, number), _one_of(second, number), target
+
+
+def _one_of(stack: Array, number: int) -> Array:
+    if stack.ndim == 2:
+        return stack
+    one: Array = stack[number if len(stack) > 1 else 0]
+    return one
+
+
+def _is_large_product(first: Array, second: Array) -> bool:
+    rows, inner = first.shape[-2:]
+    return (
+        rows * inner * second.shape[-1] >= LEAST_MULTIPLICATIONS
+        and first.dtype == np.float32
+        and second.dtype == np.float32
+        and first.ndim <= 3
+        and (first.ndim == 2 or max(len(first), len(second)) <= _MOST_MATRICES)
+        and _suits(first, second)
+        and _has_exact_products()
+    )
+
+
+def _has_exact_products() -> bool:
+    """Tell whether products of float32 are of all their bits; the program may want it otherwise."""
+    torch: Any = sys.modules["torch"]
+    if not _has_products(torch) or torch.is_autocast_enabled("cpu"):
+        return False
+    asked = getattr(torch._C, "_get_fp32_precision_getter", None)
+    if asked is None:
+        return bool(torch.get_float32_matmul_precision() == "highest")
+    return asked("mkldnn", "matmul") in ("none", "ieee")
+
+
+@functools.lru_cache(maxsize=1)
+def _has_products(torch: Any) -> bool:
+    """Whether there is oneDNN's product, which since PyTorch 2.0 is what Inductor calls.
+
+    It makes a new array for each result. The C library would map and unmap memory for each, which
+    takes as long as the product, until the program has once freed as large an array; so one is made
+    and freed here (the dynamic threshold of mallopt(3), M_MMAP_THRESHOLD).
+    """
+    if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
+        return False
+    if os.environ.get("ONEDNN_DEFAULT_FPMATH_MODE", "STRICT").upper() != "STRICT":
+        return False
+    np.empty(_LARGEST_RESULT, np.uint8)
+    return hasattr(torch.ops.mkldnn, "_linear_pointwise")

@@ -1,0 +1,256 @@
+"""What PyTorch computes for plans, against NumPy's functions for the same."""
+
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate.plan import kernels, torch_kernels
+from kvtrace.evaluate.plan.execute import executable
+from kvtrace.evaluate.plan.generate import generated
+from kvtrace.evaluate.plan.grid import planned_regions
+from kvtrace.evaluate.plan.optimise import optimised
+from kvtrace.evaluate.plan.steps import PlanCompiler
+from tests.evaluate.plan.both_ways import values, with_copied_storages
+from tests.kernels.attention import attention
+from tests.kernels.basic import matmul, softmax
+from tests.kernels.launching import bind, compile_for
+from tests.kernels.normalisation import layer_norm_forward
+
+
+class Watch(TorchDispatchMode):
+    """Counts what PyTorch is asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.calls += 1
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.fixture(autouse=True)
+def _every_size(monkeypatch):
+    monkeypatch.setattr(torch_kernels, "LEAST_ELEMENTS", 1)
+    monkeypatch.setattr(torch_kernels, "LEAST_MULTIPLICATIONS", 1)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Names of PyTorch's functions that were called."""
+    names = []
+
+    def note(module, name):
+        function = getattr(module, name)
+
+        def noted(*args, **kwargs):
+            names.append(name)
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, noted)
+
+    for name in ("amax", "amin", "add", "sub", "mul", "div", "from_numpy"):
+        note(torch, name)
+    return names
+
+
+def numbers(*shape, special=()):
+    array = np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
+    array.reshape(-1)[: len(special)] = special
+    return array
+
+
+SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 3.39e38, -3.4e38)
+
+
+@pytest.mark.parametrize("function", [np.fmax, np.fmin])
+@pytest.mark.parametrize("special", [(), SPECIAL, (np.nan,) * 33])
+def test_largest_and_smallest_of_rows(function, special, asked):
+    array = numbers(5, 7, 33, special=special)
+    out = np.empty((5, 7), np.float32)
+
+    torch_kernels.reduction(function, array.dtype)(array, 2, array.dtype, out)
+
+    assert {"amax", "amin"} & set(asked)
+    assert np.array_equal(out, function.reduce(array, 2), equal_nan=True)
+
+
+@pytest.mark.parametrize("function", list(torch_kernels.BROADCAST))
+@pytest.mark.parametrize("shapes", [((6, 33), (6, 1)), ((6, 1), (6, 33)), ((6, 33), (1, 33))])
+def test_operations_on_rows(function, shapes, asked):
+    left, right = (numbers(*shape, special=SPECIAL[: shape[0] * shape[1]]) for shape in shapes)
+    wide = np.empty((6, 40), np.float32)
+    out = wide[:, :33]
+
+    torch_kernels.BROADCAST[function](left, right, out)
+
+    assert {"add", "sub", "mul", "div"} & set(asked)
+    with np.errstate(all="ignore"):
+        assert np.array_equal(out, function(left, right), equal_nan=True)
+
+
+@pytest.mark.parametrize("special", [(), SPECIAL])
+def test_rounding_to_bf16(special, asked):
+    array = numbers(9, 31, special=special)
+    ours, numpys = np.empty_like(array), np.empty_like(array)
+    torch_kernels.round_bf16_into(array, ours)
+    kernels.round_bf16_into(array, numpys)
+    narrow, numpys_narrow = (np.empty(array.shape, ml_dtypes.bfloat16) for _ in range(2))
+    torch_kernels.round_and_narrow_into(array, narrow)
+    with np.errstate(all="ignore"):
+        kernels.round_and_narrow_into(array, numpys_narrow)
+
+    assert "from_numpy" in asked
+    assert np.array_equal(ours.view(np.uint32), numpys.view(np.uint32))
+    assert np.array_equal(narrow.astype(np.float32), numpys_narrow.astype(np.float32), True)
+
+
+@pytest.mark.parametrize("stacks", [(), (3, 3), (3, 1), (1, 3)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products(stacks, transposed, asked):
+    first = numbers(*stacks[:1], 20, 16)
+    second = numbers(*stacks[1:], 16, 24)
+    if transposed:
+        second = np.ascontiguousarray(second.swapaxes(-1, -2)).swapaxes(-1, -2)
+    exact = first.astype(np.float64) @ second.astype(np.float64)
+    out, total = np.full(exact.shape, np.nan, np.float32), np.ones(exact.shape, np.float32)
+
+    torch_kernels.multiplied(first, second, out)
+    torch_kernels.multiplied_onto(first, second, total)
+
+    assert "from_numpy" in asked
+    assert np.allclose(out, exact, rtol=0, atol=1e-5)
+    assert np.allclose(total, 1 + exact, rtol=0, atol=1e-5)
+
+
+def settings_of_precision():
+    yield lambda: torch.set_float32_matmul_precision("medium")
+    if hasattr(torch.backends.mkldnn, "matmul"):
+        yield lambda: setattr(torch.backends.mkldnn.matmul, "fp32_precision", "bf16")
+
+
+@pytest.mark.parametrize("ask_for_less", list(settings_of_precision()))
+def test_products_keep_all_bits_where_the_program_asked_for_fewer(ask_for_less, asked):
+    first, second = numbers(20, 16), numbers(16, 24)
+    out = np.empty((20, 24), np.float32)
+    try:
+        ask_for_less()
+        torch_kernels.multiplied(first, second, out)
+    finally:
+        if hasattr(torch.backends.mkldnn, "matmul"):
+            torch.backends.mkldnn.matmul.fp32_precision = "none"
+        torch.set_float32_matmul_precision("highest")
+
+    assert not asked
+    assert np.array_equal(out, first @ second)
+
+
+def test_nothing_is_asked_under_a_mode_of_the_program():
+    array, out = numbers(6, 33), np.empty((6,), np.float32)
+    with Watch() as watch:
+        torch_kernels.largest(array, 1, array.dtype, out)
+        torch_kernels.multiplied(array, array.T, np.empty((6, 6), np.float32))
+        torch_kernels.round_bf16_into(array, np.empty_like(array))
+        assert watch.calls == 0
+        torch.ones(1)
+        assert watch.calls > 0
+    assert np.array_equal(out, array.max(1))
+
+
+def test_what_may_not_be_written_to_is_not_handed_over(asked):
+    array, out = numbers(6, 33), np.empty((6,), np.float32)
+    array.flags.writeable = False
+
+    torch_kernels.largest(array, 1, array.dtype, out)
+
+    assert not asked
+    assert np.array_equal(out, array.max(1))
+
+
+def launches(dtype):
+    x = torch.randn(20, 64).to(dtype)
+    yield softmax, (20,), {
+        "out": torch.empty_like(x), "x": x, "x_stride": 64, "out_stride": 64, "rows": 20,
+        "columns": 64,
+    }, {"BLOCK": 64}  # fmt: skip
+    yield layer_norm_forward, (20,), {
+        "x": x, "y": torch.empty_like(x), "weight": torch.randn(64).to(dtype),
+        "bias": torch.randn(64).to(dtype), "mean_out": torch.empty(20),
+        "rstd_out": torch.empty(20), "stride": 64, "columns": 64, "eps": 1e-5,
+    }, {"BLOCK": 16}  # fmt: skip
+    a, b = torch.randn(64, 40).to(dtype), torch.randn(40, 96).to(dtype)
+    yield matmul, (6,), {
+        "a": a, "b": b, "c": torch.empty(64, 96).to(dtype), "m": 64, "n": 96, "k": 40,
+        "stride_am": 40, "stride_ak": 1, "stride_bk": 96, "stride_bn": 1, "stride_cm": 96,
+        "stride_cn": 1,
+    }, {
+        "BM": 32, "BN": 32, "BK": 16, "GROUP": 2, "ACTIVATION": "", "PRECISION": "ieee",
+    }  # fmt: skip
+    q, k, v = (torch.randn(1, 2, 96, 16).to(dtype) for _ in range(3))
+    yield attention, (3, 2), {
+        "q": q, "k": k, "v": v, "out": torch.empty_like(q), "log_sum": torch.empty(2, 96),
+        "scale": 0.25, "heads": 2, "length": 96, "batch_stride": q.stride(0),
+        "head_stride": q.stride(1), "row_stride": 16,
+    }, {"BM": 32, "BN": 16, "D": 16, "CAUSAL": True}  # fmt: skip
+
+
+def run_by_plan(function, grid, arguments, constexprs, *, torch):
+    """Run a launch by code that leaves things to PyTorch, or does not."""
+    module = compile_for(function, arguments, constexprs)
+    given = tuple(with_copied_storages(bind(function, arguments)))
+    tensors = {n: a for n, a in enumerate(given) if isinstance(a, TensorArgument)}
+    regions = planned_regions(
+        PlanCompiler(module), given, (*grid, 1, 1)[:3], frozenset(tensors), runs=True
+    )
+    offsets = {number: tensor.offset_bytes for number, tensor in tensors.items()}
+    buffers = [tensors[n].storage.data if n in tensors else None for n in range(len(given))]
+    numbers = [None if n in tensors else np.float32(a.value) for n, a in enumerate(given)]
+    for plan in regions:
+        axes = plan.region.axes
+        code = generated(optimised(plan.instructions), axes, offsets, torch=torch)
+        executable(code, [plan.region.ranges[axis] for axis in axes]).run(buffers, numbers)
+    return given
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("number", range(4))
+def test_whole_launches_with_and_without_pytorch(dtype, number, asked):
+    launch = list(launches(dtype))[number]
+    without = run_by_plan(*launch, torch=False)
+    assert not asked
+    with_torch = run_by_plan(*launch, torch=True)
+    assert "from_numpy" in asked
+
+    rounding = 1e-5 if dtype == torch.float32 else 1.6e-2
+    for ours, numpys in zip(with_torch, without, strict=True):
+        if isinstance(ours, TensorArgument):
+            scale = max(1.0, np.abs(values(numpys)).max())
+            assert np.allclose(values(ours), values(numpys), rtol=0, atol=rounding * scale)
+
+
+def test_code_that_was_made_with_pytorch_runs_without_it():
+    array = numbers(6, 33)
+    known = sys.modules.pop("torch")
+    try:
+        out, product = np.empty((6,), np.float32), np.empty((6, 6), np.float32)
+        torch_kernels.largest(array, 1, array.dtype, out)
+        torch_kernels.multiplied(array, array.T, product)
+    finally:
+        sys.modules["torch"] = known
+    assert np.array_equal(out, array.max(1))
+    assert np.array_equal(product, array @ array.T)
+
+
+def test_pytorch_is_never_imported():
+    assert "torch" in sys.modules
+    known = sys.modules.pop("torch")
+    try:
+        assert not torch_kernels.is_available()
+        assert "torch" not in sys.modules
+    finally:
+        sys.modules["torch"] = known
