@@ -23,12 +23,23 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "source": False,
         "target": "hip:gfx942",
         "max_calls": 7,
+        "sanitize": "raise",
+        "rules": "default,-out-of-view",
+        "strict": True,
     }
     assert set(given_names) == {field.name for field in dataclasses.fields(Settings)}
     from_arguments = settings_from_arguments(**given_names)
     from_environment, problems = settings_from_environment(from_arguments.as_environment())
     assert (from_environment, problems) == (from_arguments, ())
     assert from_arguments == Settings(**given_names)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("1", "warn"), ("0", "off"), ("warn", "warn"), ("RAISE", "raise")]
+)
+def test_judging_is_switched_on_by_what_it_does(given, meant):
+    found, problems = settings_from_environment({"KVTRACE_SANITIZE": given})
+    assert (found.sanitize, problems) == (meant, ())
 
 
 def test_an_empty_environment_gives_the_defaults():
@@ -45,6 +56,8 @@ def test_an_empty_environment_gives_the_defaults():
         ("max_calls", "0"),
         ("max_calls", "many"),
         ("kernels", " "),
+        ("sanitize", "error"),
+        ("strict", "very"),
     ],
 )
 def test_an_impossible_value_is_a_sentence_and_leaves_the_default(name, value):
