@@ -106,7 +106,8 @@ class Client(Observer):
     def programs(self, extents: tuple[int, int, int]) -> Sequence[int] | None:
         """Choose the programs to evaluate, by linear id (x fastest); None: all of them.
 
-        Other clients still hear of all. The files of the client say that they rest on a sample.
+        Other clients still hear of all. The files of the client say that they rest on a sample,
+        unless it wants none at all: one that needs no evaluation of the call.
         """
         del extents
         return None

@@ -185,6 +185,8 @@ class ClientPass:
 
     def evaluate(self, call: Call, group: Group, *, keep: bool = False) -> str | None:
         """Evaluate a call for one group; `keep`: what tensors hold stays as it is."""
+        if group.programs is not None and not len(group.programs):
+            return None
         arguments = _unwritten(call.arguments) if keep else call.arguments
         try:
             evaluate(
@@ -220,6 +222,8 @@ class ClientPass:
         programs: NDArray[np.int64] | None = member.tell(_checked_programs, chosen, x * y * z)
         if programs is None or len(programs) == x * y * z:
             return None
+        if not len(programs):  # it wants no evaluation, which is no sample
+            return programs
         member.sample.calls += 1
         member.sample.programs += len(programs)
         member.sample.of += x * y * z

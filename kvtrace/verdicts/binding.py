@@ -13,11 +13,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
-from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.conditions import Condition, Opaque
 from kvtrace.symbolic.decide import (
     SOLVER_SECONDS,
     Decision,
     Given,
+    Point,
     Undecided,
     decide_given,
     proves_at_least,
@@ -29,6 +30,7 @@ from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.contents import Contents
 from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.replaying import linear_program
 
 if TYPE_CHECKING:
     from kvtrace.passes.calls import Call
@@ -128,7 +130,44 @@ class BoundCall:
             self._solver_ns += decision.solver_ns
         return decision
 
-    def may_wrap(self, access: Access) -> Arithmetic | None:
+    def doubts(self, point: Point) -> tuple[Symbol | Opaque, ...]:
+        """Give what a point supposes that the call does not say: contents, and what is unknown."""
+        return tuple(
+            key
+            for key in point
+            if isinstance(key, Opaque)
+            or (key.kind not in ("program", "programs", "lane", "trip") and self._varies(key))
+        )
+
+    def _varies(self, symbol: Symbol) -> bool:
+        low, high = self.ranges.of(symbol)
+        return low != high
+
+    def described_doubts(self, point: Point) -> str:
+        """Say in words what a point supposes that the call does not say."""
+        found = [self._described(key) for key in self.doubts(point)]
+        return f"it hangs on {', '.join(dict.fromkeys(found))}"
+
+    def _described(self, key: Symbol | Opaque) -> str:
+        if isinstance(key, Opaque):
+            return f"a condition that is not followed ({key.reason})"
+        if key.kind == "content":
+            names = [tensor.name for tensor in self.contents.sources(key)]
+            return f"what {', '.join(names) or 'memory'} holds"
+        if key.kind == "scalar":
+            position = key.key if isinstance(key.key, int) else key.key[0]
+            name = self.call.arguments[position].name
+            return f"the argument {name}, whose value was not recorded"
+        reason = key.key[1] if isinstance(key.key, tuple) else "not followed"
+        return f"an integer that is not followed ({reason})"
+
+    def program_of(self, point: Point) -> int:
+        """Give the linear id of the program of a point; axes that nothing hangs on are 0."""
+        axes = {key.key: number for key, number in point.items() if _is_program(key)}
+        program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
+        return linear_program(program, self.call.grid)
+
+    def may_wrap(self, access: Place) -> Arithmetic | None:
         """Give arithmetic that an access's address or mask is made of and that may wrap around.
 
         None: all of it is seen to stay within its width in all programs, lanes and trips, so that
@@ -158,6 +197,10 @@ class BoundCall:
         form = self.ranges.form(arithmetic.result)
         below, above = form.shifted(-low), constant(high) - form
         return all(proves_at_least(goal, given) is not None for goal in (below, above))
+
+
+def _is_program(key: Symbol | Opaque) -> bool:
+    return isinstance(key, Symbol) and key.kind == "program"
 
 
 def _known(call: Call) -> dict[tuple[str, Any], Interval]:

@@ -16,7 +16,6 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.passes.data_dependence import hanging_on_data
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.decide import (
-    Decision,
     Given,
     Method,
     Point,
@@ -30,7 +29,7 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.assumptions import assumption_of
 from kvtrace.verdicts.evaluated import EvaluatedBounds, violation
-from kvtrace.verdicts.replaying import linear_program, run
+from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -171,8 +170,10 @@ def _compared(
         rule = "out-of-view"
     if isinstance(decision, Proven):
         return _Inside(decision.method, solver_ns=decision.solver_ns)
-    doubts = _doubts(bound, decision)
-    if isinstance(decision, Refuted) and not doubts:
+    if isinstance(decision, Undecided):
+        return _Open(decision.reason, evaluating=True, solver_ns=decision.solver_ns)
+    doubts = bound.doubts(decision.model)
+    if not doubts:
         return _Outside(rule, decision)
     return _open(bound, access, view, decision, doubts)
 
@@ -198,28 +199,14 @@ def _claim(access: Access, limits: Interval) -> Condition:
 # -- what is not decided ------------------------------------------------------------------------
 
 
-def _doubts(bound: BoundCall, decision: Decision) -> tuple[Symbol | Opaque, ...]:
-    """Give what a counterexample supposes that the call does not say: contents, and unknowns."""
-    if not isinstance(decision, Refuted):
-        return ()
-    return tuple(
-        key
-        for key in decision.model
-        if isinstance(key, Opaque) or key.kind in ("content", "unknown", "scalar")
-        if isinstance(key, Opaque) or bound.ranges.of(key)[0] != bound.ranges.of(key)[1]
-    )
-
-
 def _open(
     bound: BoundCall,
     access: Access,
     view: Interval,
-    decision: Decision,
+    refuted: Refuted,
     doubts: Sequence[Symbol | Opaque],
 ) -> _Open:
-    """Say why an access is not decided, and what would decide it."""
-    if isinstance(decision, Undecided):
-        return _Open(decision.reason, evaluating=True, solver_ns=decision.solver_ns)
+    """Say why a counterexample is no violation, and what would decide it."""
     contents = [key for key in doubts if isinstance(key, Symbol) and key.kind == "content"]
     sources = {t.name: t for symbol in contents for t in bound.contents.sources(symbol)}
     missing = [name for name, tensor in sources.items() if tensor.storage.data is None]
@@ -230,22 +217,9 @@ def _open(
             "(KVTRACE_TENSORS=int records it)"
         )
         assumption = assumption_of(bound, access, view, contents)
-        return _Open(reason, False, assumption, decision.solver_ns)
-    others = [_described(bound, key) for key in doubts]
-    reason = f"it hangs on {', '.join(dict.fromkeys(others))}"
-    return _Open(reason, evaluating=True, solver_ns=decision.solver_ns)
-
-
-def _described(bound: BoundCall, key: Symbol | Opaque) -> str:
-    if isinstance(key, Opaque):
-        return f"a condition ({key.reason})"
-    if key.kind == "content":
-        return f"what {', '.join(t.name for t in bound.contents.sources(key)) or 'memory'} holds"
-    if key.kind == "scalar":
-        position = key.key if isinstance(key.key, int) else key.key[0]
-        return f"the scalar {bound.call.arguments[position].name}, whose value was not recorded"
-    reason = key.key[1] if isinstance(key.key, tuple) else "not followed"
-    return f"an integer that is not followed ({reason})"
+        return _Open(reason, False, assumption, refuted.solver_ns)
+    reason = bound.described_doubts(refuted.model)
+    return _Open(reason, evaluating=True, solver_ns=refuted.solver_ns)
 
 
 def _names(bound: BoundCall, accesses: Iterable[Access]) -> str | None:
@@ -294,16 +268,5 @@ class _Witnesses:
         if self._whole is not None and self._whole.defects(op.index):
             return self._whole, True
         seen = EvaluatedBounds(bound.call, (op.index,))
-        self._failure = run(bound.call, (seen,), (_program(bound, point),), contents="integers")
+        self._failure = run(bound.call, (seen,), (bound.program_of(point),), contents="integers")
         return seen, False
-
-
-def _program(bound: BoundCall, point: Point) -> int:
-    """Give the linear id of the program of a point; axes that nothing hangs on are 0."""
-    axes = {key.key: number for key, number in point.items() if _is_program(key)}
-    program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
-    return linear_program(program, bound.call.grid)
-
-
-def _is_program(key: Symbol | Opaque) -> bool:
-    return isinstance(key, Symbol) and key.kind == "program"

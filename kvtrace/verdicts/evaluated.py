@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvtrace.evaluate import Argument
-from kvtrace.evaluate.observe import Access, FailedAssertion, OutOfBounds
+from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
 from kvtrace.passes.data_dependence import hanging_on_data
 from kvtrace.passes.metrics import kind_of
@@ -39,13 +39,12 @@ class EvaluatedBounds(Concrete):
     `ops` are the indices of those that get one; None: all.
     """
 
-    rules = frozenset({"out-of-bounds", "out-of-view", "device-assert"})
+    rules = frozenset({"out-of-bounds", "out-of-view"})
 
     def __init__(self, call: Call, ops: Collection[int] | None = None) -> None:
         self._call = call
         self._wanted = None if ops is None else frozenset(ops)
         self._ops: dict[int, _OpBounds] = {}
-        self._assertion: FailedAssertion | None = None
 
     def access(self, access: Access) -> None:
         """Note a batch of accesses."""
@@ -68,15 +67,9 @@ class EvaluatedBounds(Concrete):
         state.defects.setdefault(defect.rule, defect)
         state.lanes[defect.rule] = state.lanes.get(defect.rule, 0) + defect.lanes
 
-    def device_assert(self, failure: FailedAssertion) -> None:
-        """Note the kernel's own assertion, at which the launch ends."""
-        self._assertion = failure
-
     def verdicts(self, failure: str | None) -> list[Verdict]:
         """Give one or more verdicts per memory op; `failure`: why the evaluation ended."""
-        found = []
-        if self._assertion is not None:
-            found.append(asserted(self._assertion))
+        found: list[Verdict] = []
         for op in self._call.module.ops:
             kind = kind_of(op)
             if kind not in ("load", "store", "atomic"):
@@ -113,22 +106,6 @@ class EvaluatedBounds(Concrete):
             scope += f"; for the recorded contents of {', '.join(self._call.recorded)}"
         message = f"{kind} stays inside its tensor for this call ({scope})"
         yield Verdict("out-of-bounds", "proven", op, message, "evaluated", access=kind, arg=arg)
-
-
-def asserted(failure: FailedAssertion) -> Verdict:
-    """Give the verdict on an assertion of the kernel's own that fails."""
-    others = f"; {failure.lanes} lanes do" if failure.lanes > 1 else ""
-    return Verdict(
-        "device-assert",
-        "violation",
-        failure.op,
-        f"device_assert fails: {failure.message}{others}",
-        "evaluated",
-        program=failure.program,
-        iteration=failure.iteration,
-        lane=failure.lane,
-        lanes=failure.lanes,
-    )
 
 
 def violation(

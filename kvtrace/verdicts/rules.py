@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.verdicts import bounds
+from kvtrace.verdicts import asserts, bounds
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:
@@ -59,6 +59,14 @@ RULES: Final = _by_id(
         "a lane leaves its tensor's view, still inside the storage",
         "mask the access with the view's extent; if the kernel means to, turn the rule off",
         bounds.judge,
+    ),
+    Rule(
+        "device-assert",
+        "error",
+        "an assertion of the kernel's own fails",
+        "look at the values that the assertion names in the program and lane of the witness",
+        asserts.judge,
+        concrete=asserts.concrete,
     ),
 )
 
