@@ -22,7 +22,7 @@ from kvtrace.evaluate.plan.kernels import ROUND_TO_BF16, ufunc_operation
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import Constant, Tensor
 from kvtrace.evaluate.plan.walk import Walk
-from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise, Step
+from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS, Elementwise, Step
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Block, Module, Op
 
@@ -131,6 +131,16 @@ class PlanCompiler:
         return self._counts
 
 
+_UNCOUNTED = frozenset(
+    {
+        "builtin.module", "tt.func", "func.func", "tt.return", "func.return", "scf.for", "scf.if",
+        "scf.while", "scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return", "tt.load",
+        "tt.store", "tt.get_program_id", "tt.get_num_programs",
+    }
+)  # fmt: skip
+"""Ops that hold or end others, or that count as accesses or not at all."""
+
+
 class _CountReader(Compiler):
     """Compiles ops only to hear what they count."""
 
@@ -140,9 +150,17 @@ class _CountReader(Compiler):
 
     def read(self, op: Op) -> None:
         """Note what an op counts, if it counts."""
-        if op.name in ("builtin.module", "tt.func", "func.func", "scf.for", "scf.if", "scf.while"):
+        name = op.name
+        if name in _UNCOUNTED:
             return
+        meaning = ELEMENTWISE.get(name)
         try:
+            if meaning is not None and name not in LOWERINGS:
+                type_ = value_type(op.results[0].type)
+                size = type_.size
+                flops = meaning.flops * size if type_.element.kind == "f" else 0
+                self.counts[op.index] = (size, flops)
+                return
             self.step(op)
         except (UnsupportedOp, KeyError):
             return  # never executed: planning refuses it
