@@ -76,6 +76,7 @@ class Op:
     """
 
     __slots__ = (
+        "__weakref__",  # what is worked out for a module is kept by its op
         "attributes",
         "block",
         "index",
