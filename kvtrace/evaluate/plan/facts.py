@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,20 +32,20 @@ from kvtrace.evaluate.plan.points import (
 from kvtrace.evaluate.plan.records import AccessRecord, Region, RegionPlan
 from kvtrace.evaluate.scope import listeners
 
-if TYPE_CHECKING:
-    from kvtrace.evaluate.plan.steps import PlanCompiler
+Counts = Mapping[int, tuple[int, int]]
+"""Elements and floating-point operations of one execution of each compute op, by op index."""
 
 
 def tell(
     plans: Sequence[RegionPlan],
     accesses: Iterable[Access],
     observers: Sequence[Observer],
-    compiler: PlanCompiler,
+    counts: Callable[[], Counts],
 ) -> None:
     """Report ops, accesses (those of all records) and loops of all regions."""
     op_observers = listeners(observers, "op")
     if op_observers:
-        _tell_ops(plans, op_observers, compiler)
+        _tell_ops(plans, op_observers, counts())
     access_observers = listeners(observers, "access")
     loop_observers = listeners(observers, "loop")
     for access in accesses if access_observers else ():
@@ -59,13 +58,10 @@ def tell(
                 observer.loop(loop.op, trips)
 
 
-def _tell_ops(
-    plans: Sequence[RegionPlan], observers: Iterable[Observer], compiler: PlanCompiler
-) -> None:
-    counts = compiler.counts()
+def _tell_ops(plans: Sequence[RegionPlan], observers: Iterable[Observer], counts: Counts) -> None:
     for plan in plans:
         for block, executions in plan.executed:
-            for op in block.block.ops:
+            for op in block.ops:
                 count = counts.get(op.index)
                 if count is None:
                     continue

@@ -118,8 +118,9 @@ def _walked(
         walk.values[parameter.id] = _bound(walk, position, type_, argument)
     walk_function(walk, compiler, module.main.body)
     return RegionPlan(
-        region, walk.instructions, tuple(walk.accesses), tuple(walk.loops), tuple(walk.executed)
-    )
+        region, walk.instructions, tuple(walk.accesses), tuple(walk.loops),
+        tuple((planned.block, executions) for planned, executions in walk.executed),
+    )  # fmt: skip
 
 
 def _bound(walk: Walk, position: int, type_: ValueType, argument: Argument) -> Any:

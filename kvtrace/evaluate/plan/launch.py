@@ -1,59 +1,43 @@
-"""Plans of launches, kept per module, and their execution.
+"""Plans of launches, kept per module and in the cache on disk, and their execution.
 
 A plan hangs on the integer arguments, the grid, and where tensors lie in which storages: not on
-what is in them, nor on float arguments.
+what is in them, nor on float arguments. What makes plans is imported when one is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
-from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.modules import content_of
 from kvtrace.evaluate.observe import Access, Observer
-from kvtrace.evaluate.order import written_storages
-from kvtrace.evaluate.plan.execute import Executable, executable
 from kvtrace.evaluate.plan.facts import access_of, tell
-from kvtrace.evaluate.plan.generate import generated
-from kvtrace.evaluate.plan.grid import RegionPlan, planned_regions
-from kvtrace.evaluate.plan.optimise import optimised
-from kvtrace.evaluate.plan.order import refuse_meetings
-from kvtrace.evaluate.plan.points import counted
-from kvtrace.evaluate.plan.signals import Unplannable
-from kvtrace.evaluate.plan.steps import PlanCompiler
+from kvtrace.evaluate.plan.kept import plain_plan, plan_of
+from kvtrace.evaluate.plan.records import LaunchPlan
+from kvtrace.evaluate.store import store
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module
 
+if TYPE_CHECKING:
+    from kvtrace.evaluate.plan.steps import PlanCompiler
+
 _KEPT_PLANS = 1024
 
-
-@dataclass(eq=False)
-class LaunchPlan:
-    """All regions of a launch, or a `refusal` that says why there is no plan.
-
-    `runs` is False if nothing would be seen of running it; `executables` and `accesses` are made
-    when needed.
-    """
-
-    regions: list[RegionPlan]
-    offsets: dict[int, int]
-    runs: bool
-    refusal: str | None = None
-    executables: list[Executable] | None = None
-    accesses: list[Access] | None = None
+_MOST_STORED = 64
+"""Plans of one module that a process puts into the cache on disk."""
 
 
 class ModulePlans:
     """The plans of one module's launches."""
 
     def __init__(self, module: Module) -> None:
-        self.compiler = PlanCompiler(module)
+        self.module = module
         self.plans: dict[Any, LaunchPlan] = {}
         self.numbers = tuple(
             (position, value_type(parameter.type))
@@ -63,57 +47,61 @@ class ModulePlans:
             and value_type(parameter.type).element.kind == "f"
         )
         self.floats = frozenset(position for position, _ in self.numbers)
+        self._compiler: PlanCompiler | None = None
+        self._stored = 0
+
+    @property
+    def compiler(self) -> PlanCompiler:
+        """What turns the module's ops into planning steps, made once."""
+        if self._compiler is None:
+            from kvtrace.evaluate.plan.steps import PlanCompiler
+
+            self._compiler = PlanCompiler(self.module)
+        return self._compiler
 
     def plan(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
-        """Give the plan of a launch, made once."""
+        """Give the plan of a launch, made once; code and all that observers are told included."""
         key = (grid, _call_of(arguments, self.floats))
         found = self.plans.get(key)
+        if found is not None:
+            return found
+        if len(self.plans) >= _KEPT_PLANS:
+            self.plans.clear()
+        content = self._content(key)
+        found = None if content is None else plan_of(store().get("plan", content), self.module)
         if found is None:
-            if len(self.plans) >= _KEPT_PLANS:
-                self.plans.clear()
-            found = self.plans[key] = self._made(arguments, grid)
+            found = self._made(arguments, grid)
+            if content is not None and self._stored < _MOST_STORED:
+                self._stored += 1
+                self._store(content, found)
+        self.plans[key] = found
         return found
 
+    def counts(self, plan: LaunchPlan) -> Mapping[int, tuple[int, int]]:
+        """Give (elements, floating-point operations) of one execution of each compute op."""
+        return self.compiler.counts() if plan.counts is None else plan.counts
+
     def _made(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
-        offsets = {
-            position: argument.offset_bytes
-            for position, argument in enumerate(arguments)
-            if isinstance(argument, TensorArgument)
-        }
-        try:
-            if not all(grid):
-                return LaunchPlan([], offsets, runs=False)
-            storages = written_storages(self.compiler.module, arguments, self.compiler.arrays.cache)
-            written = frozenset(
-                position
-                for position, argument in enumerate(arguments)
-                if isinstance(argument, TensorArgument) and argument.storage in storages
-            )
-            runs = any(storage.data is not None for storage in storages)
-            regions = planned_regions(self.compiler, arguments, grid, written, runs=runs)
-            _refuse_partly_known(regions, arguments, runs=runs)
-            records = [record for region in regions for record in region.accesses]
-            refuse_meetings(records, arguments)
-            for record in records:
-                if record.conditions:
-                    counted(record)  # refuses what cannot be counted
-        except (Unplannable, UnsupportedOp) as reason:
-            return LaunchPlan([], offsets, runs=False, refusal=str(reason))
-        return LaunchPlan(regions, offsets, runs)
+        from kvtrace.evaluate.plan.planning import executables, planned_launch
 
+        plan = planned_launch(self.compiler, arguments, grid)
+        if plan.runs:
+            plan.executables = executables(plan)
+        return plan
 
-def _refuse_partly_known(
-    regions: list[RegionPlan], arguments: Sequence[Argument], *, runs: bool
-) -> None:
-    """See that where something is written, all that is touched is known."""
-    if not runs:
-        return
-    for region in regions:
-        for record in region.accesses:
-            tensor = arguments[record.argument]
-            assert isinstance(tensor, TensorArgument)
-            if tensor.storage.data is None:
-                raise Unplannable(f"the data of {tensor.name} are not known")
+    def _content(self, key: tuple[Any, ...]) -> bytes | None:
+        """Give what a plan in the cache is found by; None if the module's text is not known.
+
+        Code differs where PyTorch does a part of it, if the program has imported it.
+        """
+        text = content_of(self.module)
+        if text is None:
+            return None
+        torch = getattr(sys.modules.get("torch"), "__version__", None)
+        return text + repr((key, torch)).encode()
+
+    def _store(self, content: bytes, plan: LaunchPlan) -> None:
+        store().put("plan", content, lambda: plain_plan(plan, self.counts(plan)))
 
 
 def _call_of(arguments: Sequence[Argument], floats: frozenset[int]) -> tuple[Any, ...]:
@@ -144,15 +132,6 @@ def _accesses(plan: LaunchPlan) -> list[Access]:
     ]
 
 
-def _executables(plan: LaunchPlan) -> list[Executable]:
-    made = []
-    for region in plan.regions:
-        axes = region.region.axes
-        code = generated(optimised(region.instructions), axes, plan.offsets)
-        made.append(executable(code, [region.region.ranges[symbol] for symbol in axes]))
-    return made
-
-
 def plans_of(module: Module) -> ModulePlans:
     """Give the plans of a module; they are kept with it, and go with it."""
     found = module.__dict__.get("_plans")
@@ -178,17 +157,17 @@ def evaluate_planned(
     if observers:
         if plan.accesses is None:
             plan.accesses = _accesses(plan)
-        tell(plan.regions, plan.accesses, observers, plans.compiler)
+        tell(plan.regions, plan.accesses, observers, lambda: plans.counts(plan))
     if not plan.runs:
         return True
-    if plan.executables is None:
-        plan.executables = _executables(plan)
     buffers = [
         argument.storage.data if isinstance(argument, TensorArgument) else None
         for argument in arguments
     ]
     if not all(buffer is None or buffer.flags.writeable for buffer in buffers):
-        written = written_storages(module, arguments, plans.compiler.arrays.cache)
+        from kvtrace.evaluate.order import written_storages
+
+        written = written_storages(module, arguments, {})
         buffers = _with_copies(arguments, written)
     numbers: list[Any] = [None] * len(arguments)
     with np.errstate(all="ignore"), ONE_THREAD:
@@ -232,4 +211,4 @@ def sources(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]
     """Give the code that a planned launch runs, region by region."""
     x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
     plan = plans_of(module).plan(tuple(arguments), (x, y, z))
-    return [part.code.source for part in _executables(plan)]
+    return [part.code.source for part in plan.executables]

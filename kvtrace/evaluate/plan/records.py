@@ -6,16 +6,17 @@ Nothing here needs what plans are made with, so that a plan from the cache can b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvtrace.evaluate.plan.affine import Affine, Interval
 
 if TYPE_CHECKING:
-    from kvtrace.evaluate.observe import AccessKind
+    from kvtrace.evaluate.observe import Access, AccessKind
+    from kvtrace.evaluate.plan.execute import Executable
     from kvtrace.evaluate.plan.instructions import Instruction
-    from kvtrace.evaluate.plan.steps import PlannedBlock
-    from kvtrace.ir import Op
+    from kvtrace.ir import Block, Op
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,31 @@ class LoopRecord:
 
 @dataclass(frozen=True, eq=False)
 class RegionPlan:
-    """What is left to compute for a region, and the facts about it."""
+    """What is left to compute for a region, and the facts about it.
+
+    `executed` are blocks with how often each ran. A plan from the cache has no `instructions`.
+    """
 
     region: Region
     instructions: list[Instruction]
     accesses: tuple[AccessRecord, ...]
     loops: tuple[LoopRecord, ...]
-    executed: tuple[tuple[PlannedBlock, int], ...]
+    executed: tuple[tuple[Block, int], ...]
+
+
+@dataclass(eq=False)
+class LaunchPlan:
+    """All regions of a launch, or a `refusal` that says why there is no plan.
+
+    `runs` is False if nothing would be seen of running it; else `executables` is the code, region
+    by region. `accesses` are made when needed. `counts`: elements and floating-point operations of
+    one execution of the compute ops, by op index, where they came with the plan.
+    """
+
+    regions: list[RegionPlan]
+    offsets: dict[int, int]
+    runs: bool
+    refusal: str | None = None
+    executables: list[Executable] = field(default_factory=list)
+    accesses: list[Access] | None = None
+    counts: Mapping[int, tuple[int, int]] | None = None

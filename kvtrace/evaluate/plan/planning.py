@@ -1,0 +1,73 @@
+"""Making the plan of a launch: everything that running a plan from the cache does without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvtrace.evaluate.arguments import Argument, TensorArgument
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.order import written_storages
+from kvtrace.evaluate.plan.execute import Executable, executable
+from kvtrace.evaluate.plan.generate import generated
+from kvtrace.evaluate.plan.grid import planned_regions
+from kvtrace.evaluate.plan.optimise import optimised
+from kvtrace.evaluate.plan.order import refuse_meetings
+from kvtrace.evaluate.plan.points import counted
+from kvtrace.evaluate.plan.records import LaunchPlan, RegionPlan
+from kvtrace.evaluate.plan.signals import Unplannable
+from kvtrace.evaluate.plan.steps import PlanCompiler
+
+
+def planned_launch(
+    compiler: PlanCompiler, arguments: tuple[Argument, ...], grid: tuple[int, int, int]
+) -> LaunchPlan:
+    """Plan a launch; a plan with a `refusal` where there is none."""
+    offsets = {
+        position: argument.offset_bytes
+        for position, argument in enumerate(arguments)
+        if isinstance(argument, TensorArgument)
+    }
+    try:
+        if not all(grid):
+            return LaunchPlan([], offsets, runs=False)
+        storages = written_storages(compiler.module, arguments, compiler.arrays.cache)
+        written = frozenset(
+            position
+            for position, argument in enumerate(arguments)
+            if isinstance(argument, TensorArgument) and argument.storage in storages
+        )
+        runs = any(storage.data is not None for storage in storages)
+        regions = planned_regions(compiler, arguments, grid, written, runs=runs)
+        _refuse_partly_known(regions, arguments, runs=runs)
+        records = [record for region in regions for record in region.accesses]
+        refuse_meetings(records, arguments)
+        for record in records:
+            if record.conditions:
+                counted(record)  # refuses what cannot be counted
+    except (Unplannable, UnsupportedOp) as reason:
+        return LaunchPlan([], offsets, runs=False, refusal=str(reason))
+    return LaunchPlan(regions, offsets, runs)
+
+
+def _refuse_partly_known(
+    regions: list[RegionPlan], arguments: Sequence[Argument], *, runs: bool
+) -> None:
+    """See that where something is written, all that is touched is known."""
+    if not runs:
+        return
+    for region in regions:
+        for record in region.accesses:
+            tensor = arguments[record.argument]
+            assert isinstance(tensor, TensorArgument)
+            if tensor.storage.data is None:
+                raise Unplannable(f"the data of {tensor.name} are not known")
+
+
+def executables(plan: LaunchPlan) -> list[Executable]:
+    """Give the code of a plan, region by region."""
+    made = []
+    for region in plan.regions:
+        axes = region.region.axes
+        code = generated(optimised(region.instructions), axes, plan.offsets)
+        made.append(executable(code, [region.region.ranges[symbol] for symbol in axes]))
+    return made
