@@ -7,7 +7,7 @@ first launch; all others are unknown.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,9 @@ from kvtrace.schema.errors import KvtraceError
 if TYPE_CHECKING:
     from kvtrace.ir.types import Type
     from kvtrace.schema.trace import Run, Trace
+
+#: Gives the content of an artifact, None where it is not there.
+ContentOf = Callable[[str], bytes | None]
 
 _KERNEL_COLUMNS = ("kernel_id", "name", "file", "signature", "stages")
 
@@ -87,8 +90,31 @@ def _call(
         ptx = _stage(trace, kernel, "ptx") or ""
         modules[kernel_id] = module, {} if ttgir is None else thread_layouts(module, ttgir, ptx)
     module, layouts = modules[kernel_id]
+    return call_of(row, kernel, module, trace.artifact, layouts)
+
+
+def call_of(
+    row: Mapping[str, Any],
+    kernel: Mapping[str, Any],
+    module: Module,
+    content: ContentOf,
+    layouts: Mapping[int, BlockedLayout] | None = None,
+) -> Call:
+    """Make a call of its row of `calls` and that of its kernel in `kernels`.
+
+    Args:
+        row: call_id, grid_x/y/z and args.
+        kernel: name and signature.
+        module: the kernel's IR.
+        content: gives the contents of tensors by the `value_artifact` of an argument.
+        layouts: see `Call`.
+
+    Raises:
+        CannotReplay: an argument is of a kind that the evaluator cannot take.
+
+    """
     parameters = tuple(value.type for value in module.main.arguments)
-    arguments = _arguments(trace, row["args"] or [], kernel["signature"] or [], parameters)
+    arguments = _arguments(content, row["args"] or [], kernel["signature"] or [], parameters)
     return Call(
         call_id=row["call_id"],
         kernel=kernel["name"],
@@ -100,7 +126,7 @@ def _call(
             for a in arguments
             if isinstance(a, TensorArgument) and a.storage.data is not None
         ),
-        layouts=layouts,
+        layouts=layouts or {},
     )
 
 
@@ -119,7 +145,7 @@ def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:
 
 
 def _arguments(
-    trace: Trace,
+    content: ContentOf,
     args: list[dict[str, Any]],
     signature: list[dict[str, Any]],
     parameters: tuple[Type, ...],
@@ -127,7 +153,7 @@ def _arguments(
     """The IR function's arguments: the parameters of the signature that are not constexpr."""
     if len(args) != len(signature):
         raise CannotReplay(f"{len(args)} arguments were recorded for {len(signature)} parameters")
-    storages = _storages(trace, args)
+    storages = _storages(content, args)
     found: list[Argument] = []
     for position, (arg, parameter) in enumerate(zip(args, signature, strict=True)):
         if parameter["type"] == "constexpr":
@@ -140,16 +166,16 @@ def _arguments(
     return tuple(found)
 
 
-def _storages(trace: Trace, args: list[dict[str, Any]]) -> dict[int, Storage]:
+def _storages(content: ContentOf, args: list[dict[str, Any]]) -> dict[int, Storage]:
     """Make the storages of a call's tensors by alias group: its own, since evaluation writes."""
     storages: dict[int, Storage] = {}
     for position, arg in enumerate(args):
         if arg["kind"] not in ("tensor", "descriptor"):
             continue
-        content = trace.artifact(arg["value_artifact"]) if arg["value_artifact"] else None
+        held = content(arg["value_artifact"]) if arg["value_artifact"] else None
         group = _group(position, arg)
-        if group not in storages or (content and storages[group].data is None):
-            data = None if content is None else np.frombuffer(content, np.uint8).copy()
+        if group not in storages or (held and storages[group].data is None):
+            data = None if held is None else np.frombuffer(held, np.uint8).copy()
             storages[group] = Storage(arg["storage_bytes"], data)
     return storages
 
