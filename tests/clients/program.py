@@ -51,12 +51,12 @@ def threads(out):
 
 def faulty(out):
     """A built-in client that fails must leave the program, and the other clients, alone."""
-    from kvtrace.passes.bounds import Bounds
+    from kvtrace.verdicts.judge import Judgement
 
-    def fail(self, access):
+    def fail(self, failure=None):
         raise RuntimeError("on purpose")
 
-    Bounds.access = fail
+    Judgement.verdicts = fail
     plain(out)
 
 

@@ -167,10 +167,9 @@ def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):
 
     import kvtrace
     from kvtrace.evaluate.errors import DeviceAssertion
-    from kvtrace.passes.bounds import Bounds
     from kvtrace.passes.calls import calls_of
-    from kvtrace.passes.stacks import StackRows
     from kvtrace.schema.trace import open_trace
+    from kvtrace.verdicts.judge import Judgement
     from tests.passes import kernels
 
     chosen = torch.arange(1000)
@@ -185,13 +184,15 @@ def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):
     indices = call.arguments[1].storage.data.view("i8")
     indices[700] = 1000
 
-    bounds = Bounds()
+    judgement = Judgement(call)
     with pytest.raises(DeviceAssertion) as ended:
-        evaluate(call.module, call.arguments, call.grid, observers=(bounds,))
-    found, *others = bounds.rows(call, StackRows(), str(ended.value))
+        evaluate(call.module, call.arguments, call.grid, observers=judgement.observers)
+    verdicts = judgement.verdicts(str(ended.value))
 
-    assert (found["rule"], found["verdict"]) == ("device-assert", "violation")
-    assert (found["program_x"], found["lane"], found["lanes"]) == (2, [700 - 512], 1)
-    assert found["message"] == "device_assert fails: the index is too large"
-    assert {row["verdict"] for row in others} == {"unknown"}
-    assert "the index is too large" in others[0]["reason"]
+    (found,) = [verdict for verdict in verdicts if verdict.verdict == "violation"]
+    assert found.rule == "device-assert"
+    assert (found.program, found.lane, found.lanes) == ((2, 0, 0), (700 - 512,), 1)
+    assert found.message == "device_assert fails: the index is too large"
+    # The loads of the indices are proven for all contents; what they decide ended with the launch.
+    (gathered,) = [verdict for verdict in verdicts if verdict.verdict == "unknown"]
+    assert "the index is too large" in gathered.reason
