@@ -17,7 +17,7 @@ def split_k(
     q = pid % across * BN + tl.arange(0, BN)
     k = part * BK + tl.arange(0, BK)
     total = tl.zeros((BM, BN), dtype=tl.float32)
-    for step in range(0, tl.cdiv(depth, BK * SPLIT)):
+    for step in range(tl.cdiv(depth, BK * SPLIT)):
         d = k + step * BK * SPLIT
         left_mask = (r[:, None] < rows) & (d[None, :] < depth)
         right_mask = (d[:, None] < depth) & (q[None, :] < columns)
@@ -55,7 +55,7 @@ def grouped_product(
     left = a + r[:, None] * a_stride + k[None, :]
     right = b + k[:, None] * b_stride + q[None, :]
     total = tl.zeros((BM, BN), dtype=tl.float32)
-    for step in range(0, tl.cdiv(depth, BK)):
+    for step in range(tl.cdiv(depth, BK)):
         x = tl.load(left, mask=k[None, :] < depth - step * BK, other=0.0)
         y = tl.load(right, mask=k[:, None] < depth - step * BK, other=0.0)
         total = tl.dot(x, y, total)
@@ -86,7 +86,9 @@ def copy_rows(x, out, columns, x_stride, out_stride, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     lanes = tl.arange(0, BLOCK)
     mask = lanes < columns
-    tl.store(out + row * out_stride + lanes, tl.load(x + row * x_stride + lanes, mask=mask), mask=mask)
+    tl.store(
+        out + row * out_stride + lanes, tl.load(x + row * x_stride + lanes, mask=mask), mask=mask
+    )
 
 
 @triton.jit
@@ -94,7 +96,9 @@ def copy_rows_persistently(x, out, rows, columns, stride, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     mask = lanes < columns
     for row in tl.range(tl.program_id(0), rows, tl.num_programs(0)):
-        tl.store(out + row * stride + lanes, tl.load(x + row * stride + lanes, mask=mask), mask=mask)
+        tl.store(
+            out + row * stride + lanes, tl.load(x + row * stride + lanes, mask=mask), mask=mask
+        )
 
 
 @triton.jit

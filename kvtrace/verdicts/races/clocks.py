@@ -7,7 +7,7 @@ method of FastTrack, Flanagan and Freund, PLDI 2009, but kept for each op apart,
 for each pair of ops.)
 
 A run shows one order of the programs, and what is ordered by chance in one is not in another:
-`races_in_orders` looks at three of them, by giving the programs other ids.
+`races_in_orders` looks at several.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument, evaluate
-from kvtrace.evaluate.compiler import attribute
-from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Unknown, constant_sum, to_array
+from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Module, Op
 from kvtrace.passes.calls import Call
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.races.orders import MOST_PROGRAMS, Order, Renamed, orders_of, run_in_order
 from kvtrace.verdicts.races.parts import Part, parts_of
-from kvtrace.verdicts.races.sweep import TooLarge
-from kvtrace.verdicts.replaying import untouched
-
-MOST_PROGRAMS: Final = 2048
-"""Programs that are followed one by one."""
 
 _MOST_KEPT: Final = 1 << 25
 """Numbers kept in clocks at addresses, and accesses kept beside the last ones."""
 
 Cell = tuple[Storage, int]
+
+
+class TooLarge(KvtraceError):
+    """A launch synchronises too much to follow; raised from within its evaluation."""
+
+    slug = "too-large"
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Race:
     storage: Storage
     byte: int
     programs: tuple[int, int]
+    order: Order = field(compare=False, repr=False)
 
 
 @dataclass
@@ -78,7 +79,7 @@ class Clocks(Observer):
         arguments: Sequence[Argument],
         programs: int,
         watched: Mapping[Storage, NDArray[np.int64]],
-        order: NDArray[np.int64],
+        order: Order,
     ) -> None:
         self._arguments = arguments
         self._parts = parts_of(module).by_op
@@ -196,7 +197,8 @@ class Clocks(Observer):
             return
         byte = int(self._watched[storage][met[0]])
         pair = (int(self._order[met[1]]), int(self._order[program]))
-        self.races[low, high, storage] = Race(last.part.op, part.op, storage, byte, pair)
+        race = Race(last.part.op, part.op, storage, byte, pair, self._order)
+        self.races[low, high, storage] = race
 
     def _beside(
         self, clock: NDArray[np.int32], program: int, places: NDArray[np.int64], last: _Last
@@ -218,28 +220,16 @@ def _places(
     return np.asarray(places[watched[places] == bytes_])
 
 
-class _Follow(Instrument):
-    """Gives programs the ids that an order says; tells of swaps that wrote."""
+class _Follow(Renamed):
+    """Also tells of compare-and-swaps that wrote."""
 
-    def __init__(self, clocks: Clocks, order: NDArray[np.int64]) -> None:
-        super().__init__()
+    def __init__(self, clocks: Clocks, order: Order) -> None:
+        super().__init__(order)
         self._clocks = clocks
-        self._order = order
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around program ids and compare-and-swaps."""
-        if op.name == "tt.get_program_id":
-            return self._renamed(op)
-        return self._telling(op, step) if op.name == "tt.atomic_cas" else step
-
-    def _renamed(self, op: Op) -> Step:
-        axis, result = int(attribute(op, "axis")), op.results[0].id
-
-        def renamed(values: list[Any], scope: Scope) -> None:
-            program = program_at(int(self._order[scope.linear[0]]), scope.launch.grid)
-            values[result] = constant_sum(program[axis])
-
-        return renamed
+        """Stand around compare-and-swaps, too."""
+        return self._telling(op, step) if op.name == "tt.atomic_cas" else super().wrapped(op, step)
 
     def _telling(self, op: Op, step: Step) -> Step:
         type_ = value_type(op.operands[1].type)
@@ -266,7 +256,7 @@ class Ordering:
 
 
 def races_in_orders(call: Call, watched: Mapping[Storage, NDArray[np.int64]]) -> Ordering:
-    """Run a call program by program: first to last, last to first, and shuffled.
+    """Run a call program by program, in several orders.
 
     `watched` gives, by storage of the call's arguments, the bytes that are asked about. Races are
     by the indices of both ops (ascending) and storage.
@@ -274,30 +264,11 @@ def races_in_orders(call: Call, watched: Mapping[Storage, NDArray[np.int64]]) ->
     programs = math.prod(call.grid)
     if programs > MOST_PROGRAMS:
         return Ordering({}, f"its {programs:,} programs are too many to follow one by one")
-    ascending = np.arange(programs)
-    shuffled = np.random.default_rng(0).permutation(programs)
     races: dict[tuple[int, int, Storage], Race] = {}
-    for order in (ascending, ascending[::-1], shuffled):
+    for order in orders_of(programs):
         clocks = Clocks(call.module, call.arguments, programs, watched, order)
-        try:
-            evaluate(
-                call.module,
-                untouched(call.arguments, "all"),
-                call.grid,
-                observers=[clocks],
-                kernel=call.kernel,
-                instrument=_Follow(clocks, order),
-                chunk_bytes=0,
-            )
-        except KvtraceError as error:
-            return Ordering(races, str(error))
+        failure = run_in_order(call, [clocks], _Follow(clocks, order))
         races = {**clocks.races, **races}
-        if clocks.doubt is not None:
-            return Ordering(races, clocks.doubt)
+        if failure is not None or clocks.doubt is not None:
+            return Ordering(races, failure or clocks.doubt)
     return Ordering(races, None)
-
-
-def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Give a program's index along each axis from its linear id (x fastest)."""
-    x, y, _ = grid
-    return linear % x, linear // x % y, linear // (x * y)

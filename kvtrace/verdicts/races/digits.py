@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.decide import Given, proves_at_least
+from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.linear import Linear, Variable, constant, interval
 from kvtrace.symbolic.terms import Atom, Symbol
@@ -35,18 +35,17 @@ _ROUNDS: Final = 8
 class Side:
     """One access as a side of a race: its address in bytes from the start of the storage.
 
-    `width` is the bytes of an element, `conditions` all that holds where a lane is active.
+    `width` is the bytes of an element, `given` all that holds where a lane is active.
     """
 
     form: Linear
     width: int
-    conditions: tuple[Condition, ...]
-    ranges: Ranges
+    given: Given
 
-    @cached_property
-    def given(self) -> Given:
-        """The conditions, ready for proofs."""
-        return Given(self.conditions, self.ranges)
+    @property
+    def ranges(self) -> Ranges:
+        """The ranges of all variables."""
+        return self.given.ranges
 
     @cached_property
     def reach(self) -> tuple[int | float, int | float]:
@@ -92,8 +91,10 @@ class Common:
         """Whether a variable is equal on both sides."""
         if variable in self.variables:
             return True
-        inside = tuple(_inside(variable))
-        return bool(inside) and all(self.determines(each) for each in inside)
+        if isinstance(variable, Symbol):
+            low, high = self._ranges.of(variable)
+            return low == high
+        return _is_followed(variable) and all(self.determines(v) for v in _inside(variable))
 
     def determines_form(self, form: Linear) -> bool:
         """Whether a linear form is equal on both sides."""
@@ -103,10 +104,21 @@ class Common:
         """Whether the programs are the same; `axes` are those of the grid with several."""
         if all(axis in self.variables for axis in axes):
             return True
-        extents = [int(self._intervals[axis][1]) + 1 for axis in axes]
-        if math.prod(extents) > MOST_TABULATED:
+        extents = [int(self._ranges.of(axis)[1]) + 1 for axis in axes]
+        if math.prod(extents) > MOST_TABULATED or not self._know_of(axes):
             return False
-        return _tells_programs_apart(self.variables, axes, extents, self._intervals)
+        return _tells_programs_apart(self.variables, axes, extents)
+
+    def _know_of(self, axes: Iterable[Symbol]) -> bool:
+        """Whether every axis has a part in what is equal."""
+        reached: set[Variable] = set()
+        queue = list(self.variables)
+        while queue:
+            variable = queue.pop()
+            if variable not in reached:
+                reached.add(variable)
+                queue += _inside(variable) if not isinstance(variable, Symbol) else ()
+        return reached.issuperset(axes)
 
     # -- digits --------------------------------------------------------------------------------
 
@@ -208,15 +220,23 @@ def _keys(variable: Variable) -> Iterator[Any]:
 
 
 def _inside(variable: Variable) -> Iterator[Variable]:
-    """Give the variables that a variable is a function of; none for a symbol."""
+    """Give the variables, or symbols, that a function is of."""
     if isinstance(variable, tuple):
         if variable[0] == "*":
             yield from variable[1:]
             return
         for key in _keys(variable):
             yield from (inner for inner, _ in key[1])
-    elif isinstance(variable, Atom) and not isinstance(variable, Symbol):
+    elif isinstance(variable, Atom):
         yield from (atom for atom in variable.within() if isinstance(atom, Symbol))
+
+
+def _is_followed(variable: Variable) -> bool:
+    """Whether a function hangs on nothing but variables."""
+    if not isinstance(variable, Atom):
+        return True
+    choices = (atom for atom in variable.within() if isinstance(atom, Choice))
+    return not any(choice.condition.opaques() for choice in choices)
 
 
 # -- tabulating -----------------------------------------------------------------------------------
@@ -226,7 +246,6 @@ def _tells_programs_apart(
     variables: Iterable[Variable],
     axes: Sequence[Symbol],
     extents: Sequence[int],
-    intervals: Any,
 ) -> bool:
     """Whether the values of functions of the program ids differ between any two programs."""
     count = math.prod(extents)

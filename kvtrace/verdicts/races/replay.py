@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.ir import Op
 from kvtrace.passes.calls import Call
+from kvtrace.verdicts.races.orders import Order, Renamed, run_in_order
 from kvtrace.verdicts.replaying import run
 
 
@@ -30,25 +31,39 @@ class Touch:
 
 @dataclass(frozen=True)
 class Witness:
-    """Both sides of a race: `first` writes, at the same byte of a storage as `second`."""
+    """Both sides of a race at one byte, counted from the start of a storage."""
 
     first: Touch
     second: Touch
     storage: Storage
     byte: int
 
+    def turned(self) -> Witness:
+        """Give the same from the other side."""
+        return Witness(self.second, self.first, self.storage, self.byte)
+
 
 class _Touches(Observer):
-    """Collects who certainly touches a byte of a storage: the first such lane per op and program."""
+    """Collects who certainly touches a byte of a storage: one lane for each op and program."""
 
     def __init__(
-        self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: frozenset[int]
+        self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: dict[int, int]
     ) -> None:
+        """`programs` are those looked for: what observers are told, and their ids."""
         self._arguments = arguments
         self._storage = storage
         self._byte = byte
         self._programs = programs
         self.found: dict[tuple[int, int], Touch] = {}
+
+    def witness(self, ops: tuple[Op, Op], programs: tuple[int, int]) -> Witness | None:
+        """Give both sides, if both were seen."""
+        first, second = (
+            self.found.get((op.index, program)) for op, program in zip(ops, programs, strict=True)
+        )
+        if first is None or second is None:
+            return None
+        return Witness(first, second, self._storage, self._byte)
 
     def access(self, access: Access) -> None:
         """Look for lanes that cover the byte."""
@@ -78,7 +93,7 @@ class _Touches(Observer):
         wanted = np.isin(parts.programs, list(self._programs))
         covers = np.broadcast_to(covers, shape) & wanted.reshape((-1,) + (1,) * len(parts.block))
         for row in np.flatnonzero(covers.any(axis=tuple(range(1, covers.ndim)))):
-            key = access.op.index, int(parts.programs[row])
+            key = access.op.index, self._programs[int(parts.programs[row])]
             if key in self.found:
                 continue
             lane = np.unravel_index(int(covers[row].argmax()), parts.block) if parts.block else ()
@@ -90,33 +105,27 @@ class _Touches(Observer):
 
 
 def replayed(
-    call: Call, ops: tuple[Op, Op], programs: tuple[int, int], storage: Storage, byte: int
-) -> Witness | None:
-    """Evaluate two programs, and if need be all, and give what they do; None: they do not meet.
-
-    `programs[0]` is to touch the byte with `ops[0]`, the other with the other; `byte` counts from
-    the start of `storage`, one of the call's arguments'.
-    """
-    for chosen in (programs, None):
-        witness = _seen(call, ops, programs, storage, byte, chosen)
-        if witness is not None:
-            return witness
-    return None
-
-
-def _seen(
     call: Call,
     ops: tuple[Op, Op],
     programs: tuple[int, int],
     storage: Storage,
     byte: int,
-    chosen: Iterable[int] | None,
+    order: Order | None = None,
 ) -> Witness | None:
-    touches = _Touches(call.arguments, storage, byte, frozenset(programs))
-    run(call, [touches], chosen)
-    first, second = (
-        touches.found.get((op.index, program)) for op, program in zip(ops, programs, strict=True)
-    )
-    if first is None or second is None:
+    """Evaluate two programs, and if need be all, and give what they do; None: they do not meet.
+
+    `programs[0]` is to touch the byte with `ops[0]`, the other with the other; `byte` counts from
+    the start of `storage`, one of the call's arguments'. `order` is one in which they meet.
+    """
+    for chosen in (programs, None):
+        touches = _Touches(call.arguments, storage, byte, {p: p for p in programs})
+        run(call, [touches], chosen)
+        witness = touches.witness(ops, programs)
+        if witness is not None:
+            return witness
+    if order is None:
         return None
-    return Witness(first, second, storage, byte)
+    turns = {int(np.flatnonzero(order == program)[0]): program for program in programs}
+    touches = _Touches(call.arguments, storage, byte, turns)
+    run_in_order(call, [touches], Renamed(order))
+    return touches.witness(ops, programs)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.order import written_storages
 from kvtrace.ir import Module, Op
-from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.races.orders import Order
 from kvtrace.verdicts.races.parts import Part, parts_of
 
 MOST_ELEMENTS = 1 << 26
@@ -25,12 +25,6 @@ MOST_ELEMENTS = 1 << 26
 
 MOST_CELLS = 1 << 26
 """Cells of memory that a sweep keeps, over all ops and storages: 8 bytes each."""
-
-
-class TooLarge(KvtraceError):
-    """A launch has too many accesses to look at each."""
-
-    slug = "too-large"
 
 
 @dataclass(frozen=True)
@@ -90,37 +84,46 @@ class _Cells:
 class Sweep(Observer):
     """Collects who touches the storages that a launch writes to.
 
-    `doubts` gives, by op index, why it is not known where an op goes. Raises TooLarge from within
-    the evaluation.
+    `order` gives the ids of programs by their turn, where observers are told of turns.
+    `lost` gives, by op index and argument (None: any), why it is not known where an op goes;
+    `doubt` why it is not known whether all that was noted happens; `failure` why it gave up.
     """
 
-    def __init__(self, module: Module, arguments: Sequence[Argument]) -> None:
+    def __init__(
+        self, module: Module, arguments: Sequence[Argument], order: Order | None = None
+    ) -> None:
         self._arguments = arguments
+        self._order = order
         self._parts = parts_of(module).by_op
         written = written_storages(module, arguments, {})
         self._cells: dict[Storage, _Cells | None] = dict.fromkeys(written)
         self._elements = 0
-        self.doubts: dict[int, str] = {}
+        self.lost: dict[tuple[int, int | None], str] = {}
+        self.doubt: str | None = None
+        self.failure: str | None = None
 
     def access(self, access: Access) -> None:
         """Note who touches what."""
-        if access.active == 0:
+        if access.active == 0 or self.failure is not None:
             return
         argument = None if access.argument is None else self._arguments[access.argument]
         if isinstance(argument, TensorArgument) and argument.storage not in self._cells:
             return
         if access.lowest is None or not isinstance(argument, TensorArgument):
             reason = access.reason or "its address could not be derived"
-            self.doubts.setdefault(access.op.index, reason)
+            self.lost.setdefault((access.op.index, access.argument), reason)
             return
         self._elements += access.lanes if access.active is None else access.active
         if self._elements > MOST_ELEMENTS:
-            raise TooLarge(f"it touches more than {MOST_ELEMENTS:,} elements that may be shared")
+            self.failure = f"it touches more than {MOST_ELEMENTS:,} elements that may be shared"
+            return
         found = access.elements()
         assert found is not None
         if not access.certain:
-            self.doubts.setdefault(access.op.index, access.reason)
+            self.doubt = self.doubt or access.reason
         offsets, programs = found
+        if self._order is not None:
+            programs = self._order[programs]
         self._touch(access, argument.storage, offsets + argument.offset_bytes, programs)
 
     def _touch(
@@ -141,6 +144,9 @@ class Sweep(Observer):
             starts, programs = starts[order], programs[order]
         cells = self._cells_for(storage, starts, width)
         touched = self._touched(cells, access)
+        if touched is None:
+            self.failure = f"it shares more than {MOST_CELLS:,} places in memory"
+            return
         first, who = starts // cells.cell, programs.astype(np.int32)
         for step in range(width // cells.cell):
             index = first + step
@@ -160,13 +166,13 @@ class Sweep(Observer):
             cells.refine(cell)
         return cells
 
-    def _touched(self, cells: _Cells, access: Access) -> _Touched:
+    def _touched(self, cells: _Cells, access: Access) -> _Touched | None:
         key = (access.op.index, access.certain, access.element_bytes)
         found = cells.touched.get(key)
         if found is None:
             kept = sum(len(c.touched) * c.count() for c in self._cells.values() if c is not None)
             if kept + cells.count() > MOST_CELLS:
-                raise TooLarge(f"it shares more than {MOST_CELLS:,} places in memory")
+                return None
             found = cells.touched[key] = _Touched(
                 self._parts[access.op.index],
                 access.certain,

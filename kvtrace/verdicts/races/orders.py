@@ -1,0 +1,83 @@
+"""Running a call's programs one by one in other orders than that of their ids.
+
+Programs get other ids: the one whose turn it is is told the id that the order has there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate import Observer, evaluate
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.values import constant_sum
+from kvtrace.ir import Op
+from kvtrace.passes.calls import Call
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.replaying import untouched
+
+MOST_PROGRAMS: Final = 2048
+"""Programs that are run one by one."""
+
+Order = NDArray[np.int64]
+"""Linear ids of all programs by their turn."""
+
+
+def orders_of(programs: int) -> tuple[Order, ...]:
+    """Give the orders that are looked at: by id, backwards, and one that is shuffled."""
+    ascending = np.arange(programs, dtype=np.int64)
+    shuffled = np.random.default_rng(programs).permutation(programs).astype(np.int64)
+    return ascending, ascending[::-1], shuffled
+
+
+class Renamed(Instrument):
+    """Gives programs the ids that an order says."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__()
+        self._order = order
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Take the place of program ids."""
+        return self._renamed(op) if op.name == "tt.get_program_id" else step
+
+    def _renamed(self, op: Op) -> Step:
+        axis, result = int(attribute(op, "axis")), op.results[0].id
+
+        def renamed(values: list[Any], scope: Scope) -> None:
+            (turn,) = scope.linear
+            values[result] = constant_sum(program_at(self._order[turn], scope.launch.grid)[axis])
+
+        return renamed
+
+
+def run_in_order(call: Call, observers: Sequence[Observer], instrument: Renamed) -> str | None:
+    """Evaluate a call program by program; give the reason where the end was not reached.
+
+    Observers hear of turns, where they expect programs. Storages are not written.
+    """
+    try:
+        evaluate(
+            call.module,
+            untouched(call.arguments, "all"),
+            call.grid,
+            observers=observers,
+            kernel=call.kernel,
+            instrument=instrument,
+            chunk_bytes=0,
+        )
+    except KvtraceError as error:
+        return str(error)
+    return None
+
+
+def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Give a program's index along each axis from its linear id (x fastest)."""
+    x, y, _ = grid
+    return int(linear) % x, int(linear) // x % y, int(linear) // (x * y)

@@ -1,0 +1,311 @@
+"""Two accesses of a call, by two different programs: whether they can touch one byte unordered.
+
+Both are looked at with the program's ids, lanes and trips free, so nothing hangs on how large the
+grid is. First the digits of their addresses; then what programs may touch together without harm:
+one value that all write, and sections of one lock; then linear reasoning and a solver over two
+copies of everything that is a program's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.ir import Op
+from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.decide import Method, Proven, Refuted
+from kvtrace.symbolic.linear import propagated
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, Term
+from kvtrace.verdicts.races.copies import Question
+from kvtrace.verdicts.races.digits import Common, Side, are_apart
+from kvtrace.verdicts.races.parts import Part, parts_of
+from kvtrace.verdicts.races.sections import Section, constant_of, sections_of, store_one_value
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+_AXES: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
+_LOCKS: Final = "all locks are open when the kernel starts"
+_ADD: Final = 4
+"""tt.RMWOp of an integer addition."""
+
+
+@dataclass(frozen=True)
+class Free:
+    """The two do not race; `why` says so in words where they may meet all the same."""
+
+    method: Method
+    why: str = ""
+    assumption: str | None = None
+    solver_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """Two programs (linear ids) that seem to race at a byte from the storage's start."""
+
+    programs: tuple[int, int]
+    byte: int
+    method: Method
+    solver_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Open:
+    """It is not known; `reason` says why. `assumption` would make it safe."""
+
+    reason: str
+    assumption: str | None = None
+    solver_ns: int = 0
+
+
+Outcome = Free | Suspect | Open
+
+
+@dataclass(frozen=True, eq=False)
+class Sharer:
+    """An access to a storage that the launch writes, as a side of races."""
+
+    access: Access
+    part: Part
+    storage: Storage | None
+    side: Side | None
+
+
+class Pairs:
+    """The accesses of one call that may race, and what becomes of each two of them."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        self._bound = bound
+        self._summary = bound.summary
+        self._arguments = bound.call.arguments
+        grid = bound.call.grid
+        self._axes = tuple(axis for axis, extent in zip(_AXES, grid, strict=True) if extent > 1)
+        self._parts = parts_of(bound.call.module)
+        self.sharers = tuple(self._sharers())
+
+    def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
+        """Give each two sharers (or one) that would race where they meet, the first one writing."""
+        for position, one in enumerate(self.sharers):
+            for other in self.sharers[position:]:
+                if None not in (one.storage, other.storage) and one.storage is not other.storage:
+                    continue
+                one_width = one.access.element_bytes == other.access.element_bytes
+                if one.part.clashes(other.part, one_width=one_width):
+                    yield (one, other) if one.part.writes else (other, one)
+
+    def judged(self, one: Sharer, other: Sharer) -> Outcome:
+        """Tell whether two programs race that do these."""
+        if one.side is None or other.side is None:
+            broken = one if one.side is None else other
+            return Open(broken.access.unknown or "its address could not be derived")
+        if self._bound.may_wrap(one.access) or self._bound.may_wrap(other.access):
+            return Open("its address may be computed from integers that wrap around")
+        if one.side.given.is_impossible or other.side.given.is_impossible:
+            return Free("interval")
+        if are_apart(one.side, other.side):
+            return Free("affine")
+        common = Common(one.side, other.side)
+        if common.is_one_program(self._axes) or self._is_one_program(one.side, other.side):
+            return Free("affine")
+        if self._draw_numbers(common):
+            return Free("affine", "each program draws its own numbers from a counter")
+        if _are_aligned(one.side, other.side) and store_one_value((one.part.op, other.part.op)):
+            return Free("affine", "all programs write the same value")
+        if self._take_turns(one, other, common):
+            return Free("affine", "a lock lets one program at a time do it", _LOCKS)
+        return self._decided(one, other, common)
+
+    # -- sides ---------------------------------------------------------------------------------
+
+    def _sharers(self) -> Iterator[Sharer]:
+        written: set[Storage] = set()
+        anywhere = False
+        for access in self._summary.accesses:
+            if access.kind != "load":
+                storage = self._storage(access)
+                anywhere = anywhere or storage is None
+                if storage is not None:
+                    written.add(storage)
+        for access in self._summary.accesses:
+            storage = self._storage(access)
+            if storage is None or storage in written or anywhere:
+                part = self._parts.by_op[access.op.index]
+                yield Sharer(access, part, storage, self._side(access))
+
+    def _storage(self, access: Access) -> Storage | None:
+        argument = None if access.argument is None else self._arguments[access.argument]
+        return argument.storage if isinstance(argument, TensorArgument) else None
+
+    def _side(self, access: Access) -> Side | None:
+        if access.argument is None or access.unknown is not None:
+            return None
+        argument = self._arguments[access.argument]
+        if not isinstance(argument, TensorArgument):
+            return None
+        form = self._bound.ranges.form(access.offset).shifted(argument.offset_bytes)
+        return Side(form, access.element_bytes, self._bound.active(access))
+
+    # -- what settles a pair -------------------------------------------------------------------
+
+    def _is_one_program(self, one: Side, other: Side) -> bool:
+        """Whether guards leave only one and the same program on both sides."""
+        found = [_only_program(side, self._axes) for side in (one, other)]
+        return found[0] is not None and found[0] == found[1]
+
+    def _draw_numbers(self, common: Common) -> bool:
+        """Whether what is equal on both sides was drawn from a counter that never repeats."""
+        return any(
+            isinstance(variable, Symbol)
+            and variable.kind == "content"
+            and self._never_repeats(variable)
+            for variable in common.variables
+        )
+
+    def _never_repeats(self, content: Symbol) -> bool:
+        index = content.key if isinstance(content.key, int) else content.key[0]
+        found = [a for a in self._summary.accesses if a.op.index == index]
+        if len(found) != 1 or not isinstance(index, int):
+            return False
+        (draw,) = found
+        mine = next((s for s in self.sharers if s.access is draw), None)
+        if mine is None or mine.side is None or mine.side.form.coefficients:
+            return False
+        if draw.op.name != "tt.atomic_rmw" or not _counts_up(draw.op):
+            return False
+        return mine.part.strong and all(
+            sharer.access is draw
+            or not sharer.part.writes
+            or (sharer.side is not None and are_apart(mine.side, sharer.side))
+            for sharer in self.sharers
+            if sharer.storage in (None, mine.storage)
+        )
+
+    def _take_turns(self, one: Sharer, other: Sharer, common: Common) -> bool:
+        """Whether both are in sections of one lock, whose words are equal where the two meet."""
+        sections = sections_of(self._summary.module)
+        for first in sections:
+            if one.access.op.index not in first.inside:
+                continue
+            for second in sections:
+                if other.access.op.index in second.inside and self._one_word(first, second, common):
+                    return True
+        return False
+
+    def _one_word(self, first: Section, second: Section, common: Common) -> bool:
+        words = [self._word(section) for section in (first, second)]
+        if words[0] is None or words[1] is None or words[0].storage is not words[1].storage:
+            return False
+        assert words[0].side is not None
+        assert words[1].side is not None
+        return words[0].side.form == words[1].side.form and common.determines_form(
+            words[0].side.form
+        )
+
+    def _word(self, section: Section) -> Sharer | None:
+        """Give the access that shuts a lock, if nothing but sections' ends writes its words."""
+        sections = sections_of(self._summary.module)
+        ends = {op.index for each in sections for op in (each.shuts, each.opens)}
+        mine = [s for s in self.sharers if s.access.op is section.shuts]
+        if len(mine) != 1 or mine[0].side is None:
+            return None
+        for sharer in self.sharers:
+            if sharer.storage not in (None, mine[0].storage) or not sharer.part.writes:
+                continue
+            if sharer.access.op.index in ends:
+                continue
+            if sharer.side is None or not are_apart(mine[0].side, sharer.side):
+                return None
+        return mine[0]
+
+    # -- two copies ----------------------------------------------------------------------------
+
+    def _decided(self, one: Sharer, other: Sharer, common: Common) -> Outcome:
+        """Look for two programs that meet, with a solver if need be."""
+        bound = self._bound
+        question = Question(self._copy(one), self._copy(other), self._axes, bound.ranges)
+        data = self._data_behind((one, other))
+        if question.is_lost:
+            return Open(data or "a branch that is not followed is part of an address")
+        decision = bound.decide(question.claim, question.given)
+        if isinstance(decision, Proven):
+            return Free(decision.method, solver_ns=decision.solver_ns)
+        if not isinstance(decision, Refuted):
+            return Open(data or decision.reason, self._distinct(common), decision.solver_ns)
+        if data:
+            return Open(data, self._distinct(common), decision.solver_ns)
+        programs, byte = question.witness(decision.model, bound.call.grid)
+        return Suspect(programs, byte, decision.method, decision.solver_ns)
+
+    def _copy(self, sharer: Sharer) -> tuple[Term, int, Sequence[Condition]]:
+        access = sharer.access
+        assert access.argument is not None
+        argument = self._arguments[access.argument]
+        assert isinstance(argument, TensorArgument)
+        address = access.offset + argument.offset_bytes
+        return address, access.element_bytes, access.active.conjuncts()
+
+    def _data_behind(self, sharers: Iterable[Sharer]) -> str:
+        """Say what data decides where programs go, nothing if none does."""
+        found: dict[str, None] = {}
+        for sharer in sharers:
+            access = sharer.access
+            active = access.active
+            for symbol in access.offset.atoms() | active.atoms():
+                if isinstance(symbol, Symbol) and symbol.kind == "content":
+                    found[f"the data of {self._name_of(symbol)}"] = None
+                elif isinstance(symbol, Symbol) and symbol.kind == "unknown":
+                    found[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = None
+            found.update((opaque.reason, None) for opaque in active.opaques())
+        return f"where it goes hangs on {' and '.join(found)}" if found else ""
+
+    def _name_of(self, content: Symbol) -> str:
+        tensors = self._bound.contents.sources(content)
+        return tensors[0].name if tensors else "a tensor"
+
+    def _distinct(self, common: Common) -> str | None:
+        """Say what would keep programs apart whose addresses come from memory."""
+        names = sorted(
+            self._name_of(variable)
+            for variable in common.variables
+            if isinstance(variable, Symbol) and variable.kind == "content"
+        )
+        return f"no two programs take the same value from {names[0]}" if names else None
+
+
+def _counts_up(op: Op) -> bool:
+    """Whether an atomic adds a positive constant, so that its results rise."""
+    step = constant_of(op.operands[1])
+    return attribute(op, "atomic_rmw_op") == _ADD and step is not None and step > 0
+
+
+def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
+    """Give the only program that can be active, if there is but one."""
+    found: tuple[int, ...] | None = None
+    for forms in side.given.alternatives:
+        box = dict(side.ranges.intervals)
+        for axis in axes:
+            box.setdefault(axis, side.ranges.of(axis))
+        if not propagated(forms, box):
+            continue
+        if any(box[axis][0] != box[axis][1] for axis in axes):
+            return None
+        program = tuple(int(box[axis][0]) for axis in axes)
+        if found not in (None, program):
+            return None
+        found = program
+    return found
+
+
+def _are_aligned(one: Side, other: Side) -> bool:
+    """Whether elements of both are the same bytes or none."""
+    if one.width != other.width:
+        return False
+    forms = (one.form, other.form)
+    steps = [factor for form in forms for factor in form.coefficients.values()]
+    apart = one.form.constant - other.form.constant
+    return all(number % one.width == 0 for number in (*steps, apart))

@@ -1,0 +1,145 @@
+"""The rule `race`: each op that writes, against all that other programs of the launch do.
+
+On formulas first; a pair that seems to race is run before it is shown. What formulas leave open is
+decided by who touches what over the whole grid, and, where atomics may order programs, by following
+them one by one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.ir import Op
+from kvtrace.verdicts.races.pairs import Free, Open, Outcome, Pairs, Sharer, Suspect
+from kvtrace.verdicts.races.parts import Parts, parts_of
+from kvtrace.verdicts.races.replay import Witness, replayed
+from kvtrace.verdicts.races.swept import Swept
+from kvtrace.verdicts.races.telling import RULE, proven, unknown, violation
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+    from kvtrace.verdicts.concrete import Concrete
+
+_STRENGTH: Final = ("interval", "affine", "solver")
+_ORDERED: Final = "atomics may order the programs that meet here"
+
+
+@dataclass
+class _Finding:
+    """What is known of one writing op: what became of each pair that it is in."""
+
+    op: Op
+    free: list[Free] = field(default_factory=list)
+    open: list[Open] = field(default_factory=list)
+    witnesses: list[tuple[Witness, Suspect]] = field(default_factory=list)
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Give one verdict for each op that writes: stores and atomics."""
+    parts = parts_of(bound.call.module)
+    findings = {index: _Finding(p.op) for index, p in parts.by_op.items() if p.writes}
+    if bound.programs > 1 and parts.unseen is None:
+        _look_at_pairs(bound, parts, findings)
+    for finding in findings.values():
+        yield _verdict(bound, finding, parts)
+
+
+def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
+    """Give an observer that decides ops by who touches what over the whole grid."""
+    ops = {v.op.index for v in undecided if v.rule == RULE and v.evaluating}
+    return Swept(bound, ops, _open_pairs.get(bound, frozenset())) if ops else None
+
+
+_open_pairs: weakref.WeakKeyDictionary[BoundCall, frozenset[tuple[int, int]]] = (
+    weakref.WeakKeyDictionary()
+)
+"""Of calls that were judged, the ops (by index, ascending) of pairs that formulas leave open."""
+
+
+def _look_at_pairs(bound: BoundCall, parts: Parts, findings: dict[int, _Finding]) -> None:
+    pairs = Pairs(bound)
+    left_open: set[tuple[int, int]] = set()
+    for one, other in pairs.clashing():
+        outcome = pairs.judged(one, other)
+        witness = None
+        if isinstance(outcome, Suspect):
+            outcome, witness = _run(bound, parts, (one, other), outcome)
+        if isinstance(outcome, Open):
+            left_open.add(_key(one, other))
+        for sharer in dict.fromkeys((one, other)):
+            finding = findings.get(sharer.access.op.index)
+            if finding is not None:
+                _note(finding, outcome, witness)
+    _open_pairs[bound] = frozenset(left_open)
+
+
+def _key(one: Sharer, other: Sharer) -> tuple[int, int]:
+    low, high = sorted((one.access.op.index, other.access.op.index))
+    return low, high
+
+
+def _note(finding: _Finding, outcome: Outcome, witness: Witness | None) -> None:
+    if isinstance(outcome, Free):
+        finding.free.append(outcome)
+    elif isinstance(outcome, Open):
+        finding.open.append(outcome)
+    elif witness is not None:
+        own_side = witness.first.op is finding.op
+        finding.witnesses.append((witness if own_side else witness.turned(), outcome))
+
+
+def _run(
+    bound: BoundCall, parts: Parts, pair: tuple[Sharer, Sharer], suspect: Suspect
+) -> tuple[Outcome, Witness | None]:
+    """Run two programs that seem to race, and give what is left of that."""
+    if parts.synchronises:
+        return Open(_ORDERED, solver_ns=suspect.solver_ns), None
+    storage = pair[0].storage
+    assert storage is not None
+    ops = pair[0].access.op, pair[1].access.op
+    witness = replayed(bound.call, ops, suspect.programs, storage, suspect.byte)
+    if witness is None:
+        reason = "a race that formulas show did not show when it was run"
+        return Open(reason, solver_ns=suspect.solver_ns), None
+    return suspect, witness
+
+
+def _verdict(bound: BoundCall, finding: _Finding, parts: Parts) -> Verdict:
+    op, arg = finding.op, _names(bound, finding.op)
+    taken = sum(each.solver_ns for each in (*finding.free, *finding.open))
+    if finding.witnesses:
+        witness, suspect = finding.witnesses[0]
+        others = len({w.second.op.index for w, _ in finding.witnesses}) - 1
+        taken += suspect.solver_ns
+        return violation(bound.call, witness, suspect.method, others=others, solver_ns=taken)
+    if bound.programs > 1 and parts.unseen is not None:
+        reason = f"the kernel has {parts.unseen}"
+        return unknown(op, arg, reason, evaluating=False)
+    if finding.open:
+        first = finding.open[0]
+        assumption = next((each.assumption for each in finding.open if each.assumption), None)
+        return unknown(
+            op, arg, first.reason, evaluating=True, assumption=assumption, solver_ns=taken
+        )
+    why = [each.why for each in finding.free]
+    if bound.programs <= 1:
+        why = ["the grid has one program"]
+    methods = [each.method for each in finding.free] or ["interval"]
+    assumption = next((each.assumption for each in finding.free if each.assumption), None)
+    return proven(
+        bound.call, op, arg, max(methods, key=_STRENGTH.index), why, assumption, taken
+    )
+
+
+def _names(bound: BoundCall, op: Op) -> str | None:
+    accesses: Iterator[int | None] = (
+        access.argument for access in bound.summary.accesses if access.op is op
+    )
+    names = {bound.call.arguments[index].name for index in accesses if index is not None}
+    return ",".join(sorted(names)) or None
+
+

@@ -1,0 +1,193 @@
+"""Sections that a lock guards, and stores of which it does not matter whose comes last.
+
+A section begins after a loop that ends only when an atomic has changed a lock word from open to
+shut, with acquire, and ends where an atomic exchange puts open back, with release. While a program
+is in it no other one is in a section of the same word: what both do inside has an order.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.passes.metrics import kind_of
+from kvtrace.verdicts.races.parts import Parts, parts_of
+
+_EXCHANGE: Final = 10
+"""tt.RMWOp of an exchange."""
+
+_SAME_FOR_ALL: Final = frozenset(
+    {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.bitcast", "tt.fp_to_fp"}
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """The ops (by index) between `shuts` and `opens`, which go to the lock word `pointer`."""
+
+    shuts: Op
+    opens: Op
+    inside: frozenset[int]
+
+
+def sections_of(module: Module) -> tuple[Section, ...]:
+    """Give the sections of a module; found once."""
+    found = _known.get(module)
+    if found is None:
+        found = _known[module] = tuple(_sections(module))
+    return found
+
+
+_known: weakref.WeakKeyDictionary[Module, tuple[Section, ...]] = weakref.WeakKeyDictionary()
+
+
+def _sections(module: Module) -> Iterator[Section]:
+    parts = parts_of(module)
+    if not parts.synchronises:
+        return
+    for op in module.ops:
+        if op.name == "scf.while" and op.block is not None:
+            section = _section(op, op.block, parts)
+            if section is not None:
+                yield section
+
+
+def _section(loop: Op, block: Block, parts: Parts) -> Section | None:
+    shuts = _only_atomic(loop)
+    if shuts is None or not parts.by_op[shuts.index].acquires:
+        return None
+    words = _open_and_shut(loop, shuts)
+    if words is None:
+        return None
+    inside: set[int] = set()
+    for op in block.ops[block.ops.index(loop) + 1 :]:
+        if _puts_back(op, shuts.operands[0], words[0], parts):
+            return Section(shuts, op, frozenset(inside))
+        inside.update(each.index for each in op.walk())
+    return None
+
+
+def _only_atomic(loop: Op) -> Op | None:
+    """Give the scalar atomic in a loop that does nothing else in memory."""
+    memory = [op for op in loop.walk() if kind_of(op) in ("load", "store", "atomic")]
+    if len(memory) != 1 or memory[0].name not in ("tt.atomic_cas", "tt.atomic_rmw"):
+        return None
+    if memory[0].block is None or memory[0].block.region is not loop.regions[0]:
+        return None
+    return memory[0] if "tensor" not in str(memory[0].results[0].type) else None
+
+
+def _open_and_shut(loop: Op, atomic: Op) -> tuple[int, int] | None:
+    """Give the words of an open and a shut lock, if the loop ends only by shutting it."""
+    if atomic.name == "tt.atomic_cas":
+        opened, shut = (constant_of(value) for value in atomic.operands[1:3])
+    elif attribute(atomic, "atomic_rmw_op") == _EXCHANGE and _is_unmasked(atomic):
+        opened, shut = None, constant_of(atomic.operands[1])
+    else:
+        return None
+    end = loop.regions[0].blocks[0].ops[-1]
+    compare = end.operands[0].owner
+    if not isinstance(compare, Op) or compare.name != "arith.cmpi" or shut is None:
+        return None
+    left, right = compare.operands
+    if left is not atomic.results[0]:
+        left, right = right, left
+    with_what = constant_of(right)
+    if left is not atomic.results[0] or with_what is None:
+        return None
+    goes_on_while_equal = attribute(compare, "predicate") == 0
+    if goes_on_while_equal and with_what == shut:
+        # Lock words are taken to be open or shut: then what is not shut is open.
+        return (0 if opened is None else opened), shut
+    if attribute(compare, "predicate") == 1 and opened in (None, with_what) and with_what != shut:
+        return with_what, shut
+    return None
+
+
+def _puts_back(op: Op, pointer: Value, opened: int, parts: Parts) -> bool:
+    return (
+        op.name == "tt.atomic_rmw"
+        and op.operands[0] is pointer
+        and attribute(op, "atomic_rmw_op") == _EXCHANGE
+        and _is_unmasked(op)
+        and constant_of(op.operands[1]) == opened
+        and parts.by_op[op.index].releases
+    )
+
+
+def _is_unmasked(atomic: Op) -> bool:
+    return len(atomic.operands) < 3 or constant_of(atomic.operands[2]) not in (None, 0)
+
+
+def constant_of(value: Value) -> int | None:
+    """Give a constant integer."""
+    owner = value.owner
+    if not isinstance(owner, Op) or owner.name != "arith.constant":
+        return None
+    number = attribute(owner, "value")
+    return int(number) if isinstance(number, int) else None
+
+
+def store_one_value(stores: Sequence[Op]) -> bool:
+    """Whether all lanes of all programs store one and the same value with these ops."""
+    sources = [_source(op) for op in stores]
+    first = sources[0]
+    if first is None or any(source is None for source in sources):
+        return False
+    return all(source == first for source in sources)
+
+
+def _source(store: Op) -> object | None:
+    """Give what tells a stored value from others: a constant, or the value it comes from."""
+    if store.name != "tt.store":
+        return None
+    value = store.operands[1]
+    kind = str(value.type)
+    while isinstance(owner := value.owner, Op) and owner.name in _SAME_FOR_ALL:
+        value = owner.operands[0]
+    if not isinstance(owner, Op):
+        return value.id if _is_parameter(value) else None
+    if owner.name == "arith.constant":
+        number = owner.attributes["value"]
+        splat = getattr(number, "is_splat", True)
+        return (str(number), kind) if splat else None
+    return value.id if _is_of_parameters(owner) else None
+
+
+def _is_parameter(value: Value) -> bool:
+    """Whether a value is a parameter of the kernel."""
+    block = value.owner
+    if not isinstance(block, Block):
+        return False
+    function = block.region.owner
+    return (
+        function.name in ("tt.func", "func.func")
+        and function.parent is not None
+        and function.parent.name == "builtin.module"
+        and getattr(function.attributes.get("sym_visibility"), "value", "public") == "public"
+    )
+
+
+def _is_of_parameters(op: Op) -> bool:
+    """Whether an op computes a number from constants and parameters of the kernel alone."""
+    work, seen = [op], 0
+    while work:
+        each = work.pop()
+        seen += 1
+        plain = each.name.startswith(("arith.", "math.")) or each.name in _SAME_FOR_ALL
+        if seen > 64 or each.regions or not (plain or each.name == "tt.get_num_programs"):
+            return False
+        if each.name == "arith.constant" and not getattr(
+            each.attributes["value"], "is_splat", True
+        ):
+            return False
+        for value in each.operands:
+            if isinstance(value.owner, Op):
+                work.append(value.owner)
+            elif not _is_parameter(value):
+                return False
+    return True

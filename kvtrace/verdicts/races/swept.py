@@ -1,0 +1,241 @@
+"""Deciding races by an evaluation: who meets over the whole grid, and whether atomics order them.
+
+What hangs on the order of programs (what atomics gave, or what other programs wrote) is another
+thing in every run. Where that decides only whether an access happens, several orders are looked at;
+where it decides an address, no evaluation is a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate.observe import Access as Evaluated
+from kvtrace.ir import Op
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.races.clocks import Ordering, races_in_orders
+from kvtrace.verdicts.races.orders import (
+    MOST_PROGRAMS,
+    Order,
+    Renamed,
+    orders_of,
+    run_in_order,
+)
+from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.races.replay import replayed
+from kvtrace.verdicts.races.sweep import Meeting, Sweep
+from kvtrace.verdicts.races.telling import RULE, proven, unknown, violation
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+_IN_ORDERS: Final = "as seen with the programs in order of their ids, backwards and shuffled"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Two ops that meet, and the order of programs in which they do (None: that of their ids)."""
+
+    meeting: Meeting
+    order: Order | None
+
+
+class Swept(Concrete):
+    """Decides the ops whose pairs formulas leave open; `pairs` are those, by ascending index."""
+
+    rules: ClassVar[frozenset[str]] = frozenset({RULE})
+
+    def __init__(
+        self, bound: BoundCall, ops: Collection[int], pairs: frozenset[tuple[int, int]]
+    ) -> None:
+        self._bound = bound
+        self._call = bound.call
+        self._ops = ops
+        self._pairs = pairs
+        self._parts = parts_of(bound.call.module)
+        self._sweep = Sweep(bound.call.module, bound.call.arguments)
+
+    def access(self, access: Evaluated) -> None:
+        """Note who touches what."""
+        self._sweep.access(access)
+
+    def verdicts(self, failure: str | None) -> list[Verdict]:
+        """Give one verdict for each of the ops."""
+        failure = failure or self._sweep.failure
+        ops = [self._parts.by_op[index].op for index in sorted(self._ops)]
+        if failure is not None:
+            return [self._unknown(op, failure) for op in ops]
+        return [self._verdict(op) for op in ops]
+
+    def _unknown(self, op: Op, reason: str) -> Verdict:
+        return unknown(op, self._names(op), reason, evaluating=True, method="evaluated")
+
+    # -- one op --------------------------------------------------------------------------------
+
+    def _verdict(self, op: Op) -> Verdict:
+        mine = [each for each in self._seen if op in (each.meeting.first, each.meeting.second)]
+        reasons = [*self._lost(op)]
+        for each in mine:
+            shown = self._raced(op, each)
+            if isinstance(shown, Verdict):
+                return shown
+            if shown is not None:
+                reasons.append(shown)
+        reasons += self._wandering(op)
+        if self._failure_in_orders is not None:
+            reasons.append(self._failure_in_orders)
+        if reasons:
+            return self._unknown(op, reasons[0])
+        why = []
+        if mine:
+            why.append("atomics order the programs that meet")
+        if mine or self._hangs_on_order:
+            why.append(_IN_ORDERS)
+        return proven(self._call, op, self._names(op), "evaluated", why)
+
+    def _raced(self, op: Op, seen: _Seen) -> Verdict | str | None:
+        """Give the violation that a meeting is, or why it is not known; None: it is none."""
+        meeting = seen.meeting
+        if not meeting.certain:
+            return self._sweep.doubt or "whether it happens hangs on data"
+        ops, programs = (meeting.first, meeting.second), meeting.programs
+        byte, order = meeting.byte, seen.order
+        if self._parts.synchronises:
+            low, high = sorted(each.index for each in ops)
+            race = self._ordering.races.get((low, high, meeting.storage))
+            if race is None:
+                return self._ordering.doubt
+            ops, programs = (race.first, race.second), race.programs
+            byte, order = race.byte, race.order
+        if ops[0] is not op:
+            ops, programs = ops[::-1], programs[::-1]
+        witness = replayed(self._call, ops, programs, meeting.storage, byte, order)
+        if witness is None:
+            return "two programs that met did not do so again"
+        return violation(self._call, witness, "evaluated")
+
+    def _lost(self, op: Op) -> Iterator[str]:
+        """Say why it is not known where this op, or one that it clashes with, goes."""
+        storages = self._storages(op)
+        for (index, argument), reason in self._sweep.lost.items():
+            if _ascending(op.index, index) in self._pairs and (
+                index == op.index or argument is None or self._storage(argument) in storages
+            ):
+                yield reason
+
+    def _wandering(self, op: Op) -> Iterator[str]:
+        for access in self._bound.summary.accesses:
+            index = access.op.index
+            if _ascending(op.index, index) in self._pairs and self._wanders(access):
+                yield "where it goes hangs on the order in which programs run"
+
+    # -- order ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _sources(self) -> frozenset[int]:
+        """Ops whose results hang on what other programs have done before."""
+        written = {
+            storage
+            for part in self._parts.by_op.values()
+            if part.writes
+            for storage in self._storages(part.op)
+        }
+        return frozenset(
+            index
+            for index, part in self._parts.by_op.items()
+            if part.kind == "atomic" or (part.kind == "load" and written & self._storages(part.op))
+        )
+
+    def _wanders(self, access: Access) -> bool:
+        """Whether an address hangs on the order of programs."""
+        if access.unknown is not None:
+            return bool(self._sources & feeding(access.op, self._call.module))
+        symbols = [atom for atom in access.offset.atoms() if isinstance(atom, Symbol)]
+        for symbol in symbols:
+            index = symbol.key if isinstance(symbol.key, int) else symbol.key[0]
+            if symbol.kind == "content" and index in self._sources:
+                return True
+            if symbol.kind == "unknown" and self._sources & feeding(access.op, self._call.module):
+                return True
+        return False
+
+    @cached_property
+    def _hangs_on_order(self) -> bool:
+        """Whether the order of programs decides what those ops do that may race."""
+        indices = {index for pair in self._pairs for index in pair}
+        return any(
+            self._sources & feeding(self._parts.by_op[index].op, self._call.module)
+            for index in indices
+        )
+
+    @cached_property
+    def _others(self) -> tuple[tuple[Sweep, Order], ...]:
+        """Sweeps in other orders of the programs, where that matters."""
+        if not self._hangs_on_order or self._bound.programs > MOST_PROGRAMS:
+            return ()
+        found = []
+        for order in orders_of(self._bound.programs)[1:]:
+            sweep = Sweep(self._call.module, self._call.arguments, order)
+            sweep.failure = run_in_order(self._call, [sweep], Renamed(order)) or sweep.failure
+            found.append((sweep, order))
+        return tuple(found)
+
+    @cached_property
+    def _failure_in_orders(self) -> str | None:
+        if self._hangs_on_order and self._bound.programs > MOST_PROGRAMS:
+            return f"its {self._bound.programs:,} programs are too many to run in other orders"
+        return next((sweep.failure for sweep, _ in self._others if sweep.failure), None)
+
+    @cached_property
+    def _seen(self) -> tuple[_Seen, ...]:
+        """The meetings of open pairs, certain ones first."""
+        sweeps = [(self._sweep, None), *self._others]
+        found = [
+            _Seen(meeting, order)
+            for sweep, order in sweeps
+            for meeting in sweep.meetings()
+            if _ascending(meeting.first.index, meeting.second.index) in self._pairs
+        ]
+        return tuple(sorted(found, key=lambda seen: not seen.meeting.certain))
+
+    @cached_property
+    def _ordering(self) -> Ordering:
+        """Which of the meetings atomics do not order."""
+        watched: dict[Storage, NDArray[np.int64]] = {}
+        for seen in self._seen:
+            storage, more = seen.meeting.storage, seen.meeting.all_bytes()
+            before = watched.get(storage)
+            watched[storage] = more if before is None else np.union1d(before, more)
+        return races_in_orders(self._call, watched)
+
+    # -- names ---------------------------------------------------------------------------------
+
+    def _arguments(self, op: Op) -> Iterable[int]:
+        accesses = (access for access in self._bound.summary.accesses if access.op is op)
+        return {access.argument for access in accesses if access.argument is not None}
+
+    def _storage(self, argument: int) -> Storage | None:
+        found = self._call.arguments[argument]
+        return found.storage if isinstance(found, TensorArgument) else None
+
+    def _storages(self, op: Op) -> frozenset[Storage]:
+        found = (self._storage(argument) for argument in self._arguments(op))
+        return frozenset(storage for storage in found if storage is not None)
+
+    def _names(self, op: Op) -> str | None:
+        names = {self._call.arguments[argument].name for argument in self._arguments(op)}
+        return ",".join(sorted(names)) or None
+
+
+def _ascending(one: int, other: int) -> tuple[int, int]:
+    return (one, other) if one <= other else (other, one)

@@ -1,0 +1,112 @@
+"""The verdicts of the rule `race`, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Op, source_stack
+from kvtrace.passes.calls import Call
+from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.passes.metrics import kind_of
+from kvtrace.verdicts.races.orders import program_at
+from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.races.replay import Touch, Witness
+from kvtrace.verdicts.verdict import Verdict
+
+RULE: Final = "race"
+
+_DOES: Final = {"load": "loads", "store": "stores to", "atomic": "updates"}
+
+
+def proven(
+    call: Call,
+    op: Op,
+    arg: str | None,
+    method: str,
+    why: Iterable[str] = (),
+    assumption: str | None = None,
+    solver_ns: int = 0,
+) -> Verdict:
+    """Say that an op races with nothing; `why` where programs meet all the same."""
+    kind = kind_of(op)
+    notes = list(dict.fromkeys(each for each in why if each))
+    if call.recorded and op.index in hanging_on_data(call.module):
+        notes.append(f"for the recorded contents of {', '.join(call.recorded)}")
+    scope = f" ({'; '.join(notes)})" if notes else ""
+    return Verdict(
+        RULE, "proven", op, f"{kind} races with no other program{scope}", method, access=kind,
+        arg=arg, solver_ns=solver_ns or None, assumption=assumption,
+    )  # fmt: skip
+
+
+def unknown(
+    op: Op,
+    arg: str | None,
+    reason: str,
+    *,
+    evaluating: bool,
+    method: str | None = None,
+    assumption: str | None = None,
+    solver_ns: int = 0,
+) -> Verdict:
+    """Say why it is not known whether an op races; `evaluating` the grid may tell."""
+    kind = kind_of(op)
+    return Verdict(
+        RULE, "unknown", op, f"whether this {kind} races could not be decided: {reason}", method,
+        reason=reason, access=kind, arg=arg, solver_ns=solver_ns or None, assumption=assumption,
+        evaluating=evaluating,
+    )  # fmt: skip
+
+
+def violation(
+    call: Call, witness: Witness, method: str, *, others: int = 0, solver_ns: int = 0
+) -> Verdict:
+    """Show two programs that race; `others` counts further ops that race with the first."""
+    first, second = witness.first, witness.second
+    tensor = call.arguments[first.argument]
+    assert isinstance(tensor, TensorArgument)
+    one, other = (program_at(touch.program, call.grid) for touch in (first, second))
+    place = f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
+    if first.op is second.op:
+        verb = "update" if kind_of(first.op) == "atomic" else "store to"
+        what = f"programs {one} and {other} both {verb} {place}"
+    else:
+        what = (
+            f"program {one} {_DOES[str(kind_of(first.op))]} {place}, which program {other} "
+            f"{_DOES[str(kind_of(second.op))]}{_where(call, first, second)}"
+        )
+    more = f"; it races with {others} more op{'' if others == 1 else 's'}" if others else ""
+    return Verdict(
+        RULE,
+        "violation",
+        first.op,
+        f"{what}, and nothing orders them{_about_atomics(call, first.op, second.op)}{more}",
+        method,
+        access=kind_of(first.op),
+        arg=tensor.name,
+        program=one,
+        iteration=first.iteration,
+        lane=first.lane,
+        address_offset=first.address_offset,
+        solver_ns=solver_ns or None,
+        other_program=other,
+        other_op=second.op,
+    )
+
+
+def _where(call: Call, first: Touch, second: Touch) -> str:
+    """Say at which line, and through which argument, the second program does it."""
+    frames = source_stack(second.op)
+    line = f" in line {frames[0].line}" if frames else ""
+    if first.argument == second.argument:
+        return line
+    return f" through {call.arguments[second.argument].name}{line}"
+
+
+def _about_atomics(call: Call, one: Op, other: Op) -> str:
+    parts = [parts_of(call.module).by_op[op.index] for op in (one, other)]
+    if all(part.kind == "atomic" for part in parts) and not all(part.strong for part in parts):
+        return ": their atomics hold within one program only (scope cta)"
+    return ""
