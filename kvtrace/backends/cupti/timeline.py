@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
-from kvtrace.backends.cupti.records import Identities, read_kernels
+from kvtrace.backends.cupti.records import Identities, Kernels, read_kernels
 from kvtrace.capture.records import GRAPH_CAPTURE, PHASES
 from kvtrace.schema.errors import KvtraceError
 
@@ -51,6 +51,8 @@ class Timeline:
         self._cupti.begin(_buffers.REQUEST, _buffers.COMPLETE)
         self._identities = Identities()
         self._joiner = Joiner()
+        #: Read in the last round; in this one, all launches that caused them have been told.
+        self._held: list[Kernels] = []
         self._grids: dict[int, tuple[int, tuple[int, int, int]]] = {}
         self._functions: dict[int, tuple[str, int]] = {}
         self._names: dict[int, str] = {}
@@ -102,16 +104,17 @@ class Timeline:
         )
 
     def round(self, journal: Journal) -> None:
-        """Take the kernels that have ended since the last round."""
+        """Join the kernels of the last round, and take those that have ended since."""
         if self._ended:
             return
+        self._join_held()
+        self._write(journal, self._joiner.take())
         try:
             self._cupti.flush()
             self._read()
             self._watch_for_others()
         except KvtraceError as error:
             self._give_up(str(error))
-        self._write(journal, self._joiner.take())
 
     def finish(self, journal: Journal) -> None:
         """Take all kernels that were launched, and stop CUPTI."""
@@ -131,6 +134,7 @@ class Timeline:
                 self._cupti.end()
         except KvtraceError as error:
             self._session.message("warning", "device-timeline-ended", str(error))
+        self._join_held()
         self._write(journal, self._joiner.take(final=True))
         self._summarise()
 
@@ -148,13 +152,18 @@ class Timeline:
                 self._session.message("info", "device-timeline-buffer", str(error))
                 self._joiner.lose_order()
                 continue
-            self._joiner.add_kernels(kernels)
+            self._held.append(kernels)
         dropped = self._cupti.dropped()
         if dropped:
             self._lost += dropped
             self._joiner.lose_order()
         if contents:
             self._expected = False
+
+    def _join_held(self) -> None:
+        held, self._held = self._held, []
+        for kernels in held:
+            self._joiner.add_kernels(kernels)
 
     def _name(self, address: int) -> str:
         if address not in self._names:

@@ -1,0 +1,167 @@
+"""What recording costs a training step on a GPU, and how many bytes a launch takes on disk.
+
+    python benchmarks/training_step.py [--steps 240] [--json FILE]
+
+Needs a CUDA device and the PyPI package `liger-kernel`. A small GPT (6 layers of width 512, 8 heads,
+1,024 tokens, batch 8, bf16 weights, AdamW) with Liger's RMSNorm, rotary embedding, SwiGLU and cross
+entropy, eager and under torch.compile. Blocks of 20 steps are run in turn bare, in launch mode and
+in timeline mode, in one process; each block's first 4 steps are not counted, since a recording
+begins with kernels and calls that are new to it, and each step ends with a synchronisation. The
+figure is the median step, and the cost the ratio of medians. Bytes are those of the tables
+`launches` and `gpu_kernels` of the longest recording, over its launches.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK, SKIPPED = 20, 4
+MODES = ("bare", "launch", "timeline")
+
+
+def make_step(compiled: bool) -> Callable[[], None]:
+    """One training step of the model, as a function."""
+    import torch
+    from liger_kernel.ops.rope import LigerRopeFunction
+    from liger_kernel.transformers import LigerCrossEntropyLoss, LigerRMSNorm
+    from liger_kernel.transformers.functional import liger_swiglu
+    from torch import nn
+
+    width, heads, tokens, batch, words = 512, 8, 1024, 8, 32_000
+    like = {"device": "cuda", "dtype": torch.bfloat16}
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.before, self.after = LigerRMSNorm(width), LigerRMSNorm(width)
+            self.qkv = nn.Linear(width, 3 * width, bias=False)
+            self.out = nn.Linear(width, width, bias=False)
+            self.gate, self.up = (nn.Linear(width, 4 * width, bias=False) for _ in range(2))
+            self.down = nn.Linear(4 * width, width, bias=False)
+
+        def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+            split = self.qkv(self.before(x)).view(batch, tokens, 3, heads, width // heads)
+            q, k, v = (part.transpose(1, 2) for part in split.unbind(2))
+            q, k = LigerRopeFunction.apply(q, k, cos, sin)
+            mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
+            y = self.after(x)
+            return x + self.down(liger_swiglu(self.gate(y), self.up(y)))
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(words, width)
+            self.layers = nn.ModuleList(Layer() for _ in range(6))
+            self.norm = LigerRMSNorm(width)
+            self.head = nn.Linear(width, words, bias=False)
+            self.loss = LigerCrossEntropyLoss()
+
+        def forward(self, ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+            x = self.embedding(ids)
+            for layer in self.layers:
+                x = layer(x, cos, sin)
+            return self.loss(self.head(self.norm(x)).view(-1, words), targets.view(-1))
+
+    angles = torch.arange(tokens, device="cuda")[:, None] / 10_000 ** (
+        torch.arange(0, width // heads, 2, device="cuda") / (width // heads)
+    )
+    cos, sin = (f(torch.cat([angles, angles], -1))[None].to(**like) for f in (torch.cos, torch.sin))
+    torch.manual_seed(0)
+    model = Model().to(**like)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
+    ids = torch.randint(words, (batch, tokens), device="cuda")
+    targets = ids.roll(-1, 1)
+    forward = torch.compile(model) if compiled else model
+
+    def step() -> None:
+        loss = forward(ids, targets)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        torch.cuda.synchronize()
+
+    return step
+
+
+def measure(step: Callable[[], None], steps: int, folder: Path) -> dict[str, list[float]]:
+    """Milliseconds of each counted step by mode."""
+    import kvtrace
+
+    for _ in range(10):
+        step()
+    times: dict[str, list[float]] = {mode: [] for mode in MODES}
+    while min(len(found) for found in times.values()) < steps:
+        for mode, found in times.items():
+            if mode != "bare":
+                kvtrace.start(folder / mode, mode=mode)
+            for index in range(BLOCK):
+                begin = time.perf_counter()
+                step()
+                if index >= SKIPPED:
+                    found.append((time.perf_counter() - begin) * 1e3)
+            if mode != "bare":
+                kvtrace.stop()
+    return times
+
+
+def bytes_a_launch(step: Callable[[], None], steps: int, folder: Path, mode: str) -> float:
+    """Bytes of a launch on disk in one recording of `steps` steps."""
+    import kvtrace
+    from kvtrace.schema.trace import open_trace
+
+    with kvtrace.capture(folder, mode=mode):
+        for _ in range(steps):
+            step()
+    launches = open_trace(folder).table("launches").num_rows
+    files = [p for t in ("launches", "gpu_kernels") for p in (folder / t).rglob("*.parquet")]
+    return sum(path.stat().st_size for path in files) / launches
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="cost of recording a training step on a GPU")
+    parser.add_argument("--steps", type=int, default=240, help="counted steps in each mode")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    import torch
+
+    if not torch.cuda.is_available():
+        print("training_step.py needs a CUDA device: it times real training steps")
+        return 2
+    import triton
+
+    print(
+        f"{torch.cuda.get_device_name()}, Python {platform.python_version()}, torch "
+        f"{torch.__version__}, triton {triton.__version__}; at least {options.steps} steps a mode"
+    )
+    figures = {}
+    for compiled in (False, True):
+        name = "torch.compile" if compiled else "eager"
+        step = make_step(compiled)
+        with tempfile.TemporaryDirectory() as folder:
+            times = measure(step, options.steps, Path(folder))
+            medians = {mode: statistics.median(found) for mode, found in times.items()}
+            sizes = {
+                mode: bytes_a_launch(step, 300, Path(folder) / f"bytes-{mode}", mode)
+                for mode in MODES[1:]
+            }
+        figures[name] = {"ms": medians, "bytes": sizes}
+        for mode in MODES:
+            over = (medians[mode] / medians["bare"] - 1) * 100
+            size = f"{sizes[mode]:6.1f} bytes a launch" if mode in sizes else ""
+            print(f"{name:14s}{mode:10s}{medians[mode]:9.3f} ms {over:+6.2f} %  {size}")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
