@@ -220,13 +220,16 @@ def run_by_plan(function, grid, arguments, constexprs, *, torch):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("number", range(4))
 def test_whole_launches_with_and_without_pytorch(dtype, number, asked):
+    torch.manual_seed(number)
     launch = list(launches(dtype))[number]
     without = run_by_plan(*launch, torch=False)
     assert not asked
     with_torch = run_by_plan(*launch, torch=True)
     assert "from_numpy" in asked
 
-    rounding = 1e-5 if dtype == torch.float32 else 1.6e-2
+    # Attention cuts its weights to tf32, which makes one bit of ten out of the last of 23.
+    in_float32 = 2e-3 if launch[0] is attention else 1e-5
+    rounding = in_float32 if dtype == torch.float32 else 1.6e-2
     for ours, numpys in zip(with_torch, without, strict=True):
         if isinstance(ours, TensorArgument):
             scale = max(1.0, np.abs(values(numpys)).max())
