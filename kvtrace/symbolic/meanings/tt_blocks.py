@@ -33,7 +33,10 @@ def checked_axes(op: Op) -> tuple[int, ...]:
 def block_access(
     block: BlockPointer, shape: tuple[int, ...], size: int, checked: Sequence[int]
 ) -> tuple[Pointer, Condition]:
-    """Give the pointers and the mask of a block of elements of `size` bytes."""
+    """Give the pointers and the mask of a block of elements of `size` bytes.
+
+    Where positions vary along their own axis (the rows of a gather), `shape` is 1.
+    """
     offset, conditions = ZERO, []
     for axis, position in enumerate(block.positions):
         place = position + lane(axis, shape[axis])
@@ -83,6 +86,7 @@ def make_tensor_descriptor(walk: Walk, op: Op) -> None:
 def _descriptor_access(
     walk: Walk, descriptor: Value, positions: Sequence[Term], shape: tuple[int, ...]
 ) -> tuple[Pointer, Condition]:
+    """Give the pointers and the mask of a block; all axes are checked."""
     known = walk.known(descriptor)
     if not isinstance(known, BlockPointer):
         return walk.pointer(descriptor), conjunction(())
@@ -94,9 +98,14 @@ def _positions(walk: Walk, values: Sequence[Value]) -> list[Term]:
     return [walk.term(value) for value in values]
 
 
-def _read(walk: Walk, op: Op, positions: Sequence[Term], shape: tuple[int, ...]) -> None:
+def _read(
+    walk: Walk,
+    op: Op,
+    place: tuple[Pointer, Condition],
+    shape: tuple[int, ...],
+) -> None:
     value = op.results[0]
-    pointer, mask = _descriptor_access(walk, op.operands[0], positions, shape)
+    pointer, mask = place
     accesses = walk.accessed(
         op, "load", pointer, mask, bytes_in_memory(value.type), shape, value=value
     )
@@ -109,15 +118,21 @@ def _read(walk: Walk, op: Op, positions: Sequence[Term], shape: tuple[int, ...])
 @meaning("tt.descriptor_load", "tt.experimental_descriptor_load")
 def descriptor_load(walk: Walk, op: Op) -> None:
     """Note a read of a block."""
+    shape = shape_of(op.operands[0].type)
     positions = _positions(walk, op.operands[1:])
-    _read(walk, op, positions, shape_of(op.operands[0].type))
+    _read(walk, op, _descriptor_access(walk, op.operands[0], positions, shape), shape)
 
 
 @meaning("tt.descriptor_gather")
 def descriptor_gather(walk: Walk, op: Op) -> None:
     """Note a read of rows by index, from a column on."""
+    shape = shape_of(op.results[0].type)
+    _read(walk, op, _rows_access(walk, op, shape), shape)
+
+
+def _rows_access(walk: Walk, op: Op, shape: tuple[int, ...]) -> tuple[Pointer, Condition]:
     positions = _positions(walk, op.operands[1:3])
-    _read(walk, op, positions, shape_of(op.results[0].type))
+    return _descriptor_access(walk, op.operands[0], positions, (1, *shape[1:]))
 
 
 @meaning("tt.descriptor_store", "tt.experimental_descriptor_store")
@@ -135,9 +150,7 @@ def descriptor_scatter(walk: Walk, op: Op) -> None:
     """Note a write of rows by index, from a column on."""
     value = op.operands[3]
     shape = shape_of(value.type)
-    pointer, mask = _descriptor_access(
-        walk, op.operands[0], _positions(walk, op.operands[1:3]), shape
-    )
+    pointer, mask = _rows_access(walk, op, shape)
     walk.accessed(op, "store", pointer, mask, bytes_in_memory(value.type), shape, value=value)
 
 
