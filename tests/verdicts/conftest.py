@@ -1,4 +1,4 @@
-"""Prints, at the end of a session, how the corpus of defects and the libraries' kernels came out."""
+"""Prints, at the end of a session, how the corpus and the libraries' kernels came out."""
 
 from importlib.util import find_spec
 

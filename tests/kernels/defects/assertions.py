@@ -42,7 +42,7 @@ SAMPLES.bad("assertion on lanes that fails in the last program", in_program,
 
 @triton.jit(debug=True)
 def checked_gather(x, chosen, out, n, rows, BLOCK: tl.constexpr):
-    """What follows an assertion may rely on it."""
+    """What comes after an assertion may rely on it."""
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     where = tl.load(chosen + lanes, mask=lanes < n, other=0)
     tl.device_assert((where >= 0) & (where < rows), "no such row")  # [assert]
@@ -57,7 +57,7 @@ SAMPLES.good("assertion on recorded data that holds", checked_gather,
              chosen(holding([3, 49, 0, 7, 7, 2])), {"BLOCK": 8}, (1,))  # fmt: skip
 SAMPLES.bad("assertion on recorded data that fails", checked_gather,
             chosen(holding([3, 50, 0, 7, 7, 2])), {"BLOCK": 8}, (1,),
-            device_assert="assert")  # fmt: skip
-SAMPLES.undecided("assertion on data that was not recorded: what follows it is safe",
-                  checked_gather, chosen(tensor(6, dtype="i32")), {"BLOCK": 8}, (1,),
-                  because="chosen", device_assert="assert")  # fmt: skip
+            device_assert="assert", follows={"out_of_bounds": "load"})  # fmt: skip
+SAMPLES.undecided("assertion on data that was not recorded", checked_gather,
+                  chosen(tensor(6, dtype="i32")), {"BLOCK": 8}, (1,), because="chosen",
+                  device_assert="assert", follows={"out_of_bounds": "load"})  # fmt: skip

@@ -128,10 +128,7 @@ def grouped(out, rows, columns, KIND: tl.constexpr, BM: tl.constexpr, BN: tl.con
     tiles_across = tl.cdiv(columns, BN)
     in_group = GROUP * tiles_across
     first = program // in_group * GROUP
-    if KIND == "not cut":
-        height = GROUP
-    else:
-        height = min(tiles_down - first, GROUP)
+    height = GROUP if KIND == "not cut" else min(tiles_down - first, GROUP)
     down = first + program % in_group % height
     if KIND == "divided by the group":
         across = program % in_group // GROUP
@@ -183,10 +180,7 @@ SAMPLES.bad(
 def remainder_of_negative(x, out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
     """Remainders have the sign of the dividend."""
     lanes = tl.arange(0, BLOCK)
-    if KIND == "plain":
-        place = (lanes - 5) % n
-    else:
-        place = (lanes - 5 + n) % n
+    place = (lanes - 5) % n if KIND == "plain" else (lanes - 5 + n) % n
     tl.store(out + lanes, tl.load(x + place))  # [load]
 
 

@@ -126,6 +126,7 @@ NUMBER = {"address": 0, "out": tensor(128), "n": 100}
 SAMPLES.bad(
     "null pointer", from_number, NUMBER, {"BLOCK": 128}, (1,), wide=frozenset({"address"}),
     null_pointer="load",
+    follows={"out_of_bounds": "load"},
 )  # fmt: skip
 SAMPLES.good(
     "null pointer that nobody follows", from_number, NUMBER | {"n": 0}, {"BLOCK": 128}, (1,),

@@ -40,10 +40,7 @@ def walking(x, out, k, LEFT: tl.constexpr, BLOCK: tl.constexpr):
     place = x + tl.program_id(0) * k + lanes
     total = tl.zeros((BLOCK,), tl.float32)
     for step in range(tl.cdiv(k, BLOCK)):
-        if LEFT:
-            mask = lanes < k - step * BLOCK
-        else:
-            mask = lanes < k
+        mask = lanes < k - step * BLOCK if LEFT else lanes < k
         total += tl.load(place, mask=mask, other=0.0)  # [load]
         place += BLOCK
     tl.store(out + tl.program_id(0), tl.sum(total, axis=0))
@@ -146,10 +143,7 @@ def nested(x, out, rows, columns, SWAPPED: tl.constexpr):
     total = 0.0
     for row in range(rows):
         for column in range(columns):
-            if SWAPPED:
-                place = column * columns + row
-            else:
-                place = row * columns + column
+            place = column * columns + row if SWAPPED else row * columns + column
             total += tl.load(x + place)  # [load]
     tl.store(out, total)
 

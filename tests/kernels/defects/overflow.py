@@ -39,12 +39,12 @@ LAST = (0, 53_687, 53_688, 69_999)
 SAMPLES.bad(
     "row * stride past 2^31",
     row_copy, BIG, {"KIND": "", "BLOCK": 64}, (70_000,), look_at=LAST,
-    overflow="product", out_of_bounds="load",
+    overflow="product", follows={"out_of_bounds": "load"},
 )  # fmt: skip
 SAMPLES.bad(
     "row * stride past 2^31, made wide too late",
     row_copy, BIG, {"KIND": "late", "BLOCK": 64}, (70_000,), look_at=LAST,
-    overflow="late", out_of_bounds="load",
+    overflow="late", follows={"out_of_bounds": "load"},
 )  # fmt: skip
 SAMPLES.good(
     "row * stride past 2^31, made wide first",
@@ -103,7 +103,7 @@ FEW = {"BLOCK": 65_536}
 SAMPLES.bad(
     "program * BLOCK past 2^31: a negative lane is below n too",
     flat_copy, flat(2**31 + 2**20), {"WIDE": False, **FEW}, (32_784,),
-    look_at=(0, 32_767, 32_768), overflow="lanes", out_of_bounds=("load", "store"),
+    look_at=(0, 32_767, 32_768), overflow="lanes", follows={"out_of_bounds": ("load", "store")},
 )  # fmt: skip
 SAMPLES.good(
     "program * BLOCK past 2^31, wide",
@@ -158,13 +158,14 @@ def rounded_up(x, out, n, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     for step in range(tl.cdiv(n, BLOCK)):  # [steps]
         place = step.to(tl.int64) * BLOCK + lanes
-        values = tl.load(x + place, mask=place < n)
-        tl.store(out + place, values, mask=place < n)
+        values = tl.load(x + place, mask=place < n)  # [load]
+        tl.store(out + place, values, mask=place < n)  # [store]
 
 
 SAMPLES.bad(
     "number of steps rounded up past 2^31",
     rounded_up, flat(2**31 - 5), {"BLOCK": 1024}, (1,), look_at=(0,), overflow="steps",
+    follows={"out_of_bounds": ("load", "store")},
 )  # fmt: skip
 SAMPLES.good("number of steps rounded up", rounded_up, flat(5000), {"BLOCK": 1024}, (1,))
 
@@ -180,9 +181,10 @@ def below_total(x, out, rows, columns, stride, BLOCK: tl.constexpr):
 
 SAMPLES.bad(
     "mask that a wrapped index passes",
-    below_total, {"x": tensor(20_000, 100_000, dtype="i8"), "out": tensor(24_000, 64, dtype="i8"),
+    below_total,
+    {"x": tensor(20_000, 100_000, dtype="i8"), "out": tensor(24_000, 64, dtype="i8"),
                   "rows": 20_000, "columns": 100_000, "stride": 100_000},
-    {"BLOCK": 64}, (22_000,), look_at=(0, 21_999), overflow="place", out_of_bounds="load",
+    {"BLOCK": 64}, (22_000,), look_at=(0, 21_999), overflow="place", follows={"out_of_bounds": "load"},
 )  # fmt: skip
 
 
@@ -200,7 +202,7 @@ SHORT = {"x": tensor(128 * 300), "out": tensor(128)}
 SAMPLES.bad(
     "16-bit product past 2^15",
     short_words, SHORT, {"WIDE": False, "BLOCK": 128}, (1,),
-    overflow="place", out_of_bounds="load",
+    overflow="place", follows={"out_of_bounds": "load"},
 )  # fmt: skip
 SAMPLES.good("the same product in 32 bits", short_words, SHORT, {"WIDE": True, "BLOCK": 128}, (1,))
 
@@ -257,7 +259,7 @@ def factors(m, k):
 SAMPLES.bad(
     "factor with more than 2^31 elements",
     big_product, factors(40_000, 60_000), {"BM": 64, "BK": 4096}, (625,),
-    look_at=(0, 559, 560, 624), overflow="pointers", out_of_bounds="load",
+    look_at=(0, 559, 560, 624), overflow="pointers", follows={"out_of_bounds": "load"},
 )  # fmt: skip
 SAMPLES.good(
     "factor with fewer, its pointers moved past 2^31 bytes",

@@ -31,7 +31,7 @@ class Tensor:
 
     strides: in elements, row-major unless given. offset: elements from the start of the storage to
     the data pointer. room: elements of the storage (None: as many as it takes to hold the view).
-    shares: the argument whose storage it lies in. odd_bytes: what the data pointer is moved further.
+    shares: the argument whose storage it lies in. odd_bytes: how much further its data pointer is.
     """
 
     shape: tuple[int, ...]
@@ -84,8 +84,9 @@ class Expected:
 class Sample:
     """A labelled call.
 
-    violations: all that must be found, and nothing else. unknowns: what cannot be decided, with a
-    word that the reason must hold. Everything else must be proven or left unsaid.
+    violations: all that must be found, and nothing else. follows: what follows from them, and may
+    be found or be left unknown. unknowns: what cannot be decided, with a word that the reason must
+    hold. Everything else must be proven or left unsaid.
     meets: two programs do touch the same bytes, but something orders them, or it does no harm;
     `why` says what. look_at: programs whose addresses tell, where running them all is too much.
     wide: integers passed as i64. divisible: what the kernel was compiled to take for multiples of
@@ -99,6 +100,7 @@ class Sample:
     grid: tuple[int, ...]
     violations: tuple[Expected, ...] = ()
     unknowns: tuple[Expected, ...] = ()
+    follows: tuple[Expected, ...] = ()
     because: str = ""
     why: str = ""
     meets: bool = False
@@ -238,7 +240,7 @@ def _expected(found: Mapping[str, str | tuple[str, ...]]) -> tuple[Expected, ...
     )
 
 
-_SETTINGS = ("wide", "divisible", "look_at", "meets", "why")
+_SETTINGS = ("wide", "divisible", "look_at", "meets", "why", "follows")
 
 
 class Samples(list[Sample]):
@@ -299,6 +301,7 @@ class Samples(list[Sample]):
         unknowns: tuple[Expected, ...],
         settings: Mapping[str, Any],
     ) -> None:
+        settings = dict(settings) | {"follows": _expected(settings.get("follows", {}))}
         sample = Sample(
             name, kernel, arguments, constexprs, grid, violations, unknowns,
             theme=self.theme, **settings,

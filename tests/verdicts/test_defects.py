@@ -1,0 +1,285 @@
+"""The corpus of defects: labels held against brute force, verdicts held against labels.
+
+Nothing may be missed, nothing may be found that is not there, and what is unknown must be unknown
+for the reason that the label gives. Every witness is shown to be true by running its program.
+"""
+
+from collections import Counter, defaultdict
+from functools import cache
+
+import numpy as np
+import pytest
+
+from kvtrace.evaluate import Observer, TensorArgument, evaluate
+from kvtrace.evaluate.errors import DeviceAssertion
+from kvtrace.ir import Op
+from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.rules import RULES, default_rules
+from kvtrace.verdicts.verdict import Verdict
+from tests.kernels.defects.corpus import CORPUS
+from tests.kernels.defects.sample import Sample
+from tests.verdicts import brute_force
+
+BOUNDS = ("out-of-bounds", "out-of-view")
+UNDEFINED = ("undefined-lanes", "undefined-use")
+
+
+def each(samples):
+    chosen = [sample for sample in CORPUS if samples(sample)]
+    return pytest.mark.parametrize("sample", chosen, ids=lambda s: f"{s.theme}: {s.name}")
+
+
+every_sample = each(lambda sample: True)
+run_by_all_programs = each(lambda sample: not sample.look_at)
+
+
+def labelled(sample: Sample, *rules: str) -> set[tuple[str, str]]:
+    return {(e.rule, e.mark) for e in sample.violations if not rules or e.rule in rules}
+
+
+def following(sample: Sample) -> set[tuple[str, str]]:
+    return {(e.rule, e.mark) for e in sample.follows}
+
+
+# -- the labels are right -----------------------------------------------------------------------
+
+
+@cache
+def watched(sample: Sample) -> brute_force.Watcher:
+    return brute_force.watched(sample)
+
+
+@every_sample
+def test_labels_of_bounds_are_what_every_lane_of_every_program_does(sample):
+    watcher = watched(sample)
+
+    broken = brute_force.bounds_broken(sample, watcher)
+    assert labelled(sample, *BOUNDS) <= broken <= labelled(sample, *BOUNDS) | following(sample)
+    failed = watcher.assertion is not None
+    assert failed == bool(labelled(sample, "device-assert"))
+    if not watcher.unknown:
+        assert not [e for e in sample.unknowns if e.rule == "out-of-bounds"]
+
+
+@run_by_all_programs
+def test_labels_of_races_are_what_pairs_of_programs_do(sample):
+    met = brute_force.meetings(sample, watched(sample))
+    marks = {sample.mark_of(op) for pair in met for op in (pair[0], pair[2])}
+    races = {mark for _, mark in labelled(sample, "race")}
+
+    assert bool(met) == (bool(races) or sample.meets)
+    assert races <= marks
+
+
+@each(lambda sample: sample.theme == "overflow")
+def test_labels_of_overflow_are_what_64_bits_change(sample):
+    changed = brute_force.where_wide_differs(sample)
+
+    assert changed == bool(labelled(sample, "overflow"))
+
+
+@each(lambda sample: sample.theme == "lanes")
+def test_labels_of_undefined_lanes_are_what_other_values_in_them_change(sample):
+    changed = brute_force.stored_with(sample, 0) != brute_force.stored_with(sample, 1000)
+
+    # An address from such a lane does not show in what is stored, if the store masks it off.
+    hidden = labelled(sample) == {("undefined-use", "load")}
+    assert changed == (bool(labelled(sample, *UNDEFINED)) and not hidden)
+
+
+@each(lambda sample: not sample.look_at and not labelled(sample, "device-assert"))
+def test_labels_of_divisions_are_what_divisors_are(sample):
+    assert brute_force.divided_by_zero(sample) == {
+        mark for _, mark in labelled(sample, "division-by-zero")
+    }
+
+
+def test_the_corpus_is_large_and_has_as_many_near_misses_as_defects():
+    kernels = {id(sample.kernel) for sample in CORPUS}
+    with_defect = {id(sample.kernel) for sample in CORPUS if sample.violations}
+
+    assert len(kernels) >= 60
+    assert len(with_defect) >= 60
+    clean = sum(not sample.violations and not sample.unknowns for sample in CORPUS)
+    assert clean >= 100
+
+
+# -- the verdicts are the labels ----------------------------------------------------------------
+
+
+@cache
+def judged(sample: Sample) -> tuple[Verdict, ...]:
+    return tuple(judge(sample.call()))
+
+
+def found(sample: Sample, answer: str) -> set[tuple[str, str]]:
+    return {(v.rule, sample.mark_of(v.op)) for v in judged(sample) if v.verdict == answer}
+
+
+def both_ends(sample: Sample) -> set[tuple[str, str]]:
+    """Violations, those between two ops at both of them."""
+    ends = {
+        (verdict.rule, sample.mark_of(verdict.other_op))
+        for verdict in judged(sample)
+        if verdict.verdict == "violation" and verdict.other_op is not None
+    }
+    return found(sample, "violation") | ends
+
+
+@every_sample
+def test_no_defect_is_missed(sample):
+    assert labelled(sample) <= both_ends(sample)
+
+
+@every_sample
+def test_nothing_is_found_that_is_not_there(sample):
+    expected = labelled(sample) | following(sample)
+    if labelled(sample, "race"):  # one race may show in several pairs of ops: all must be true
+        met = brute_force.meetings(sample, watched(sample))
+        expected |= {("race", sample.mark_of(op)) for pair in met for op in (pair[0], pair[2])}
+
+    assert found(sample, "violation") <= expected
+
+
+@every_sample
+def test_what_is_unknown_is_so_for_the_reason_that_the_label_gives(sample):
+    unknown = [verdict for verdict in judged(sample) if verdict.verdict == "unknown"]
+
+    wanted = {(e.rule, e.mark) for e in sample.unknowns}
+    assert wanted <= found(sample, "unknown") <= wanted | following(sample)
+    assert all(sample.because in verdict.reason for verdict in unknown)
+
+
+def test_every_default_rule_is_broken_somewhere_in_the_corpus():
+    assert set(default_rules()) <= {rule for sample in CORPUS for rule, _ in labelled(sample)}
+    assert {rule for sample in CORPUS for rule, _ in labelled(sample)} <= set(RULES)
+
+
+def test_the_corpus_in_figures(say):
+    answers = Counter(verdict.verdict for sample in CORPUS for verdict in judged(sample))
+    missed = [(s.name, e) for s in CORPUS for e in sorted(labelled(s) - both_ends(s))]
+    bad = sum(bool(sample.violations) for sample in CORPUS)
+    undecided = [sample for sample in CORPUS if found(sample, "unknown")]
+    kernels = len({id(sample.kernel) for sample in CORPUS})
+    say(
+        "corpus of defects",
+        f"{len(CORPUS)} calls of {kernels} kernels: {bad} with a defect, {len(missed)} missed; "
+        f"{answers['proven']} verdicts proven, {answers['violation']} violations, "
+        f"{answers['unknown']} unknown, in {len(undecided)} calls:",
+        *(
+            f"  {sample.name}: {verdict.rule}: {verdict.reason}"
+            for sample in undecided
+            for verdict in judged(sample)
+            if verdict.verdict == "unknown"
+        ),
+    )
+    assert not missed
+
+
+# -- every witness replays ----------------------------------------------------------------------
+
+
+class Touch(Observer):
+    """Keeps the addresses of an op in one iteration of its innermost loop, lane by lane."""
+
+    def __init__(self, op: Op, iteration: int) -> None:
+        self.op = op
+        self.iteration = iteration
+        self.addresses: dict[tuple[int, ...], set[int]] = defaultdict(set)
+        self.failed: list[Op] = []
+
+    def access(self, access) -> None:
+        parts = access.parts
+        if access.op is not self.op or parts is None:
+            return
+        shape = (access.executions, *parts.block)
+        offsets = parts.constant + sum(parts.terms, np.zeros(shape, np.int64))
+        active = np.ones(shape, np.bool_)
+        active &= np.reshape(parts.iteration, (-1, *[1] * len(parts.block))) == self.iteration
+        for factor in parts.factors:
+            active &= factor
+        for place in map(tuple, np.argwhere(active).tolist()):
+            self.addresses[place[1:]].add(int(offsets[place]))
+
+    def device_assert(self, failure) -> None:
+        self.failed.append(failure.op)
+
+
+def touched(sample: Sample, verdict: Verdict, program, op: Op) -> Touch:
+    """Run one program, and see what an op of it touches."""
+    call = sample.call()
+    seen = Touch(op, verdict.iteration or 0)
+    chosen = np.array([brute_force.linear(program, call.grid)], np.int64)
+    try:
+        evaluate(call.module, call.arguments, call.grid, observers=[seen], programs=chosen)
+    except DeviceAssertion:
+        assert seen.failed
+    return seen
+
+
+@each(lambda sample: labelled(sample, *BOUNDS))
+def test_the_witness_of_an_access_touches_what_it_says(sample):
+    arguments = sample.bound()
+    for verdict in judged(sample):
+        if verdict.verdict != "violation" or verdict.rule not in BOUNDS:
+            continue
+        seen = touched(sample, verdict, verdict.program, verdict.op)
+        assert verdict.address_offset in seen.addresses[tuple(verdict.lane)]
+        (tensor,) = [a for a in arguments if a.name == verdict.arg]
+        assert isinstance(tensor, TensorArgument)
+        limits = tensor.storage_bytes if verdict.rule == "out-of-bounds" else tensor.view_bytes
+        if verdict.past_end_bytes > 0:
+            assert verdict.address_offset < limits[1] + verdict.past_end_bytes
+            assert verdict.address_offset + 8 >= limits[1] + verdict.past_end_bytes
+        else:
+            assert verdict.address_offset - limits[0] == verdict.past_end_bytes
+
+
+@each(lambda sample: labelled(sample, "race"))
+def test_both_programs_of_a_race_touch_the_same_bytes(sample):
+    for verdict in judged(sample):
+        if verdict.verdict != "violation" or verdict.rule != "race":
+            continue
+        assert verdict.program != verdict.other_program
+        pairs = {
+            (one.index, other.index)
+            for one, _, other, _ in brute_force.meetings(sample, watched(sample))
+        }
+        ends = verdict.op.index, (verdict.other_op or verdict.op).index
+        assert ends in pairs or ends[::-1] in pairs
+        assert bytes_of(sample, verdict.program, verdict.op) & bytes_of(
+            sample, verdict.other_program, verdict.other_op or verdict.op
+        )
+
+
+def bytes_of(sample: Sample, program, op: Op) -> set[tuple[int, int]]:
+    """Storage and byte of all that an op of a program touches, in all its iterations."""
+    arguments = sample.bound()
+    number = brute_force.linear(program, sample.grid)
+    storages = {
+        id(s): i
+        for i, s in enumerate({a.storage: 0 for a in arguments if isinstance(a, TensorArgument)})
+    }
+    found = set()
+    for part in watched(sample).touched:
+        if part.op.index != op.index:
+            continue
+        tensor = arguments[part.argument]
+        storage = next(  # each binding makes new ones: the first argument in it names it
+            i
+            for i, other in enumerate(arguments)
+            if isinstance(other, TensorArgument) and other.storage is tensor.storage
+        )
+        for offset in part.offsets[part.programs == number].tolist():
+            first = tensor.offset_bytes + offset
+            found |= {(storage, first + i) for i in range(part.size)}
+    return found
+
+
+def test_no_two_findings_of_a_sample_say_the_same():
+    for sample in CORPUS:
+        places = defaultdict(int)
+        for verdict in judged(sample):
+            if verdict.verdict == "violation":
+                places[verdict.rule, verdict.op.index, verdict.arg, verdict.other_op] += 1
+        assert max(places.values(), default=1) == 1, sample.name
