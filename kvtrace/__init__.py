@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from kvtrace.capture.api import mark as mark
     from kvtrace.capture.api import start as start
     from kvtrace.capture.api import stop as stop
+    from kvtrace.schema.errors import KernelDefect as KernelDefect
     from kvtrace.traced import trace as trace
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "capture", "mark", "start", "stop", "trace"]
+__all__ = ["KernelDefect", "__version__", "capture", "mark", "start", "stop", "trace"]
 
 # In a checkout, schema/ and converters/ sit beside kvtrace/. (os.path: pathlib alone would cost
 # every process that is started with KVTRACE set some milliseconds.)
@@ -33,6 +34,11 @@ if all(
 
 
 def __getattr__(name: str) -> object:
+    if name == "KernelDefect":
+        from kvtrace.schema.errors import KernelDefect
+
+        globals()[name] = KernelDefect
+        return KernelDefect
     if name not in ("capture", "mark", "start", "stop", "trace"):
         raise AttributeError(f"module 'kvtrace' has no attribute {name!r}")
     if name == "trace":

@@ -1,6 +1,7 @@
 """Errors that a user can act on. The text is one sentence: what was found, where, what to do."""
 
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 
 class KvtraceError(Exception):
@@ -61,3 +62,18 @@ class TraceWriteError(KvtraceError):
     """The trace cannot be written on, as on a full disk; what is on disk stays readable."""
 
     slug = "trace-write"
+
+
+class KernelDefect(KvtraceError):
+    """A call has a defect and was not launched, as the setting `sanitize` asked (raise).
+
+    The text is that of `kvtrace sanitize`, of one or more lines. `findings` are the defects, each
+    as `kvtrace sanitize --json` gives them.
+    """
+
+    slug = "kernel-defect"
+
+    def __init__(self, text: str, findings: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Make the error of its text."""
+        super().__init__(text)
+        self.findings = tuple(findings)

@@ -9,6 +9,8 @@ VERDICTS: Final = ("violation", "unknown", "proven")
 SEVERITIES: Final = ("error", "warning", "note")
 #: Violations of these severities make a command fail.
 FAILING: Final = ("error", "warning")
+#: Source lines that are shown before and after a place.
+CONTEXT: Final = 1
 #: The rule of comments that suppress nothing; it is no rule of the sanitizer's.
 UNUSED_IGNORE: Final = "unused-ignore"
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.findings.hints import hint_for
 from kvtrace.converters.findings.invocation import invocation, tensor
 from kvtrace.converters.findings.model import (
+    CONTEXT,
     Finding,
     Findings,
     RuleText,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 _WRITER: Final = "sanitizer"
 _RULES_KEY: Final = "rules"
 _TEXTS: Final = ("severity", "summary", "hint")
-#: Lines of source that are kept before and after each that a finding is at.
-CONTEXT: Final = 2
 
 Place = tuple[str, int]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kvtrace.converters.findings.model import (
+    CONTEXT,
     UNUSED_IGNORE,
     VERDICTS,
     Finding,
@@ -31,7 +32,6 @@ _CODES: Final = {
     "caret": "1;32",
     "gutter": "34",
 }
-_CONTEXT: Final = 1
 _LABEL: Final = 10
 _REASONS: Final = 12
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
@@ -114,8 +114,8 @@ class Printer:
         """Give the source line between its neighbours, and a caret under the column."""
         if file is None or line is None or (file, line) not in self._lines:
             return
-        gutter = len(str(line + _CONTEXT))
-        for number in range(line - _CONTEXT, line + _CONTEXT + 1):
+        gutter = len(str(line + CONTEXT))
+        for number in range(line - CONTEXT, line + CONTEXT + 1):
             text = self._lines.get((file, number))
             if text is None or (number != line and not text.strip()):
                 continue

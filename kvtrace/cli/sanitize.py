@@ -11,6 +11,9 @@ import typer
 from kvtrace.cli.options import JsonOption, RunOption, TracePath, print_lines, select
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvtrace.clients import Client
     from kvtrace.converters.findings import Findings
     from kvtrace.schema.trace import Selection
     from kvtrace.settings import Settings
@@ -78,7 +81,7 @@ def command(
     selection = select(trace, run)
     for one in selection.runs:
         with calls_progress(f"sanitize {one.run_id}") as progress:
-            outcome = replay(selection.trace, one, progress, ("sanitizer",))
+            outcome = replay(selection.trace, one, progress, (_sanitizer(rules),))
         for error in outcome.errors:
             raise error
         for failure in outcome.failures:
@@ -92,6 +95,13 @@ def command(
         _write_junit(findings, junit_file, strict)
     _print(findings, selection, as_json, as_sarif, everything)
     return 1 if findings.failures(strict=strict) else 0
+
+
+def _sanitizer(rules: "Sequence[str]") -> "Client":
+    from kvtrace.clients.registry import as_client
+    from kvtrace.clients.sanitizer import Sanitizer
+
+    return as_client(Sanitizer(rules), "sanitizer")
 
 
 def _settings() -> "Settings":

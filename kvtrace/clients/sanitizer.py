@@ -11,6 +11,7 @@ from kvtrace.evaluate.observe import Access, FailedAssertion, OutOfBounds
 from kvtrace.ir import Op
 from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.schema.tables import TABLES, Table
+from kvtrace.verdicts.choice import rule_texts
 from kvtrace.verdicts.judge import Judgement
 from kvtrace.verdicts.rules import RULES, default_rules
 from kvtrace.verdicts.verdict import row_of
@@ -83,8 +84,8 @@ class Sanitizer(Client):
         return {"findings": self._findings}
 
     def settings(self) -> Mapping[str, Any]:
-        """Say which rules were looked at."""
-        return {"rules": ", ".join(self._rules)}
+        """Say which rules were looked at, and what they are about."""
+        return {"rules": rule_texts(self._rules)}
 
 
 def _unready(call: UnreadyCall) -> dict[str, Any]:

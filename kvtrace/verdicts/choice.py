@@ -39,3 +39,13 @@ def rule_ids(names: Iterable[str]) -> tuple[str, ...]:
     if not chosen:
         raise BadSetting(f"no rule is left to judge by of {', '.join(parts)}.")
     return chosen
+
+
+def rule_texts(ids: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Give what rules are about, as the pass that judges by them writes it beside its findings."""
+    from kvtrace.verdicts.rules import RULES
+
+    return {
+        rule.id: {"severity": rule.severity, "summary": rule.summary, "hint": rule.hint}
+        for rule in (RULES[each] for each in ids)
+    }
