@@ -55,16 +55,24 @@ class Side:
 
 def are_apart(one: Side, other: Side) -> bool:
     """Whether no byte is touched by both, whatever the programs."""
-    for low, high in ((one, other), (other, one)):
-        start = high.reach[0]
-        if low.reach[1] + low.width <= start:
-            return True
-        if math.isfinite(start) and _proves(constant(int(start) - low.width) - low.form, low):
-            return True
-        end = low.reach[1] + low.width
-        if math.isfinite(end) and _proves(high.form - constant(int(end)), high):
-            return True
-    return False
+    return are_far_apart(one, other) or any(
+        _begins_behind(low, high) for low, high in ((one, other), (other, one))
+    )
+
+
+def are_far_apart(one: Side, other: Side) -> bool:
+    """Whether the ranges of variables alone keep the two apart."""
+    return (
+        one.reach[1] + one.width <= other.reach[0] or other.reach[1] + other.width <= one.reach[0]
+    )
+
+
+def _begins_behind(low: Side, high: Side) -> bool:
+    """Prove that one side ends before the least address of the other, or this after its most."""
+    start, end = high.reach[0], low.reach[1] + low.width
+    if math.isfinite(start) and _proves(constant(int(start) - low.width) - low.form, low):
+        return True
+    return math.isfinite(end) and _proves(high.form - constant(int(end)), high)
 
 
 def _proves(goal: Linear, side: Side) -> bool:

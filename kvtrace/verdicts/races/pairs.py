@@ -17,11 +17,12 @@ from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.decide import Method, Proven, Refuted
-from kvtrace.symbolic.linear import propagated
+from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.linear import Linear, Variable, propagated
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, Term
 from kvtrace.verdicts.races.copies import Question
-from kvtrace.verdicts.races.digits import Common, Side, are_apart
+from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.parts import Part, parts_of
 from kvtrace.verdicts.races.sections import Section, constant_of, sections_of, store_one_value
 
@@ -107,8 +108,8 @@ class Pairs:
             return Open("its address may be computed from integers that wrap around")
         if one.side.given.is_impossible or other.side.given.is_impossible:
             return Free("interval")
-        if are_apart(one.side, other.side):
-            return Free("affine")
+        if are_far_apart(one.side, other.side):
+            return Free("interval")
         common = Common(one.side, other.side)
         if common.is_one_program(self._axes) or self._is_one_program(one.side, other.side):
             return Free("affine")
@@ -118,6 +119,8 @@ class Pairs:
             return Free("affine", "all programs write the same value")
         if self._take_turns(one, other, common):
             return Free("affine", "a lock lets one program at a time do it", _LOCKS)
+        if one is not other and are_apart(one.side, other.side):
+            return Free("affine")
         return self._decided(one, other, common)
 
     # -- sides ---------------------------------------------------------------------------------
@@ -159,31 +162,48 @@ class Pairs:
 
     def _draw_numbers(self, common: Common) -> bool:
         """Whether what is equal on both sides was drawn from a counter that never repeats."""
-        return any(
-            isinstance(variable, Symbol)
-            and variable.kind == "content"
-            and self._never_repeats(variable)
-            for variable in common.variables
+        return any(self._is_drawn(variable) for variable in common.variables)
+
+    def _is_drawn(self, variable: Variable) -> bool:
+        """Whether a value is the result of an addition to a counter, always the same counter."""
+        draws = [self._draw(symbol) for symbol in _chosen_symbols(variable)]
+        first = draws[0] if draws else None
+        if first is None or first.side is None or first.side.form.coefficients:
+            return False
+        counter = first.side.form
+        if any(d is None or d.side is None or d.side.form != counter for d in draws):
+            return False
+        return all(d is not None and d.storage is first.storage for d in draws) and all(
+            self._counts(sharer, counter) or self._spares(sharer, first.side)
+            for sharer in self.sharers
+            if sharer.storage in (None, first.storage)
         )
 
-    def _never_repeats(self, content: Symbol) -> bool:
-        index = content.key if isinstance(content.key, int) else content.key[0]
-        found = [a for a in self._summary.accesses if a.op.index == index]
-        if len(found) != 1 or not isinstance(index, int):
-            return False
-        (draw,) = found
-        mine = next((s for s in self.sharers if s.access is draw), None)
-        if mine is None or mine.side is None or mine.side.form.coefficients:
-            return False
-        if draw.op.name != "tt.atomic_rmw" or not _counts_up(draw.op):
-            return False
-        return mine.part.strong and all(
-            sharer.access is draw
-            or not sharer.part.writes
-            or (sharer.side is not None and are_apart(mine.side, sharer.side))
-            for sharer in self.sharers
-            if sharer.storage in (None, mine.storage)
+    def _draw(self, symbol: Symbol) -> Sharer | None:
+        """Give the atomic whose result a symbol is."""
+        index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
+        found = [s for s in self.sharers if s.access.op.index == index]
+        if symbol.kind not in ("content", "unknown") or len(found) != 1:
+            return None
+        return found[0] if found[0].part.kind == "atomic" else None
+
+    @staticmethod
+    def _counts(sharer: Sharer, counter: Linear) -> bool:
+        op = sharer.access.op
+        return (
+            op.name == "tt.atomic_rmw"
+            and sharer.part.strong
+            and sharer.side is not None
+            and sharer.side.form == counter
+            and _counts_up(op)
         )
+
+    @staticmethod
+    def _spares(sharer: Sharer, counter: Side) -> bool:
+        """Whether an access does not change a counter."""
+        if not sharer.part.writes:
+            return True
+        return sharer.side is not None and are_apart(counter, sharer.side)
 
     def _take_turns(self, one: Sharer, other: Sharer, common: Common) -> bool:
         """Whether both are in sections of one lock, whose words are equal where the two meet."""
@@ -275,6 +295,24 @@ class Pairs:
             if isinstance(variable, Symbol) and variable.kind == "content"
         )
         return f"no two programs take the same value from {names[0]}" if names else None
+
+
+def _chosen_symbols(variable: Variable) -> list[Symbol]:
+    """Give the symbol that a variable is, or those that it is chosen from; none for others."""
+    if isinstance(variable, Symbol):
+        return [variable]
+    if not isinstance(variable, Choice):
+        return []
+    found = []
+    for term in (variable.then, variable.otherwise):
+        form = term.affine()
+        if form is None or form[0] or list(form[1].values()) != [1]:
+            return []
+        inside = _chosen_symbols(next(iter(form[1])))
+        if not inside:
+            return []
+        found += inside
+    return found
 
 
 def _counts_up(op: Op) -> bool:

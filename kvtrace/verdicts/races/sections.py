@@ -14,6 +14,7 @@ from typing import Final
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.attributes import DenseAttribute
 from kvtrace.passes.metrics import kind_of
 from kvtrace.verdicts.races.parts import Parts, parts_of
 
@@ -124,12 +125,16 @@ def _is_unmasked(atomic: Op) -> bool:
 
 
 def constant_of(value: Value) -> int | None:
-    """Give a constant integer."""
+    """Give a constant integer, or that of which a constant tensor is full; else None."""
     owner = value.owner
     if not isinstance(owner, Op) or owner.name != "arith.constant":
         return None
-    number = attribute(owner, "value")
-    return int(number) if isinstance(number, int) else None
+    number = owner.attributes["value"]
+    if isinstance(number, DenseAttribute):
+        value = number.values[0] if number.is_splat else None
+        return value if isinstance(value, int) else None
+    found = getattr(number, "value", None)
+    return int(found) if isinstance(found, int) else None
 
 
 def store_one_value(stores: Sequence[Op]) -> bool:

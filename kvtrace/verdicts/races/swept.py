@@ -111,10 +111,12 @@ class Swept(Concrete):
         ops, programs = (meeting.first, meeting.second), meeting.programs
         byte, order = meeting.byte, seen.order
         if self._parts.synchronises:
+            if self._ordering.doubt is not None:
+                return self._ordering.doubt
             low, high = sorted(each.index for each in ops)
             race = self._ordering.races.get((low, high, meeting.storage))
             if race is None:
-                return self._ordering.doubt
+                return None
             ops, programs = (race.first, race.second), race.programs
             byte, order = race.byte, race.order
         if ops[0] is not op:
@@ -163,7 +165,7 @@ class Swept(Concrete):
         symbols = [atom for atom in access.offset.atoms() if isinstance(atom, Symbol)]
         for symbol in symbols:
             index = symbol.key if isinstance(symbol.key, int) else symbol.key[0]
-            if symbol.kind == "content" and index in self._sources:
+            if index in self._sources:
                 return True
             if symbol.kind == "unknown" and self._sources & feeding(access.op, self._call.module):
                 return True
