@@ -1,0 +1,255 @@
+"""How fast Liger-Kernel's operators are evaluated, forward and backward: kvtrace, the interpreter.
+
+    python benchmarks/evaluator_liger.py [--rounds 3] [--no-interpreter] [--launches] [--json FILE]
+
+Method: every operator of tests/evaluate/test_liger.py on its small CPU tensors, forward and
+backward, once, each tool in a process of its own, held to one thread. A figure is the best of the
+rounds; each round is a fresh process with no cache on disk, so nothing is kept between them.
+Results are compared with torch's own operators, in both tools, within that test's tolerances.
+
+evaluation   all calls of kvtrace.evaluate: planning, generating code, running; running alone for a
+             launch that is like an earlier one in the process. Compiling kernels, which Triton
+             does, and turning tensors into arguments do not count
+reading      parsing the kernels' TTIR, once per kernel
+interpreter  TRITON_INTERPRET=1: all that the operator takes, torch's parts included, and the
+             operators at which it fails
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from evaluator import commit, inherited, processor_name
+from evaluator_workers import ONE_THREAD
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+TARGET_SECONDS = 0.5
+
+Result = dict[str, Any]
+
+
+class Clock:
+    """Seconds that calls of a function took, and what each call was."""
+
+    def __init__(self) -> None:
+        self.calls: list[Result] = []
+
+    def around(self, function: Callable[..., Any], label: Callable[..., Result]) -> Any:
+        """Give the function with its calls timed; `label` tells of a call from its arguments."""
+
+        def timed(*given: Any, **named: Any) -> Any:
+            begin, begin_processor = time.perf_counter(), time.process_time()
+            try:
+                return function(*given, **named)
+            finally:
+                wall, processor = time.perf_counter() - begin, time.process_time() - begin_processor
+                self.calls.append({"wall": wall, "processor": processor, **label(*given)})
+
+        return timed
+
+    def total(self, clock: str, since: int = 0) -> float:
+        """Sum up the calls from one on."""
+        return sum(call[clock] for call in self.calls[since:])
+
+
+def operators() -> Any:
+    """Give the module with Liger's operators; patched where it asks for a GPU."""
+    import torch
+    from liger_kernel.ops import dyt
+
+    from tests.evaluate import test_liger
+
+    torch.set_num_threads(1)
+    vars(dyt).update(infer_device=lambda: "npu", get_npu_core_count=lambda: 8)
+    return test_liger
+
+
+def run_operator(cases: Any, name: str) -> Callable[[], None]:
+    """Prepare an operator; what is given runs it once and compares it with torch's."""
+    import torch
+
+    operator = cases.OPERATORS[name]
+    torch.manual_seed(len(name))
+    inputs = operator.inputs()
+    leaves = [
+        i for i, x in enumerate(inputs) if x.dtype == torch.float32 and i not in operator.fixed
+    ]
+    upstream: list[torch.Tensor] = []
+    wanted, wanted_gradients = cases.outcome(operator.torchs, inputs, leaves, upstream)
+
+    def run() -> None:
+        got, gradients = cases.outcome(operator.ours, inputs, leaves, upstream)
+        close = {"rtol": operator.tolerance, "atol": operator.tolerance, "check_dtype": False}
+        for ours, torchs in zip([*got, *gradients], [*wanted, *wanted_gradients], strict=True):
+            torch.testing.assert_close(ours, torchs, **close)
+
+    return run
+
+
+def run_ours(folder: Path) -> Result:
+    """Run every operator under kvtrace, and tell what its launches took."""
+    import kvtrace
+    from kvtrace.backends.triton import evaluating_launcher as launcher
+    from kvtrace.evaluate.plan import explain
+
+    evaluation, reading = Clock(), Clock()
+
+    def kernel_of(module: Any, arguments: Any, grid: Any) -> Result:
+        reason = explain(module, arguments, grid)
+        return {"kernel": module.main.name, "grid": grid, "reason": reason}
+
+    vars(launcher)["evaluate"] = evaluation.around(launcher.evaluate, kernel_of)
+    vars(launcher)["module_defined_in"] = reading.around(launcher.module_defined_in, lambda *_: {})
+    vars(launcher)["generic_ttir"] = reading.around(launcher.generic_ttir, lambda *_: {})
+    cases = operators()
+    found: dict[str, Result] = {}
+    with kvtrace.capture(folder / "out"):
+        for name in cases.OPERATORS:
+            run = run_operator(cases, name)
+            before, before_reading = len(evaluation.calls), len(reading.calls)
+            run()
+            found[name] = {
+                "evaluation": {c: evaluation.total(c, before) for c in ("wall", "processor")},
+                "reading": {c: reading.total(c, before_reading) for c in ("wall", "processor")},
+                "launches": evaluation.calls[before:],
+            }
+    return found
+
+
+def run_interpreter() -> Result:
+    """Run every operator by Triton's interpreter."""
+    cases = operators()
+    found: dict[str, Result] = {}
+    for name in cases.OPERATORS:
+        run = run_operator(cases, name)
+        begin, begin_processor = time.perf_counter(), time.process_time()
+        failure = None
+        try:
+            run()
+        except Exception as error:  # noqa: BLE001 - any failure of the peer is a result
+            failure = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:90]}"
+        wall, processor = time.perf_counter() - begin, time.process_time() - begin_processor
+        found[name] = {"wall": wall, "processor": processor, "failure": failure}
+    return found
+
+
+def worker(tool: str, folder: Path) -> Result:
+    """Run a tool in a process of its own."""
+    variables = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT)))}
+    variables |= {"XDG_CACHE_HOME": str(folder / "cache")}
+    if tool == "interpreter":
+        variables["TRITON_INTERPRET"] = "1"
+    else:
+        variables["TRITON_CACHE_DIR"] = str(folder.parent / "triton")
+    answer = folder / "answer.json"
+    command = [sys.executable, str(Path(__file__)), "--worker", tool, "--folder", str(folder)]
+    environment = inherited() | ONE_THREAD | variables
+    log = folder / "log"
+    with log.open("w") as said:
+        code = subprocess.run(command, env=environment, stdout=said, stderr=said, check=False)
+    if code.returncode:
+        print(log.read_text()[-2000:], file=sys.stderr)
+        raise SystemExit(1)
+    result: Result = json.loads(answer.read_text())
+    return result
+
+
+def seconds(found: Result, what: str, clock: str) -> float:
+    """Sum up a figure over all operators."""
+    return sum(operator[what][clock] for operator in found.values())
+
+
+def print_result(rounds: list[Result], interpreter: Result | None, *, launches: bool) -> None:
+    """Print a row for each operator (the best round), and the sums."""
+    best = min(rounds, key=lambda found: seconds(found, "evaluation", "wall"))
+    print("| operator | launches | planned | evaluation, ms | reading, ms | interpreter, ms |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for name, found in best.items():
+        planned = sum(call["reason"] == "planned" for call in found["launches"])
+        figures = [1e3 * found[what]["wall"] for what in ("evaluation", "reading")]
+        other = "" if interpreter is None else _of_interpreter(interpreter[name])
+        print(
+            f"| {name} | {len(found['launches'])} | {planned} | {figures[0]:.2f} | "
+            f"{figures[1]:.2f} | {other} |"
+        )
+    count = sum(len(found["launches"]) for found in best.values())
+    for clock in ("wall", "processor"):
+        sums = [min(seconds(found, what, clock) for found in rounds)
+                for what in ("evaluation", "reading")]  # fmt: skip
+        print(f"\n{clock}: {count} launches, evaluation {1e3 * sums[0]:.0f} ms, reading "
+              f"{1e3 * sums[1]:.0f} ms")  # fmt: skip
+    reached = min(seconds(found, "evaluation", "wall") for found in rounds) < TARGET_SECONDS
+    print(f"target, evaluation under {TARGET_SECONDS} s: {'reached' if reached else 'not reached'}")
+    if interpreter is not None:
+        worked = [found for found in interpreter.values() if found["failure"] is None]
+        print(
+            f"interpreter: {sum(found['wall'] for found in interpreter.values()):.0f} s in all, "
+            f"{sum(found['wall'] for found in worked):.0f} s for the {len(worked)} operators at "
+            f"which it works, of {len(interpreter)}"
+        )
+    if launches:
+        _print_launches(best)
+
+
+def _of_interpreter(found: Result) -> str:
+    if found["failure"] is not None:
+        return "fails: " + found["failure"].replace("|", "/")
+    return f"{1e3 * found['wall']:,.0f}"
+
+
+def _print_launches(best: Result) -> None:
+    print("\nLaunches, dearest first, processor time")
+    calls = [
+        (call["processor"], name, call)
+        for name, found in best.items()
+        for call in found["launches"]
+    ]
+    for processor, name, call in sorted(calls, key=lambda entry: -entry[0]):
+        if processor > 2e-3 or call["reason"] != "planned":
+            print(
+                f"{1e3 * processor:8.2f} ms  {name}: {call['kernel']}{call['grid']}: {call['reason']}"
+            )
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--no-interpreter", action="store_true")
+    options.add_argument(
+        "--launches", action="store_true", help="the dearest, and those not planned"
+    )
+    options.add_argument("--json", type=Path)
+    options.add_argument("--worker", choices=("ours", "interpreter"), help=argparse.SUPPRESS)
+    options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.worker:
+        run = run_interpreter if chosen.worker == "interpreter" else lambda: run_ours(chosen.folder)
+        (chosen.folder / "answer.json").write_text(json.dumps(run()))
+        return
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
+        folders = [Path(name) / str(number) for number in range(chosen.rounds + 1)]
+        for folder in folders:
+            folder.mkdir()
+        interpreter = None if chosen.no_interpreter else worker("interpreter", folders[-1])
+        rounds = [worker("ours", folder) for folder in folders[:-1]]
+    print(f"machine: {processor_name()}, {os.cpu_count()} cores; load average {load:.1f} before, "
+          f"{os.getloadavg()[0]:.1f} after")  # fmt: skip
+    print(f"commit: {commit()}; one thread each; best of {chosen.rounds} rounds\n")
+    print_result(rounds, interpreter, launches=chosen.launches)
+    if chosen.json:
+        result = {"rounds": rounds, "interpreter": interpreter}
+        chosen.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
