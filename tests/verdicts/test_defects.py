@@ -256,10 +256,6 @@ def bytes_of(sample: Sample, program, op: Op) -> set[tuple[int, int]]:
     """Storage and byte of all that an op of a program touches, in all its iterations."""
     arguments = sample.bound()
     number = brute_force.linear(program, sample.grid)
-    storages = {
-        id(s): i
-        for i, s in enumerate({a.storage: 0 for a in arguments if isinstance(a, TensorArgument)})
-    }
     found = set()
     for part in watched(sample).touched:
         if part.op.index != op.index:

@@ -136,10 +136,7 @@ def indirect(index, x, out, n, MASKED: tl.constexpr, OTHER: tl.constexpr, BLOCK:
         place = tl.load(index + lanes, mask=mask, other=0)
     else:
         place = tl.load(index + lanes, mask=mask)
-    if MASKED:
-        values = tl.load(x + place, mask=mask)
-    else:
-        values = tl.load(x + place)  # [load]
+    values = tl.load(x + place, mask=mask) if MASKED else tl.load(x + place)  # [load]
     tl.store(out + lanes, values, mask=mask)
 
 

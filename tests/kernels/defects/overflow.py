@@ -184,17 +184,15 @@ SAMPLES.bad(
     below_total,
     {"x": tensor(20_000, 100_000, dtype="i8"), "out": tensor(24_000, 64, dtype="i8"),
                   "rows": 20_000, "columns": 100_000, "stride": 100_000},
-    {"BLOCK": 64}, (22_000,), look_at=(0, 21_999), overflow="place", follows={"out_of_bounds": "load"},
+    {"BLOCK": 64}, (22_000,), look_at=(0, 21_999), overflow="place",
+    follows={"out_of_bounds": "load"},
 )  # fmt: skip
 
 
 @triton.jit
 def short_words(x, out, WIDE: tl.constexpr, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
-    if WIDE:
-        place = lanes * 300
-    else:
-        place = (lanes.to(tl.int16) * 300).to(tl.int32)  # [place]
+    place = lanes * 300 if WIDE else lanes.to(tl.int16) * 300  # [place]
     tl.store(out + lanes, tl.load(x + place))  # [load]
 
 
