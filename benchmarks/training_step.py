@@ -2,12 +2,12 @@
 
     python benchmarks/training_step.py [--steps 240] [--json FILE]
 
-Needs a CUDA device and the PyPI package `liger-kernel`. A small GPT (6 layers of width 512, 8 heads,
-1,024 tokens, batch 8, bf16 weights, AdamW) with Liger's RMSNorm, rotary embedding, SwiGLU and cross
-entropy, eager and under torch.compile. Blocks of 20 steps are run in turn bare, in launch mode and
-in timeline mode, in one process; each block's first 4 steps are not counted, since a recording
-begins with kernels and calls that are new to it, and each step ends with a synchronisation. The
-figure is the median step, and the cost the ratio of medians. Bytes are those of the tables
+Needs a CUDA device and the PyPI package `liger-kernel`. A small GPT (6 layers of width 512, 8
+heads, 1,024 tokens, batch 8, bf16 weights, AdamW) with Liger's RMSNorm, rotary embedding, SwiGLU
+and cross entropy, eager and under torch.compile. Blocks of 100 steps are run in turn bare, in
+launch mode and in timeline mode, in one process; of each block the first 60 steps are not counted,
+since a recording begins with kernels and calls that are new to it, and each step ends with a
+synchronisation. The figure is the median step, and the cost the ratio of medians. Bytes are those of the tables
 `launches` and `gpu_kernels` of the longest recording, over its launches.
 """
 
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BLOCK, SKIPPED = 20, 4
+BLOCK, SKIPPED = 100, 60
 MODES = ("bare", "launch", "timeline")
 
 

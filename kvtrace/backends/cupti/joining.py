@@ -152,8 +152,9 @@ class Joiner:
             split = int(kernels.start[border]) - _IDLE // 2
             own = launches.chosen(launches.leave < split)
             part = kernels.chosen(np.arange(begin, border))
-            if self._awaits_more(part, own) and not stream.lost:
-                continue  # launched already, but the stream waits for another: see what follows
+            under_way = int((launches.enter < split).sum()) - len(own)
+            if (under_way or self._awaits_more(part, own)) and len(part) <= _PATIENCE:
+                continue  # it is not certain on which side a launch belongs: see what follows
             given.append(self._segment(part, own, stream.lost))
             launches = launches.chosen(launches.leave >= split)
             stream.lost = False
@@ -174,8 +175,9 @@ class Joiner:
         return given
 
     def _awaits_more(self, kernels: Kernels, launches: Launches) -> bool:
+        """Whether more was launched than ran: the stream may have waited for another one."""
         named = np.isin(kernels.identity, list(self._identities))
-        return len(kernels) <= _PATIENCE and int(named.sum()) < len(launches)
+        return int(named.sum()) < len(launches)
 
     def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> Joined:
         """Join all that ran between two idle moments, or nothing of it."""

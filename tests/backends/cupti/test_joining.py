@@ -23,16 +23,27 @@ class Device:
     kernels: list[tuple[int, ...]] = field(default_factory=list)
 
     def launch(
-        self, identity: int, stream: int = 7, lasts: int = 3, ours: bool = True, after: int = 0
+        self,
+        identity: int,
+        stream: int = 7,
+        lasts: int = 3,
+        ours: bool = True,
+        after: int = 0,
+        slow: int = 0,
     ) -> None:
-        """Launch a kernel that runs `lasts` microseconds, not before `after`."""
+        """Launch a kernel that runs `lasts` microseconds, not before `after`.
+
+        The launching function takes `slow` microseconds more after the driver's call.
+        """
         enter = self.now
         self.now += 8 * MICROSECOND
+        called = self.now
+        self.now += slow * MICROSECOND
         self.correlation += 1
         seq = len(self.launches) if ours else NONE
         if ours:
             self.launches.append((seq, identity + 100, enter, self.now, stream, 0, identity))
-        start = max(self.now - 2 * MICROSECOND, self.free.get(stream, 0), after)
+        start = max(called - 2 * MICROSECOND, self.free.get(stream, 0), after)
         end = start + lasts * MICROSECOND
         self.free[stream] = end
         self.kernels.append((start, end, stream, self.correlation, 0, 0, identity, seq))
@@ -128,6 +139,15 @@ def test_a_stream_that_waits_for_another_is_joined_all_the_same() -> None:
     assert all(seq != NONE for seq, _ in joined.values())
 
 
+def test_a_launch_that_returns_long_after_its_kernel_ran_is_joined() -> None:
+    device = Device()
+    for step in range(40):
+        device.launch(step % 2, slow=900 * (step % 3 == 0))
+        device.now += 300 * MICROSECOND
+    joined = device.join(Joiner(), rounds=2)
+    assert all(seq != NONE for seq, _ in joined.values())
+
+
 def test_a_kernel_that_others_launch_under_the_same_name_costs_its_stretch_only() -> None:
     device = Device()
     for step in range(6):
@@ -214,6 +234,7 @@ steps = st.lists(
         st.sampled_from((True, True, True, True, False)),  # whether ours
         st.sampled_from((0, 0, 0, 30, 700)),  # microseconds that the program then does nothing
         st.sampled_from((7, 7, 13)),
+        st.sampled_from((0, 0, 0, 1_000)),  # microseconds that the launch takes to return
     ),
     max_size=60,
 )
@@ -221,10 +242,10 @@ steps = st.lists(
 
 @given(steps, st.integers(1, 4))
 def test_whatever_others_launch_no_join_is_wrong(
-    plan: list[tuple[int, int, bool, int, int]], rounds: int
+    plan: list[tuple[int, int, bool, int, int, int]], rounds: int
 ) -> None:
     device = Device()
-    for identity, lasts, ours, pause, stream in plan:
-        device.launch(identity, stream, lasts, ours)
+    for identity, lasts, ours, pause, stream, slow in plan:
+        device.launch(identity, stream, lasts, ours, slow=slow)
         device.now += pause * MICROSECOND
     device.join(Joiner(), rounds)
