@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.decide import Given, proves_at_least
 from kvtrace.symbolic.linear import Interval, Linear, constant, interval, propagated
 from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.terms import Symbol, as_term
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.arithmetic import fits
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 
 def assumption_of(
-    bound: BoundCall, access: Access, limits: Interval, contents: Sequence[Symbol]
+    bound: BoundCall, access: Access, limits: Interval, symbols: Iterable[Symbol]
 ) -> str | None:
     """Give a condition on loaded integers under which an access lies within byte limits.
 
-    None where its address is not affine in a single one of them. The condition is proven to
-    suffice before it is given.
+    None where its address is not affine in a single one of `symbols` that is a content. Before it
+    is given it is proven to suffice, also for the arithmetic of the address to stay in its width.
     """
     form = bound.ranges.form(access.offset)
-    loaded = [symbol for symbol in dict.fromkeys(contents) if symbol in form.coefficients]
-    names = {t.name for symbol in loaded for t in bound.contents.sources(symbol)}
+    loaded = [s for s in dict.fromkeys(symbols) if s.kind == "content" and s in form.coefficients]
+    if not loaded:
+        loaded = [s for s in form.coefficients if isinstance(s, Symbol) and s.kind == "content"]
+    names = {tensor.name for symbol in loaded for tensor in bound.contents.sources(symbol)}
     if len(loaded) != 1 or len(names) != 1:
         return None
     span = _span(bound, access, limits, loaded[0], form)
-    if span is None:
+    if span is None or not _suffices(bound, access, limits, loaded[0], span):
         return None
-    low, high = span
-    claim = (at_least(loaded[0].term, low), at_least(as_term(high), loaded[0].term))
-    given = Given((*bound.active(access).exact, *claim), bound.ranges)
+    return f"{span[0]} <= {names.pop()} < {span[1] + 1}"
+
+
+def _suffices(
+    bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, span: Interval
+) -> bool:
+    """Prove that an access is safe if all that a load gives lies in a range."""
+    ranges = bound.supposing({(symbol.kind, symbol.key): span})
+    given = Given(bound.active(access).exact, ranges)
+    form = ranges.form(access.offset)
     goals = (form.shifted(-limits[0]), constant(limits[1] - access.element_bytes) - form)
     if any(proves_at_least(goal, given) is None for goal in goals):
-        return None
-    return f"{low} <= {names.pop()} < {high + 1}"
+        return False
+    return all(
+        fits(arithmetic, Given(bound.given(arithmetic).exact, ranges))
+        for arithmetic in bound.arithmetic_of(access)
+    )
 
 
 def _span(

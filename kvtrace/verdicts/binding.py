@@ -7,7 +7,7 @@ what is decided holds for all of them and costs the same for any grid.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -21,13 +21,13 @@ from kvtrace.symbolic.decide import (
     Point,
     Undecided,
     decide_given,
-    proves_at_least,
 )
 from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import Interval, constant
-from kvtrace.symbolic.summary import Access, Arithmetic, Place, Summary
+from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.summary import Access, Arithmetic, Loop, Place, Summary
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
+from kvtrace.verdicts.arithmetic import fits
 from kvtrace.verdicts.contents import Contents
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import linear_program
@@ -93,12 +93,19 @@ class BoundCall:
 
     @cached_property
     def lanes(self) -> int:
-        """Lanes of all accesses over the grid, masked ones too, with trips at their most."""
+        """Lanes of all accesses over the grid, masked ones too, with trips at their most.
+
+        A loop whose trips hang on contents, or on what is not followed, counts as one trip.
+        """
         total = 0
         for access in self.summary.accesses:
-            trips = (self._known["trip", loop.trip.key][1] + 1 for loop in access.loops)
-            total += math.prod(access.shape) * math.prod(trips)
+            total += math.prod(access.shape) * math.prod(map(self._trips, access.loops))
         return total * self.programs
+
+    def _trips(self, loop: Loop) -> int:
+        if loop.trips.symbols("content") or loop.trips.symbols("unknown"):
+            return 1
+        return int(self._known["trip", loop.trip.key][1]) + 1
 
     def given(self, place: Place) -> Given:
         """Give what holds where an op is reached."""
@@ -167,19 +174,37 @@ class BoundCall:
         program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
         return linear_program(program, self.call.grid)
 
-    def may_wrap(self, access: Place) -> Arithmetic | None:
-        """Give arithmetic that an access's address or mask is made of and that may wrap around.
+    def may_wrap(self, place: Place) -> Arithmetic | None:
+        """Give arithmetic that an op's address or mask is made of and that may wrap around.
 
         None: all of it is seen to stay within its width in all programs, lanes and trips, so that
         ideal integers are those that the kernel computes.
         """
+        return next((each for each in self.arithmetic_of(place) if self.wraps(each)), None)
+
+    def arithmetic_of(self, place: Place) -> Iterator[Arithmetic]:
+        """Give the arithmetic that an op's address, mask and execution are made of."""
         if not self.summary.arithmetic:
-            return None
-        fed = feeding(access.op, self.call.module)
+            return
+        fed = feeding(place.op, self.call.module)
         for arithmetic in self.summary.arithmetic:
-            if arithmetic.op.index in fed and self.wraps(arithmetic):
-                return arithmetic
-        return None
+            if arithmetic.op.index in fed:
+                yield arithmetic
+
+    def supposing(self, more: Mapping[tuple[str, Any], Interval]) -> Ranges:
+        """Give ranges as they would be if so much more were known of some symbols."""
+        return Ranges({**self._known, **more}, self.contents.range_of)
+
+    def unrecorded(self, symbols: Iterable[Symbol]) -> tuple[TensorArgument, ...]:
+        """Give the tensors without contents that content symbols were loaded from."""
+        tensors = {
+            tensor.name: tensor
+            for symbol in symbols
+            if symbol.kind == "content"
+            for tensor in self.contents.sources(symbol)
+            if tensor.storage.data is None
+        }
+        return tuple(tensors.values())
 
     def wraps(self, arithmetic: Arithmetic) -> bool:
         """Tell whether the result may leave its width, as far as is seen without a solver."""
@@ -191,12 +216,7 @@ class BoundCall:
     def _fits(self, arithmetic: Arithmetic) -> bool:
         low, high = signed_range(arithmetic.bits)
         least, most = self.ranges.interval(arithmetic.result)
-        if low <= least and most <= high:
-            return True
-        given = self.given(arithmetic)
-        form = self.ranges.form(arithmetic.result)
-        below, above = form.shifted(-low), constant(high) - form
-        return all(proves_at_least(goal, given) is not None for goal in (below, above))
+        return (low <= least and most <= high) or fits(arithmetic, self.given(arithmetic))
 
 
 def _is_program(key: Symbol | Opaque) -> bool:

@@ -144,6 +144,9 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
         return _Open(f"argument {tensor.name} is a pointer that was not recorded", evaluating=False)
     arithmetic = bound.may_wrap(access)
     if arithmetic is not None:
+        symbols = [each for each in arithmetic.result.atoms() if isinstance(each, Symbol)]
+        if bound.unrecorded(symbols):
+            return _unrecorded(bound, access, _view(tensor), symbols)
         reason = (
             f"arithmetic that its address hangs on ({arithmetic.op.name}) may leave its "
             f"{arithmetic.bits} bits"
@@ -156,8 +159,7 @@ def _compared(
     bound: BoundCall, access: Access, tensor: TensorArgument, given: Given
 ) -> _Finding:
     """Compare where an access goes with what its tensor spans."""
-    storage = tensor.storage_bytes
-    view = max(tensor.view_bytes[0], storage[0]), min(tensor.view_bytes[1], storage[1])
+    storage, view = tensor.storage_bytes, _view(tensor)
     quick = _within(bound, access, view, given)
     if quick is not None:
         return _Inside(quick)
@@ -176,6 +178,12 @@ def _compared(
     if not doubts:
         return _Outside(rule, decision)
     return _open(bound, access, view, decision, doubts)
+
+
+def _view(tensor: TensorArgument) -> Interval:
+    """Give the byte limits of what a tensor's view has of its storage."""
+    storage, view = tensor.storage_bytes, tensor.view_bytes
+    return max(view[0], storage[0]), min(view[1], storage[1])
 
 
 def _within(bound: BoundCall, access: Access, limits: Interval, given: Given) -> Method | None:
@@ -207,19 +215,27 @@ def _open(
     doubts: Sequence[Symbol | Opaque],
 ) -> _Open:
     """Say why a counterexample is no violation, and what would decide it."""
-    contents = [key for key in doubts if isinstance(key, Symbol) and key.kind == "content"]
-    sources = {t.name: t for symbol in contents for t in bound.contents.sources(symbol)}
-    missing = [name for name, tensor in sources.items() if tensor.storage.data is None]
-    if missing:
-        named = ", ".join(missing)
-        reason = (
-            f"it hangs on what {named} holds, which was not recorded "
-            "(KVTRACE_TENSORS=int records it)"
-        )
-        assumption = assumption_of(bound, access, view, contents)
-        return _Open(reason, False, assumption, refuted.solver_ns)
+    symbols = [key for key in doubts if isinstance(key, Symbol)]
+    if bound.unrecorded(symbols):
+        return _unrecorded(bound, access, view, symbols, refuted.solver_ns)
     reason = bound.described_doubts(refuted.model)
     return _Open(reason, evaluating=True, solver_ns=refuted.solver_ns)
+
+
+def _unrecorded(
+    bound: BoundCall,
+    access: Access,
+    view: Interval,
+    symbols: Iterable[Symbol],
+    solver_ns: int = 0,
+) -> _Open:
+    """Say which tensor's contents would decide, and what they would have to be."""
+    symbols = tuple(symbols)
+    named = ", ".join(tensor.name for tensor in bound.unrecorded(symbols))
+    reason = (
+        f"it hangs on what {named} holds, which was not recorded (KVTRACE_TENSORS=int records it)"
+    )
+    return _Open(reason, False, assumption_of(bound, access, view, symbols), solver_ns)
 
 
 def _names(bound: BoundCall, accesses: Iterable[Access]) -> str | None:

@@ -117,8 +117,10 @@ def judge(
     judgement = Judgement(call, rules, budget)
     if not judgement.observers:
         return judgement.verdicts()
-    verdicts = judgement.verdicts(run(call, judgement.observers, contents="integers"))
+    lanes = judgement.bound.budget.lanes
+    failure = run(call, judgement.observers, contents="integers", lanes=lanes)
+    verdicts = judgement.verdicts(failure)
     if not holds_floats(call) or not any(v.evaluating and v.verdict == "unknown" for v in verdicts):
         return verdicts
     again = Judgement(call, rules, budget)
-    return again.verdicts(run(call, again.observers, contents="all"))
+    return again.verdicts(run(call, again.observers, contents="all", lanes=lanes))

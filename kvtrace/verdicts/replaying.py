@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.observe import Access
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -20,26 +21,48 @@ if TYPE_CHECKING:
 _INTEGERS: Final = ("i", "u")
 
 
+class TooManyLanes(KvtraceError):
+    """An evaluation took more lanes than it was given."""
+
+    slug = "too-many-lanes"
+
+
+class _Limit(Observer):
+    """Ends an evaluation that accesses more lanes of memory than `most`."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lanes = 0
+
+    def access(self, access: Access) -> None:
+        """Count a batch."""
+        self._lanes += access.lanes
+        if self._lanes > self._most:
+            raise TooManyLanes(f"its evaluation takes more than {self._most:,} lanes")
+
+
 def run(
     call: Call,
     observers: Sequence[Observer],
     programs: Iterable[int] | None = None,
     *,
     contents: str = "integers",
+    lanes: int | None = None,
 ) -> str | None:
     """Evaluate a call for observers; give the reason in words where the end was not reached.
 
     `programs` are linear ids, None: the whole grid. `contents` is what tensors are taken to hold:
     "none" (only addresses that hang on no data are worked out), the recorded "integers", or "all"
-    that was recorded.
+    that was recorded. It ends after so many `lanes` of memory accesses.
     """
+    watching = observers if lanes is None else (*observers, _Limit(lanes))
     chosen = None if programs is None else np.array(sorted(set(programs)), np.int64)
     try:
         evaluate(
             call.module,
             untouched(call.arguments, contents),
             call.grid,
-            observers=observers,
+            observers=watching,
             kernel=call.kernel,
             programs=chosen,
         )
