@@ -214,9 +214,8 @@ def _print_launches(best: Result) -> None:
     ]
     for processor, name, call in sorted(calls, key=lambda entry: -entry[0]):
         if processor > 2e-3 or call["reason"] != "planned":
-            print(
-                f"{1e3 * processor:8.2f} ms  {name}: {call['kernel']}{call['grid']}: {call['reason']}"
-            )
+            launch = f"{name}: {call['kernel']}{call['grid']}"
+            print(f"{1e3 * processor:8.2f} ms  {launch}: {call['reason']}")
 
 
 def main() -> None:
