@@ -41,6 +41,7 @@ from kvtrace.symbolic.summary import (
 )
 from kvtrace.symbolic.terms import (
     ZERO,
+    Atom,
     Key,
     Substitution,
     Symbol,
@@ -336,8 +337,9 @@ class Walk:
         """Note an access: one for each argument that the pointer may be into."""
         made = []
         for choice in pointer.choices:
-            active = conjunction((choice.condition, mask))
-            holding = (*self.guard.conjuncts(), *active.conjuncts())
+            guards = self.guard.conjuncts()
+            active = simplified(conjunction((choice.condition, mask)), guards)
+            holding = (*guards, *active.conjuncts())
             access = Access(
                 **self.place(op),
                 kind=kind,
@@ -460,19 +462,33 @@ def limited(choices: Sequence[PointerChoice], shape: tuple[int, ...]) -> Pointer
 
 def assuming(term: Term, holding: Sequence[Condition]) -> Term:
     """Simplify the choices in a term by conditions that hold."""
-    if not any(isinstance(atom, Choice) for atom in term.atoms()):
-        return term
     true = frozenset(holding)
-    for _ in range(8):  # what is chosen may hold choices, too
-        decided = {}
-        for atom in term.atoms():
-            if not isinstance(atom, Choice):
-                continue
-            if true.issuperset(atom.condition.conjuncts()):
-                decided[atom] = atom.then
-            elif any(~part in true for part in atom.condition.conjuncts()):
-                decided[atom] = atom.otherwise
-        if not decided:
-            return term
+    while decided := _decided(term.atoms(), true):  # what is chosen may hold choices, too
         term = Substitution(decided)(term)
     return term
+
+
+def simplified(mask: Condition, holding: Sequence[Condition]) -> Condition:
+    """Simplify the choices in a mask by conditions that hold, and by its parts without any."""
+    parts = mask.conjuncts()
+    plain = [part for part in parts if not any(isinstance(a, Choice) for a in part.atoms())]
+    if len(plain) == len(parts):
+        return mask
+    true = frozenset((*holding, *plain))
+    while decided := _decided(mask.atoms(), true):
+        mask = mask.substitute(Substitution(decided))
+    return mask
+
+
+def _decided(atoms: frozenset[Atom], true: frozenset[Condition]) -> dict[Atom, Term]:
+    """Give the choices that are decided where these conditions hold."""
+    decided: dict[Atom, Term] = {}
+    for atom in atoms:
+        if not isinstance(atom, Choice):
+            continue
+        parts = atom.condition.conjuncts()
+        if true.issuperset(parts):
+            decided[atom] = atom.then
+        elif any(~part in true for part in parts):
+            decided[atom] = atom.otherwise
+    return decided

@@ -67,7 +67,7 @@ def run_function(walk: Walk, function: Function) -> tuple[_Arrival, ...]:
             continue
         reached = either(tuple(arrival.condition for arrival in arrived))
         entered = block is not order[0] or block in loops
-        walk.loops = (*outer, *_around(walk, block, place, loops, outer))
+        walk.loops = (*outer, *_around(walk, block, loops, outer))
         with walk.under(reached):
             if entered:
                 _bind(walk, block, arrived, repeated=block in loops)
@@ -172,27 +172,37 @@ def _forward_order(entry: Block) -> list[Block]:
     return order[::-1]
 
 
-def _loops(order: Sequence[Block], place: dict[Block, int]) -> dict[Block, int]:
-    """Give each block that is jumped back to, and the last place from where."""
-    loops: dict[Block, int] = {}
+def _loops(order: Sequence[Block], place: dict[Block, int]) -> dict[Block, frozenset[Block]]:
+    """Give each block that is jumped back to, and the blocks from where, with those on the way."""
+    before: dict[Block, list[Block]] = {block: [] for block in order}
     for block in order:
         for target in block.ops[-1].successors:
-            if place[target] <= place[block]:
-                loops[target] = max(loops.get(target, 0), place[block])
+            before[target].append(block)
+    loops: dict[Block, frozenset[Block]] = {}
+    for header in order:
+        waiting = [block for block in before[header] if place[block] >= place[header]]
+        if not waiting:
+            continue
+        members = {header}
+        while waiting:
+            block = waiting.pop()
+            if block not in members:
+                members.add(block)
+                waiting += before[block]
+        loops[header] = frozenset(members)
     return loops
 
 
 def _around(
     walk: Walk,
     block: Block,
-    place: dict[Block, int],
-    loops: dict[Block, int],
+    loops: dict[Block, frozenset[Block]],
     outer: tuple[Loop, ...],
 ) -> list[Loop]:
     """Give the loops of blocks that a block is in, outermost first."""
     around: list[Loop] = []
-    for header, last in loops.items():
-        if not place[header] <= place[block] <= last:
+    for header, members in loops.items():
+        if block not in members:
             continue
         op = header.ops[-1]
         trip = Symbol("trip", walk.key(op), 0, MOST_TRIPS)
