@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args
 
-import pyarrow as pa
-
 from kvtrace.evaluate import Argument, Observer
 from kvtrace.ir import Op, source_stack
 from kvtrace.passes.metrics import kind_of
 from kvtrace.passes.stacks import StackRows
 from kvtrace.schema.errors import BadSetting
-from kvtrace.schema.tables import Table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kvtrace.passes.calls import Call, UnreadyCall
+    from kvtrace.schema.tables import Table
 
 When = Literal["before", "after", "override"]
-Rows: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
+Rows: TypeAlias = "pa.Table | Iterable[Mapping[str, Any]]"
 
 #: Kinds of ops, as the column `ops.kind` has them.
 KINDS: Final = ("load", "store", "atomic", "dot", "reduce", "scan", "elementwise", "other")
@@ -76,8 +76,8 @@ class Client(Observer):
     the end of the run `finalize`.
 
     Attributes:
-        tables: the tables that `finalize` gives rows of: of the format (`TABLES["ops"]`) or the
-            client's own (`client_table`).
+        tables: the tables that `finalize` gives rows of: of the format, by their names (`"ops"`),
+            or the client's own (`client_table`).
         observers: classes of observers that several clients may want; each evaluation makes one
             of each for all of them (by its class method `of_call`, if it has one, from the
             call), which `observer` gives from `pre_run`'s end to `post_run`.
@@ -88,7 +88,7 @@ class Client(Observer):
 
     """
 
-    tables: ClassVar[tuple[Table, ...]] = ()
+    tables: ClassVar[tuple[Table | str, ...]] = ()
     observers: ClassVar[tuple[type[Observer], ...]] = ()
     thread_safe: ClassVar[bool] = False
     name: str = ""

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kvtrace.clients.client import Client
+from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.recorded import sample_note
 from kvtrace.clients.running import ClientPass, Group, Member
 from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument, evaluate
@@ -170,7 +171,7 @@ class Observation:
                 self._tell("warning", "client-failed", str(member.error))
                 continue
             facts |= settings | {"while": "running"}
-            definitions |= {table.name: table for table in member.client.tables}
+            definitions |= {table.name: table for table in declared_tables(member.client)}
             for table, rows in found.items():
                 tables.setdefault(table, []).append(rows)
             for note in sample_note(member):

@@ -7,13 +7,12 @@ from kvtrace.clients.client import Client, Rows
 from kvtrace.evaluate import Observer
 from kvtrace.passes.calls import Call
 from kvtrace.passes.metrics import Metrics, loops_around
-from kvtrace.schema.tables import TABLES, Table
 
 
 class Profiler(Client):
     """Fills `ops` and `loops`. Figures that could not be counted whole are null, and said so."""
 
-    tables: ClassVar[tuple[Table, ...]] = (TABLES["ops"], TABLES["loops"])
+    tables = ("ops", "loops")
     observers: ClassVar[tuple[type[Observer], ...]] = (Metrics,)
 
     def __init__(self) -> None:

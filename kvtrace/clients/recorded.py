@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.clients.client import Client
+from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass, Member
 from kvtrace.passes.calls import UnreadyCall, calls_of
@@ -75,7 +76,8 @@ def write(trace: Trace, run_id: str, member: Member) -> None:
     if member.error is not None:
         return
     try:
-        trace.add_derived(run_id, member.client.name, tables, facts, member.client.tables)
+        declared = declared_tables(member.client)
+        trace.add_derived(run_id, member.client.name, tables, facts, declared)
     except KvtraceError as error:
         member.fail(error)
 

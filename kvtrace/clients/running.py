@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from kvtrace.clients.client import Client, hooks_of
@@ -23,11 +23,11 @@ from kvtrace.clients.events import StepFailed
 from kvtrace.clients.hooks import Hooks
 from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.scope import listeners
 from kvtrace.passes.calls import Call, UnreadyCall
-from kvtrace.schema.columns import batch_of_rows
 from kvtrace.schema.errors import KvtraceError, SchemaMismatch
-from kvtrace.schema.tables import TABLES, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _EVENTS: Final = ("op", "access", "out_of_bounds", "loop", "device_assert")
 
@@ -86,16 +86,18 @@ class Member:
 
     def tables(self) -> dict[str, pa.Table]:
         """Give the client's tables and the stacks that they refer to; none if it has failed."""
+        from kvtrace.clients.declared import declared_tables, filled_tables, stack_table
+
         given = self.tell(self.client.finalize)
         if self.error is not None:
             return {}
         try:
-            tables = _declared(self.client.tables, given)
+            tables = filled_tables(declared_tables(self.client), given)
         except Exception as error:  # noqa: BLE001 - what it gave may be anything
             self.fail(error)
             return {}
         stacks = self.client.stacks.rows()
-        return tables | ({"stacks": _as_table(TABLES["stacks"], stacks)} if stacks else {})
+        return tables | ({"stacks": stack_table(stacks)} if stacks else {})
 
     def facts(self) -> dict[str, Any]:
         """Give what the metadata of the client's files say: its own settings, and its sample."""
@@ -144,7 +146,7 @@ class ClientPass:
     def run(self, call: Call) -> str | None:
         """Evaluate a call for all clients; give the reason where the end was not reached."""
         groups = self.begin(call)
-        several = len(groups) > 1
+        several = sum(group.programs is None or len(group.programs) > 0 for group in groups) > 1
         failures = [self.evaluate(call, group, keep=several) for group in groups]
         reasons = [failure for failure in failures if failure is not None]
         for group, failure in zip(groups, failures, strict=True):
@@ -212,9 +214,11 @@ class ClientPass:
     def _prepare(self, member: Member, call: Call) -> NDArray[np.int64] | None:
         client = member.client
         member.tell(client.pre_run, call)
-        for argument in call.arguments:
-            member.tell(client.arg, argument.name, argument)
-        member.tell(client.grid, call.grid)
+        if _overrides(client, "arg"):
+            for argument in call.arguments:
+                member.tell(client.arg, argument.name, argument)
+        if _overrides(client, "grid"):
+            member.tell(client.grid, call.grid)
         chosen = member.tell(client.programs, call.grid)
         if chosen is None:
             return None
@@ -236,24 +240,39 @@ def _made(kind: type[Observer], call: Call) -> Observer:
     return kind() if of_call is None else of_call(call)
 
 
+class _Ears(Observer):
+    """Hears for another observer, each event through `tell`."""
+
+    def __init__(self, observer: Observer, tell: Callable[..., Any]) -> None:
+        self.observer = observer
+        self.tell = tell
+
+
 def _ears(observer: Observer, tell: Callable[..., Any]) -> Observer | None:
     """Make an observer with the events that another one listens to, each through `tell`."""
+    kind = _ears_of(type(observer))
+    return None if kind is None else kind(observer, tell)
+
+
+@cache
+def _ears_of(observer: type[Observer]) -> type[_Ears] | None:
+    """Give the class that listens to what observers of a class listen to; None if to nothing."""
 
     def passing(event: str) -> Callable[..., None]:
-        method = getattr(observer, event)
-
-        def told(_self: Observer, *arguments: Any) -> None:
-            tell(method, *arguments)
+        def told(self: _Ears, *arguments: Any) -> None:
+            self.tell(getattr(self.observer, event), *arguments)
 
         return told
 
-    heard = [event for event in _EVENTS if listeners((observer,), event)]
+    heard = [event for event in _EVENTS if getattr(observer, event) is not getattr(Observer, event)]
     if not heard:
         return None
-    kind = type("_Ears", (Observer,), {event: passing(event) for event in heard})
-    made = kind()
-    assert isinstance(made, Observer)
-    return made
+    return type("_Ears", (_Ears,), {event: passing(event) for event in heard})
+
+
+def _overrides(client: Client, method: str) -> bool:
+    """Tell whether a client has its own version of a method."""
+    return getattr(getattr(client, method), "__func__", None) is not getattr(Client, method)
 
 
 def _checked_programs(chosen: Sequence[int], count: int) -> NDArray[np.int64]:
@@ -284,20 +303,6 @@ def _unwritten(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         else argument
         for argument in arguments
     )
-
-
-def _declared(tables: Sequence[Table], given: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """Give the rows of each declared table; SchemaMismatch if they do not fit."""
-    unknown = sorted(set(given) - {table.name for table in tables})
-    if unknown:
-        raise SchemaMismatch(f"it gives rows of {unknown[0]}, which it does not declare")
-    return {table.name: _as_table(table, given.get(table.name, ())) for table in tables}
-
-
-def _as_table(table: Table, rows: Any) -> pa.Table:
-    if isinstance(rows, pa.Table):
-        return rows
-    return pa.Table.from_batches([batch_of_rows(table, rows)], schema=table.schema)
 
 
 def _place(error: Exception) -> str:

@@ -7,13 +7,12 @@ from kvtrace.clients.client import Client, Rows
 from kvtrace.evaluate import Observer
 from kvtrace.passes.calls import Call
 from kvtrace.passes.metrics import Metrics, loops_around
-from kvtrace.schema.tables import TABLES, Table
 
 
 class Tracer(Client):
     """Fills `accesses`."""
 
-    tables: ClassVar[tuple[Table, ...]] = (TABLES["accesses"],)
+    tables = ("accesses",)
     observers: ClassVar[tuple[type[Observer], ...]] = (Metrics,)
 
     def __init__(self) -> None:

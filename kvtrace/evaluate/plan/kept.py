@@ -194,8 +194,9 @@ def _named(value: Any) -> tuple[Any, ...]:
     if name is not None and getattr(np, name, None) is value:
         return "numpy", name
     owner: Any = getattr(value, "__self__", None)
-    if isinstance(owner, np.ufunc) and getattr(np, owner.__name__, None) is owner:
-        return "method", owner.__name__, name
+    if isinstance(owner, np.ufunc):
+        function = _named(owner)
+        return "method", function[1], name
     if type(value) is functools.partial and not value.keywords:
         return "partial", _named(value.func), tuple(map(_named, value.args))
     module = getattr(value, "__module__", None) or ""

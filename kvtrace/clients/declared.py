@@ -1,0 +1,47 @@
+"""The tables that clients declare, and what they gave as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kvtrace.schema.columns import batch_of_rows
+from kvtrace.schema.errors import SchemaMismatch
+from kvtrace.schema.tables import TABLES, Table
+
+if TYPE_CHECKING:
+    from kvtrace.clients.client import Client
+
+
+def declared_tables(client: Client) -> tuple[Table, ...]:
+    """Give the tables that a client declares; SchemaMismatch if the format has none of a name."""
+    return tuple(_named(each) if isinstance(each, str) else each for each in client.tables)
+
+
+def filled_tables(tables: Sequence[Table], given: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """Give the rows of each declared table; SchemaMismatch if they do not fit."""
+    unknown = sorted(set(given) - {table.name for table in tables})
+    if unknown:
+        raise SchemaMismatch(f"it gives rows of {unknown[0]}, which it does not declare")
+    return {table.name: _as_table(table, given.get(table.name, ())) for table in tables}
+
+
+def stack_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Give rows of `stacks`."""
+    return _as_table(TABLES["stacks"], rows)
+
+
+def _named(name: str) -> Table:
+    if name not in TABLES:
+        raise SchemaMismatch(
+            f"the format has no table {name!r}; a client's own table is made with client_table"
+        )
+    return TABLES[name]
+
+
+def _as_table(table: Table, rows: Any) -> pa.Table:
+    if isinstance(rows, pa.Table):
+        return rows
+    return pa.Table.from_batches([batch_of_rows(table, rows)], schema=table.schema)
