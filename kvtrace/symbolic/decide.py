@@ -141,8 +141,10 @@ def decide_given(
 
 def _solved(claim: Condition, rest: Condition, given: Given, budget: float) -> Decision:
     """Ask the solver about what is open of a claim."""
-    from kvtrace.symbolic import solver
-
+    try:
+        from kvtrace.symbolic import solver
+    except ImportError:
+        return Undecided("linear reasoning does not decide it, and z3-solver is not installed")
     started = time.perf_counter_ns()
     answer = solver.counterexample(rest, given.exact, given.ranges, budget)
     taken = time.perf_counter_ns() - started
@@ -214,9 +216,7 @@ def _holds(goal: Linear, forms: Forms, ranges: Ranges, splits: int) -> bool:
     if variable is None:
         return False
     for form, when in ranges.cases[variable]:
-        extra = (when,) if isinstance(when, Condition) else ()
-        branches = _alternatives(extra, ranges) if extra else (when,)
-        assert not isinstance(branches, Condition)
+        branches = _alternatives((when,), ranges) if isinstance(when, Condition) else (when,)
         for branch in branches:
             replaced = tuple(_replaced(each, variable, form) for each in (*forms, *branch))
             if not _holds(_replaced(goal, variable, form), replaced, ranges, splits - 1):

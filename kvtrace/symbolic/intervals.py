@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import (
     Bitwise,
     Choice,
@@ -20,7 +21,6 @@ from kvtrace.symbolic.functions import (
     Remainder,
     Wrap,
 )
-from kvtrace.symbolic.conditions import AtLeast, And, Condition, Equal, Not, Or
 from kvtrace.symbolic.linear import Interval, Linear, Variable, constant, interval, lowest, single
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
@@ -214,7 +214,7 @@ class Ranges:
             return self._signed_rest(left, by)
         odd = _multiples(left, by)[1]
         least, most = interval(odd, self.intervals)
-        return odd if 0 <= least and most < by else self._rest(odd, by)
+        return odd if least >= 0 and most < by else self._rest(odd, by)
 
     def _whole(self, left: Linear, by: int) -> Linear:
         """Give floor(left / by), a variable unless it is one number; `by` is positive."""
@@ -249,7 +249,8 @@ class Ranges:
         variable = ("trunc", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
-            self.intervals[variable] = tuple(divide(end, by, floor=False) for end in (low, high))  # type: ignore[assignment]
+            ends = divide(low, by, floor=False), divide(high, by, floor=False)
+            self.intervals[variable] = ends
             rest = left.plus(single(variable), -by)
             self._definitions[variable] = lambda: (
                 rest.shifted(by - 1),
@@ -361,7 +362,7 @@ class Ranges:
                 mask = other.constant
                 if other.is_constant and mask >= 0 and mask & (mask + 1) == 0:
                     return self.left_over(one, constant(mask + 1), floor=True)
-        ends = tuple(interval(form, self.intervals) for form in (left, right))
+        ends = interval(left, self.intervals), interval(right, self.intervals)
         self.intervals[atom] = _bits_interval(operator, *ends, bits)
         if operator not in ("shl", "shr") and all(low >= 0 for low, _ in ends):
             whole, both = single(atom), left + right

@@ -8,14 +8,11 @@ for integers; where a proof is not found nothing is said.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
-from math import gcd, inf
+from math import gcd
 from typing import Final, TypeAlias
 
 Variable: TypeAlias = Hashable
-Bound: TypeAlias = int | float
-"""An integer, or an infinity."""
-
-Interval: TypeAlias = tuple[Bound, Bound]
+Interval: TypeAlias = tuple[int, int]
 """Smallest and largest value, both included."""
 
 _DEPTH: Final = 8
@@ -102,8 +99,7 @@ def single(variable: Variable) -> Linear:
 
 def interval(form: Linear, ranges: Mapping[Variable, Interval]) -> Interval:
     """Bound a form by the ranges of its variables; exact if they are independent."""
-    low: Bound = form.constant
-    high: Bound = low
+    low = high = form.constant
     for variable, factor in form.coefficients.items():
         first, last = ranges[variable]
         if factor > 0:
@@ -115,9 +111,9 @@ def interval(form: Linear, ranges: Mapping[Variable, Interval]) -> Interval:
     return low, high
 
 
-def lowest(form: Linear, ranges: Mapping[Variable, Interval]) -> Bound:
+def lowest(form: Linear, ranges: Mapping[Variable, Interval]) -> int:
     """Bound a form from below by the ranges of its variables."""
-    low: Bound = form.constant
+    low = form.constant
     for variable, factor in form.coefficients.items():
         first, last = ranges[variable]
         low += factor * (first if factor > 0 else last)
@@ -167,7 +163,7 @@ class _Search:
 
         The claim is an integer: it is >= 0 where `scale` times it is more than `-scale`.
         """
-        steps = []
+        steps: list[tuple[float, int, int, Linear, int, int]] = []
         for variable, factor in goal.coefficients.items():
             for index in self._by_variable.get((variable, factor > 0), ()):
                 if index in used:
@@ -213,8 +209,6 @@ def _narrow(form: Linear, ranges: MutableMapping[Variable, Interval]) -> bool | 
     if high < 0:
         return None
     changed = False
-    if high == inf:
-        return changed
     for variable, factor in form.coefficients.items():
         first, last = ranges[variable]
         # The others give at most `room`; what this variable takes away must stay within it.
@@ -240,15 +234,15 @@ def first_point(
 ) -> dict[Variable, int] | None:
     """Give a point that satisfies `given` as far as narrowing can tell, small in `order`.
 
-    The caller checks it. Each variable in turn takes the smallest value (in magnitude, where its
-    range has no lower end) that is left, and what that leaves of the others is worked out.
+    The caller checks it. Each variable in turn takes the smallest value that is left, or else the
+    largest, and what that leaves of the others is worked out.
     """
     box = dict(ranges)
     if not propagated(given, box):
         return None
     point: dict[Variable, int] = {}
     for variable in order:
-        for candidate in _candidates(box[variable]):
+        for candidate in dict.fromkeys(box[variable]):
             trial = dict(box)
             trial[variable] = (candidate, candidate)
             if propagated(given, trial):
@@ -258,11 +252,3 @@ def first_point(
         else:
             return None
     return point
-
-
-def _candidates(range_: Interval) -> list[int]:
-    first, last = range_
-    ends = [int(end) for end in (first, last) if abs(end) != inf]
-    if not ends:
-        return [0]
-    return list(dict.fromkeys(ends))

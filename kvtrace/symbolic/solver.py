@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import z3
+import z3  # type: ignore[import-untyped]
 
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
 from kvtrace.symbolic.functions import (
@@ -191,7 +191,7 @@ class _Translation:
 
     def _bitwise(self, atom: Atom) -> Any:
         assert isinstance(atom, Bitwise)
-        left, right = atom.arguments
+        right = atom.arguments[1]
         if atom.operator in ("shl", "shr"):
             exact = self._shifted(atom, *self._ranges.interval(right))
             if exact is not None:

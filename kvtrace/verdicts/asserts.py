@@ -128,4 +128,3 @@ class EvaluatedAsserts(Concrete):
             )
             for verdict in self._open
         ]
-

@@ -237,9 +237,9 @@ def _known(call: Call) -> dict[tuple[str, Any], Interval]:
                 for axis, number in enumerate(numbers):
                     known["scalar", (position, what, axis)] = (number, number)
         elif isinstance(argument, ScalarArgument) and position < len(parameters):
-            number = _integer(argument, getattr(parameters[position].type, "width", None))
-            if number is not None:
-                known["scalar", position] = (number, number)
+            value = _integer(argument, getattr(parameters[position].type, "width", None))
+            if value is not None:
+                known["scalar", position] = (value, value)
     return known
 
 

@@ -155,9 +155,7 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
     return _compared(bound, access, tensor, given)
 
 
-def _compared(
-    bound: BoundCall, access: Access, tensor: TensorArgument, given: Given
-) -> _Finding:
+def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: Given) -> _Finding:
     """Compare where an access goes with what its tensor spans."""
     storage, view = tensor.storage_bytes, _view(tensor)
     quick = _within(bound, access, view, given)

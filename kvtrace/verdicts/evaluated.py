@@ -97,9 +97,7 @@ class EvaluatedBounds(Concrete):
         reason = failure or state.unknown
         if reason is not None:
             message = f"{kind} could not be decided: {reason}"
-            yield Verdict(
-                "out-of-bounds", "unknown", op, message, "evaluated", reason, kind, arg
-            )
+            yield Verdict("out-of-bounds", "unknown", op, message, "evaluated", reason, kind, arg)
             return
         scope = "in every program" if state.executions else "no program reaches it"
         if self._call.recorded and op.index in hanging_on_data(self._call.module):

@@ -44,9 +44,7 @@ def feeding(op: Op, module: Module) -> frozenset[int]:
     return slices[op.index]
 
 
-_slices: weakref.WeakKeyDictionary[Module, dict[int, frozenset[int]]] = (
-    weakref.WeakKeyDictionary()
-)
+_slices: weakref.WeakKeyDictionary[Module, dict[int, frozenset[int]]] = weakref.WeakKeyDictionary()
 
 
 class _Slice:

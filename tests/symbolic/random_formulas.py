@@ -53,9 +53,7 @@ def _combined(inner):
         pair.map(lambda p: minimum(*p)),
         pair.map(lambda p: maximum(*p)),
         st.tuples(_simple(inner), inner, inner).map(lambda p: choice(*p)),
-        st.tuples(inner, st.integers(2, 5), flags).map(
-            lambda p: wrapped(p[0], p[1], signed=p[2])
-        ),
+        st.tuples(inner, st.integers(2, 5), flags).map(lambda p: wrapped(p[0], p[1], signed=p[2])),
         st.tuples(st.sampled_from(["and", "or", "xor"]), pair).map(
             lambda p: bitwise(p[0], wrapped(p[1][0], 8, signed=True), p[1][1], 32)
         ),
@@ -68,7 +66,9 @@ def _combined(inner):
 def _simple(inner):
     pair = st.tuples(inner, inner)
     return st.one_of(
-        pair.map(lambda p: less(*p)), pair.map(lambda p: at_least(*p)), pair.map(lambda p: equal(*p))
+        pair.map(lambda p: less(*p)),
+        pair.map(lambda p: at_least(*p)),
+        pair.map(lambda p: equal(*p)),
     )
 
 

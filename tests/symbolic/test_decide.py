@@ -2,8 +2,7 @@
 
 from hypothesis import HealthCheck, given, settings
 
-from kvtrace.symbolic.conditions import at_least, less
-from kvtrace.symbolic.decide import Proven, Refuted, Undecided, decide
+from kvtrace.symbolic.decide import Proven, Refuted, decide
 from kvtrace.symbolic.intervals import Ranges
 from tests.symbolic.random_formulas import KNOWN, POINTS, conditions
 
