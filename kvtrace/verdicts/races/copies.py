@@ -44,8 +44,12 @@ class Question:
         other: tuple[Term, int, Sequence[Condition]],
         axes: Sequence[Symbol],
         ranges: Ranges,
+        nbytes: int,
     ) -> None:
-        """Each side is its address, the width of its elements in bytes, and what holds there."""
+        """Each side is its address, the width of its elements in bytes, and what holds there.
+
+        Only what lies inside the storage, of `nbytes`, is shared: the rest is out of bounds.
+        """
         self._axes = axes
         symbols = _symbols(*(each for side in (one, other) for each in (side[0], *side[2])), *axes)
         self.is_lost = any(
@@ -70,6 +74,8 @@ class Question:
         gap = self._address - self._other_address
         self.claim = disjunction((at_least(gap, other[1]), at_least(-gap, one[1])))
         conditions = [*one[2], *(_renamed(each, rename) for each in other[2]), self._differ()]
+        for address, width in ((self._address, one[1]), (self._other_address, other[1])):
+            conditions += (at_least(address), at_least(nbytes - width - address))
         self.given = Given(conjunction(conditions).conjuncts(), Ranges(known))
 
     def _differ(self) -> Condition:

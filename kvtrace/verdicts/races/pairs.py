@@ -247,7 +247,9 @@ class Pairs:
     def _decided(self, one: Sharer, other: Sharer, common: Common) -> Outcome:
         """Look for two programs that meet, with a solver if need be."""
         bound = self._bound
-        question = Question(self._copy(one), self._copy(other), self._axes, bound.ranges)
+        assert one.storage is not None
+        nbytes = one.storage.nbytes
+        question = Question(self._copy(one), self._copy(other), self._axes, bound.ranges, nbytes)
         data = self._data_behind((one, other))
         if question.is_lost:
             return Open(data or "a branch that is not followed is part of an address")
