@@ -10,7 +10,7 @@ from kvtrace.evaluate import Argument, Observer
 from kvtrace.ir import Op, source_stack
 from kvtrace.passes.metrics import kind_of
 from kvtrace.passes.stacks import StackRows
-from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +65,14 @@ def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
         return method
 
     return register
+
+
+class StepFailed(Exception):
+    """Carries what the evaluation itself raised through a client's override."""
+
+    def __init__(self, error: KvtraceError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Client(Observer):

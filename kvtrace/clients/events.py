@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.clients.client import StepFailed
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import Step
@@ -24,14 +25,6 @@ class BadOverride(KvtraceError):
     """A client gave something that cannot stand for the result of an op."""
 
     slug = "bad-override"
-
-
-class StepFailed(Exception):
-    """Carries what the evaluation itself raised through a client's override."""
-
-    def __init__(self, error: KvtraceError) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 class Values(Sequence["Array | None"]):

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.clients.client import Client, hooks_of
-from kvtrace.clients.events import StepFailed
-from kvtrace.clients.hooks import Hooks
+from kvtrace.clients.client import Client, StepFailed, hooks_of
 from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.passes.calls import Call, UnreadyCall
+from kvtrace.passes.distinct import distinct
 from kvtrace.schema.errors import KvtraceError, SchemaMismatch
 
 if TYPE_CHECKING:
@@ -180,6 +179,8 @@ class ClientPass:
         hooked = [member for member in group.members if member.hooks and member.error is None]
         if not hooked:
             return None
+        from kvtrace.clients.hooks import Hooks
+
         key = tuple(id(member) for member in hooked)
         if key not in self._instruments:
             self._instruments[key] = Hooks(hooked)
@@ -250,7 +251,7 @@ class _Ears(Observer):
 
 def _ears(observer: Observer, tell: Callable[..., Any]) -> Observer | None:
     """Make an observer with the events that another one listens to, each through `tell`."""
-    kind = _ears_of(type(observer))
+    kind = _ears_of(type(observer))  # type: ignore[arg-type]  # mypy: the class, not its instances
     return None if kind is None else kind(observer, tell)
 
 
@@ -276,7 +277,7 @@ def _overrides(client: Client, method: str) -> bool:
 
 
 def _checked_programs(chosen: Sequence[int], count: int) -> NDArray[np.int64]:
-    programs = np.unique(np.asarray(chosen, np.int64))
+    programs = distinct(np.asarray(chosen, np.int64))
     if programs.size and not 0 <= programs[0] <= programs[-1] < count:
         raise SchemaMismatch(
             f"it asks for programs {programs[0]} to {programs[-1]}, and the grid has {count}"

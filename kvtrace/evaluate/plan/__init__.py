@@ -6,7 +6,9 @@ views. Whatever does not fit (data-dependent addresses or branches, accesses tha
 tensor, programs that hang on each other) raises `Unplannable`; the array evaluator does it then.
 
 grid.py plans a launch region by region with the steps of walk.py; facts.py tells observers;
-generate.py writes NumPy code, run.py runs it over chunks of programs; launch.py keeps plans.
+generate.py writes NumPy code, execute.py runs it over chunks of programs; launch.py keeps plans,
+kept.py writes them for the cache on disk. What makes plans (planning.py and all that it imports)
+is imported when one is made.
 May import what kvtrace.evaluate may; only engine.py imports it.
 """
 

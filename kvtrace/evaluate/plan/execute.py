@@ -7,12 +7,13 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvtrace.evaluate.plan.code.cells import Cell, Generated
-from kvtrace.evaluate.values import Array
+if TYPE_CHECKING:
+    from kvtrace.evaluate.plan.code.cells import Cell, Generated
+    from kvtrace.evaluate.values import Array
 
 CHUNK_BYTES = 2 << 20
 """How much the intermediate results of the programs that run at once may take together."""

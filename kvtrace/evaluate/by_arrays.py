@@ -1,0 +1,245 @@
+"""Array evaluation: chunks of programs at once, or one by one where their order matters.
+
+For launches that no plan fits (see plan/), and for those with an instrument or some programs only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.compiler import Compiler, compiled
+from kvtrace.evaluate.dialects.cf import FunctionBody
+from kvtrace.evaluate.errors import BadArguments
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.observe import Observer
+from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
+from kvtrace.evaluate.scope import Launch, Scope, listeners
+from kvtrace.evaluate.threads import ONE_THREAD
+from kvtrace.evaluate.turns import Turns
+from kvtrace.evaluate.types import ElementType, ValueType, value_type
+from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum, wrap
+from kvtrace.ir import Module
+from kvtrace.ir.types import TensorType
+
+CHUNK_BYTES = 2 << 20
+"""How large the largest tensor of a kernel may get over the programs that run at once."""
+
+
+ADDRESSES_ONLY = 64
+"""How many times more programs run at once where no data is known: only addresses are worked out,
+mostly as vectors."""
+
+
+def evaluate_by_arrays(
+    module: Module,
+    arguments: Sequence[Argument],
+    grid: tuple[int, ...],
+    observers: Sequence[Observer],
+    kernel: str | None,
+    chunk_bytes: int,
+    programs: NDArray[np.int64] | None,
+    instrument: Instrument | None,
+) -> None:
+    """Do what engine.evaluate does, which says what the arguments are, without a plan."""
+    observed = bool(listeners(observers, "op"))
+    if instrument is None:
+        compiler = compiled(module, observed=observed)
+    else:
+        compiler = instrument.compiled(module, observed=observed)
+    name = kernel or compiler.kernel
+    extents = tuple(int(extent) for extent in grid) + (1,) * (3 - len(grid))
+    if len(extents) != 3 or any(extent < 0 for extent in extents):
+        raise BadArguments(f"grid {grid} of kernel {name!r} must have one to three extents >= 0")
+    launch = Launch(name, (extents[0], extents[1], extents[2]), tuple(arguments), observers)
+    written = written_storages(module, arguments, compiler.cache)
+    launch.memory = Memory(launch.arguments, written)
+    values = _bound_parameters(compiler, arguments, name)
+    launch.in_order = order_matters(module, launch, written)
+    chosen = None if programs is None else _checked(programs, launch)
+    _run_programs(compiler, launch, values, chunk_bytes, chosen)
+
+
+def _checked(programs: NDArray[np.int64], launch: Launch) -> NDArray[np.int64]:
+    """Give the chosen programs ascending; BadArguments if one is not in the grid."""
+    chosen: NDArray[np.int64] = np.unique(np.asarray(programs, np.int64))
+    count = math.prod(launch.grid)
+    if chosen.size and not 0 <= chosen[0] <= chosen[-1] < count:
+        raise BadArguments(
+            f"programs {chosen[0]} to {chosen[-1]} of kernel {launch.kernel!r} were asked for, and "
+            f"its grid {launch.grid} has those from 0 to {count - 1}"
+        )
+    return chosen
+
+
+def _run_programs(
+    compiler: Compiler,
+    launch: Launch,
+    values: list[Any],
+    chunk_bytes: int,
+    chosen: NDArray[np.int64] | None = None,
+) -> None:
+    programs = math.prod(launch.grid) if chosen is None else len(chosen)
+
+    def linear(start: int, stop: int) -> NDArray[np.int64]:
+        return np.arange(start, stop) if chosen is None else chosen[start:stop]
+
+    if not any(
+        isinstance(argument, TensorArgument) and argument.storage.data is not None
+        for argument in launch.arguments
+    ):
+        chunk_bytes *= ADDRESSES_ONLY
+    body = function_body(compiler)
+    if launch.in_order:
+
+        def run(turn: int) -> None:
+            with np.errstate(all="ignore"), ONE_THREAD:
+                body.run(list(values), Scope(launch, linear(turn, turn + 1)))
+
+        launch.turns = Turns(programs, run, lambda: launch.memory.version)
+        launch.turns.run_all()
+        return
+    chunk = max(1, chunk_bytes // largest_tensor(compiler))
+    with np.errstate(all="ignore"), ONE_THREAD:
+        for start in range(0, programs, chunk):
+            scope = Scope(launch, linear(start, min(start + chunk, programs)))
+            body.run(list(values), scope)
+
+
+def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:
+    """Tell whether programs must run one by one; answers that hang on no data are kept."""
+    programs = math.prod(launch.grid)
+    if programs <= 1:
+        return False
+    cache = compiled(module, observed=False).cache
+    answers = cache.setdefault("order", {})
+    assert isinstance(answers, dict)
+    key = (launch.grid, _shape_of_call(launch.arguments))
+    if key in answers:
+        return bool(answers[key])
+    if len(answers) > 4096:
+        answers.clear()
+    certain, contested = contested_storages(module, launch.arguments, cache)
+    if certain or not contested:
+        answers[key] = certain
+        return certain
+    nothing_known = frozenset(
+        argument.storage for argument in launch.arguments if isinstance(argument, TensorArgument)
+    )
+    meeting = _replayed(module, launch, contested, nothing_known)
+    if not meeting.uncertain:
+        answers[key] = meeting.meet(programs)
+        return bool(answers[key])
+    return _replayed(module, launch, contested, written).meet(programs)
+
+
+def _replayed(
+    module: Module, launch: Launch, contested: frozenset[Storage], hidden: frozenset[Storage]
+) -> MeetingPlaces:
+    """Run the launch with the data of some storages hidden, so that nothing is written."""
+    empty = {storage: Storage(storage.nbytes) for storage in hidden}
+    arguments = tuple(
+        replace(argument, storage=empty.get(argument.storage, argument.storage))
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in launch.arguments
+    )
+    meeting = MeetingPlaces(arguments, frozenset(empty.get(s, s) for s in contested))
+    rehearsal = Launch(launch.kernel, launch.grid, arguments, (meeting,))
+    rehearsal.memory = Memory(arguments, frozenset(empty.values()))
+    compiler = compiled(module, observed=False)
+    values = _bound_parameters(compiler, arguments, launch.kernel)
+    _run_programs(compiler, rehearsal, values, CHUNK_BYTES)
+    return meeting
+
+
+def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
+    """Everything about the arguments but their data: scalars, offsets, who shares a storage."""
+    storages: dict[int, int] = {}
+    parts: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, ScalarArgument):
+            parts.append(argument.value)
+            continue
+        number = storages.setdefault(id(argument.storage), len(storages))
+        known = argument.storage.data is not None
+        parts.append((number, argument.storage.nbytes, argument.offset_bytes, known))
+    return tuple(parts)
+
+
+def function_body(compiler: Compiler) -> FunctionBody:
+    """Give the kernel's body, compiled once."""
+    body = compiler.cache.get("body")
+    if body is None:
+        body = FunctionBody(compiler.function(compiler.kernel), compiler.kernel)
+        compiler.cache["body"] = body
+    assert isinstance(body, FunctionBody)
+    return body
+
+
+def largest_tensor(compiler: Compiler) -> int:
+    """Bytes of the largest tensor that the kernel makes in one program."""
+    size = compiler.cache.get("largest")
+    if not isinstance(size, int):
+        tensors = [
+            value.type
+            for op in compiler.module.ops
+            for value in op.results
+            if isinstance(value.type, TensorType)
+        ]
+        size = 8 * max([1, *(tensor.size for tensor in tensors)])
+        compiler.cache["largest"] = size
+    return size
+
+
+def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:
+    """Put the arguments' values where the kernel expects its parameters."""
+    parameters = compiler.module.main.arguments
+    if len(parameters) != len(arguments):
+        raise BadArguments(
+            f"kernel {name!r} has {len(parameters)} parameters, {len(arguments)} arguments given"
+        )
+    values: list[Any] = [None] * compiler.module.value_count
+    for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
+        type_ = value_type(parameter.type)
+        values[parameter.id] = _bound(position, type_, argument, name)
+    return values
+
+
+def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> Any:
+    if isinstance(argument, TensorArgument):
+        if type_.descriptor:
+            extents = tuple(constant_sum(extent) for extent in argument.shape)
+            strides = tuple(constant_sum(stride) for stride in argument.strides)
+            return Descriptor(Pointer(position, constant_sum(0), 0), extents, strides, False)
+        if not type_.pointer:
+            raise BadArguments(
+                f"argument {argument.name!r} of kernel {name!r} is a tensor, "
+                f"its parameter is {type_.text}"
+            )
+        return Pointer(position, constant_sum(0), 0)
+    if argument.value is None:
+        unknown = Unknown(frozenset({argument.name}))
+        return Pointer(None, unknown) if type_.pointer else unknown
+    if type_.pointer:
+        return Pointer(None, Unknown(frozenset({argument.name})))
+    return scalar_value(argument, type_.element)
+
+
+def scalar_value(argument: ScalarArgument, element: ElementType) -> Any:
+    """Hold a number passed by value, wrapped or rounded to its parameter's type."""
+    assert argument.value is not None
+    if element.kind == "b":
+        return bool(argument.value)
+    if element.kind == "i":
+        return constant_sum(wrap(int(argument.value), element.bits))
+    with np.errstate(all="ignore"), ONE_THREAD:
+        stored = np.array([argument.value], np.float64).astype(element.memory)
+    return stored.astype(element.value)
