@@ -23,11 +23,15 @@ Instructions = list[Instruction]
 
 def optimised(instructions: Instructions) -> Instructions:
     """Give instructions that compute the same with less."""
-    needed, _ = _without_dead(instructions, set())
-    return _sunk(with_longer_products(_hoisted(needed)))
+    return _sunk(with_longer_products(_hoisted(without_dead(instructions))))
 
 
 # -- dead code ------------------------------------------------------------------------------------
+
+
+def without_dead(instructions: Instructions) -> Instructions:
+    """Give the instructions without those whose results nobody needs."""
+    return _without_dead(instructions, set())[0]
 
 
 def _without_dead(

@@ -9,6 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.plan import kernels, torch_kernels
 from kvtrace.evaluate.plan.execute import executable
 from kvtrace.evaluate.plan.generate import generated
@@ -128,6 +129,20 @@ def test_products(stacks, transposed, asked):
     assert np.allclose(total, 1 + exact, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("stacks", [(), (3, 1)])
+def test_products_of_bf16_that_are_rounded_once(stacks, asked, monkeypatch):
+    monkeypatch.setattr(torch_kernels, "_multiplies_bf16", lambda: True)
+    first = numbers(*stacks[:1], 20, 64).astype(ml_dtypes.bfloat16)
+    second = numbers(*stacks[1:], 64, 24).astype(ml_dtypes.bfloat16)
+    exact = first.astype(np.float64) @ second.astype(np.float64)
+    out = np.empty(exact.shape, ml_dtypes.bfloat16)
+
+    torch_kernels.rounded_product(first, second, out)
+
+    assert "from_numpy" in asked
+    assert np.allclose(out.astype(np.float64), exact, rtol=2**-8, atol=1e-5)
+
+
 def settings_of_precision():
     yield lambda: torch.set_float32_matmul_precision("medium")
     if hasattr(torch.backends.mkldnn, "matmul"):
@@ -199,20 +214,23 @@ def launches(dtype):
     }, {"BM": 32, "BN": 16, "D": 16, "CAUSAL": True}  # fmt: skip
 
 
-def run_by_plan(function, grid, arguments, constexprs, *, torch):
-    """Run a launch by code that leaves things to PyTorch, or does not."""
+def run_by_plan(function, grid, arguments, constexprs, *, torch, used=None):
+    """Run a launch by code that leaves things to PyTorch, or does not; `used`: its functions."""
     module = compile_for(function, arguments, constexprs)
     given = tuple(with_copied_storages(bind(function, arguments)))
     tensors = {n: a for n, a in enumerate(given) if isinstance(a, TensorArgument)}
-    regions = planned_regions(
-        PlanCompiler(module), given, (*grid, 1, 1)[:3], frozenset(tensors), runs=True
-    )
+    storages = written_storages(module, given, {})
+    written = frozenset(n for n, tensor in tensors.items() if tensor.storage in storages)
+    compiler = PlanCompiler(module)
+    regions = planned_regions(compiler, given, (*grid, 1, 1)[:3], written, runs=True)
     offsets = {number: tensor.offset_bytes for number, tensor in tensors.items()}
     buffers = [tensors[n].storage.data if n in tensors else None for n in range(len(given))]
     numbers = [None if n in tensors else np.float32(a.value) for n, a in enumerate(given)]
     for plan in regions:
         axes = plan.region.axes
         code = generated(optimised(plan.instructions), axes, offsets, torch=torch)
+        if used is not None:
+            used.update(map(str, code.run.__globals__.values()))
         executable(code, [plan.region.ranges[axis] for axis in axes]).run(buffers, numbers)
     return given
 
@@ -234,6 +252,28 @@ def test_whole_launches_with_and_without_pytorch(dtype, number, asked):
         if isinstance(ours, TensorArgument):
             scale = max(1.0, np.abs(values(numpys)).max())
             assert np.allclose(values(ours), values(numpys), rtol=0, atol=rounding * scale)
+
+
+def test_a_product_of_bf16_that_is_stored_as_bf16_is_one_instruction(asked, monkeypatch):
+    monkeypatch.setattr(torch_kernels, "_multiplies_bf16", lambda: True)
+    a, b = torch.randn(64, 64).bfloat16(), torch.randn(64, 96).bfloat16()
+    arguments = {
+        "a": a, "b": b, "c": torch.empty(64, 96).bfloat16(), "m": 64, "n": 96, "k": 64,
+        "stride_am": 64, "stride_ak": 1, "stride_bk": 96, "stride_bn": 1, "stride_cm": 96,
+        "stride_cn": 1,
+    }  # fmt: skip
+    constexprs = {
+        "BM": 32, "BN": 32, "BK": 16, "GROUP": 2, "ACTIVATION": "", "PRECISION": "ieee",
+    }  # fmt: skip
+    used = set()
+
+    given = run_by_plan(matmul, (6,), arguments, constexprs, torch=True, used=used)
+
+    assert str(torch_kernels.rounded_product) in used
+    assert not {str(torch_kernels.multiplied), str(torch_kernels.round_and_narrow_into)} & used
+    product = values(next(a for a in given if a.name == "c"))
+    wanted = (a.float() @ b.float()).bfloat16().float().numpy().reshape(-1)
+    assert np.allclose(product, wanted, rtol=2**-7, atol=1e-5)
 
 
 def test_code_that_was_made_with_pytorch_runs_without_it():

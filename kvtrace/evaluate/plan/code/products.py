@@ -9,7 +9,7 @@ import numpy as np
 from kvtrace.evaluate.plan import torch_kernels
 from kvtrace.evaluate.plan.code.cells import Cell
 from kvtrace.evaluate.plan.code.writer import Writer, listed
-from kvtrace.evaluate.plan.instructions import Dot
+from kvtrace.evaluate.plan.instructions import Dot, RoundedDot
 from kvtrace.evaluate.plan.layouts import Layout, folding, identity
 from kvtrace.evaluate.plan.values import Register
 
@@ -28,17 +28,17 @@ def write_product(
     product = Cell(axes, register.lanes, register.dtype, writer.layouts.of_product(dot))
     if addend is None or (addend not in dying and product == cell):
         name = writer.into_cell(register)
-        _multiply(writer, left, right, name, product.layout, depth)
+        _multiply(writer, dot, name, product.layout, depth)
         if addend is not None:
             _add(writer, writer.names[addend], name, name, depth)
         return frozenset()
     over = addend in dying and writer.cell_of(addend) == cell
     name = writer.into_cell(register, writer.names[addend] if over else None)
     if over and writer.torch and product == cell:
-        _multiply(writer, left, right, name, product.layout, depth, onto=True)
+        _multiply(writer, dot, name, product.layout, depth, onto=True)
         return frozenset({addend})
     scratch = writer.take(product)
-    _multiply(writer, left, right, scratch, product.layout, depth)
+    _multiply(writer, dot, scratch, product.layout, depth)
     _add(writer, writer.names[addend], scratch, name, depth)
     writer.free[product].append(scratch)
     return frozenset({addend}) if over else frozenset()
@@ -50,8 +50,7 @@ def _add(writer: Writer, first: str, second: str, out: str, depth: int) -> None:
 
 def _multiply(
     writer: Writer,
-    left: Register,
-    right: Register,
+    dot: Dot,
     out: str,
     layout: Layout,
     depth: int,
@@ -59,6 +58,7 @@ def _multiply(
     onto: bool = False,
 ) -> None:
     """Write a product into (or onto) an array of a layout, as one of tall matrices."""
+    left, right = dot.sources()[:2]
     fold, count = folding(left, right), len(writer.axes)
     rank = len(left.lanes)
     batch = tuple(range(count, count + rank - 2))
@@ -83,11 +83,13 @@ def _multiply(
         shape = [*sizes, rows, columns]
     if layout != tuple(range(len(layout))):
         out += f".transpose({listed(layout)})"
-    function = writer.constant(_function(onto=onto) if writer.torch else np.matmul, "f")
+    function = writer.constant(_function(dot, onto=onto) if writer.torch else np.matmul, "f")
     writer.write(depth, f"{function}({first}, {second}, {out}.reshape({listed(shape)}))")
 
 
-def _function(*, onto: bool) -> Any:
+def _function(dot: Dot, *, onto: bool) -> Any:
+    if isinstance(dot, RoundedDot):
+        return torch_kernels.rounded_product
     return torch_kernels.multiplied_onto if onto else torch_kernels.multiplied
 
 
