@@ -1,0 +1,228 @@
+"""How fast a distinct call is judged: kvtrace's rules beside Triton-Viz's sanitizer.
+
+    python benchmarks/sanitizer.py [--rounds 3] [--only TEXT] [--json FILE]
+
+Method: one run on one machine. Each tool is a process of its own, held to one thread, that keeps
+still until it is asked; the kernels are gone through in rounds, and within a round every tool has
+its turn at a kernel before the next kernel comes. A figure is the best round; a round is the median
+of as many calls as half a second holds, one at least. Every call is a distinct one.
+
+Triton-Viz   its sanitizer, launched over the whole grid, warm: the process has launched the kernel
+             before, and what the sanitizer keeps of it is dropped. It looks for accesses that leave
+             their tensor
+bounds       kvtrace's rules out-of-bounds and out-of-view, on a kernel seen before: like for like
+all          all rules that are on by default: races, overflow, alignment, ... too
+cold         the first call of a kernel, from the text of its IR
+
+A call of kvtrace is judged from what was recorded of it: shapes, strides, scalars, and for the
+gather the contents of the index. Triton-Viz is given the tensors themselves. Neither runs the
+kernel's arithmetic.
+
+The second table is a vector add over more and more programs: nothing of it may hang on their
+number.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from evaluator import HERE, ROOT, Worker, commit, keep, make_peer_environment, processor_name
+from sanitizer_kernels import cases
+
+OURS = ("bounds", "all", "cold bounds", "cold all")
+PEER = "Triton-Viz"
+SECONDS = 0.5
+PROGRAMS = tuple(10**power for power in range(3, 10))
+GATHER = "gather"
+
+Figures = dict[str, dict[str, dict[str, Any]]]
+
+
+class Benchmark:
+    """Both workers, and what was measured so far."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        path = os.pathsep.join((str(HERE), str(ROOT)))
+        self.peer = Worker(
+            make_peer_environment(), "sanitizer_peers", "", {"PYTHONPATH": str(HERE)},
+            folder / "peer.log",
+        )  # fmt: skip
+        self.ours = Worker(
+            Path(sys.executable), "sanitizer_ours", str(folder),
+            {"PYTHONPATH": path, "XDG_CACHE_HOME": str(folder / "cache")}, folder / "ours.log",
+        )  # fmt: skip
+        self.figures: Figures = {}
+        self.series: dict[str, dict[str, Any]] = {}
+
+    def measure(self, case: str) -> None:
+        """One round of one kernel."""
+        best = self.figures.setdefault(case, {})
+        keep(best, PEER, self.peer.ask(case=case, budget=SECONDS))
+        for what in OURS:
+            keep(best, what, self.ours.ask(case=case, what=what, budget=SECONDS))
+
+    def measure_series(self) -> None:
+        """One round of the grid series."""
+        for programs in PROGRAMS:
+            answer = self.ours.ask(what="grid", programs=programs, budget=SECONDS)
+            keep(self.series, str(programs), answer)
+
+    def end(self) -> None:
+        """End every process."""
+        self.peer.end()
+        self.ours.end()
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--only", default="", help="cases whose name contains this text")
+    options.add_argument("--json", type=Path)
+    chosen = options.parse_args()
+    began, load = time.time(), os.getloadavg()
+    with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
+        benchmark = Benchmark(Path(name))
+        compiled = benchmark.ours.ask(what="compile")
+        if "failed" in compiled:
+            print(compiled["failed"], file=sys.stderr)
+            raise SystemExit(1)
+        wanted = [case for case in cases() if chosen.only in case]
+        for number in range(chosen.rounds):
+            for case in wanted:
+                print(f"round {number + 1} of {chosen.rounds}: {case}", file=sys.stderr)
+                benchmark.measure(case)
+            benchmark.measure_series()
+        versions = {
+            "kvtrace": benchmark.ours.ask(what="versions"),
+            PEER: benchmark.peer.ask(versions=True),
+        }
+        benchmark.end()
+    result = {
+        "machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.platform()}",
+        "versions": versions,
+        "commit": commit(),
+        "load average": {"before": load, "after": os.getloadavg()},
+        "rounds": chosen.rounds,
+        "seconds in all": time.time() - began,
+        "cases": benchmark.figures,
+        "programs": benchmark.series,
+    }
+    print_result(result)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+def print_result(result: dict[str, Any]) -> None:
+    """Print what was measured, for people and for RESULTS.md."""
+    load = result["load average"]
+    print(f"machine: {result['machine']}")
+    for where, packages in result["versions"].items():
+        print(f"{where}: {', '.join(f'{name} {number}' for name, number in packages.items())}")
+    print(f"commit: {result['commit']}; one thread each; best of {result['rounds']} rounds")
+    print(f"load average before {load['before'][0]:.1f}, after {load['after'][0]:.1f}")
+    print(f"the whole run took {result['seconds in all']:.0f} s")
+    for clock in ("wall", "processor"):
+        print_times(result["cases"], clock)
+    print_answers(result["cases"])
+    print_targets(print_ratios(result["cases"], "wall"))
+    print_targets(print_ratios(result["cases"], "processor"))
+    print_series(result["programs"])
+
+
+def print_times(figures: Figures, clock: str) -> None:
+    """Print milliseconds of one distinct call."""
+    print(f"\nMilliseconds of {'the wall clock' if clock == 'wall' else 'processor time'} a call\n")
+    print(f"| kernel | {PEER} | " + " | ".join(OURS) + " |")
+    print("|---|" + "---:|" * (1 + len(OURS)))
+    for case, found in figures.items():
+        cells = [milliseconds(found[name], clock) for name in (PEER, *OURS)]
+        print(f"| {case} | " + " | ".join(cells) + " |")
+
+
+def milliseconds(answer: dict[str, Any], clock: str) -> str:
+    if "failed" in answer:
+        return "failed"
+    value = answer[clock] * 1e3
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3f}"
+
+
+def print_answers(figures: Figures) -> None:
+    """Print what the tools say of the calls: none of them has a defect."""
+    print()
+    for case, found in figures.items():
+        ours = found["all"]
+        if "failed" in ours or "failed" in found[PEER]:
+            print(f"{case}: {ours.get('failed', '')} {found[PEER].get('failed', '')}")
+            continue
+        print(
+            f"{case}: {ours['proven']} verdicts proven ({', '.join(ours['methods'])}), "
+            f"{ours['violation']} violations, {ours['unknown']} unknown; {PEER}: "
+            f"{found[PEER]['found']} violations"
+        )
+        for reason in ours["open"]:
+            print(f"  unknown: {reason}")
+
+
+def print_ratios(figures: Figures, clock: str) -> dict[str, dict[str, float]]:
+    """Print how many times faster each is; give that by what was timed and by case."""
+    print(f"\nRatios of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
+    print(f"| kernel | {PEER} / " + f" | {PEER} / ".join(OURS) + " |")
+    print("|---|" + "---:|" * len(OURS))
+    columns: dict[str, dict[str, float]] = {what: {} for what in OURS}
+    for case, found in figures.items():
+        for what in OURS:
+            if clock in found[PEER] and clock in found[what]:
+                columns[what][case] = found[PEER][clock] / found[what][clock]
+        cells = [f"{columns[what].get(case, math.nan):,.1f}" for what in OURS]
+        print(f"| {case} | " + " | ".join(cells) + " |")
+    medians = [f"{median(affine(columns[what])):,.1f}" for what in OURS]
+    print("| **median, without the gather** | " + " | ".join(medians) + " |")
+    return columns
+
+
+def affine(column: dict[str, float]) -> list[float]:
+    """Give the ratios of kernels whose addresses hang on no data."""
+    return [ratio for case, ratio in column.items() if GATHER not in case]
+
+
+def median(ratios: list[float]) -> float:
+    return statistics.median(ratios) if ratios else math.nan
+
+
+def print_targets(columns: dict[str, dict[str, float]]) -> None:
+    """Print whether each target is reached."""
+    print("\n| target | bounds | all |\n|---|---|---|")
+    pair = [columns[what] for what in ("bounds", "all")]
+    gathers = [[r for case, r in column.items() if GATHER in case] for column in pair]
+    rows = (
+        ("at least 30 times faster in the median", [median(affine(c)) >= 30 for c in pair]),
+        ("none slower", [min(c.values(), default=0) >= 1 for c in pair]),
+        ("the gather at least 100 times faster", [min(g, default=0) >= 100 for g in gathers]),
+    )
+    for label, reached in rows:
+        print(f"| {label} | " + " | ".join("yes" if each else "no" for each in reached) + " |")
+
+
+def print_series(series: dict[str, dict[str, Any]]) -> None:
+    """Print the time of one call over the number of programs."""
+    print("\n| programs | milliseconds, all rules | verdicts |\n|---:|---:|---|")
+    for programs, answer in series.items():
+        said = f"{answer.get('proven')} proven, {answer.get('unknown')} unknown"
+        print(f"| {int(programs):,} | {milliseconds(answer, 'wall')} | {said} |")
+    walls = [answer["wall"] for answer in series.values() if "wall" in answer]
+    if walls:
+        print(f"\nslowest / fastest over the series: {max(walls) / min(walls):.2f}")
+
+
+if __name__ == "__main__":
+    main()

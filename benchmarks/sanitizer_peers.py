@@ -1,0 +1,69 @@
+"""The worker that runs Triton-Viz's sanitizer, in the peers' environment.
+
+Imports nothing of kvtrace. Asked for {"case": name, "budget": seconds}; answers the median wall and
+processor seconds of a launch over the whole grid, warm: the process has launched the kernel before,
+and what the sanitizer keeps of earlier launches of a kernel is dropped before each, so that every
+launch is a distinct call. `found` is how many violations it reports.
+"""
+
+import platform
+import statistics
+import time
+from importlib.metadata import version
+from typing import Any
+
+import torch
+from evaluator_kernels import Case
+from evaluator_peers import PACKAGES, forget_earlier_launches, wrapped
+from evaluator_workers import Answer, serve, timed
+from sanitizer_kernels import cases
+
+SANITIZER = "sanitizer"
+
+
+class Peer:
+    """Triton-Viz's sanitizer."""
+
+    def __init__(self) -> None:
+        self.cases = cases()
+
+    def answer(self, request: dict[str, Any]) -> Answer:
+        """Time launches until the budget is spent, one at least, after one that is not timed."""
+        if "versions" in request:
+            packages = {name: version(name) for name in PACKAGES}
+            return {"python": platform.python_version(), **packages}
+        case = self.cases[request["case"]]
+        self.launch(case)
+        samples: list[tuple[float, float]] = []
+        end = time.perf_counter() + request["budget"]
+        while not samples or time.perf_counter() < end:
+            wall, processor, found = self.launch(case)
+            samples.append((wall, processor))
+        walls, processors = zip(*samples, strict=True)
+        return {
+            "wall": statistics.median(walls),
+            "processor": statistics.median(processors),
+            "found": found,
+        }
+
+    def launch(self, case: Case) -> tuple[float, float, int]:
+        """Launch once, with a sanitizer of its own."""
+        from triton_viz.core.trace import launches
+
+        forget_earlier_launches(SANITIZER)
+        arguments = case.arguments()
+        runner = wrapped(SANITIZER, case.kernel)
+        wall, processor = timed(lambda: case.launch(runner, arguments))
+        found = sum(
+            type(record).__name__.startswith("OutOfBounds")
+            for launch in launches
+            for record in launch.records
+        )
+        forget_earlier_launches(SANITIZER)
+        return wall, processor, found
+
+
+def run() -> None:
+    """Serve."""
+    torch.set_num_threads(1)
+    serve(Peer().answer)
