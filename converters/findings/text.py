@@ -146,7 +146,7 @@ class Printer:
             ("decided", found.method if found.verdict == "proven" else None),
             ("ignored", (found.suppress_reason or "no reason given") if found.suppressed else None),
             ("launch", self._launch(found)),
-            ("seen in", None if found.call is None else reach(group)),
+            ("seen in", None if found.run is None else reach(group)),
             ("hint", None if found.suppressed else found.hint),
         )
         for label, text in facts:

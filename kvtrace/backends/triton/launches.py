@@ -6,9 +6,11 @@ a compiled kernel (`compiled[grid](…)`) passes `CompiledKernel.__getitem__` in
 
 import sys
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import (
@@ -19,11 +21,14 @@ from kvtrace.backends.triton.kernels import (
     parameters_of,
     values_of,
 )
-from kvtrace.backends.triton.versions import whole_kernel
+from kvtrace.backends.triton.versions import definition, whole_kernel
 from kvtrace.capture.arguments import argument_records
 from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
-from kvtrace.capture.records import AUTOTUNE
+from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
 from kvtrace.capture.session import Session
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Module
 
 _DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM}
 
@@ -38,7 +43,9 @@ class LaunchAdapter:
         self.contents: Contents | None = None
         self._run: str | None = None
         self._calls: dict[bytes, int] = {}
+        self._told: set[int] = set()
         self._parameters: dict[int, Any] = {}
+        self._kernel_ids: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a compiled variant; see `hot.Adapter`."""
@@ -47,7 +54,11 @@ class LaunchAdapter:
         kernel = whole_kernel(kernel)
         if kernel is None or not self._session.settings.records_kernel(kernel_name(kernel)):
             return (-1, NO_DEVICE, -1)
-        kernel_id = self._add_kernel(kernel)
+        self._renew()
+        kernel_id = self._kernel_ids.get(kernel)
+        if kernel_id is None:  # else it was judged before it was launched
+            kernel_id = self._kernel_ids[kernel] = self._add_kernel(kernel)
+            self._run = self._session.run_id
         kind, index = _device_of(kernel)
         self._session.spent(time.perf_counter_ns() - begin)
         return (kernel_id, kind, index)
@@ -68,11 +79,23 @@ class LaunchAdapter:
         """
         del owner
         begin = time.perf_counter_ns()
-        session = self._session
-        if self._run != session.run_id or len(self._calls) > session.settings.max_calls:
-            self._calls.clear()
-            self._parameters.clear()
-            self._run = session.run_id
+        known = self.coming(kernel, kernel_id, grid, args, kwargs).call_id
+        if known not in self._told:
+            self._told.add(known)
+            self._tell_watch(known)
+        self._session.spent(time.perf_counter_ns() - begin)
+        return known
+
+    def coming(
+        self,
+        kernel: Any,
+        kernel_id: int,
+        grid: tuple[int, int, int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> "ComingLaunch":
+        """Describe a launch, and record its call if that is new; see `judging.Adapter`."""
+        self._renew()
         kernel = whole_kernel(kernel)
         values = values_of(kernel, args, kwargs)
         parameters = self._signature(kernel, kernel_id)
@@ -83,10 +106,18 @@ class LaunchAdapter:
         if known is None:
             if self.contents is not None:
                 records = argument_records(parameters, values, self.contents.of)
-            known = self._calls[identity] = session.add_call(kernel_id, grid, records)
-            self._tell_watch(known)
-        session.spent(time.perf_counter_ns() - begin)
-        return known
+            known = self._calls[identity] = self._session.add_call(kernel_id, grid, records)
+        return ComingLaunch(known, kernel, grid, parameters, records)
+
+    def _renew(self) -> None:
+        """Forget what belongs to another run: a forked process has one of its own."""
+        session = self._session
+        if self._run != session.run_id or len(self._calls) > session.settings.max_calls:
+            self._calls.clear()
+            self._told.clear()
+            self._parameters.clear()
+            self._kernel_ids.clear()
+            self._run = session.run_id
 
     def _tell_watch(self, call_id: int) -> None:
         """Tell clients that have just watched the launch which call it was."""
@@ -119,6 +150,43 @@ class LaunchAdapter:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ComingLaunch:
+    """A launch by its call, with what `judging.Launch` wants to know of it."""
+
+    call_id: int
+    compiled: Any
+    grid: tuple[int, int, int]
+    parameters: Sequence[Parameter]
+    records: Sequence[ArgumentRecord]
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return kernel_name(self.compiled)
+
+    @property
+    def place(self) -> tuple[str | None, int | None]:
+        """File and line of the kernel's definition."""
+        function = function_of(self.compiled)
+        return (None, None) if function is None else definition(function)
+
+    def module(self) -> "Module":
+        """Read the kernel's IR; made once for a kernel."""
+        found = _modules.get(self.compiled)
+        if found is None:
+            from kvtrace.backends.triton.generic import generic_ttir
+            from kvtrace.evaluate.modules import read
+            from kvtrace.ir.relocation import module_defined_in
+
+            text = generic_ttir(self.compiled.asm["ttir"])
+            found = _modules[self.compiled] = module_defined_in(text, self.place[0], read)
+        return found
+
+
+_modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
+
+
 class LaunchHooks:
     """The hooks of one session in Triton's classes; each can be taken out again."""
 
@@ -141,6 +209,11 @@ class LaunchHooks:
         self._replace(JITFunction, "run", self._first_launch(JITFunction, JITFunction.run))
         self._replace(Autotuner, "_bench", self._in_autotune(Autotuner._bench))
         self._replace(CompiledKernel, "__getitem__", self._direct(CompiledKernel.__getitem__))
+        if self._session.settings.sanitize != "off":
+            from kvtrace.backends.triton.judging import JudgedRun, Judging
+
+            judged = JudgedRun(CompiledKernel.run, Judging(self._session, self._adapter))
+            self._replace(CompiledKernel, "run", judged.as_property())
 
     def uninstall(self) -> None:
         """Put back what was there, where nothing else lies on top of it."""

@@ -1,0 +1,289 @@
+"""Judging each new call before its first launch, for the setting `sanitize` (warn, raise).
+
+Triton hands a launch to `CompiledKernel.run(x, y, z, stream, …, *values)` when kernel, grid and
+values are known and nothing runs yet; that is where a call is looked at. Whether it is new is told
+by a hot path of our own, which keeps nothing but the identities of calls: a known call costs a
+look-up. The hot path that records is not touched.
+"""
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kvtrace.capture.hot import NO_DEVICE
+from kvtrace.capture.hot_choice import make_recorder
+from kvtrace.capture.records import ArgumentRecord, Parameter
+from kvtrace.capture.stacks import current_stack
+from kvtrace.schema.errors import BadSetting, KernelDefect
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+    from kvtrace.ir import Module
+    from kvtrace.verdicts.live import Live
+
+#: Arguments of a launcher before the values of the kernel's parameters.
+_BEFORE_VALUES: Final = 9
+
+
+class Launch(Protocol):
+    """A launch that is to come, as its backend knows it."""
+
+    @property
+    def call_id(self) -> int:
+        """The call, which is recorded; -1 if it is not to be."""
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+
+    @property
+    def place(self) -> tuple[str | None, int | None]:
+        """File and line of the kernel's definition."""
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """The grid."""
+
+    @property
+    def parameters(self) -> Sequence[Parameter]:
+        """The kernel's flattened signature."""
+
+    @property
+    def records(self) -> Sequence[ArgumentRecord]:
+        """The arguments, in the order of the parameters."""
+
+    def module(self) -> "Module":
+        """Read the kernel's IR; made once for a kernel."""
+
+
+class Adapter(Protocol):
+    """A backend's side: what it knows of a launch that is to come."""
+
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+        """Record a compiled variant; see `hot.Adapter`."""
+
+    def coming(
+        self,
+        kernel: Any,
+        kernel_id: int,
+        grid: tuple[int, int, int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Launch | None:
+        """Describe a launch, and record its call if that is new; None if it cannot be judged."""
+
+
+class Judging:
+    """Judges the launches of one backend in one session."""
+
+    def __init__(self, session: "Session", adapter: Adapter) -> None:
+        """Make what judges; nothing heavy is imported before the first new call."""
+        self._session = session
+        self._adapter = adapter
+        self._raises = session.settings.sanitize == "raise"
+        self._seen, _ = make_recorder(
+            session.identities, session.problem, session.settings.max_calls
+        )
+        self._defects: dict[int, KernelDefect] = {}
+        _all.add(self)
+
+    def before(
+        self,
+        kernel: Any,
+        grid: tuple[Any, Any, Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        owner: Any = None,
+    ) -> None:
+        """Judge the launch that comes now, if its call is new.
+
+        Raises:
+            KernelDefect: it has a defect, and the user asked for that.
+
+        """
+        if not self._session.recording:
+            return
+        try:
+            self._seen.record(self, owner, kernel, grid, args, kwargs, 0, 0)
+        except KernelDefect:
+            raise
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+
+    def forget(self) -> None:
+        """Forget what was judged: a forked process begins a run of its own."""
+        self._seen.forget()
+        self._defects.clear()
+
+    # -- what the hot path calls for what it has not seen ---------------------------------------
+
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+        """Record a compiled variant; see `hot.Adapter`."""
+        return (self._adapter.new_kernel(owner, kernel)[0], NO_DEVICE, -1)
+
+    def new_call(
+        self,
+        _owner: Any,
+        kernel: Any,
+        kernel_id: int,
+        grid: tuple[int, int, int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> int:
+        """Judge a call. It is then known, and its launches are not recorded here."""
+        launch = self._adapter.coming(kernel, kernel_id, grid, args, kwargs)
+        if launch is None:
+            return -1
+        known = self._defects.get(launch.call_id)
+        defect = self._judged(launch) if known is None else known
+        if defect is not None and self._raises:
+            self._defects[launch.call_id] = defect
+            raise KernelDefect(str(defect), defect.findings)
+        return -1
+
+    def _judged(self, launch: Launch) -> KernelDefect | None:
+        """Judge a call; a failure of ours is counted, and the launch goes on unjudged."""
+        if 0 in launch.grid:
+            return None  # nothing runs
+        try:
+            from kvtrace.converters.findings.model import StackFrame
+            from kvtrace.passes.calls import call_of
+            from kvtrace.verdicts.live import NewCall
+
+            live = live_of(self._session)
+            rows, values = _argument_rows(launch.records)
+            call = call_of(
+                {"call_id": launch.call_id, "args": rows} | _grid_columns(launch.grid),
+                {"name": launch.kernel, "signature": [asdict(each) for each in launch.parameters]},
+                launch.module(),
+                values.get,
+            )
+            stack = [StackFrame(f.file, f.line, f.column, f.function) for f in current_stack()]
+            found = live.judge(NewCall(call, rows, *launch.place, stack))
+            defect = live.defect(found, colour=not self._raises and _shows_colour())
+            if defect is not None and not self._raises and live.is_news(found):
+                _print(str(defect))
+            if defect is not None:
+                self._say(launch, found[0].rule, len(found))
+        except Exception as error:  # noqa: BLE001 - counted; the launch goes on unjudged
+            text = f"a call of {launch.kernel} could not be judged: {type(error).__name__}: {error}"
+            self._session.message("info", "not-judged", text)
+            return None
+        return defect
+
+    def _say(self, launch: Launch, rule: str, count: int) -> None:
+        done = "was not launched" if self._raises else "was launched all the same"
+        others = f" and {count - 1} more" if count > 1 else ""
+        text = f"call {launch.call_id} of {launch.kernel} {done}: {rule}{others}"
+        self._session.message("info", "defect", text)
+
+
+class JudgedRun:
+    """Stands in for the property `CompiledKernel.run`, which Triton asks for at each launch."""
+
+    def __init__(self, before: property, judging: Judging) -> None:
+        """`before` is the property that was there."""
+        self._before = before
+        self._judging = judging
+
+    def as_property(self) -> property:
+        """Give the property that takes its place."""
+        return property(self._launcher)
+
+    def _launcher(self, kernel: Any) -> Callable[..., Any]:
+        assert self._before.fget is not None
+        launcher: Callable[..., Any] = self._before.fget(kernel)
+        # Other libraries take the launcher out once, and pass it other values.
+        if not str(sys._getframe(1).f_globals.get("__name__")).startswith("triton."):
+            return launcher
+        before = self._judging.before
+
+        def judged(*given: Any) -> Any:
+            before(kernel, given[:3], given[_BEFORE_VALUES:], {})
+            return launcher(*given)
+
+        return judged
+
+
+_all: "weakref.WeakSet[Judging]" = weakref.WeakSet()
+_lives: "weakref.WeakKeyDictionary[Session, Live]" = weakref.WeakKeyDictionary()
+
+
+def live_of(session: "Session") -> "Live":
+    """Give what judges in a session, made when it is first asked for; all backends share it."""
+    found = _lives.get(session)
+    if found is None:
+        from kvtrace.verdicts.live import Live
+
+        found = _lives[session] = Live(_rules(session), session.settings.strict)
+        session.at_end.append(lambda: _finish(session, found))
+    return found
+
+
+def has_told(session: "Session", file: str, line: int) -> bool:
+    """Whether a defect at that place has been told before the launch."""
+    live = _lives.get(session)
+    return live is not None and live.has_told(file, line)
+
+
+def _finish(session: "Session", live: "Live") -> None:
+    if session.run_id is not None:
+        live.finish(session.out, session.run_id)
+
+
+def _rules(session: "Session") -> tuple[str, ...]:
+    from kvtrace.verdicts.choice import rule_ids
+
+    try:
+        return rule_ids([session.settings.rules])
+    except BadSetting as error:
+        session.message("warning", "bad-setting", f"{error} Judging by the default rules.")
+        return rule_ids(["default"])
+
+
+def _argument_rows(
+    records: Sequence[ArgumentRecord],
+) -> tuple[list[dict[str, Any]], Mapping[str, bytes]]:
+    """Give arguments as rows of `calls.args`, and the contents of those that are kept."""
+    rows, values = [], {}
+    for number, record in enumerate(records):
+        row = asdict(record)
+        value = row.pop("value")
+        row["value_artifact"] = None if value is None else str(number)
+        if value is not None:
+            values[str(number)] = value
+        rows.append(row)
+    return rows, values
+
+
+def _grid_columns(grid: tuple[int, int, int]) -> dict[str, int]:
+    return dict(zip(("grid_x", "grid_y", "grid_z"), grid, strict=True))
+
+
+def _shows_colour() -> bool:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    try:
+        return not plain and sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False  # standard error is closed, or replaced by something simple
+
+
+def _print(text: str) -> None:
+    try:
+        print(f"kvtrace: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        return  # standard error is closed: there is nobody to tell
+
+
+def _after_fork_in_child() -> None:
+    for judging in list(_all):
+        judging.forget()
+    for live in list(_lives.values()):
+        live.forget()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,205 @@
+"""Judging while a program runs: each distinct call once, before its first launch.
+
+A call is judged by its formulas, which takes micro- to milliseconds and runs nothing; what only an
+evaluation over a large grid could decide stays unknown here, and `kvtrace sanitize` decides it
+later. The findings are kept for the trace, as the pass `sanitizer`.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.converters.findings.model import (
+    CONTEXT,
+    Finding,
+    RuleText,
+    StackFrame,
+    finding_objects,
+    grouped,
+)
+from kvtrace.converters.findings.reading import CallFacts, finding_of, suppressed_by
+from kvtrace.converters.findings.suppressions import Suppressions
+from kvtrace.converters.findings.text import Printer
+from kvtrace.ir import Op, source_stack
+from kvtrace.passes.stacks import StackRows
+from kvtrace.schema.errors import KernelDefect
+from kvtrace.schema.tables import TABLES
+from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.choice import rule_texts
+from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.rules import RULES
+from kvtrace.verdicts.verdict import Verdict, row_of
+
+if TYPE_CHECKING:
+    from kvtrace.passes.calls import Call
+
+#: The pass whose rows these are.
+PASS_NAME: Final = "sanitizer"  # noqa: S105 - the name of a pass
+#: Little time for the solver, and no lanes for evaluations over the grid: the program waits.
+BUDGET: Final = Budget(solver_seconds=0.1, solver_seconds_a_call=0.5, lanes=0, replay_lanes=0)
+#: Some lanes, where the user had contents of tensors recorded: only evaluating can look at them.
+BUDGET_OF_CONTENTS: Final = replace(BUDGET, lanes=1 << 20)
+#: Rows that are kept until the program ends, at most.
+_ROWS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """A call that is about to be launched: what rules look at, and what findings say of it.
+
+    `args` are entries of `calls.args`; `file` and `line` are where the kernel is defined, `stack`
+    is who launches it.
+    """
+
+    call: Call
+    args: Sequence[Mapping[str, Any]]
+    file: str | None = None
+    line: int | None = None
+    stack: Sequence[StackFrame] = ()
+
+
+class Live:
+    """Judges the new calls of one recording, and keeps what it finds. Threads may use it at once.
+
+    Args:
+        rules: ids of the rules to judge by.
+        strict: whether what is unknown counts as a defect.
+
+    """
+
+    def __init__(self, rules: Sequence[str], strict: bool) -> None:
+        self._rules = tuple(rules)
+        self._texts = rule_texts(self._rules)
+        self._strict = strict
+        self._lock = threading.Lock()
+        self._told: set[tuple[Any, ...]] = set()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: another run begins, perhaps in a forked process."""
+        self._lock = threading.Lock()
+        self._stacks = StackRows()
+        self._rows: list[dict[str, Any]] = []
+        self._left_out = 0
+
+    def judge(self, new: NewCall) -> tuple[Finding, ...]:
+        """Judge a call; give its defects, suppressed ones left out.
+
+        The tensors of the call are not touched.
+        """
+        budget = BUDGET_OF_CONTENTS if new.call.recorded else BUDGET
+        verdicts = judge(new.call, self._rules, budget)
+        with self._lock:
+            rows = [
+                row_of(verdict, new.call, self._stacks, RULES[verdict.rule].severity)
+                for verdict in verdicts
+            ]
+            self._keep(rows)
+        found = (self._finding(v, row, new) for v, row in zip(verdicts, rows, strict=True))
+        return tuple(each for each in found if each is not None and self._counts(each))
+
+    def defect(self, findings: Sequence[Finding], *, colour: bool = False) -> KernelDefect | None:
+        """Make one error of the defects of a call; None where there is none."""
+        if not findings:
+            return None
+        printer = Printer(_lines_around(findings), colour=colour, base=os.getcwd())  # noqa: PTH109
+        blocks = ["\n".join(printer.defect(group)) for group in grouped(findings)]
+        return KernelDefect("\n\n".join(blocks), finding_objects(findings))
+
+    def has_told(self, file: str, line: int) -> bool:
+        """Whether a defect at that place of the source has been told."""
+        with self._lock:
+            return any(place[3:5] == (file, line) for place in self._told)
+
+    def is_news(self, findings: Iterable[Finding]) -> bool:
+        """Whether any of the defects has not been told yet, of this call or another."""
+        places = {(f.kernel, f.rule, f.verdict, f.file, f.line, f.column, f.arg) for f in findings}
+        with self._lock:
+            fresh = places - self._told
+            self._told |= places
+        return bool(fresh)
+
+    def finish(self, out: str, run_id: str) -> None:
+        """Add the findings to the run, unless a pass over it has left its own.
+
+        Raises:
+            KvtraceError: they cannot be written.
+
+        """
+        import pyarrow as pa
+
+        from kvtrace.schema.columns import batch_of_rows
+        from kvtrace.schema.trace import open_trace
+
+        trace = open_trace(out)
+        if PASS_NAME in trace.passes(run_id):
+            return
+        with self._lock:
+            rows = {"findings": self._rows, "stacks": self._stacks.rows()}
+            tables = {
+                name: pa.Table.from_batches(
+                    [batch_of_rows(TABLES[name], given)], schema=TABLES[name].schema
+                )
+                for name, given in rows.items()
+            }
+            left_out = {"left_out_rows": self._left_out} if self._left_out else {}
+        facts = {"rules": self._texts, "while": "running", **left_out}
+        trace.add_derived(run_id, PASS_NAME, tables, facts)
+
+    def _keep(self, rows: Sequence[dict[str, Any]]) -> None:
+        if len(self._rows) + len(rows) > _ROWS:
+            self._left_out += len(rows)
+            return
+        self._rows += rows
+
+    def _counts(self, found: Finding) -> bool:
+        return found.fails or (self._strict and found.verdict == "unknown" and not found.suppressed)
+
+    def _finding(self, verdict: Verdict, row: dict[str, Any], new: NewCall) -> Finding | None:
+        if verdict.verdict == "proven":
+            return None
+        stacks = {
+            row["stack_id"]: _frames(verdict.op),
+            row["other_stack_id"]: () if verdict.other_op is None else _frames(verdict.other_op),
+        }
+        facts = CallFacts(
+            kernel=new.call.kernel,
+            file=new.file,
+            line=new.line,
+            grid=new.call.grid,
+            args=tuple(new.args),
+            stack=tuple(new.stack),
+        )
+        rules = {rule: RuleText(**text) for rule, text in self._texts.items()}
+        found = finding_of({**row, "run": None}, facts, stacks, rules)
+        return suppressed_by(Suppressions(FilesOnDisk()), found)
+
+
+def _frames(op: Op) -> tuple[StackFrame, ...]:
+    return tuple(StackFrame(f.file, f.line, f.column, f.function) for f in source_stack(op))
+
+
+class FilesOnDisk:
+    """Source as it is on disk now, which is what the program runs."""
+
+    def blocks(self, file: str) -> list[tuple[int, list[str]]]:
+        """Return the whole file as one block of lines; nothing where it cannot be read."""
+        lines = [line.rstrip("\n") for line in linecache.getlines(file)]
+        return [(1, lines)] if lines else []
+
+
+def _lines_around(findings: Iterable[Finding]) -> dict[tuple[str, int], str]:
+    lines = {}
+    for found in findings:
+        if found.file is None or found.line is None:
+            continue
+        for number in range(found.line - CONTEXT, found.line + CONTEXT + 1):
+            text = linecache.getline(found.file, number)
+            if text:
+                lines[found.file, number] = text.rstrip("\n")
+    return lines
