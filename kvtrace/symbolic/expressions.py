@@ -1,0 +1,389 @@
+"""Formulas as text: in the kernel's own variables from its IR, or of terms by arguments' names.
+
+Triton's locations carry the name of the variable that a value was assigned to (from 3.5 on). All
+ops of a statement carry it, so the variable is the value that no op of the same statement uses.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+from kvtrace.ir.locations import (
+    CallSiteLocation,
+    FusedLocation,
+    Location,
+    NameLocation,
+    location_frames,
+)
+from kvtrace.symbolic.conditions import (
+    And,
+    AtLeast,
+    Condition,
+    Equal,
+    Not,
+    Opaque,
+    Or,
+)
+from kvtrace.symbolic.functions import (
+    Bitwise,
+    Choice,
+    Maximum,
+    Minimum,
+    Quotient,
+    Remainder,
+    Wrap,
+)
+from kvtrace.symbolic.summary import Access, Summary
+from kvtrace.symbolic.terms import Atom, Symbol, Term
+from kvtrace.symbolic.walk_types import number_of, shape_of
+
+_DEEPEST = 24
+_LONGEST = 240
+_ELSEWHERE: Final = "…"
+
+_ADD, _MULTIPLY, _UNIT = 1, 2, 3
+_BINARY: Final[Mapping[str, tuple[str, int]]] = {
+    "arith.addi": ("+", _ADD),
+    "arith.subi": ("-", _ADD),
+    "arith.muli": ("*", _MULTIPLY),
+    "arith.divsi": ("//", _MULTIPLY),
+    "arith.divui": ("//", _MULTIPLY),
+    "arith.remsi": ("%", _MULTIPLY),
+    "arith.remui": ("%", _MULTIPLY),
+    "arith.andi": ("&", 0),
+    "arith.ori": ("|", 0),
+    "arith.xori": ("^", 0),
+    "arith.shli": ("<<", 0),
+    "arith.shrsi": (">>", 0),
+    "arith.shrui": (">>", 0),
+    "tt.addptr": ("+", _ADD),
+}
+_CALLED: Final[Mapping[str, str]] = {
+    "arith.minsi": "min",
+    "arith.minui": "min",
+    "arith.maxsi": "max",
+    "arith.maxui": "max",
+    "arith.select": "where",
+    "tt.trans": "trans",
+    "tt.reshape": "reshape",
+}
+_UNSEEN: Final = frozenset(
+    {
+        "tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout", "arith.extsi",
+        "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui", "tt.bitcast",
+    }
+)  # fmt: skip
+_COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+
+
+def address_expression(access: Access, summary: Summary) -> str | None:
+    """Give an access's address as the kernel writes it, as in `x + rows[:, None] * stride`.
+
+    Counts elements, from pointers that are named; None for descriptors and block pointers, or where
+    it gets too long to be read.
+    """
+    if access.op.name.startswith("tt.descriptor") or not access.op.operands:
+        return None
+    printer = _printer(summary.module)
+    text = printer.text(access.op.operands[0], 0, address=True)
+    return text if len(text) <= _LONGEST else None
+
+
+def value_expression(value: Value, summary: Summary) -> str:
+    """Give a value as the kernel writes it: its variable's name, or the expression that it is."""
+    return _printer(summary.module).text(value, 0)
+
+
+@dataclass(frozen=True)
+class _Name:
+    """The variable that an op's value goes into, and the line of the statement."""
+
+    name: str
+    line: tuple[str, int]
+
+
+class _Printer:
+    def __init__(self, module: Module) -> None:
+        self._names: dict[int, _Name] = {}
+        users: dict[int, list[Op]] = defaultdict(list)
+        for op in module.ops:
+            name = _name_of(op.location)
+            frames = location_frames(op.location)
+            if name is not None and frames:
+                self._names[op.index] = _Name(name, (frames[-1].file, frames[-1].line))
+            for value in op.operands:
+                users[value.id].append(op)
+        self._users = users
+
+    def text(self, value: Value, strength: int, *, address: bool = False, depth: int = 0) -> str:
+        """Print a value, in parentheses if what is around binds more strongly."""
+        if isinstance(value.owner, Block):
+            return self._argument(value, value.owner, strength, address=address, depth=depth)
+        op = value.owner
+        if op is None or depth > _DEEPEST:
+            return _ELSEWHERE
+        if op.name in _UNSEEN:
+            return self.text(op.operands[0], strength, address=address, depth=depth + 1)
+        if op.name == "tt.expand_dims":
+            return self._expanded(op, depth)
+        if op.name in ("arith.constant", "llvm.mlir.constant"):
+            return _constant(op)
+        name = self._variable(op)
+        if name is not None and not (address and op.name in ("tt.addptr", "arith.select")):
+            return name
+        return self._operation(op, strength, address=address, depth=depth + 1)
+
+    def _variable(self, op: Op) -> str | None:
+        """Name the variable that a value is: no op of the same statement goes on with it."""
+        own = self._names.get(op.index)
+        if own is None:
+            return None
+        for value in op.results:
+            if any(self._names.get(user.index) == own for user in self._users[value.id]):
+                return None
+        return own.name
+
+    def _operation(self, op: Op, strength: int, *, address: bool, depth: int) -> str:
+        if op.name in _BINARY:
+            sign, own = _BINARY[op.name]
+            left = self.text(op.operands[0], own, address=address, depth=depth)
+            right = self.text(op.operands[1], own + (sign != "+"), depth=depth)
+            text = left if sign == "+" and right == "0" else f"{left} {sign} {right}"
+            return f"({text})" if own < strength or (own == 0 and strength) else text
+        if op.name == "arith.cmpi":
+            left, right = (self.text(value, _ADD, depth=depth) for value in op.operands)
+            return f"({left} {_COMPARISONS[number_of(op, 'predicate')]} {right})"
+        if op.name == "tt.get_program_id":
+            return f"program_id({number_of(op, 'axis')})"
+        if op.name == "tt.get_num_programs":
+            return f"num_programs({number_of(op, 'axis')})"
+        if op.name == "tt.make_range":
+            return f"arange({number_of(op, 'start')}, {number_of(op, 'end')})"
+        if op.name == "tt.load":
+            return f"load({self.text(op.operands[0], 0, address=True, depth=depth)})"
+        if op.name == "scf.if":
+            return self._names[op.index].name if op.index in self._names else _ELSEWHERE
+        called = _CALLED.get(op.name, op.name.rpartition(".")[2])
+        inside = ", ".join(self.text(value, 0, depth=depth) for value in op.operands)
+        return f"{called}({inside})"
+
+    def _expanded(self, op: Op, depth: int) -> str:
+        """Print the new axes of a tensor as a subscript."""
+        places = [":"] * len(shape_of(op.results[0].type))
+        inner = op
+        while True:
+            places[number_of(inner, "axis")] = "None"
+            source = inner.operands[0]
+            if not (isinstance(source.owner, Op) and source.owner.name == "tt.expand_dims"):
+                break
+            if number_of(source.owner, "axis") >= number_of(inner, "axis"):
+                break
+            inner = source.owner
+        return f"{self.text(source, _UNIT, depth=depth + 1)}[{', '.join(places)}]"
+
+    def _argument(
+        self, value: Value, block: Block, strength: int, *, address: bool, depth: int
+    ) -> str:
+        owner = block.region.owner
+        if owner.name in ("tt.func", "func.func", "llvm.func"):
+            return value.name.lstrip("%")
+        if owner.name != "scf.for" or depth > _DEEPEST:
+            return _ELSEWHERE
+        if value.position == 0:
+            return self._trip(owner)
+        initial = owner.operands[2 + value.position]
+        following = block.ops[-1].operands[value.position - 1]
+        name = self._following_name(following)
+        if not address:
+            return name or self.text(initial, strength, depth=depth + 1)
+        start = self.text(initial, _ADD, address=True, depth=depth + 1)
+        step = following.owner
+        if isinstance(step, Op) and step.name == "tt.addptr" and step.operands[0] is value:
+            by = self.text(step.operands[1], _MULTIPLY, depth=depth + 1)
+            text = f"{start} + {self._count(owner)} * {by}"
+            return f"({text})" if strength > _ADD else text
+        return name or start
+
+    def _following_name(self, value: Value) -> str | None:
+        named = self._names.get(value.owner.index) if isinstance(value.owner, Op) else None
+        return None if named is None else named.name
+
+    def _trip(self, loop: Op) -> str:
+        """Print a loop's variable: IR does not name it."""
+        return f"i{_depth(loop) or ''}"
+
+    def _count(self, loop: Op) -> str:
+        """Print how many trips there were."""
+        return f"trip{_depth(loop) or ''}"
+
+
+_printers: dict[int, tuple[Module, _Printer]] = {}
+
+
+def _printer(module: Module) -> _Printer:
+    """Give the printer of a module; the last few are kept."""
+    found = _printers.get(id(module.op))
+    if found is None or found[0].op is not module.op:
+        if len(_printers) > 32:
+            _printers.clear()
+        found = _printers[id(module.op)] = (module, _Printer(module))
+    return found[1]
+
+
+def _depth(loop: Op) -> int:
+    """Count the loops around a loop."""
+    depth, parent = 0, loop.parent
+    while parent is not None:
+        depth += parent.name in ("scf.for", "scf.while")
+        parent = parent.parent
+    return depth
+
+
+def _name_of(location: Location) -> str | None:
+    if isinstance(location, NameLocation):
+        return location.name
+    if isinstance(location, CallSiteLocation):
+        return _name_of(location.callee) or _name_of(location.caller)
+    if isinstance(location, FusedLocation):
+        return next(filter(None, map(_name_of, location.children)), None)
+    return None
+
+
+def _constant(op: Op) -> str:
+    attribute = op.attributes.get("value")
+    if isinstance(attribute, IntegerAttribute | FloatAttribute):
+        return str(attribute.value)
+    if isinstance(attribute, DenseAttribute) and attribute.is_splat:
+        return str(attribute.values[0])
+    return _ELSEWHERE
+
+
+# -- terms --------------------------------------------------------------------------------------
+
+
+def expression(term: Term, summary: Summary) -> str:
+    """Give a term by the names of the kernel's arguments: `4 * pid * stride + 4 * lane`."""
+    return _Terms(summary).term(term, 0)
+
+
+def condition_expression(condition: Condition, summary: Summary) -> str:
+    """Give a condition likewise: `pid * 128 + lane < n`."""
+    return _Terms(summary).condition(condition)
+
+
+class _Terms:
+    def __init__(self, summary: Summary) -> None:
+        self._arguments = [value.name.lstrip("%") for value in summary.module.main.arguments]
+
+    def term(self, term: Term, strength: int) -> str:
+        """Print a sum; those that hang on the program first, the constant last."""
+        parts = []
+        for monomial, coefficient in sorted(term.coefficients.items(), key=_place):
+            factors = [self.atom(atom) for atom in sorted(monomial, key=_rank)]
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, str(abs(coefficient)))
+            sign = "-" if coefficient < 0 else "+"
+            parts.append((sign, " * ".join(factors), len(factors)))
+        if not parts:
+            return "0"
+        text = "".join(f" {sign} {part}" for sign, part, _ in parts)
+        text = text[3:] if parts[0][0] == "+" else f"-{text[3:]}"
+        own = _ADD if len(parts) > 1 or parts[0][0] == "-" else (
+            _MULTIPLY if parts[0][2] > 1 else _UNIT
+        )  # fmt: skip
+        return f"({text})" if own < strength else text
+
+    def atom(self, atom: Atom) -> str:
+        """Print what is multiplied."""
+        if isinstance(atom, Symbol):
+            return self._symbol(atom)
+        if isinstance(atom, Choice):
+            chosen, other = self.term(atom.then, 0), self.term(atom.otherwise, 0)
+            return f"({chosen} if {self.condition(atom.condition)} else {other})"
+        if isinstance(atom, Quotient | Remainder):
+            left = self.term(atom.arguments[0], _UNIT)
+            right = self.term(atom.arguments[1], _UNIT)
+            return f"({left} {'//' if isinstance(atom, Quotient) else '%'} {right})"
+        if isinstance(atom, Minimum | Maximum):
+            inside = ", ".join(self.term(part, 0) for part in atom.arguments)
+            return f"{'min' if isinstance(atom, Minimum) else 'max'}({inside})"
+        if isinstance(atom, Wrap):
+            sign = "i" if atom.signed else "u"
+            return f"{sign}{atom.bits}({self.term(atom.arguments[0], 0)})"
+        if isinstance(atom, Bitwise):
+            signs = {"and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}
+            left, right = (self.term(part, _UNIT) for part in atom.arguments)
+            return f"({left} {signs[atom.operator]} {right})"
+        return _ELSEWHERE
+
+    def _symbol(self, symbol: Symbol) -> str:
+        if symbol.kind == "scalar":
+            if isinstance(symbol.key, tuple):
+                position, what, axis = symbol.key
+                return f"{self._arguments[position]}.{what}[{axis}]"
+            return self._arguments[symbol.key]
+        if symbol.kind == "program":
+            return "pid" if symbol.key == 0 else f"pid_{'xyz'[_number(symbol)]}"
+        if symbol.kind == "programs":
+            return f"num_programs({symbol.key})"
+        if symbol.kind == "lane":
+            return "lane" if symbol.key == 0 else f"lane{symbol.key}"
+        if symbol.kind == "trip":
+            return "trip"
+        if symbol.kind == "content" and isinstance(symbol.key, tuple):
+            inside = self.term(symbol.at[0], 0) if symbol.at else _ELSEWHERE
+            return f"{self._arguments[symbol.key[1]]}[byte {inside}]"
+        return "unknown"
+
+    def condition(self, condition: Condition) -> str:
+        """Print a condition; comparisons have what is subtracted on the right."""
+        if condition.decided is not None:
+            return str(condition.decided)
+        if isinstance(condition, AtLeast | Equal):
+            return self._compared(condition)
+        if isinstance(condition, Not):
+            if isinstance(condition.inner, Equal):
+                return self._compared(condition.inner).replace(" == ", " != ")
+            return f"not ({self.condition(condition.inner)})"
+        if isinstance(condition, And | Or):
+            word = " and " if isinstance(condition, And) else " or "
+            return word.join(
+                f"({text})" if isinstance(part, And | Or) else text
+                for part in condition.parts
+                for text in (self.condition(part),)
+            )
+        return f"[{condition.reason}]" if isinstance(condition, Opaque) else _ELSEWHERE
+
+    def _compared(self, condition: AtLeast | Equal) -> str:
+        """Print `a - b >= 0` as `b <= a`, and `a - b - 1 >= 0` as `b < a`."""
+        coefficients = condition.term.coefficients
+        more = Term({m: n for m, n in coefficients.items() if n > 0})
+        less = Term({m: -n for m, n in coefficients.items() if n < 0})
+        if isinstance(condition, Equal):
+            return f"{self.term(more, 0)} == {self.term(less, 0)}"
+        if coefficients.get(()) == -1:
+            return f"{self.term(less - 1, 0)} < {self.term(more, 0)}"
+        return f"{self.term(less, 0)} <= {self.term(more, 0)}"
+
+
+_KINDS: Final = ("program", "programs", "scalar", "content", "unknown", "trip", "", "lane")
+
+
+def _rank(atom: Atom) -> tuple[int, str]:
+    """Put atoms in an order that is the same in every process."""
+    if isinstance(atom, Symbol):
+        return _KINDS.index(atom.kind), str(atom.key)
+    return _KINDS.index(""), repr(atom)
+
+
+def _place(part: tuple[tuple[Atom, ...], int]) -> tuple[bool, list[tuple[int, str]]]:
+    return not part[0], sorted(map(_rank, part[0]))
+
+
+def _number(symbol: Symbol) -> int:
+    return symbol.key if isinstance(symbol.key, int) else 0
