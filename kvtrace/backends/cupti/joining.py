@@ -94,11 +94,15 @@ class Joiner:
         #: executable graph → launch and call by node, or None where no captured graph fits
         self._graphs: dict[int, dict[int, tuple[int, int]] | None] = {}
         self._replays: dict[int, list[Kernels]] = {}
-        self._identities: set[int] = set()
+        #: by identity: whether a launch has it
+        self._launched = np.zeros(64, bool)
 
     def add_launches(self, launches: Launches) -> None:
         """Take launches in order of their `seq`; the stream is in CUPTI's numbers."""
-        self._identities.update(np.unique(launches.identity).tolist())
+        missing = int(launches.identity.max(initial=0)) + 1 - len(self._launched)
+        if missing > 0:
+            self._launched = np.pad(self._launched, (0, missing + len(self._launched)))
+        self._launched[launches.identity] = True
         captured = launches.graph != 0
         for graph in np.unique(launches.graph[captured]).tolist():
             self._captured.setdefault(graph, []).append(launches.chosen(launches.graph == graph))
@@ -137,6 +141,11 @@ class Joiner:
                 del self._replays[graph]
         return given
 
+    def _named(self, kernels: Kernels) -> NDArray[np.bool_]:
+        """Which kernels have a name and a grid that were launched."""
+        beyond = kernels.identity >= len(self._launched)
+        return np.asarray(self._launched[np.where(beyond, 0, kernels.identity)] & ~beyond)
+
     # -- streams ----------------------------------------------------------------------------
 
     def _take_stream(self, stream: _Stream, final: bool) -> list[Joined]:
@@ -164,8 +173,8 @@ class Joiner:
             given.append(self._segment(kernels, launches, stream.lost))
             kernels, launches = kernels.chosen(np.arange(0)), launches.chosen(np.arange(0))
         elif not stream.lost:
-            part, kernels, launches = self._prefix(kernels, launches, stream)
-            given += part
+            decided, kernels, launches = self._prefix(kernels, launches, stream)
+            given += decided
         elif len(kernels) > _PATIENCE:
             given.append(self._unjoined(kernels))
             launches = launches.chosen(launches.leave > int(kernels.end.max()))
@@ -176,13 +185,11 @@ class Joiner:
 
     def _awaits_more(self, kernels: Kernels, launches: Launches) -> bool:
         """Whether more was launched than ran: the stream may have waited for another one."""
-        named = np.isin(kernels.identity, list(self._identities))
-        return int(named.sum()) < len(launches)
+        return int(self._named(kernels).sum()) < len(launches)
 
     def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> Joined:
         """Join all that ran between two idle moments, or nothing of it."""
-        named = np.isin(kernels.identity, list(self._identities))
-        rows = np.flatnonzero(named)
+        rows = np.flatnonzero(self._named(kernels))
         same = len(rows) == len(launches) and not lost
         if not same or not _fits(kernels.chosen(rows), launches):
             return self._unjoined(kernels)
@@ -192,7 +199,7 @@ class Joiner:
         self, kernels: Kernels, launches: Launches, stream: _Stream
     ) -> tuple[list[Joined], Kernels, Launches]:
         """Join a long beginning that fits, on a stream that is never idle."""
-        rows = np.flatnonzero(np.isin(kernels.identity, list(self._identities)))
+        rows = np.flatnonzero(self._named(kernels))
         pairs = min(len(rows), len(launches))
         if not _fits(kernels.chosen(rows[:pairs]), launches.chosen(np.arange(pairs))):
             stream.lost = True
@@ -219,7 +226,7 @@ class Joiner:
         return Joined(kernels, seq, call)
 
     def _unjoined(self, kernels: Kernels) -> Joined:
-        named = int(np.isin(kernels.identity, list(self._identities)).sum())
+        named = int(self._named(kernels).sum())
         self.counts.ambiguous += named
         self.counts.foreign += len(kernels) - named
         none = np.full(len(kernels), NONE, np.int64)
@@ -238,7 +245,7 @@ class Joiner:
             replay = kernels.correlation == kernels.correlation.min()
             self._graphs[graph] = self._nodes_of(graph, kernels.chosen(replay))
         found = self._graphs[graph]
-        named = np.isin(kernels.identity, list(self._identities))
+        named = self._named(kernels)
         if found is None:
             self.counts.ambiguous += int(named.sum())
             self.counts.foreign += int((~named).sum())
@@ -253,7 +260,7 @@ class Joiner:
     def _nodes_of(self, graph: int, replay: Kernels) -> dict[int, tuple[int, int]] | None:
         """Give launch and call of each node, from the captured graph that this one copies."""
         order = np.argsort(replay.graph_node, kind="stable")
-        nodes = replay.chosen(order[np.isin(replay.identity[order], list(self._identities))])
+        nodes = replay.chosen(order[self._named(replay)[order]])
         fitting = [
             launches
             for number, launches in self._captured_before(graph)

@@ -124,16 +124,14 @@ def read_kernels(
     if rest or (records["kind"] != CONCURRENT_KERNEL).any():
         raise ValueError(f"a buffer of {len(content)} bytes is not one of kernel records")
     grid = np.stack([records[axis] for axis in ("grid_x", "grid_y", "grid_z")], axis=1)
-    distinct = np.zeros(count, np.dtype([("name", "<u8"), ("grid", "<i4", 3)]))
-    distinct["name"], distinct["grid"] = records["name"], grid
-    keys, place = np.unique(distinct.view(f"V{distinct.itemsize}"), return_inverse=True)
+    first, place = _distinct(records["name"], grid)
     names: dict[int, str] = {}
     numbers = []
-    for key in keys.view(distinct.dtype):
-        address = int(key["name"])
+    for row in first.tolist():
+        address = int(records["name"][row])
         if address not in names:
             names[address] = name_at(address) if address else ""
-        x, y, z = (int(extent) for extent in key["grid"])
+        x, y, z = grid[row].tolist()
         numbers.append(identities.number(names[address], (x, y, z)))
 
     def column(name: str) -> NDArray[np.int64]:
@@ -150,5 +148,24 @@ def read_kernels(
         grid=grid.astype(np.int64),
         registers=column("registers"),
         shared_bytes=column("static_shared") + column("dynamic_shared"),
-        identity=np.asarray(numbers, np.int64)[place.reshape(-1)],
+        identity=np.asarray(numbers, np.int64)[place],
     )
+
+
+#: Odd constants that spread names and grids over 64 bits.
+_SPREAD: Final = np.asarray([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+
+
+def _distinct(
+    names: NDArray[np.uint64], grid: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give a row of each distinct (name, grid), and for each row which of them it is."""
+    key = names * np.uint64(0xD6E8FEB86659FD93)
+    for axis, factor in enumerate(_SPREAD):
+        key = (key ^ (key >> np.uint64(29))) + grid[:, axis].astype(np.uint64) * factor
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    same = (names == names[first][place]) & (grid == grid[first][place]).all(axis=1)
+    if not same.all():  # two that are spread to the same number
+        rows = np.column_stack([names.astype(np.int64), grid])
+        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, place.reshape(-1)

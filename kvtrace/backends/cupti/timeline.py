@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.records import Identities, Kernels, read_kernels
+from kvtrace.backends.cupti.sharing import Sharing
 from kvtrace.capture.records import GRAPH_CAPTURE, PHASES
 from kvtrace.schema.errors import KvtraceError
 
@@ -48,7 +48,10 @@ class Timeline:
         self._buffers = _buffers
         self._cupti = Cupti()
         self._clock_begin = self._clock_offset()
-        self._cupti.begin(_buffers.REQUEST, _buffers.COMPLETE)
+        self._reading = threading.RLock()
+        self._sharing = Sharing(self._yield, session.problem)
+        if not self._sharing.lent:
+            self._cupti.begin(_buffers.REQUEST, _buffers.COMPLETE)
         self._identities = Identities()
         self._joiner = Joiner()
         #: Read in the last round; in this one, all launches that caused them have been told.
@@ -60,7 +63,6 @@ class Timeline:
         self._lost = 0
         self._silent = 0
         self._expected = False
-        self._taken_over = False
         self._ended = False
         begun = f"kernels on the device are recorded by CUPTI {self._cupti.version}"
         session.message("info", "device-timeline", f"{begun} ({self._cupti.path})")
@@ -110,9 +112,12 @@ class Timeline:
         self._join_held()
         self._write(journal, self._joiner.take())
         try:
-            self._cupti.flush()
-            self._read()
-            self._watch_for_others()
+            if self._sharing.lent:
+                self._take_back()
+            else:
+                self._cupti.flush()
+                self._read()
+                self._notice_silence()
         except KvtraceError as error:
             self._give_up(str(error))
 
@@ -121,6 +126,7 @@ class Timeline:
         if self._ended:
             return
         self._ended = True
+        self._sharing.end()
         waiting = threading.Thread(target=self._cupti.wait, name="kvtrace-wait", daemon=True)
         try:
             waiting.start()
@@ -128,9 +134,9 @@ class Timeline:
         except RuntimeError:
             self._cupti.wait()  # the interpreter is ending and starts no threads
         try:
-            self._cupti.flush(forced=True)
-            self._read()
-            if not self._taken_over:
+            if not self._sharing.lent:
+                self._cupti.flush(forced=True)
+                self._read()
                 self._cupti.end()
         except KvtraceError as error:
             self._session.message("warning", "device-timeline-ended", str(error))
@@ -141,6 +147,10 @@ class Timeline:
     # -- parts ------------------------------------------------------------------------------
 
     def _read(self) -> None:
+        with self._reading:
+            self._read_buffers()
+
+    def _read_buffers(self) -> None:
         contents = self._buffers.take()
         for content in contents:
             self._silent = 0
@@ -170,23 +180,29 @@ class Timeline:
             self._names[address] = name_at(address)
         return self._names[address]
 
-    def _watch_for_others(self) -> None:
-        """Tell when another profiler took CUPTI over; begin again when torch's has ended."""
-        if _torch_profiles():
-            if not self._taken_over:
-                self._taken_over = True
-                self._joiner.lose_order()
-                self._session.message(
-                    "info",
-                    "device-timeline-shared",
-                    "torch.profiler has CUPTI for a while; kernels that it records are not in "
-                    "gpu_kernels",
-                )
+    def _yield(self) -> None:
+        """Leave CUPTI to torch.profiler, which is about to begin; called in its thread."""
+        if self._ended:
             return
-        if self._taken_over:
-            self._taken_over = False
+        with self._reading:
+            self._cupti.flush(forced=True)
+            self._read()
+            self._cupti.end()
+            self._joiner.lose_order()
+        self._session.message(
+            "info",
+            "device-timeline-shared",
+            "torch.profiler has CUPTI for a while; kernels that it records are not in gpu_kernels",
+        )
+
+    def _take_back(self) -> None:
+        """Begin again where the other profiler has ended."""
+        if self._sharing.over():
             self._joiner.lose_order()
             self._cupti.begin(self._buffers.REQUEST, self._buffers.COMPLETE)
+
+    def _notice_silence(self) -> None:
+        """Say when launches are made and no kernels are told of."""
         self._silent += self._expected
         if self._silent == _SILENT_ROUNDS:
             self._session.message(
@@ -299,9 +315,3 @@ class Timeline:
 def _plain(column: Any, absent: int) -> NDArray[np.int64]:
     """A column with nulls as integers."""
     return np.asarray(column.fill_null(absent), np.int64)
-
-
-def _torch_profiles() -> bool:
-    torch = sys.modules.get("torch")
-    profiler = getattr(getattr(torch, "autograd", None), "profiler", None)
-    return bool(getattr(profiler, "_is_profiler_enabled", False))

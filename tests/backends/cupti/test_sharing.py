@@ -1,0 +1,67 @@
+"""CUPTI is left to torch's profiler, and comes back: with the real profiler, on the CPU."""
+
+import time
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile, schedule
+
+from kvtrace.backends.cupti import sharing
+from kvtrace.backends.cupti.library import CuptiUnavailable
+
+
+def raise_it(error: Exception) -> None:
+    raise error
+
+
+@pytest.fixture
+def shared() -> "tuple[sharing.Sharing, list[str]]":
+    left: list[str] = []
+    made = sharing.Sharing(lambda: left.append("left"), raise_it)
+    yield made, left
+    made.end()
+
+
+def test_it_is_lent_while_the_profiler_runs(
+    shared: "tuple[sharing.Sharing, list[str]]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "_PATIENCE", 0.05)
+    one, left = shared
+    assert not one.lent
+    with profile(activities=[ProfilerActivity.CPU]):
+        torch.ones(3).sum()
+        assert one.lent
+        assert not one.over()
+    assert left == ["left"]
+    time.sleep(0.1)
+    assert one.over()
+    assert not one.lent
+
+
+def test_it_is_lent_from_the_preparation_on(
+    shared: "tuple[sharing.Sharing, list[str]]",
+) -> None:
+    one, left = shared
+    with profile(
+        activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=1)
+    ) as p:
+        assert not one.lent
+        p.step()
+        assert one.lent
+        p.step()
+        p.step()
+    assert left == ["left"]
+
+
+def test_torch_gets_its_functions_back() -> None:
+    before = torch.autograd.profiler._prepare_profiler
+    one = sharing.Sharing(lambda: None, raise_it)
+    assert torch.autograd.profiler._prepare_profiler is not before
+    one.end()
+    assert torch.autograd.profiler._prepare_profiler is before
+
+
+def test_a_profiler_from_outside_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
+    with pytest.raises(CuptiUnavailable, match="another profiler holds CUPTI"):
+        sharing.Sharing(lambda: None, raise_it)
