@@ -51,14 +51,10 @@ class Question:
         Only what lies inside the storage, of `nbytes`, is shared: the rest is out of bounds.
         """
         self._axes = axes
-        symbols = _symbols(*(each for side in (one, other) for each in (side[0], *side[2])), *axes)
-        self.is_lost = any(
-            choice.condition.opaques()
-            for side in (one, other)
-            for each in (side[0], *side[2])
-            for choice in each.atoms()
-            if isinstance(choice, Choice)
-        )
+        atoms = {atom for side in (one, other) for part in side[2] for atom in part.atoms()}
+        atoms |= one[0].atoms() | other[0].atoms() | set(axes)
+        symbols = sorted((a for a in atoms if isinstance(a, Symbol)), key=lambda s: s.order)
+        self.is_lost = any(isinstance(a, Choice) and a.condition.opaques() for a in atoms)
         known: dict[tuple[str, object], Interval] = {}
         self._renamed: dict[Symbol, Symbol] = {}
         for number, symbol in enumerate(symbols):
@@ -102,14 +98,6 @@ class Question:
 
 def _value(term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
     return term.value(point)
-
-
-def _symbols(*parts: Term | Condition | Symbol) -> list[Symbol]:
-    found: set[Symbol] = set()
-    for part in parts:
-        atoms = (part,) if isinstance(part, Symbol) else part.atoms()
-        found.update(atom for atom in atoms if isinstance(atom, Symbol))
-    return sorted(found, key=lambda symbol: symbol.order)
 
 
 def _renamed(condition: Condition, rename: Substitution) -> Condition:

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kvtrace.symbolic.decide import Given, proves_at_least
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.linear import Linear, Variable, constant, interval
 from kvtrace.symbolic.terms import Atom, Symbol
+from kvtrace.verdicts.races.tables import keys_of, tell_programs_apart
 
 MOST_TABULATED: Final = 1 << 20
 """Programs of a grid over which functions of the program ids are tabulated."""
@@ -115,7 +113,7 @@ class Common:
         extents = [int(self._ranges.of(axis)[1]) + 1 for axis in axes]
         if math.prod(extents) > MOST_TABULATED or not self._know_of(axes):
             return False
-        return _tells_programs_apart(self.variables, axes, extents)
+        return tell_programs_apart(self.variables, axes, extents)
 
     def _know_of(self, axes: Iterable[Symbol]) -> bool:
         """Whether every axis has a part in what is equal."""
@@ -216,24 +214,13 @@ def _form_of(key: Any) -> Linear:
     return Linear(key[0], dict(key[1]))
 
 
-def _keys(variable: Variable) -> Iterator[Any]:
-    """Give the keys of the forms that a function is of."""
-    assert isinstance(variable, tuple)
-    if variable[0] in ("//", "%%"):
-        yield from variable[1:3]
-    elif variable[0] in ("min", "max"):
-        yield from variable[1]
-    else:
-        yield variable[1]
-
-
 def _inside(variable: Variable) -> Iterator[Variable]:
     """Give the variables, or symbols, that a function is of."""
     if isinstance(variable, tuple):
         if variable[0] == "*":
             yield from variable[1:]
             return
-        for key in _keys(variable):
+        for key in keys_of(variable):
             yield from (inner for inner, _ in key[1])
     elif isinstance(variable, Atom):
         yield from (atom for atom in variable.within() if isinstance(atom, Symbol))
@@ -245,88 +232,3 @@ def _is_followed(variable: Variable) -> bool:
         return True
     choices = (atom for atom in variable.within() if isinstance(atom, Choice))
     return not any(choice.condition.opaques() for choice in choices)
-
-
-# -- tabulating -----------------------------------------------------------------------------------
-
-
-def _tells_programs_apart(
-    variables: Iterable[Variable],
-    axes: Sequence[Symbol],
-    extents: Sequence[int],
-) -> bool:
-    """Whether the values of functions of the program ids differ between any two programs."""
-    count = math.prod(extents)
-    table = _Table(axes, extents)
-    key: NDArray[np.int64] = np.zeros(count, np.int64)
-    width = 1
-    for variable in variables:
-        values = table.of(variable)
-        if values is None:
-            continue
-        low, high = int(values.min()), int(values.max())
-        width *= high - low + 1
-        if width >= 1 << 62:
-            return False
-        key = key * (high - low + 1) + (values - low)
-    return len(np.unique(key)) == count
-
-
-class _Table:
-    """Values of variables over all programs; None for what hangs on more than programs."""
-
-    def __init__(self, axes: Sequence[Symbol], extents: Sequence[int]) -> None:
-        grids = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
-        self._known: dict[Variable, NDArray[np.int64] | None] = {
-            axis: grid.reshape(-1) for axis, grid in zip(axes, grids, strict=True)
-        }
-        self._count = math.prod(extents)
-
-    def of(self, variable: Variable) -> NDArray[np.int64] | None:
-        if variable not in self._known:
-            self._known[variable] = self._computed(variable)
-        return self._known[variable]
-
-    def _computed(self, variable: Variable) -> NDArray[np.int64] | None:
-        if not isinstance(variable, tuple):
-            return None
-        name = variable[0]
-        if name == "*":
-            factors = [self.of(each) for each in variable[1:]]
-            if any(factor is None for factor in factors):
-                return None
-            return np.prod(np.array(factors), axis=0)
-        forms = [self._form(key) for key in _keys(variable)]
-        if any(form is None for form in forms):
-            return None
-        left = np.asarray(forms[0])
-        if name in ("min", "max"):
-            right = forms[1] if len(forms) > 1 else left
-            return np.asarray((np.minimum if name == "min" else np.maximum)(left, right))
-        if name in ("/", "%"):
-            whole = left // variable[2]
-            return whole if name == "/" else left - whole * variable[2]
-        if name in ("//", "%%"):
-            return _divided(left, np.asarray(forms[1]), floor=variable[3], rest=name == "%%")
-        rest = name == "rest"
-        return _divided(left, np.full_like(left, variable[2]), floor=False, rest=rest)
-
-    def _form(self, key: Any) -> NDArray[np.int64] | None:
-        total: NDArray[np.int64] = np.full(self._count, key[0], np.int64)
-        for variable, factor in key[1]:
-            values = self.of(variable)
-            if values is None:
-                return None
-            total = total + factor * values
-        return total
-
-
-def _divided(
-    left: NDArray[np.int64], right: NDArray[np.int64], *, floor: bool, rest: bool
-) -> NDArray[np.int64]:
-    safe = np.where(right == 0, 1, right)
-    whole = np.floor_divide(left, safe)
-    if not floor:
-        whole = whole + ((left != whole * safe) & ((left < 0) != (safe < 0)))
-    whole = np.where(right == 0, 0, whole)
-    return left - right * whole if rest else whole

@@ -12,28 +12,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.evaluate import Storage, TensorArgument
-from kvtrace.evaluate.compiler import attribute
-from kvtrace.ir import Op
+from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.decide import Method, Proven, Refuted
-from kvtrace.symbolic.functions import Choice
-from kvtrace.symbolic.linear import Linear, Variable, propagated
-from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.linear import propagated
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, Term
 from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
-from kvtrace.verdicts.races.parts import Part, parts_of
-from kvtrace.verdicts.races.sections import Section, constant_of, sections_of, store_one_value
+from kvtrace.verdicts.races.exclusion import Exclusion
+from kvtrace.verdicts.races.sections import store_one_value
+from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _AXES: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
 _LOCKS: Final = "all locks are open when the kernel starts"
-_ADD: Final = 4
-"""tt.RMWOp of an integer addition."""
-
 
 @dataclass(frozen=True)
 class Free:
@@ -67,27 +61,16 @@ class Open:
 Outcome = Free | Suspect | Open
 
 
-@dataclass(frozen=True, eq=False)
-class Sharer:
-    """An access to a storage that the launch writes, as a side of races."""
-
-    access: Access
-    part: Part
-    storage: Storage | None
-    side: Side | None
-
-
 class Pairs:
     """The accesses of one call that may race, and what becomes of each two of them."""
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
-        self._summary = bound.summary
         self._arguments = bound.call.arguments
         grid = bound.call.grid
         self._axes = tuple(axis for axis, extent in zip(_AXES, grid, strict=True) if extent > 1)
-        self._parts = parts_of(bound.call.module)
-        self.sharers = tuple(self._sharers())
+        self.sharers = sharers_of(bound)
+        self._exclusion = Exclusion(bound.call.module, self.sharers)
 
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
         """Give each two sharers (or one) that would race where they meet, the first one writing."""
@@ -103,9 +86,7 @@ class Pairs:
         """Tell whether two programs race that do these."""
         if one.side is None or other.side is None:
             broken = one if one.side is None else other
-            return Open(broken.access.unknown or "its address could not be derived")
-        if self._bound.may_wrap(one.access) or self._bound.may_wrap(other.access):
-            return Open("its address may be computed from integers that wrap around")
+            return Open(broken.reason or "its address could not be derived")
         if one.side.given.is_impossible or other.side.given.is_impossible:
             return Free("interval")
         if are_far_apart(one.side, other.side):
@@ -113,45 +94,15 @@ class Pairs:
         common = Common(one.side, other.side)
         if common.is_one_program(self._axes) or self._is_one_program(one.side, other.side):
             return Free("affine")
-        if self._draw_numbers(common):
+        if self._exclusion.draws_numbers(common):
             return Free("affine", "each program draws its own numbers from a counter")
         if _are_aligned(one.side, other.side) and store_one_value((one.part.op, other.part.op)):
             return Free("affine", "all programs write the same value")
-        if self._take_turns(one, other, common):
+        if self._exclusion.takes_turns(one, other, common):
             return Free("affine", "a lock lets one program at a time do it", _LOCKS)
         if one is not other and are_apart(one.side, other.side):
             return Free("affine")
         return self._decided(one, other, common)
-
-    # -- sides ---------------------------------------------------------------------------------
-
-    def _sharers(self) -> Iterator[Sharer]:
-        written: set[Storage] = set()
-        anywhere = False
-        for access in self._summary.accesses:
-            if access.kind != "load":
-                storage = self._storage(access)
-                anywhere = anywhere or storage is None
-                if storage is not None:
-                    written.add(storage)
-        for access in self._summary.accesses:
-            storage = self._storage(access)
-            if storage is None or storage in written or anywhere:
-                part = self._parts.by_op[access.op.index]
-                yield Sharer(access, part, storage, self._side(access))
-
-    def _storage(self, access: Access) -> Storage | None:
-        argument = None if access.argument is None else self._arguments[access.argument]
-        return argument.storage if isinstance(argument, TensorArgument) else None
-
-    def _side(self, access: Access) -> Side | None:
-        if access.argument is None or access.unknown is not None:
-            return None
-        argument = self._arguments[access.argument]
-        if not isinstance(argument, TensorArgument):
-            return None
-        form = self._bound.ranges.form(access.offset).shifted(argument.offset_bytes)
-        return Side(form, access.element_bytes, self._bound.active(access))
 
     # -- what settles a pair -------------------------------------------------------------------
 
@@ -159,88 +110,6 @@ class Pairs:
         """Whether guards leave only one and the same program on both sides."""
         found = [_only_program(side, self._axes) for side in (one, other)]
         return found[0] is not None and found[0] == found[1]
-
-    def _draw_numbers(self, common: Common) -> bool:
-        """Whether what is equal on both sides was drawn from a counter that never repeats."""
-        return any(self._is_drawn(variable) for variable in common.variables)
-
-    def _is_drawn(self, variable: Variable) -> bool:
-        """Whether a value is the result of an addition to a counter, always the same counter."""
-        draws = [self._draw(symbol) for symbol in _chosen_symbols(variable)]
-        first = draws[0] if draws else None
-        if first is None or first.side is None or first.side.form.coefficients:
-            return False
-        counter = first.side.form
-        if any(d is None or d.side is None or d.side.form != counter for d in draws):
-            return False
-        return all(d is not None and d.storage is first.storage for d in draws) and all(
-            self._counts(sharer, counter) or self._spares(sharer, first.side)
-            for sharer in self.sharers
-            if sharer.storage in (None, first.storage)
-        )
-
-    def _draw(self, symbol: Symbol) -> Sharer | None:
-        """Give the atomic whose result a symbol is."""
-        index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
-        found = [s for s in self.sharers if s.access.op.index == index]
-        if symbol.kind not in ("content", "unknown") or len(found) != 1:
-            return None
-        return found[0] if found[0].part.kind == "atomic" else None
-
-    @staticmethod
-    def _counts(sharer: Sharer, counter: Linear) -> bool:
-        op = sharer.access.op
-        return (
-            op.name == "tt.atomic_rmw"
-            and sharer.part.strong
-            and sharer.side is not None
-            and sharer.side.form == counter
-            and _counts_up(op)
-        )
-
-    @staticmethod
-    def _spares(sharer: Sharer, counter: Side) -> bool:
-        """Whether an access does not change a counter."""
-        if not sharer.part.writes:
-            return True
-        return sharer.side is not None and are_apart(counter, sharer.side)
-
-    def _take_turns(self, one: Sharer, other: Sharer, common: Common) -> bool:
-        """Whether both are in sections of one lock, whose words are equal where the two meet."""
-        sections = sections_of(self._summary.module)
-        for first in sections:
-            if one.access.op.index not in first.inside:
-                continue
-            for second in sections:
-                if other.access.op.index in second.inside and self._one_word(first, second, common):
-                    return True
-        return False
-
-    def _one_word(self, first: Section, second: Section, common: Common) -> bool:
-        words = [self._word(section) for section in (first, second)]
-        if words[0] is None or words[1] is None or words[0].storage is not words[1].storage:
-            return False
-        assert words[0].side is not None
-        assert words[1].side is not None
-        return words[0].side.form == words[1].side.form and common.determines_form(
-            words[0].side.form
-        )
-
-    def _word(self, section: Section) -> Sharer | None:
-        """Give the access that shuts a lock, if nothing but sections' ends writes its words."""
-        sections = sections_of(self._summary.module)
-        ends = {op.index for each in sections for op in (each.shuts, each.opens)}
-        mine = [s for s in self.sharers if s.access.op is section.shuts]
-        if len(mine) != 1 or mine[0].side is None:
-            return None
-        for sharer in self.sharers:
-            if sharer.storage not in (None, mine[0].storage) or not sharer.part.writes:
-                continue
-            if sharer.access.op.index in ends:
-                continue
-            if sharer.side is None or not are_apart(mine[0].side, sharer.side):
-                return None
-        return mine[0]
 
     # -- two copies ----------------------------------------------------------------------------
 
@@ -297,30 +166,6 @@ class Pairs:
             if isinstance(variable, Symbol) and variable.kind == "content"
         )
         return f"no two programs take the same value from {names[0]}" if names else None
-
-
-def _chosen_symbols(variable: Variable) -> list[Symbol]:
-    """Give the symbol that a variable is, or those that it is chosen from; none for others."""
-    if isinstance(variable, Symbol):
-        return [variable]
-    if not isinstance(variable, Choice):
-        return []
-    found = []
-    for term in (variable.then, variable.otherwise):
-        form = term.affine()
-        if form is None or form[0] or list(form[1].values()) != [1]:
-            return []
-        inside = _chosen_symbols(next(iter(form[1])))
-        if not inside:
-            return []
-        found += inside
-    return found
-
-
-def _counts_up(op: Op) -> bool:
-    """Whether an atomic adds a positive constant, so that its results rise."""
-    step = constant_of(op.operands[1])
-    return attribute(op, "atomic_rmw_op") == _ADD and step is not None and step > 0
 
 
 def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Op
-from kvtrace.verdicts.races.pairs import Free, Open, Outcome, Pairs, Sharer, Suspect
+from kvtrace.verdicts.races.pairs import Free, Open, Outcome, Pairs, Suspect
 from kvtrace.verdicts.races.parts import Parts, parts_of
 from kvtrace.verdicts.races.replay import Witness, replayed
+from kvtrace.verdicts.races.sharers import Sharer
 from kvtrace.verdicts.races.swept import Swept
 from kvtrace.verdicts.races.telling import RULE, proven, unknown, violation
 from kvtrace.verdicts.verdict import Verdict
@@ -110,7 +111,8 @@ def _run(
 
 def _verdict(bound: BoundCall, finding: _Finding, parts: Parts) -> Verdict:
     op, arg = finding.op, _names(bound, finding.op)
-    taken = sum(each.solver_ns for each in (*finding.free, *finding.open))
+    taken = sum(each.solver_ns for each in finding.free)
+    taken += sum(each.solver_ns for each in finding.open)
     if finding.witnesses:
         witness, suspect = finding.witnesses[0]
         others = len({w.second.op.index for w, _ in finding.witnesses}) - 1

@@ -131,8 +131,8 @@ def constant_of(value: Value) -> int | None:
         return None
     number = owner.attributes["value"]
     if isinstance(number, DenseAttribute):
-        value = number.values[0] if number.is_splat else None
-        return value if isinstance(value, int) else None
+        element = number.values[0] if number.is_splat else None
+        return element if isinstance(element, int) else None
     found = getattr(number, "value", None)
     return int(found) if isinstance(found, int) else None
 

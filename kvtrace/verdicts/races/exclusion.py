@@ -1,0 +1,135 @@
+"""What keeps programs that may meet from racing: numbers that each draws for itself, and locks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.ir import Module, Op
+from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.linear import Linear, Variable
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.races.digits import Common, Side, are_apart
+from kvtrace.verdicts.races.sections import Section, constant_of, sections_of
+from kvtrace.verdicts.races.sharers import Sharer
+
+_ADD: Final = 4
+"""tt.RMWOp of an integer addition."""
+
+
+class Exclusion:
+    """The counters and locks of one call."""
+
+    def __init__(self, module: Module, sharers: Sequence[Sharer]) -> None:
+        self._module = module
+        self._sharers = sharers
+
+    # -- counters --------------------------------------------------------------------------------
+
+    def draws_numbers(self, common: Common) -> bool:
+        """Whether what is equal on both sides was drawn from a counter that never repeats."""
+        return any(self._is_drawn(variable) for variable in common.variables)
+
+    def _is_drawn(self, variable: Variable) -> bool:
+        """Whether a value is the result of an addition to a counter, always the same counter."""
+        draws = [self._draw(symbol) for symbol in _chosen_symbols(variable)]
+        first = draws[0] if draws else None
+        if first is None or first.side is None or first.side.form.coefficients:
+            return False
+        counter = first.side.form
+        if any(d is None or d.side is None or d.side.form != counter for d in draws):
+            return False
+        return all(d is not None and d.storage is first.storage for d in draws) and all(
+            self._counts(sharer, counter) or self._spares(sharer, first.side)
+            for sharer in self._sharers
+            if sharer.storage in (None, first.storage)
+        )
+
+    def _draw(self, symbol: Symbol) -> Sharer | None:
+        """Give the atomic whose result a symbol is."""
+        index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
+        found = [s for s in self._sharers if s.access.op.index == index]
+        if symbol.kind not in ("content", "unknown") or len(found) != 1:
+            return None
+        return found[0] if found[0].part.kind == "atomic" else None
+
+    @staticmethod
+    def _counts(sharer: Sharer, counter: Linear) -> bool:
+        op = sharer.access.op
+        return (
+            op.name == "tt.atomic_rmw"
+            and sharer.part.strong
+            and sharer.side is not None
+            and sharer.side.form == counter
+            and _counts_up(op)
+        )
+
+    @staticmethod
+    def _spares(sharer: Sharer, counter: Side) -> bool:
+        """Whether an access does not change a counter."""
+        if not sharer.part.writes:
+            return True
+        return sharer.side is not None and are_apart(counter, sharer.side)
+
+    # -- locks -----------------------------------------------------------------------------------
+
+    def takes_turns(self, one: Sharer, other: Sharer, common: Common) -> bool:
+        """Whether both are in sections of one lock, whose words are equal where the two meet."""
+        sections = sections_of(self._module)
+        for first in sections:
+            if one.part.op.index not in first.inside:
+                continue
+            for second in sections:
+                if other.part.op.index in second.inside and self._one_word(first, second, common):
+                    return True
+        return False
+
+    def _one_word(self, first: Section, second: Section, common: Common) -> bool:
+        words = [self._word(section) for section in (first, second)]
+        if words[0] is None or words[1] is None or words[0].storage is not words[1].storage:
+            return False
+        one, other = words[0].side, words[1].side
+        if one is None or other is None or one.form != other.form:
+            return False
+        return common.determines_form(one.form)
+
+    def _word(self, section: Section) -> Sharer | None:
+        """Give the access that shuts a lock, if nothing but sections' ends writes its words."""
+        sections = sections_of(self._module)
+        ends = {op.index for each in sections for op in (each.shuts, each.opens)}
+        mine = [s for s in self._sharers if s.access.op is section.shuts]
+        if len(mine) != 1 or mine[0].side is None:
+            return None
+        for sharer in self._sharers:
+            if sharer.storage not in (None, mine[0].storage) or not sharer.part.writes:
+                continue
+            if sharer.access.op.index in ends:
+                continue
+            if sharer.side is None or not are_apart(mine[0].side, sharer.side):
+                return None
+        return mine[0]
+
+
+def _chosen_symbols(variable: Variable) -> list[Symbol]:
+    """Give the symbol that a variable is, or those that it is chosen from; none for others."""
+    if isinstance(variable, Symbol):
+        return [variable]
+    if not isinstance(variable, Choice):
+        return []
+    found = []
+    for term in (variable.then, variable.otherwise):
+        form = term.affine()
+        if form is None or form[0] or list(form[1].values()) != [1]:
+            return []
+        inside = _chosen_symbols(next(iter(form[1])))
+        if not inside:
+            return []
+        found += inside
+    return found
+
+
+def _counts_up(op: Op) -> bool:
+    """Whether an atomic adds a positive constant, so that its results rise."""
+    step = constant_of(op.operands[1])
+    return attribute(op, "atomic_rmw_op") == _ADD and step is not None and step > 0
