@@ -19,6 +19,8 @@ from kvtrace.symbolic.decide import (
     Decision,
     Given,
     Point,
+    Proven,
+    Refuted,
     Undecided,
     decide_given,
 )
@@ -27,7 +29,7 @@ from kvtrace.symbolic.linear import Interval
 from kvtrace.symbolic.summary import Access, Arithmetic, Loop, Place, Summary
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
-from kvtrace.verdicts.arithmetic import fits
+from kvtrace.verdicts.arithmetic import fits, within_width
 from kvtrace.verdicts.contents import Contents
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import linear_program
@@ -75,7 +77,7 @@ class BoundCall:
         self.ranges = Ranges(self._known, self.contents.range_of)
         self._solver_ns = 0
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
-        self._wraps: dict[int, bool] = {}
+        self._widths: dict[int, Decision] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
             most = max(self.ranges.interval(loop.trips)[1], 1)
             known = self._known.get(("trip", loop.trip.key), (0, 0))
@@ -132,9 +134,7 @@ class BoundCall:
         left = budget.solver_seconds_a_call - self._solver_ns / 1e9
         seconds = min(budget.solver_seconds, left)
         decision = decide_given(claim, given, budget=max(seconds, 0), order=self.order)
-        self._solver_ns += decision.solver_ns if not isinstance(decision, Undecided) else 0
-        if isinstance(decision, Undecided):
-            self._solver_ns += decision.solver_ns
+        self._solver_ns += decision.solver_ns
         return decision
 
     def doubts(self, point: Point) -> tuple[Symbol | Opaque, ...]:
@@ -174,13 +174,18 @@ class BoundCall:
         program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
         return linear_program(program, self.call.grid)
 
-    def may_wrap(self, place: Place) -> Arithmetic | None:
+    def may_wrap(self, place: Place) -> tuple[Arithmetic, Refuted | Undecided] | None:
         """Give arithmetic that an op's address or mask is made of and that may wrap around.
 
-        None: all of it is seen to stay within its width in all programs, lanes and trips, so that
-        ideal integers are those that the kernel computes.
+        With it comes a point where it does, or why that is not known. None: all of it stays within
+        its width in all programs, lanes and trips, so that ideal integers are those that the kernel
+        computes.
         """
-        return next((each for each in self.arithmetic_of(place) if self.wraps(each)), None)
+        for arithmetic in self.arithmetic_of(place):
+            decision = self.width(arithmetic)
+            if not isinstance(decision, Proven):
+                return arithmetic, decision
+        return None
 
     def arithmetic_of(self, place: Place) -> Iterator[Arithmetic]:
         """Give the arithmetic that an op's address, mask and execution are made of."""
@@ -206,17 +211,22 @@ class BoundCall:
         }
         return tuple(tensors.values())
 
-    def wraps(self, arithmetic: Arithmetic) -> bool:
-        """Tell whether the result may leave its width, as far as is seen without a solver."""
-        found = self._wraps.get(id(arithmetic))
+    def width(self, arithmetic: Arithmetic) -> Decision:
+        """Decide whether a result stays within its width, wherever its op is reached."""
+        found = self._widths.get(id(arithmetic))
         if found is None:
-            found = self._wraps[id(arithmetic)] = not self._fits(arithmetic)
+            found = self._widths[id(arithmetic)] = self._width(arithmetic)
         return found
 
-    def _fits(self, arithmetic: Arithmetic) -> bool:
+    def _width(self, arithmetic: Arithmetic) -> Decision:
         low, high = signed_range(arithmetic.bits)
         least, most = self.ranges.interval(arithmetic.result)
-        return (low <= least and most <= high) or fits(arithmetic, self.given(arithmetic))
+        if low <= least and most <= high:
+            return Proven("interval")
+        given = self.given(arithmetic)
+        if fits(arithmetic, given):
+            return Proven("affine")
+        return self.decide(within_width(arithmetic), given)
 
 
 def _is_program(key: Symbol | Opaque) -> bool:

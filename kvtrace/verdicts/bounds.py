@@ -25,7 +25,7 @@ from kvtrace.symbolic.decide import (
     proves_at_least,
 )
 from kvtrace.symbolic.linear import Interval, constant
-from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.assumptions import assumption_of
 from kvtrace.verdicts.evaluated import EvaluatedBounds, violation
@@ -51,10 +51,14 @@ class _Inside:
 
 @dataclass(frozen=True, slots=True)
 class _Outside:
-    """An access leaves its storage (or only its view) at a point."""
+    """An access leaves its storage (or only its view) at a point.
+
+    `suspected`: why it may, where what is refuted is not its bounds but what they rest on.
+    """
 
     rule: str
     refuted: Refuted
+    suspected: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +146,31 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
     tensor = bound.call.arguments[access.argument]
     if not isinstance(tensor, TensorArgument):
         return _Open(f"argument {tensor.name} is a pointer that was not recorded", evaluating=False)
-    arithmetic = bound.may_wrap(access)
-    if arithmetic is not None:
-        symbols = [each for each in arithmetic.result.atoms() if isinstance(each, Symbol)]
-        if bound.unrecorded(symbols):
-            return _unrecorded(bound, access, _view(tensor), symbols)
-        reason = (
-            f"arithmetic that its address hangs on ({arithmetic.op.name}) may leave its "
-            f"{arithmetic.bits} bits"
-        )
-        return _Open(reason, evaluating=True)
+    wrapping = bound.may_wrap(access)
+    if wrapping is not None:
+        return _wrapping(bound, access, tensor, *wrapping)
     return _compared(bound, access, tensor, given)
+
+
+def _wrapping(
+    bound: BoundCall,
+    access: Access,
+    tensor: TensorArgument,
+    arithmetic: Arithmetic,
+    decision: Refuted | Undecided,
+) -> _Finding:
+    """Judge an access whose ideal address may not be the one that the kernel computes."""
+    reason = (
+        f"arithmetic that its address hangs on ({arithmetic.op.name}) may leave its "
+        f"{arithmetic.bits} bits"
+    )
+    if isinstance(decision, Refuted):
+        symbols = [key for key in bound.doubts(decision.model) if isinstance(key, Symbol)]
+        if bound.unrecorded(symbols):
+            return _unrecorded(bound, access, _view(tensor), symbols, decision.solver_ns)
+        if not bound.doubts(decision.model):
+            return _Outside("out-of-bounds", decision, reason)
+    return _Open(reason, evaluating=True, solver_ns=decision.solver_ns)
 
 
 def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: Given) -> _Finding:
@@ -260,8 +278,8 @@ class _Witnesses:
         seen, counted = self._run(op, refuted.model)
         defects = seen.defects(op.index)
         if not defects:
-            ended = f" ({self._failure})" if self._failure else ""
-            reason = f"a counterexample to it did not show when it was run{ended}"
+            reason = found[0].suspected or "a counterexample to it did not show when it was run"
+            reason += f" ({self._failure})" if self._failure else ""
             message = f"{kind} could not be decided: {reason}"
             yield Verdict(
                 "out-of-bounds", "unknown", op, message, reason=reason, access=kind, arg=arg,
