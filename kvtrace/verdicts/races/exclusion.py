@@ -35,13 +35,13 @@ class Exclusion:
         """Whether a value is the result of an addition to a counter, always the same counter."""
         draws = [self._draw(symbol) for symbol in _chosen_symbols(variable)]
         first = draws[0] if draws else None
-        if first is None or first.side is None or first.side.form.coefficients:
+        if first is None or first.exact is None or first.exact.form.coefficients:
             return False
-        counter = first.side.form
-        if any(d is None or d.side is None or d.side.form != counter for d in draws):
+        counter = first.exact.form
+        if any(d is None or d.exact is None or d.exact.form != counter for d in draws):
             return False
         return all(d is not None and d.storage is first.storage for d in draws) and all(
-            self._counts(sharer, counter) or self._spares(sharer, first.side)
+            self._counts(sharer, counter) or self._spares(sharer, first.exact)
             for sharer in self._sharers
             if sharer.storage in (None, first.storage)
         )
@@ -60,8 +60,8 @@ class Exclusion:
         return (
             op.name == "tt.atomic_rmw"
             and sharer.part.strong
-            and sharer.side is not None
-            and sharer.side.form == counter
+            and sharer.exact is not None
+            and sharer.exact.form == counter
             and _counts_up(op)
         )
 
@@ -70,7 +70,7 @@ class Exclusion:
         """Whether an access does not change a counter."""
         if not sharer.part.writes:
             return True
-        return sharer.side is not None and are_apart(counter, sharer.side)
+        return sharer.exact is not None and are_apart(counter, sharer.exact)
 
     # -- locks -----------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class Exclusion:
         words = [self._word(section) for section in (first, second)]
         if words[0] is None or words[1] is None or words[0].storage is not words[1].storage:
             return False
-        one, other = words[0].side, words[1].side
+        one, other = words[0].exact, words[1].exact
         if one is None or other is None or one.form != other.form:
             return False
         return common.determines_form(one.form)
@@ -99,14 +99,14 @@ class Exclusion:
         sections = sections_of(self._module)
         ends = {op.index for each in sections for op in (each.shuts, each.opens)}
         mine = [s for s in self._sharers if s.access.op is section.shuts]
-        if len(mine) != 1 or mine[0].side is None:
+        if len(mine) != 1 or mine[0].exact is None:
             return None
         for sharer in self._sharers:
             if sharer.storage not in (None, mine[0].storage) or not sharer.part.writes:
                 continue
             if sharer.access.op.index in ends:
                 continue
-            if sharer.side is None or not are_apart(mine[0].side, sharer.side):
+            if sharer.exact is None or not are_apart(mine[0].exact, sharer.exact):
                 return None
         return mine[0]
 

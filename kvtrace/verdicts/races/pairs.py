@@ -87,6 +87,8 @@ class Pairs:
         if one.side is None or other.side is None:
             broken = one if one.side is None else other
             return Open(broken.reason or "its address could not be derived")
+        if one.modulus is not None or other.modulus is not None:
+            return self._judged_modulo(one, other)
         if one.side.given.is_impossible or other.side.given.is_impossible:
             return Free("interval")
         if are_far_apart(one.side, other.side):
@@ -103,6 +105,16 @@ class Pairs:
         if one is not other and are_apart(one.side, other.side):
             return Free("affine")
         return self._decided(one, other, common)
+
+    def _judged_modulo(self, one: Sharer, other: Sharer) -> Outcome:
+        """Judge two whose address may wrap: none of one access are the same if they are so near."""
+        broken = one if one.modulus is not None else other
+        side = one.side
+        if one is other and side is not None and one.modulus is not None:
+            fits = side.reach[1] - side.reach[0] + side.width <= one.modulus
+            if fits and Common(side, side).is_one_program(self._axes):
+                return Free("affine")
+        return Open(broken.reason or "its address may wrap around")
 
     # -- what settles a pair -------------------------------------------------------------------
 

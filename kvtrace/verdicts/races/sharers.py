@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.ir import Op, Value
+from kvtrace.ir.types import IntegerType, TensorType
+from kvtrace.symbolic.decide import Given
 from kvtrace.symbolic.summary import Access
 from kvtrace.verdicts.races.digits import Side
 from kvtrace.verdicts.races.parts import Part, parts_of
@@ -14,12 +17,21 @@ from kvtrace.verdicts.races.parts import Part, parts_of
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
+_SPREADING: Final = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims"})
+_SUMS: Final = _SPREADING | {"arith.addi", "arith.subi", "arith.muli"}
+_LEAVES: Final = frozenset(
+    {"arith.constant", "tt.make_range", "tt.get_program_id", "tt.get_num_programs"}
+)
+_FUNCTIONS: Final = frozenset({"tt.func", "func.func"})
+
 
 @dataclass(frozen=True, eq=False)
 class Sharer:
     """An access to a storage (None: it is not known which) that the launch writes.
 
-    `side` has its address; where that is not known, `reason` says why.
+    `side` has its address; where that is not known, `reason` says why. With a `modulus` it is known
+    but for multiples of it, in bytes: it is summed up in integers that may wrap around, and so may
+    those of its mask, so that nothing is given.
     """
 
     access: Access
@@ -27,6 +39,12 @@ class Sharer:
     storage: Storage | None
     side: Side | None
     reason: str | None
+    modulus: int | None = None
+
+    @property
+    def exact(self) -> Side | None:
+        """The side, if its address and what is given are known exactly."""
+        return self.side if self.modulus is None else None
 
 
 def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
@@ -44,8 +62,11 @@ def _sharers(bound: BoundCall) -> Iterator[Sharer]:
     for access, tensor in pairs:
         storage = None if tensor is None else tensor.storage
         if storage is None or storage in written or None in writing:
-            side, reason = _side(bound, access, tensor)
-            yield Sharer(access, parts[access.op.index], storage, side, reason)
+            if tensor is None or access.unknown is not None:
+                reason = access.unknown or "its address could not be derived"
+                yield Sharer(access, parts[access.op.index], storage, None, reason)
+            else:
+                yield _sharer(bound, access, parts[access.op.index], tensor)
 
 
 def _tensor(bound: BoundCall, access: Access) -> TensorArgument | None:
@@ -53,12 +74,53 @@ def _tensor(bound: BoundCall, access: Access) -> TensorArgument | None:
     return argument if isinstance(argument, TensorArgument) else None
 
 
-def _side(
-    bound: BoundCall, access: Access, tensor: TensorArgument | None
-) -> tuple[Side | None, str | None]:
-    if tensor is None or access.unknown is not None:
-        return None, access.unknown or "its address could not be derived"
-    if bound.may_wrap(access) is not None:
-        return None, "its address may be computed from integers that wrap around"
+def _sharer(bound: BoundCall, access: Access, part: Part, tensor: TensorArgument) -> Sharer:
     form = bound.ranges.form(access.offset).shifted(tensor.offset_bytes)
-    return Side(form, access.element_bytes, bound.active(access)), None
+    if bound.may_wrap(access) is None:
+        side = Side(form, access.element_bytes, bound.active(access))
+        return Sharer(access, part, tensor.storage, side, None)
+    reason = "its address may be computed from integers that wrap around"
+    bits = None if access.calls else _bits_of_sum(access.op)
+    if bits is None:
+        return Sharer(access, part, tensor.storage, None, reason)
+    side = Side(form, access.element_bytes, Given((), bound.ranges))
+    return Sharer(access, part, tensor.storage, side, reason, access.element_bytes << bits)
+
+
+def _bits_of_sum(op: Op) -> int | None:
+    """Give the width in which all of an address is summed up, if by sums and products alone.
+
+    These may wrap wherever they like: what comes out is right modulo two to the power of the width.
+    """
+    pointer = _before(op.operands[0])
+    if not isinstance(pointer.owner, Op) or pointer.owner.name != "tt.addptr":
+        return None
+    base, offset = (_before(value) for value in pointer.owner.operands)
+    bits = _width(offset)
+    if isinstance(base.owner, Op) or bits is None:
+        return None
+    work = [offset]
+    while work:
+        value = work.pop()
+        if _width(value) != bits:
+            return None
+        if not isinstance(value.owner, Op):
+            if value.owner is None or value.owner.region.owner.name not in _FUNCTIONS:
+                return None
+        elif value.owner.name in _SUMS:
+            work += value.owner.operands
+        elif value.owner.name not in _LEAVES:
+            return None
+    return bits
+
+
+def _before(value: Value) -> Value:
+    """Give the value that was only spread over a tensor."""
+    while isinstance(value.owner, Op) and value.owner.name in _SPREADING:
+        value = value.owner.operands[0]
+    return value
+
+
+def _width(value: Value) -> int | None:
+    kind = value.type.element if isinstance(value.type, TensorType) else value.type
+    return kind.width if isinstance(kind, IntegerType) else None
