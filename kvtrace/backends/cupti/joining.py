@@ -52,8 +52,8 @@ class Launches:
         """Count the launches."""
         return len(self.seq)
 
-    def chosen(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Launches":
-        """Give some of the rows, by index or mask."""
+    def chosen(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Launches":
+        """Give some of the rows, by index, mask or slice."""
         return Launches(**{name: column[rows] for name, column in vars(self).items()})
 
 
@@ -160,7 +160,7 @@ class Joiner:
         for border in _idle_before(kernels):
             split = int(kernels.start[border]) - _IDLE // 2
             own = launches.chosen(launches.leave < split)
-            part = kernels.chosen(np.arange(begin, border))
+            part = kernels.chosen(slice(begin, border))
             under_way = int((launches.enter < split).sum()) - len(own)
             if (under_way or self._awaits_more(part, own)) and len(part) <= _PATIENCE:
                 continue  # it is not certain on which side a launch belongs: see what follows
@@ -168,17 +168,17 @@ class Joiner:
             launches = launches.chosen(launches.leave >= split)
             stream.lost = False
             begin = border
-        kernels = kernels.chosen(np.arange(begin, len(kernels)))
+        kernels = kernels.chosen(slice(begin, len(kernels)))
         if final:
             given.append(self._segment(kernels, launches, stream.lost))
-            kernels, launches = kernels.chosen(np.arange(0)), launches.chosen(np.arange(0))
+            kernels, launches = kernels.chosen(slice(0)), launches.chosen(slice(0))
         elif not stream.lost:
             decided, kernels, launches = self._prefix(kernels, launches, stream)
             given += decided
         elif len(kernels) > _PATIENCE:
             given.append(self._unjoined(kernels))
             launches = launches.chosen(launches.leave > int(kernels.end.max()))
-            kernels = kernels.chosen(np.arange(0))
+            kernels = kernels.chosen(slice(0))
         stream.kernels = [kernels] if len(kernels) else []
         stream.launches = [launches] if len(launches) else []
         return given
@@ -201,21 +201,21 @@ class Joiner:
         """Join a long beginning that fits, on a stream that is never idle."""
         rows = np.flatnonzero(self._named(kernels))
         pairs = min(len(rows), len(launches))
-        if not _fits(kernels.chosen(rows[:pairs]), launches.chosen(np.arange(pairs))):
+        if not _fits(kernels.chosen(rows[:pairs]), launches.chosen(slice(pairs))):
             stream.lost = True
             return [], kernels, launches
         taken = pairs - _CERTAIN
         if taken <= 0:
             return [], kernels, launches
         end = int(rows[taken])
-        own = launches.chosen(np.arange(taken))
+        own = launches.chosen(slice(taken))
         if _all_equal(launches.identity[taken:pairs]):
             # One launch more or less would fit as well: which call it is may still be certain.
             calls = own.call if _all_equal(launches.call[:pairs]) else np.full(taken, NONE)
             own = replace(own, seq=np.full(taken, NONE, np.int64), call=calls)
-        part = self._with(kernels.chosen(np.arange(end)), rows[:taken], own)
-        left = kernels.chosen(np.arange(end, len(kernels)))
-        return [part], left, launches.chosen(np.arange(taken, len(launches)))
+        part = self._with(kernels.chosen(slice(end)), rows[:taken], own)
+        left = kernels.chosen(slice(end, len(kernels)))
+        return [part], left, launches.chosen(slice(taken, len(launches)))
 
     def _with(self, kernels: Kernels, rows: NDArray[np.int64], launches: Launches) -> Joined:
         seq = np.full(len(kernels), NONE, np.int64)
@@ -292,11 +292,12 @@ def _groups(
 
 def _sorted(kernels: Kernels) -> Kernels:
     """In order of launch. Correlation ids wrap around after 2^32 launches."""
-    order = np.lexsort((kernels.start, kernels.correlation))
-    ids = kernels.correlation[order]
-    if len(ids) and int(ids[-1] - ids[0]) > 1 << 31:
-        order = np.lexsort((kernels.start, (kernels.correlation + (1 << 31)) % (1 << 32)))
-    return kernels.chosen(order)
+    ids = kernels.correlation
+    if (np.diff(ids) > 0).all():
+        return kernels
+    if int(ids.max()) - int(ids.min()) > 1 << 31:
+        ids = (ids + (1 << 31)) % (1 << 32)
+    return kernels.chosen(np.lexsort((kernels.start, ids)))
 
 
 def _in_order(parts: list[Launches]) -> Launches:

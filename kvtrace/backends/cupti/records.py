@@ -81,13 +81,17 @@ class Kernels:
         """Count the executions."""
         return len(self.start)
 
-    def chosen(self, rows: NDArray[Any]) -> "Kernels":
-        """Give some of the rows, by index or mask."""
+    def chosen(self, rows: NDArray[Any] | slice) -> "Kernels":
+        """Give some of the rows, by index, mask or slice."""
+        if isinstance(rows, np.ndarray) and rows.dtype == np.bool_ and rows.all():
+            return self
         return Kernels(**{name: column[rows] for name, column in vars(self).items()})
 
 
 def joined(parts: "list[Kernels]") -> Kernels:
     """Put columns one after the other; at least one part."""
+    if len(parts) == 1:
+        return parts[0]
     return Kernels(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
     )
