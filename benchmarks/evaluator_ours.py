@@ -2,7 +2,7 @@
 
 Asked for {"case": name, "what": text, "budget": seconds}; answers the median wall
 and processor seconds of as many launches as fit the budget (at least three), and the error of the
-result. `cold` is answered by a process that has evaluated nothing yet, with one launch.
+result.
 """
 
 import platform
@@ -122,7 +122,11 @@ class Ours:
         return self.modules[case.name]
 
     def fresh_module(self, case: Case) -> Module:
-        """Give a module that nothing was evaluated of: plans hang on modules."""
+        """Give a module of which no plan is kept.
+
+        Plans are kept with modules, and by the text where `kvtrace.evaluate.parsed` read it, which
+        is not asked here: so neither memory nor disk has one.
+        """
         return parse(self.text_file(case).read_text())
 
     def answer(self, request: dict[str, Any]) -> Answer:
@@ -140,15 +144,7 @@ class Ours:
         if what == "torch":
             case.operator(arguments)
             return median_of(lambda: case.operator(arguments), request["budget"]) | {"error": None}
-        if what == "cold":
-            return self.cold(case, arguments)
         return self.warm(case, arguments, what, request["budget"])
-
-    def cold(self, case: Case, arguments: dict[str, Any]) -> Answer:
-        """Time the first launch of a process from the text of its TTIR, observed; once."""
-        given = bound(arguments)
-        wall, processor = timed(lambda: observe(new_pass(), case, self.fresh_module(case), given))
-        return {"wall": wall, "processor": processor, "error": case.error(arguments)}
 
     def warm(self, case: Case, arguments: dict[str, Any], what: str, budget: float) -> Answer:
         """Time launches after a first one."""

@@ -1,0 +1,83 @@
+"""A worker for the first launch in a process: nothing of kvtrace is imported before it is asked.
+
+Asked for {"case": name, "imported": [modules]}; answers wall and processor seconds of the launch,
+with rows of `ops`, `loops`, `accesses` and `findings`, from the text of the IR on; the error of the
+result; and the modules that were imported for it, in that order. Those of the request are imported
+before the clock starts. PyTorch, NumPy and the kernels are there already, as in any program that
+has kernels to launch. What a launch leaves for the cache on disk is written when the process ends.
+"""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from evaluator_kernels import Case, cases
+from evaluator_workers import Answer, serve, timed
+
+SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
+
+
+def memory_of(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Give the storages of tensors as arrays, by argument."""
+    return {
+        name: torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage()).numpy()
+        for name, value in arguments.items()
+        if isinstance(value, torch.Tensor)
+    }
+
+
+def launch(case: Case, text: str, arguments: dict[str, Any], memory: dict[str, Any]) -> None:
+    """Import kvtrace, read the IR, and evaluate the launch for the built-in clients.
+
+    Raises:
+        RuntimeError: the launch could not be evaluated to its end, or a client failed.
+
+    """
+    from kvtrace.clients.profiler import Profiler
+    from kvtrace.clients.running import ClientPass
+    from kvtrace.clients.sanitizer import Sanitizer
+    from kvtrace.clients.tracer import Tracer
+    from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
+    from kvtrace.evaluate.modules import parsed
+    from kvtrace.passes.calls import Call
+
+    given: list[Argument] = []
+    for name, value in arguments.items():
+        if name not in memory:
+            if type(value) is not int or value != 1:  # ones are compiled in
+                given.append(ScalarArgument(name, value))
+            continue
+        storage = Storage(memory[name].nbytes, memory[name])
+        shape, strides = tuple(value.shape), tuple(value.stride())
+        given.append(TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides))
+    together = ClientPass([Tracer(), Profiler(), Sanitizer()])
+    extents = (*case.grid, 1, 1)[:3]
+    name = case.kernel.fn.__name__
+    failure = together.run(Call(0, name, extents, parsed(text), tuple(given), ()))
+    for fault in (failure, *(member.error for member in together.members)):
+        if fault is not None:
+            raise RuntimeError(f"{case.name}: {fault}")
+
+
+def answer(request: dict[str, Any]) -> Answer:
+    """Time the first launch of this process."""
+    every = cases()
+    case = every[request["case"]]
+    arguments = case.arguments()
+    memory = memory_of(arguments)
+    text = Path(sys.argv[1], f"{list(every).index(case.name)}.mlir").read_text()
+    for module in request["imported"]:
+        import_module(module)
+    before = set(sys.modules)
+    wall, processor = timed(lambda: launch(case, text, arguments, memory))
+    imported = [name for name in sys.modules if name not in before]
+    error = case.error(arguments)
+    return {"wall": wall, "processor": processor, "error": error, "imported": imported}
+
+
+def run() -> None:
+    """Serve, with TTIR files in the folder that the command line names."""
+    torch.set_num_threads(1)
+    serve(answer)
