@@ -1,0 +1,138 @@
+"""Findings as SARIF 2.1.0."""
+
+import copy
+import json
+from dataclasses import replace
+
+import pytest
+
+from kvtrace.converters.findings import read_findings, sarif
+from kvtrace.schema.content import stack_id
+from tests.converters.finding_rows import (
+    INLINED,
+    KERNEL,
+    LOAD,
+    PROVEN,
+    RACE,
+    STORE,
+    UNKNOWN,
+    VIOLATION,
+)
+from tests.converters.written_trace import SOURCE, add_findings, write_trace
+from tests.support.sarif_shape import violations
+
+IGNORED = SOURCE.replace("mask=offsets < n)\n", "mask=offsets < n)  # kvtrace: ignore pads\n", 1)
+ODD_PLACES = ["C:\\code\\my kernels.py", "<stdin>", "über/ä b#c%.py", "/x/y z.py"]
+
+
+def log_of(side, **options):
+    findings = read_findings(side.trace, side.runs, proven=True)
+    return json.loads(json.dumps(sarif(findings, "0.1.0", **options)))
+
+
+@pytest.fixture
+def side(tmp_path):
+    written = write_trace(tmp_path / "t", [KERNEL])
+    add_findings(written, [VIOLATION, PROVEN, UNKNOWN, RACE], [LOAD, STORE, INLINED])
+    return written
+
+
+@pytest.mark.parametrize("root", [None, "/home/user", "/home/user/", "/elsewhere"])
+def test_a_log_with_everything_is_valid(side, root):
+    assert violations(log_of(side, root=root)) == []
+
+
+def test_a_log_with_nothing_is_valid(tmp_path):
+    side = write_trace(tmp_path / "t", [KERNEL])
+    add_findings(side, [])
+    assert violations(log_of(side)) == []
+
+
+@pytest.mark.parametrize("path", ODD_PLACES)
+def test_paths_of_all_kinds_give_valid_references(tmp_path, path):
+    side = write_trace(tmp_path / "t", [KERNEL])
+    frames = [(path, None, None, "scale")]
+    add_findings(side, [{**VIOLATION, "stack_id": stack_id(frames)}], [frames])
+    assert violations(log_of(side)) == []
+
+
+def test_the_check_itself_finds_what_is_wrong(side):
+    log = log_of(side)
+    wrong = {
+        "kind": "failed", "level": "fatal", "occurrenceCount": 0, "ruleIndex": 0, "extra": 1,
+        "codeFlows": [{"threadFlows": []}], "suppressions": [{"status": "accepted"}],
+    }  # fmt: skip
+    for name, value in wrong.items():
+        broken = copy.deepcopy(log)
+        broken["runs"][0]["results"][0][name] = value
+        assert violations(broken), name
+    del log["runs"][0]["results"][0]["message"]
+    assert violations(log)
+
+
+def test_a_result_for_each_defect_by_kind(side):
+    (run,) = log_of(side)["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert rules == ["out-of-bounds", "race"]
+    kinds = [(r["ruleId"], r["kind"], r["level"]) for r in run["results"]]
+    assert kinds == [
+        ("race", "fail", "error"),
+        ("out-of-bounds", "fail", "error"),
+        ("out-of-bounds", "review", "none"),
+        ("out-of-bounds", "pass", "none"),
+    ]
+    assert run["results"][1]["message"]["text"].startswith("scale: load ends 4 bytes past")
+    assert "lane 104 of program (7, 0, 0)" in run["results"][1]["message"]["text"]
+
+
+def test_places_below_the_checkout_are_relative_to_it(side):
+    (run,) = log_of(side, root="/home/user")["runs"]
+    place = run["results"][1]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "kernels.py", "uriBaseId": "SRCROOT"}
+    assert place["region"]["startLine"] == 12
+    assert place["region"]["startColumn"] == 14
+    assert run["originalUriBaseIds"] == {"SRCROOT": {"uri": "file:///home/user/"}}
+    (run,) = log_of(side)["runs"]
+    place = run["results"][1]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "file:///home/user/kernels.py"}
+
+
+def test_what_was_inlined_is_a_code_flow_and_a_race_has_a_second_place(side):
+    race, _, unknown, _ = log_of(side)["runs"][0]["results"]
+    (flow,) = unknown["codeFlows"]
+    steps = flow["threadFlows"][0]["locations"]
+    assert [(s["nestingLevel"], s["location"]["message"]["text"]) for s in steps] == [
+        (0, "scale"),
+        (1, "inner"),
+    ]
+    (other,) = race["relatedLocations"]
+    assert other["message"]["text"] == "the access of program (6, 0, 0)"
+    assert other["physicalLocation"]["region"]["startLine"] == 13
+
+
+def test_what_a_comment_suppresses_is_suppressed_in_source(tmp_path):
+    side = write_trace(tmp_path / "t", [replace(KERNEL, source=IGNORED)])
+    add_findings(side, [VIOLATION], [LOAD])
+    log = log_of(side)
+    assert violations(log) == []
+    (result,) = log["runs"][0]["results"]
+    assert result["suppressions"] == [
+        {"kind": "inSource", "status": "accepted", "justification": "pads"}
+    ]
+
+
+def test_rules_carry_what_the_pass_says_of_them(tmp_path):
+    import pyarrow as pa
+
+    from kvtrace.schema.tables import TABLES
+
+    side = write_trace(tmp_path / "t", [KERNEL])
+    (run,) = side.runs
+    table = pa.Table.from_pylist([], schema=TABLES["findings"].schema)
+    said = {"race": {"severity": "error", "summary": "two programs meet", "hint": "use atomics"}}
+    side.trace.add_derived(run.run_id, "sanitizer", {"findings": table}, {"rules": said})
+    (rule,) = log_of(side)["runs"][0]["tool"]["driver"]["rules"]
+    assert rule["shortDescription"] == {"text": "Two programs meet."}
+    assert "Use atomics." in rule["help"]["text"]
+    assert "[docs/rules/race.md](docs/rules/race.md)" in rule["help"]["markdown"]
+    assert rule["defaultConfiguration"] == {"level": "error"}
