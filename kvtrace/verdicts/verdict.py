@@ -76,7 +76,7 @@ def row_of(
         "program_x": x,
         "program_y": y,
         "program_z": z,
-        "iteration": verdict.iteration,
+        "iteration": verdict.iteration if _in_loop(verdict.op) else None,
         "lane": None if verdict.lane is None else list(verdict.lane),
         "arg": verdict.arg,
         "address_offset": verdict.address_offset,
@@ -96,6 +96,14 @@ def row_of(
         "assumption": verdict.assumption,
     }
     return row | {"finding_id": _identity(call, row, frames)}
+
+
+def _in_loop(op: Op) -> bool:
+    """Whether an op is in a loop; elsewhere a witness's iteration says nothing."""
+    around = op.parent
+    while around is not None and around.name not in ("scf.for", "scf.while"):
+        around = around.parent
+    return around is not None
 
 
 def _identity(call: Call, row: dict[str, Any], frames: Sequence[Frame]) -> str:
