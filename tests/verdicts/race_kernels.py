@@ -277,3 +277,9 @@ def transposed_in_place(x, rows, columns, BM: tl.constexpr, BN: tl.constexpr):
     mask = (r[:, None] < rows) & (q[None, :] < columns)
     tile = tl.load(x + r[:, None] * columns + q[None, :], mask=mask)
     tl.store(x + q[None, :] * rows + r[:, None], tile, mask=mask)
+
+
+@triton.jit
+def scaled_in_place(x, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + lanes, tl.load(x + lanes, mask=lanes < n) * 2, mask=lanes < n)

@@ -27,13 +27,20 @@ class Exclusion:
 
     # -- counters --------------------------------------------------------------------------------
 
-    def draws_numbers(self, common: Common) -> bool:
+    def draws_numbers(self, one: Sharer, other: Sharer, common: Common) -> bool:
         """Whether what is equal on both sides was drawn from a counter that never repeats."""
-        return any(self._is_drawn(variable) for variable in common.variables)
+        return any(self._is_drawn(variable, (one, other)) for variable in common.variables)
 
-    def _is_drawn(self, variable: Variable) -> bool:
+    def _is_drawn(self, variable: Variable, users: Sequence[Sharer]) -> bool:
         """Whether a value is the result of an addition to a counter, always the same counter."""
-        draws = [self._draw(symbol) for symbol in _chosen_symbols(variable)]
+        symbols = _chosen_symbols(variable)
+        draws = [self._draw(symbol) for symbol in symbols]
+        if not all(
+            draw is not None and _is_active_for(draw, symbol, user)
+            for draw, symbol in zip(draws, symbols, strict=True)
+            for user in users
+        ):
+            return False
         first = draws[0] if draws else None
         if first is None or first.exact is None or first.exact.form.coefficients:
             return False
@@ -109,6 +116,17 @@ class Exclusion:
             if sharer.exact is None or not are_apart(mine[0].exact, sharer.exact):
                 return None
         return mine[0]
+
+
+def _is_active_for(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
+    """Whether a lane has drawn wherever it uses the number: masked lanes get any number."""
+    mask = draw.access.mask
+    if mask.decided:
+        return True
+    lanes = [a.key for term in symbol.at for a in term.symbols("lane")]
+    if lanes != list(range(len(lanes))):
+        return False
+    return set(mask.conjuncts()) <= set(user.access.active.conjuncts())
 
 
 def _chosen_symbols(variable: Variable) -> list[Symbol]:

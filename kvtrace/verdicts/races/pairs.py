@@ -96,7 +96,7 @@ class Pairs:
         common = Common(one.side, other.side)
         if common.is_one_program(self._axes) or self._is_one_program(one.side, other.side):
             return Free("affine")
-        if self._exclusion.draws_numbers(common):
+        if self._exclusion.draws_numbers(one, other, common):
             return Free("affine", "each program draws its own numbers from a counter")
         if _are_aligned(one.side, other.side) and store_one_value((one.part.op, other.part.op)):
             return Free("affine", "all programs write the same value")
@@ -107,12 +107,17 @@ class Pairs:
         return self._decided(one, other, common)
 
     def _judged_modulo(self, one: Sharer, other: Sharer) -> Outcome:
-        """Judge two whose address may wrap: none of one access are the same if they are so near."""
+        """Judge two of which an address may wrap: as ideal ones, if these lie near each other.
+
+        Addresses that are equal but for multiples of the modulus then are equal.
+        """
         broken = one if one.modulus is not None else other
-        side = one.side
-        if one is other and side is not None and one.modulus is not None:
-            fits = side.reach[1] - side.reach[0] + side.width <= one.modulus
-            if fits and Common(side, side).is_one_program(self._axes):
+        moduli = {each.modulus for each in (one, other)} - {None}
+        if one.side is not None and other.side is not None and len(moduli) == 1:
+            lowest = min(one.side.reach[0], other.side.reach[0])
+            highest = max(side.reach[1] + side.width for side in (one.side, other.side))
+            near = highest - lowest <= min(m for m in moduli if m is not None)
+            if near and Common(one.side, other.side).is_one_program(self._axes):
                 return Free("affine")
         return Open(broken.reason or "its address may wrap around")
 

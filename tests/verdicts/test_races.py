@@ -1,0 +1,339 @@
+"""The rule `race` on the classics: what races, what only looks like it, and what nobody can know."""
+
+import pytest
+import torch
+
+from tests.kernels import memory
+from tests.verdicts import race_kernels as kernels
+from tests.verdicts.racing import call_of, judged, on_formulas
+
+
+def floats(*shape):
+    return torch.arange(int(torch.Size(shape).numel()), dtype=torch.float32).reshape(shape)
+
+
+def integers(*shape):
+    return torch.zeros(shape, dtype=torch.int32)
+
+
+def verdicts(call):
+    return {v.verdict for v in judged(call)}
+
+
+def races(call):
+    return [v for v in judged(call) if v.verdict == "violation"]
+
+
+def product(depth=32, **more):
+    return {"a": floats(40, 32), "b": floats(32, 48), "c": torch.zeros(40, 48), "rows": 40,
+            "columns": 48, "depth": depth, "a_stride": 32, "b_stride": 48, "c_stride": 48,
+            **more}  # fmt: skip
+
+
+TILES = {"BM": 16, "BN": 16, "BK": 16}
+
+
+# -- nothing has to be evaluated ------------------------------------------------------------------
+
+
+def split_k(how):
+    return call_of(kernels.split_k, (9, 2), product(), {**TILES, "SPLIT": 2, "HOW": how})
+
+
+def test_parts_of_a_product_that_are_stored_race():
+    (found,) = [v for v in on_formulas(split_k("store")) if v.verdict == "violation"]
+
+    assert found.op is found.other_op
+    assert (found.program, found.other_program) == ((0, 0, 0), (0, 1, 0))
+    assert (found.access, found.arg, found.address_offset) == ("store", "c", 0)
+    assert found.message == (
+        "programs (0, 0, 0) and (0, 1, 0) both store to byte 0 of c, and nothing orders them"
+    )
+
+
+def test_parts_of_a_product_that_are_read_and_stored_race_twice():
+    (found,) = [v for v in on_formulas(split_k("read")) if v.verdict == "violation"]
+
+    assert found.other_op.name == "tt.load"
+    assert "stores to byte 0 of c, which program (0, 1, 0) loads in line" in found.message
+    assert found.message.endswith("it races with 1 more op")
+
+
+def test_parts_of_a_product_that_are_added_atomically_do_not_race():
+    (found,) = on_formulas(split_k("atomic"))
+
+    assert (found.verdict, found.access) == ("proven", "atomic")
+
+
+PROVEN = {
+    "grouped product": call_of(
+        kernels.grouped_product, (9,), product(), {**TILES, "GROUP": 2}),
+    "two axes": call_of(
+        kernels.two_axes, (3, 3), {"x": floats(40, 48), "out": floats(40, 48), "rows": 40,
+                                   "columns": 48, "stride": 48}, {"BM": 16, "BN": 16}),
+    "tiles": call_of(
+        kernels.copy_tiles, (4,), {"x": floats(64), "out": floats(64), "n": 60},
+        {"STEP": 16, "BLOCK": 16}),
+    "in place": call_of(memory.in_place_scale, (4,), {"x": floats(64), "n": 60, "factor": 2.0},
+                        {"BLOCK": 16}),
+    "rows": call_of(
+        kernels.copy_rows, (10,), {"x": floats(100), "out": floats(100), "columns": 10,
+                                   "x_stride": 10, "out_stride": 10}, {"BLOCK": 16}),
+    "rows with a stride below zero": call_of(
+        kernels.copy_rows, (10,), {"x": floats(100), "out": floats(190)[90:], "columns": 10,
+                                   "x_stride": 10, "out_stride": -10}, {"BLOCK": 16}),
+    "rows in turn": call_of(
+        kernels.copy_rows_persistently, (4,), {"x": floats(100), "out": floats(100), "rows": 10,
+                                               "columns": 10, "stride": 10}, {"BLOCK": 16}),
+    "histogram": call_of(kernels.histogram, (4,), {"x": integers(60), "counts": integers(7),
+                                                   "n": 60}, {"SCOPE": "gpu", "BLOCK": 16}),
+    "words and half words": call_of(
+        kernels.halves_of_words, (4,), {"x": integers(64), "out": integers(64)}, {"BLOCK": 16}),
+    "places drawn from a counter": call_of(
+        memory.append, (4,), {"x": integers(64), "counter": integers(1), "out": integers(64),
+                              "n": 60}, {"BLOCK": 16}),
+    "one program": call_of(
+        kernels.mark_last, (1,), {"x": floats(60), "out": floats(60), "done": integers(1),
+                                  "n": 60}, {"BLOCK": 64}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROVEN)
+def test_formulas_prove_that_nothing_races(name):
+    assert {v.verdict for v in on_formulas(PROVEN[name])} == {"proven"}
+
+
+def sharing(shift, gap, n=60):
+    """A copy from a buffer into the same buffer, `gap` elements further on."""
+    buffer = floats(200)
+    arguments = {"x": buffer[:80], "out": buffer[gap:], "shift": shift, "n": n}
+    return call_of(kernels.shifted, (4,), arguments, {"BLOCK": 16})
+
+
+@pytest.mark.parametrize(
+    ("shift", "gap", "answer"),
+    [
+        (0, 0, "proven"),  # each program reads what only it writes
+        (1, 0, "violation"),
+        (0, 1, "violation"),
+        (1, 1, "proven"),  # both shifts cancel
+        (0, 59, "violation"),
+        (0, 60, "proven"),  # one behind the last that is read
+        (-16, 16, "violation"),
+    ],
+)
+def test_arguments_that_share_a_storage(shift, gap, answer):
+    (found,) = on_formulas(sharing(shift, gap))
+
+    assert found.verdict == answer
+    if answer == "violation":
+        assert "loads through x in line" in found.message
+
+
+RACES = {
+    "tiles that overlap": (
+        kernels.copy_tiles, (4,), {"x": floats(64), "out": floats(64), "n": 60},
+        {"STEP": 12, "BLOCK": 16}),
+    "rows of stride 0": (
+        kernels.copy_rows, (10,), {"x": floats(100), "out": floats(100), "columns": 10,
+                                   "x_stride": 10, "out_stride": 0}, {"BLOCK": 16}),
+    "rows closer than they are long": (
+        kernels.two_axes, (3, 3), {"x": floats(40, 48), "out": floats(40, 48), "rows": 40,
+                                   "columns": 48, "stride": 47}, {"BM": 16, "BN": 16}),
+    "transposed in place": (
+        kernels.transposed_in_place, (2, 2), {"x": floats(32, 32), "rows": 32, "columns": 32},
+        {"BM": 16, "BN": 16}),
+    "each its own number": (
+        kernels.mark_last, (4,), {"x": floats(60), "out": floats(60), "done": integers(1),
+                                  "n": 60}, {"BLOCK": 16}),
+    "cleared by one of those that count": (
+        kernels.zero_then_count, (4,), {"x": integers(60), "counts": integers(1), "n": 60},
+        {"BLOCK": 16}),
+    "nobody waits": (
+        kernels.without_waiting, (4,), {"flag": integers(4), "x": floats(64),
+                                        "out": floats(64)}, {"BLOCK": 16}),
+    "a flag without acquire": (
+        kernels.hand_over, (4,), {"flag": integers(4), "x": floats(64), "out": floats(64)},
+        {"ORDER": "relaxed", "BLOCK": 16}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_formulas_find_races_and_show_two_programs(name):
+    found = [v for v in on_formulas(call_of(*RACES[name])) if v.verdict == "violation"]
+
+    assert found
+    for verdict in found:
+        assert verdict.program != verdict.other_program
+        assert None not in (verdict.address_offset, verdict.lane, verdict.iteration)
+
+
+def test_the_same_number_from_all_programs_is_no_race_and_is_said():
+    arguments = {"x": floats(60), "out": floats(60), "done": integers(1), "n": 60}
+    found = on_formulas(call_of(kernels.mark_done, (4,), arguments, {"BLOCK": 16}))
+
+    assert [v.verdict for v in found] == ["proven", "proven"]
+    assert "all programs write the same value" in found[1].message
+
+
+# -- locks ----------------------------------------------------------------------------------------
+
+
+def gradient(locks, *, recorded=False):
+    arguments = {"x": floats(16, 20), "dy": floats(16, 20), "dw": torch.zeros(4, 20),
+                 "lock": integers(2 * locks), "stride": 20, "columns": 20}  # fmt: skip
+    constexprs = {"GROUP": 4, "LOCKS": locks, "BLOCK": 32}
+    return call_of(kernels.row_gradient, (16,), arguments, constexprs, recorded=recorded)
+
+
+def test_a_lock_for_what_is_shared_is_proven_without_data():
+    found = on_formulas(gradient(4))
+
+    assert {v.verdict for v in found} == {"proven"}
+    (store,) = [v for v in found if v.access == "store"]
+    assert "a lock lets one program at a time do it" in store.message
+    assert store.assumption == "all locks are open when the kernel starts"
+
+
+def test_more_locks_than_things_that_are_shared_race():
+    (found,) = races(gradient(8, recorded=True))
+
+    assert (found.access, found.arg) == ("store", "dw")
+    assert found.program[0] % 4 == found.other_program[0] % 4
+    assert found.program[0] % 8 != found.other_program[0] % 8
+
+
+def test_a_lock_that_is_opened_too_early_does_not_help():
+    arguments = {"lock": integers(1), "total": integers(1)}
+    found = races(call_of(kernels.released_too_early, (6,), arguments, recorded=True))
+
+    assert [v.access for v in found] == ["store"]
+
+
+# -- atomics that order ---------------------------------------------------------------------------
+
+
+def last_block(order, *, recorded=True):
+    arguments = {"x": floats(64), "partial": torch.zeros(4), "counter": integers(1),
+                 "out": torch.zeros(1), "n": 60}  # fmt: skip
+    constexprs = {"PROGRAMS": 4, "ORDER": order, "BLOCK": 16}
+    return call_of(kernels.last_block, (4,), arguments, constexprs, recorded=recorded)
+
+
+def test_the_last_program_may_read_what_all_have_left():
+    found = judged(last_block("acq_rel"))
+
+    assert {v.verdict for v in found} == {"proven"}
+    (partial,) = [v for v in found if v.arg == "partial"]
+    assert "atomics order the programs that meet" in partial.message
+    assert "backwards and shuffled" in partial.message
+
+
+@pytest.mark.parametrize("order", ["relaxed", "release", "acquire"])
+def test_counting_does_not_order_without_acquire_and_release(order):
+    (found,) = races(last_block(order))
+
+    assert (found.arg, found.other_op.name) == ("partial", "tt.load")
+
+
+def test_what_a_counter_holds_must_be_known():
+    found = [v for v in judged(last_block("acq_rel", recorded=False)) if v.verdict != "proven"]
+
+    assert {v.verdict for v in found} == {"unknown"}
+    assert all("counter" in v.reason for v in found)
+
+
+def test_the_first_program_may_not_read_what_all_leave():
+    arguments = {"x": floats(64), "partial": torch.zeros(4), "counter": integers(1),
+                 "out": torch.zeros(1), "n": 60}  # fmt: skip
+    call = call_of(kernels.first_block, (4,), arguments, {"PROGRAMS": 4, "BLOCK": 16},
+                   recorded=True)  # fmt: skip
+
+    (found,) = races(call)
+    assert found.arg == "partial"
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_waiting_for_a_flag(recorded):
+    arguments = {"flag": integers(4), "x": floats(64), "out": floats(64)}
+    constexprs = {"ORDER": "acquire", "BLOCK": 16}
+    call = call_of(kernels.hand_over, (4,), arguments, constexprs, recorded=recorded)
+
+    # Without what the flag holds nobody knows whether a program waits at all.
+    assert verdicts(call) == ({"proven"} if recorded else {"proven", "unknown"})
+
+
+def test_waiting_for_all_programs():
+    arguments = {"x": integers(64), "arrived": integers(1), "out": integers(64)}
+    call = call_of(memory.grid_barrier, (4,), arguments, {"PROGRAMS": 4, "BLOCK": 16},
+                   recorded=True)  # fmt: skip
+
+    assert verdicts(call) == {"proven"}
+
+
+def test_atomics_of_one_program_do_not_help_between_programs():
+    arguments = {"x": integers(60), "counts": integers(7), "n": 60}
+    constexprs = {"SCOPE": "cta", "BLOCK": 16}
+    (found,) = races(call_of(kernels.histogram, (4,), arguments, constexprs, recorded=True))
+
+    assert "scope cta" in found.message
+
+
+# -- addresses from data --------------------------------------------------------------------------
+
+
+def scatter(index, *, recorded):
+    arguments = {"x": floats(60), "index": index.to(torch.int32), "out": floats(60), "n": 60}
+    return call_of(kernels.scatter, (4,), arguments, {"BLOCK": 16}, recorded=recorded)
+
+
+@pytest.mark.parametrize(
+    ("index", "answer"),
+    [(torch.arange(60), "proven"), (torch.arange(60) % 30, "violation")],
+    ids=["a permutation", "with repeats"],
+)
+def test_recorded_indices_decide(index, answer):
+    (found,) = judged(scatter(index, recorded=True))
+
+    assert found.verdict == answer
+    if answer == "proven":
+        assert "for the recorded contents of x, index, out" in found.message
+
+
+def test_indices_that_were_not_recorded_leave_it_unknown_with_an_assumption():
+    (found,) = on_formulas(scatter(torch.arange(60), recorded=False))
+
+    assert (found.verdict, found.evaluating) == ("unknown", True)
+    assert "index" in found.reason
+    assert found.assumption == "no two programs take the same value from index"
+
+
+def test_addresses_that_hang_on_the_order_of_programs_stay_unknown():
+    arguments = {"counter": integers(1), "x": floats(160), "out": floats(160), "tiles": 10}
+    call = call_of(kernels.tickets, (4,), arguments, {"BLOCK": 16}, recorded=True)
+
+    (found,) = [v for v in judged(call) if v.verdict != "proven"]
+    assert (found.verdict, found.access) == ("unknown", "store")
+    assert "the order in which programs run" in found.reason
+
+
+# -- how large the grid is ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("programs", [10**3, 10**6, 10**9])
+def test_proofs_do_not_hang_on_the_size_of_the_grid(programs):
+    arguments = {"x": floats(64), "n": programs * 16 - 3}
+    call = call_of(kernels.scaled_in_place, (programs,), arguments, {"BLOCK": 16})
+
+    assert [v.verdict for v in on_formulas(call)] == ["proven"]
+
+
+def test_an_index_that_wraps_around_keeps_programs_apart_within_its_width():
+    arguments = {"x": floats(64), "n": 60, "factor": 2.0}
+    within = call_of(memory.in_place_scale, (1 << 28,), arguments, {"BLOCK": 16})
+    beyond = call_of(memory.in_place_scale, ((1 << 28) + 1,), arguments, {"BLOCK": 16})
+
+    assert [v.verdict for v in on_formulas(within)] == ["proven"]
+    (found,) = on_formulas(beyond)
+    assert found.verdict == "unknown"
+    assert "wrap around" in found.reason
