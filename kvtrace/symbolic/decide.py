@@ -8,7 +8,7 @@ comes with a point that satisfies it and not the claim, checked with exact arith
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -215,13 +215,19 @@ def _holds(goal: Linear, forms: Forms, ranges: Ranges, splits: int) -> bool:
     variable = _splittable(goal, constraints, ranges)
     if variable is None:
         return False
+    for branch, by in _branches(variable, ranges):
+        replaced = tuple(_replaced(each, variable, by) for each in (*forms, *branch))
+        if not _holds(_replaced(goal, variable, by), replaced, ranges, splits - 1):
+            return False
+    return True
+
+
+def _branches(variable: Variable, ranges: Ranges) -> Iterator[tuple[Forms, Linear]]:
+    """Give what a variable may be, each with forms that are >= 0 where it is that."""
     for form, when in ranges.cases[variable]:
         branches = _alternatives((when,), ranges) if isinstance(when, Condition) else (when,)
         for branch in branches:
-            replaced = tuple(_replaced(each, variable, form) for each in (*forms, *branch))
-            if not _holds(_replaced(goal, variable, form), replaced, ranges, splits - 1):
-                return False
-    return True
+            yield branch, form
 
 
 def _with_definitions(goal: Linear, forms: Forms, ranges: Ranges) -> list[Linear]:
@@ -334,10 +340,19 @@ def _completed(point: Point, claim: Condition, given: Given) -> Point:
 
 
 def _narrowed(
-    forms: Forms, ranges: Ranges, order: Sequence[Symbol]
+    forms: Forms, ranges: Ranges, order: Sequence[Symbol], splits: int = _MOST_SPLITS
 ) -> dict[Symbol | Opaque, int] | None:
+    """Give a point of all symbols in forms that are to be >= 0; by cases where there are any."""
     constraints = _with_definitions(Linear(0, {}), forms, ranges)
-    box = {variable: ranges.intervals[variable] for variable in _variables(constraints)}
+    variable = _splittable(Linear(0, {}), constraints, ranges) if splits > 0 else None
+    if variable is not None:
+        for branch, by in _branches(variable, ranges):
+            replaced = tuple(_replaced(each, variable, by) for each in (*forms, *branch))
+            found = _narrowed(replaced, ranges, order, splits - 1)
+            if found is not None:
+                return found
+        return None
+    box = {each: ranges.intervals[each] for each in _variables(constraints)}
     rank = {symbol: place for place, symbol in enumerate(order)}
     free = [each for each in box if isinstance(each, Symbol)]
     free.sort(key=lambda symbol: (rank.get(symbol, len(rank)), symbol.order))

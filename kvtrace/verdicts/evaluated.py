@@ -18,6 +18,7 @@ from kvtrace.ir import Op
 from kvtrace.passes.data_dependence import hanging_on_data
 from kvtrace.passes.metrics import kind_of
 from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.nearest import nearest_tensor
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def violation(
         address_offset=defect.address_offset,
         past_end_bytes=past,
         lanes=lanes,
+        nearest=nearest_tensor(arguments, defect.argument, defect.address_offset),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.replaying import holds_floats, run
@@ -62,7 +63,8 @@ class Judgement:
             f"{verdict.reason}, and evaluating {self.bound.lanes:.2g} lanes would be more than "
             f"the budget of {self.bound.budget.lanes:.2g}"
         )
-        return replace(verdict, reason=reason)
+        message = verdict.message.replace(verdict.reason or "", reason)
+        return replace(verdict, reason=reason, message=message)
 
     def verdicts(self, failure: str | None = None) -> list[Verdict]:
         """Give all verdicts, in the order of the ops; `failure`: why the evaluation ended early."""
@@ -70,7 +72,18 @@ class Judgement:
         for observer in self.observers:
             found = _settled(found, observer.verdicts(failure), observer.rules)
         wanted = {rule.id for rule in self._rules}
-        return sorted((v for v in found if v.rule in wanted), key=lambda v: v.op.index)
+        kept = (self._with_expression(v) for v in found if v.rule in wanted)
+        return sorted(kept, key=lambda verdict: verdict.op.index)
+
+    def _with_expression(self, verdict: Verdict) -> Verdict:
+        """Add the address in the kernel's own names to what is not proven of an access."""
+        if verdict.verdict == "proven" or verdict.access is None or verdict.expression is not None:
+            return verdict
+        summary = self.bound.summary
+        access = next((each for each in summary.accesses if each.op is verdict.op), None)
+        if access is None:
+            return verdict
+        return replace(verdict, expression=address_expression(access, summary))
 
 
 def _settled(

@@ -1,9 +1,17 @@
 """Decisions against every point of small ranges."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 from hypothesis import HealthCheck, given, settings
 
-from kvtrace.symbolic.decide import Proven, Refuted, decide
+import kvtrace.symbolic
+from kvtrace.symbolic.conditions import TRUE, Opaque, at_least, equal, less
+from kvtrace.symbolic.decide import Proven, Refuted, Undecided, decide
+from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.terms import lane, program, scalar
 from tests.symbolic.random_formulas import KNOWN, POINTS, conditions
 
 
@@ -28,3 +36,76 @@ def test_linear_reasoning_is_sound(claim, assumed):
 @given(conditions(), conditions())
 def test_solver_is_sound(claim, assumed):
     check(claim, assumed, 0.2)
+
+
+RANGES = {("program", 0): (0, 10**9 - 1), ("scalar", 0): (0, 2**31 - 1)}
+
+
+def test_z3_is_not_imported_for_what_is_linear():
+    code = (
+        "import sys\n"
+        "from kvtrace.symbolic.conditions import less\n"
+        "from kvtrace.symbolic.decide import Proven, Refuted, decide\n"
+        "from kvtrace.symbolic.intervals import Ranges\n"
+        "from kvtrace.symbolic.terms import lane, program\n"
+        "place = program(0) * 1024 + lane(0, 1024)\n"
+        "ranges = Ranges({('program', 0): (0, 10**9)})\n"
+        "assert decide(less(place, 10**6), less(place, 10**6 - 3), ranges) == Proven('affine')\n"
+        "assert isinstance(decide(less(place, 10**6), less(place, 10**7), ranges), Refuted)\n"
+        "assert 'z3' not in sys.modules\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=root)
+
+
+def test_without_a_solver_what_is_not_linear_is_undecided(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kvtrace.symbolic.solver", None)
+    monkeypatch.delattr(kvtrace.symbolic, "solver", raising=False)
+    n = scalar(0)
+    decision = decide(at_least(n * n, n), TRUE, Ranges({}))
+
+    assert isinstance(decision, Undecided)
+    assert "z3-solver is not installed" in decision.reason
+
+
+def test_the_first_program_is_the_witness():
+    place = program(0) * 1024 + lane(0, 1024)
+    (axis,) = program(0).atoms()
+
+    decision = decide(less(place, 10**6), TRUE, Ranges(RANGES), order=[axis])
+
+    assert isinstance(decision, Refuted)
+    assert decision.model[axis] == 10**6 // 1024
+
+
+def test_both_values_of_a_choice_are_looked_at():
+    i = program(0)
+    chosen = choice(less(i, 500), i, 0)
+
+    assert decide(less(chosen, 500), TRUE, Ranges(RANGES), budget=0) == Proven("affine")
+    assert isinstance(decide(less(chosen, 499), TRUE, Ranges(RANGES), budget=0), Refuted)
+
+
+def test_what_cannot_be_is_proven_of_anything():
+    i = program(0)
+    nothing = less(i, 5) & at_least(i, 5)
+
+    assert isinstance(decide(equal(i, 77), nothing, Ranges(RANGES), budget=0), Proven)
+
+
+def test_an_alternative_that_is_given_is_looked_at_by_each_of_its_cases():
+    i = program(0)
+    either = less(i, 5) | equal(i, 9)
+
+    assert decide(less(i, 10), either, Ranges(RANGES), budget=0) == Proven("affine")
+    assert isinstance(decide(less(i, 9), either, Ranges(RANGES), budget=0), Refuted)
+
+
+def test_opaque_conditions_prove_nothing():
+    i = program(0)
+    unknown = Opaque(3, "hangs on floats")
+
+    decision = decide(less(i, 9), unknown, Ranges(RANGES), budget=0)
+
+    assert isinstance(decision, Refuted)
+    assert decision.model[unknown] == 1

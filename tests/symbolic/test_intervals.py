@@ -1,0 +1,85 @@
+"""Terms within ranges, against their values at every point."""
+
+import pytest
+from hypothesis import given, settings
+
+from kvtrace.symbolic.conditions import less
+from kvtrace.symbolic.functions import (
+    choice,
+    maximum,
+    minimum,
+    quotient,
+    remainder,
+    wrapped,
+)
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.linear import constant
+from kvtrace.symbolic.terms import Symbol, lane, program, scalar
+from tests.symbolic.random_formulas import KNOWN, POINTS, conditions, terms
+
+
+@settings(max_examples=300, deadline=None)
+@given(terms())
+def test_an_interval_holds_every_value(term):
+    low, high = Ranges(KNOWN).interval(term)
+    for point in POINTS:
+        assert low <= term.value(point) <= high
+
+
+@settings(max_examples=200, deadline=None)
+@given(conditions())
+def test_a_truth_holds_at_every_point(condition):
+    truth = Ranges(KNOWN).truth(condition)
+    if truth is not None:
+        assert {condition.value(point) for point in POINTS} == {truth}
+
+
+def test_scalars_with_a_number_vanish():
+    ranges = Ranges({("scalar", 0): (7, 7), ("program", 0): (0, 9)})
+    form = ranges.form(program(0) * scalar(0) + scalar(0))
+
+    assert form.constant == 7
+    assert list(form.coefficients.values()) == [7]
+
+
+@pytest.mark.parametrize(("width", "extent"), [(64, 64), (128, 64), (64, 32)])
+def test_digits_of_a_mixed_radix_number_come_apart(width, extent):
+    """(i * width + lane) // width is i, and what is left is the lane."""
+    ranges = Ranges({("program", 0): (0, 999)})
+    place = program(0) * width + lane(0, extent)
+
+    assert ranges.form(quotient(place, width)) == ranges.form(program(0))
+    assert ranges.form(remainder(place, width)) == ranges.form(lane(0, extent))
+
+
+def test_divisors_that_are_arguments_are_numbers_of_the_call():
+    ranges = Ranges({("program", 0): (0, 99), ("scalar", 0): (10, 10)})
+
+    assert ranges.interval(quotient(program(0), scalar(0))) == (0, 9)
+    assert ranges.interval(remainder(program(0), scalar(0))) == (0, 9)
+
+
+def test_what_the_numbers_decide_is_decided():
+    ranges = Ranges({("program", 0): (0, 9), ("scalar", 0): (100, 100)})
+    i, n = program(0), scalar(0)
+
+    assert ranges.form(minimum(i, n)) == ranges.form(i)
+    assert ranges.form(maximum(i, n)) == constant(100)
+    assert ranges.form(choice(less(i, n), i, n)) == ranges.form(i)
+    assert ranges.form(wrapped(i * n, 32, signed=True)) == ranges.form(i * n)
+
+
+def test_equal_functions_are_one_variable():
+    """Their difference is then zero, whatever they are."""
+    ranges = Ranges({("program", 0): (0, 99), ("scalar", 0): (7, 7), ("scalar", 1): (7, 7)})
+    gap = quotient(program(0), scalar(0)) - quotient(program(0), scalar(1))
+
+    assert ranges.interval(gap) == (0, 0)
+
+
+def test_more_is_asked_of_what_is_not_known():
+    content = Symbol("content", 12, -(2**31), 2**31 - 1)
+    ranges = Ranges({}, lambda symbol: (3, 5) if symbol is content else None)
+
+    assert ranges.interval(content.term * 2) == (6, 10)
+    assert ranges.of(Symbol("content", 13, 0, 9)) == (0, 9)

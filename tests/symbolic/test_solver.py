@@ -1,0 +1,84 @@
+"""What Z3 is told of terms."""
+
+import pytest
+
+from kvtrace.symbolic.conditions import Opaque, at_least, equal, less
+from kvtrace.symbolic.decide import Proven, Refuted, Undecided, decide
+from kvtrace.symbolic.functions import bitwise, minimum, quotient, remainder
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.terms import lane, program, scalar, signed_range
+
+pytest.importorskip("z3")
+
+from kvtrace.symbolic import solver
+
+RANGES = {("program", 0): (0, 1000), ("scalar", 0): signed_range(32)}
+
+
+def counterexample(claim, *given, seconds=5.0):
+    return solver.counterexample(claim, given, Ranges(RANGES), seconds)
+
+
+def test_a_grouped_order_of_tiles_stays_in_the_matrix():
+    """As in matrix products: the divisor itself varies."""
+    tiles_down, in_group = 25, 8 * 40
+    i = program(0)
+    first = quotient(i, in_group) * 8
+    height = minimum(tiles_down - first, 8)
+    down = first + remainder(remainder(i, in_group), height)
+    inside = less(i, tiles_down * 40)
+
+    assert counterexample(less(down, tiles_down), inside) is None
+    point = counterexample(less(down, tiles_down - 1), inside)
+    assert down.value(point) == tiles_down - 1
+
+
+def test_squares_are_not_negative():
+    n = scalar(0)
+    assert counterexample(at_least(n * n)) is None
+    assert counterexample(at_least(n * n, n)) is None
+
+
+def test_a_counterexample_has_numbers_for_all_symbols():
+    i, n = program(0), scalar(0)
+    point = counterexample(less(quotient(i, 3) * 3 + lane(0, 4), n), equal(n, 30))
+
+    assert {symbol.kind for symbol in point} == {"program", "scalar", "lane"}
+    assert equal(n, 30).value(point)
+    assert not less(quotient(i, 3) * 3 + lane(0, 4), n).value(point)
+
+
+@pytest.mark.parametrize("floor", [False, True])
+def test_division_by_what_may_be_zero_or_negative_is_exact(floor):
+    i, n = program(0), scalar(0)
+    identity = equal(quotient(i, n, floor=floor) * n + remainder(i, n, floor=floor), i)
+
+    decision = decide(identity, less(n, 4), Ranges(RANGES), budget=5)
+
+    assert not isinstance(decision, Refuted)
+
+
+def test_opaque_conditions_get_a_truth():
+    opaque = Opaque(3, "hangs on floats")
+    point = counterexample(at_least(program(0), 1), opaque)
+
+    assert point[opaque] == 1
+
+
+def test_bits_are_known_by_their_range_alone_so_a_point_is_checked():
+    i, n = program(0), scalar(0)
+    never = less(bitwise("xor", i, n, 32), -1 - (1 << 40))
+    assert decide(~never, at_least(n), Ranges(RANGES)) == Proven("interval")
+
+    parity = equal(remainder(bitwise("and", i, n, 32) + bitwise("or", i, n, 32) - i - n, 2))
+    assert isinstance(decide(parity, at_least(n), Ranges(RANGES)), Undecided | Refuted)
+
+
+def test_time_is_limited_and_that_is_said():
+    """Fermat's last theorem for cubes, of numbers up to 2^31."""
+    a, b, c = (scalar(position) for position in range(3))
+    given = (at_least(a, 1), at_least(b, 1), at_least(c, 1))
+    found = solver.counterexample(~equal(a * a * a + b * b * b, c * c * c), given, Ranges({}), 0.05)
+
+    assert isinstance(found, str)
+    assert found.startswith("the solver gave up")
