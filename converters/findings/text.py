@@ -100,12 +100,12 @@ class Printer:
 
     def _heading(self, found: Finding) -> list[str]:
         kind = found.severity if found.verdict == "violation" else found.verdict
+        if found.suppressed:
+            kind = "suppressed"
         label = f"{kind}[{found.rule}]"
         place = self._place(StackFrame(found.file, found.line, found.column, None))
-        what = f"(suppressed) {_message(found)}" if found.suppressed else _message(found)
-        first, *rest = wrapped(f"{place}: {label}: {what}", self._width)
-        style = "suppressed" if found.suppressed else kind
-        first = first.replace(label, self._paint(label, style), 1)
+        first, *rest = wrapped(f"{place}: {label}: {_message(found)}", self._width)
+        first = first.replace(label, self._paint(label, kind), 1)
         if first.startswith(place):
             first = self._paint(place, "place") + first[len(place) :]
         return [first, *rest]
@@ -242,16 +242,18 @@ def _unless_told(text: str | None, found: Finding) -> str | None:
 def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]:
     """Return the part of a line that fits, and where in it the caret is, in columns."""
     whole = printable(text.expandtabs(4))
-    if column is None or column > len(text) + 1:
-        return whole[:width], None
-    caret = display_width(printable(text[: column - 1].expandtabs(4)))
+    caret = None
+    if column is not None and column <= len(text) + 1:
+        caret = display_width(printable(text[: column - 1].expandtabs(4)))
     if display_width(whole) <= width:
         return whole, caret
-    start = max(0, min(caret - width // 3, len(whole) - width + 1))
+    start = 0 if caret is None or caret < 2 * width // 3 else caret - width // 3
     if start == 0:
-        return whole[: width - 1] + "…", caret if caret < width else None
-    shown = "…" + whole[start : start + width - 2]
-    return shown + ("…" if start + width - 2 < len(whole) else ""), caret - start + 1
+        return whole[: width - 1] + "…", caret
+    assert caret is not None
+    left = len(whole) - start
+    shown = whole[start : start + width - 1] if left < width else whole[start : start + width - 2]
+    return "…" + shown + ("" if left < width else "…"), caret - start + 1
 
 
 def _shares(total: Mapping[str, int]) -> str:

@@ -46,7 +46,7 @@ def test_a_comment_at_the_line_or_above_it_suppresses(tmp_path, source, reason):
     assert (findings.violations, findings.failures(strict=True)) == (0, 0)
     assert findings.counts["scale"]["suppressed"] == 1
     text = "\n".join(findings_text(findings))
-    assert "(suppressed) load ends" in text
+    assert "suppressed[out-of-bounds]: load ends" in text
     assert f"ignored:   {reason or 'no reason given'}" in text
     assert "1 suppressed (100.0 %)" in text
 
