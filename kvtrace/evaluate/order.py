@@ -19,6 +19,7 @@ from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
+from kvtrace.ir.types import FloatType, IntegerType, TensorType
 
 _LOADS = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
 _STORES = frozenset({"tt.store", "tt.descriptor_store", "tt.descriptor_scatter"})
@@ -76,7 +77,12 @@ def _kind_of(op: Op) -> str | None:
 
 
 def _is_pointer(value: IRValue) -> bool:
-    text = str(value.type)
+    type_ = value.type
+    if isinstance(type_, TensorType):
+        type_ = type_.element
+    if isinstance(type_, FloatType | IntegerType):
+        return False
+    text = str(type_)
     return "!tt.ptr" in text or "!tt.tensordesc" in text
 
 

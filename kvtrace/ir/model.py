@@ -4,7 +4,7 @@ The parser builds it; everyone else treats it as read-only. Identity is object i
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from kvtrace.ir.attributes import Attribute, StringAttribute
@@ -198,7 +198,9 @@ def source_stack(op: Op) -> tuple[Frame, ...]:
     function = _enclosing_function(op)
     if function is None:
         return frames
-    return (*frames[:-1], replace(frames[-1], function=Function(function).name))
+    outermost = frames[-1]
+    name = Function(function).name
+    return (*frames[:-1], Frame(outermost.file, outermost.line, outermost.column, name))
 
 
 def _enclosing_function(op: Op) -> Op | None:

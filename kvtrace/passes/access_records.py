@@ -7,9 +7,8 @@ out and counted.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +37,11 @@ MOST_RUNS = 64
 """Runs in one layout."""
 
 
-@dataclass(frozen=True)
-class Joint:
-    """Executions described together; levels are (how many, step of the id, step in bytes)."""
+class Joint(NamedTuple):
+    """Executions described together; levels are (how many, step of the id, step in bytes).
+
+    `lanes` is an object in JSON already.
+    """
 
     program: int
     program_levels: Levels
@@ -54,19 +55,17 @@ class Joint:
     executions: int
 
     def row(self) -> dict[str, Any]:
-        """Give the row; `lanes` is an object in JSON already."""
-        place = {
-            "base": self.base,
-            "programs": [self.program, self.program_levels],
-            "trips": [self.trip, self.trip_levels],
-        }
+        """Give the row."""
+        programs = _levels_text(self.program_levels)
+        trips = _levels_text(self.trip_levels)
         return {
             "program": None if self.program_levels else self.program,
             "iteration": None if self.trip_levels or self.trip < 0 else self.trip,
             "first": self.first,
             "last": self.last,
             "active": self.active,
-            "layout": f"{_text(place)[:-1]},{self.lanes[1:]}",
+            "layout": f'{{"base":{self.base},"programs":[{self.program},{programs}],'
+            f'"trips":[{self.trip},{trips}],{self.lanes[1:]}',
         }
 
 
@@ -131,7 +130,7 @@ def _one_or_all(group: list[Joint], vary: str) -> list[Joint]:
         "active": sum(row.active for row in group),
         "executions": sum(row.executions for row in group),
     }
-    return [replace(head, **changes)]
+    return [head._replace(**changes)]
 
 
 def _single_rows(repeated: Repeated) -> Iterator[dict[str, Any]]:
@@ -268,6 +267,10 @@ def _runs_of(active: NDArray[np.bool_]) -> list[list[int]] | None:
     if len(edges) > 2 * MOST_RUNS:
         return None
     return [[int(a), int(b - a)] for a, b in edges.reshape(-1, 2)]
+
+
+def _levels_text(levels: Levels) -> str:
+    return f"[{','.join([str(list(level)).replace(' ', '') for level in levels])}]"
 
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"))

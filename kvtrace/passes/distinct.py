@@ -3,6 +3,7 @@
 `numpy.unique` asks whether its array is masked, and that imports `numpy.ma`, which takes 5 ms.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,3 +17,11 @@ def distinct(array: NDArray[np.int64]) -> NDArray[np.int64]:
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     found: NDArray[np.int64] = ordered[first]
     return found
+
+
+def distinct_counts(array: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Give the distinct values, ascending, and how often each comes."""
+    ordered: NDArray[Any] = np.sort(array, axis=None)
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    edges = [0, *starts.tolist(), ordered.size] if ordered.size else [0]
+    return [(int(ordered[low]), high - low) for low, high in pairwise(edges)]

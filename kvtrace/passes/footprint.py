@@ -72,11 +72,13 @@ class Footprint:
         self._work = 0
         self._waiting: list[Access] | None = []
         self._affine: AffineFigures | None = None
+        self._rows: tuple[list[dict[str, Any]], str | None] | None = None
 
     def add(self, access: Access) -> None:
         """Take in a batch of programs, in one trip or in all that a formula is over."""
         if self.unknown is not None or access.executions == 0 or access.active == 0:
             return
+        self._rows = None
         formula = access.formula
         if formula is not None and not formula.conditions and self._waiting is not None:
             self._waiting.append(access)
@@ -180,7 +182,9 @@ class Footprint:
         """Give the rows of `accesses`, and what they leave out in words (None: nothing)."""
         if self._affine is not None:
             return self._affine.rows, self._affine.left_out
-        return self._records.rows()
+        if self._rows is None:
+            self._rows = self._records.rows()
+        return self._rows
 
     def unique_bytes(self) -> int | None:
         """Give the distinct bytes of all accesses; None if not known."""

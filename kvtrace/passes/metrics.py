@@ -13,9 +13,10 @@ import numpy as np
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.types import TensorType
+from kvtrace.passes.distinct import distinct_counts
 from kvtrace.passes.factor_types import factor_type
 from kvtrace.passes.footprint import Footprint
-from kvtrace.passes.stacks import StackRows
+from kvtrace.passes.stacks import StackIds, StackRows
 from kvtrace.passes.thread_layouts import BlockedLayout
 
 if TYPE_CHECKING:
@@ -46,9 +47,18 @@ def kind_of(op: Op) -> str:
     return "elementwise" if op.name.startswith(("arith.", "math.")) else "other"
 
 
-def loops_around(module: Module) -> dict[int, int]:
+def loops_around(module: Module) -> Mapping[int, int]:
     """Map the index of each op to the index of the innermost loop around it."""
+    found: dict[int, int] | None = module.__dict__.get("_loops_around")
+    if found is None:
+        found = module.__dict__["_loops_around"] = _loops_around(module)
+    return found
+
+
+def _loops_around(module: Module) -> dict[int, int]:
     around: dict[int, int] = {}
+    if not any(op.name in _LOOPS for op in module.ops):
+        return around
     for op in module.ops:  # parents come before what is inside them
         parent = op.parent
         if parent is None:
@@ -65,9 +75,15 @@ class _OpCount:
     op: Op
     executions: int = 0
     elements: int = 0
+    flops: int | None = None
+
+
+@dataclass(slots=True)
+class _MemoryCount(_OpCount):
+    """`footprints`: what the op touches, by argument (None: nobody knows which)."""
+
     active: int | None = 0
     element_bytes: int = 0
-    flops: int | None = None
     footprints: dict[int | None, Footprint] = field(default_factory=dict)
 
     def footprint(self, access: Access, layout: BlockedLayout | None) -> Footprint:
@@ -77,13 +93,20 @@ class _OpCount:
             found = self.footprints[access.argument] = Footprint(access.element_bytes, layout)
         return found
 
-    def sectors(self) -> int | None:
-        """Sum over arguments; None if one is not known."""
-        return _total([footprint.sectors for footprint in self.footprints.values()])
-
-    def unique_bytes(self) -> int | None:
-        """Sum over arguments (two that share a storage count twice); None if one is not known."""
-        return _total([footprint.unique_bytes() for footprint in self.footprints.values()])
+    def figures(self, names: list[str]) -> dict[str, Any]:
+        """Give the columns of `ops` that only memory ops have."""
+        for footprint in self.footprints.values():
+            footprint.finish()
+        active = self.active
+        buffers = sorted({names[a] for a in self.footprints if a is not None})
+        return {
+            "masked_off": None if active is None else self.elements - active,
+            "bytes": None if active is None else active * self.element_bytes,
+            # Two arguments that share a storage count twice.
+            "unique_bytes": _total([f.unique_bytes() for f in self.footprints.values()]),
+            "sectors": _total([f.sectors for f in self.footprints.values()]),
+            "buffer": ",".join(buffers) or None,
+        }
 
 
 class Metrics(Observer):
@@ -96,7 +119,8 @@ class Metrics(Observer):
     def __init__(self, layouts: Mapping[int, BlockedLayout] | None = None) -> None:
         self._layouts = layouts or {}
         self._counts: dict[int, _OpCount] = {}
-        self._trips: dict[int, tuple[Op, list[np.ndarray[Any, Any]]]] = {}
+        self._memory: dict[int, _MemoryCount] = {}
+        self._trips: dict[int, tuple[Op, dict[int, int]]] = {}
 
     @classmethod
     def of_call(cls, call: "Call") -> "Metrics":
@@ -106,121 +130,141 @@ class Metrics(Observer):
     @property
     def modelled(self) -> tuple[int, int]:
         """Memory ops whose sectors go by the compiled layout, and by the order of lanes."""
-        memory = [index for index, count in self._counts.items() if count.footprints]
-        compiled = sum(index in self._layouts for index in memory)
-        return compiled, len(memory) - compiled
+        compiled = sum(index in self._layouts for index in self._memory)
+        return compiled, len(self._memory) - compiled
 
     def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
         """Count a batch of a compute op."""
-        count = self._counts.setdefault(op.index, _OpCount(op))
+        count = self._counts.get(op.index)
+        if count is None:
+            count = self._counts[op.index] = _OpCount(op)
         count.executions += executions
         count.elements += elements
         count.flops = (count.flops or 0) + flops
 
     def access(self, access: Access) -> None:
         """Count a batch of a memory op."""
-        count = self._counts.setdefault(access.op.index, _OpCount(access.op))
+        op = access.op
+        count = self._memory.get(op.index)
+        if count is None:
+            known = self._counts.get(op.index) or _OpCount(op)
+            count = _MemoryCount(op, known.executions, known.elements, known.flops)
+            self._counts[op.index] = self._memory[op.index] = count
         count.executions += access.executions
         count.elements += access.lanes
         count.element_bytes = access.element_bytes
-        count.footprint(access, self._layouts.get(access.op.index)).add(access)
+        count.footprint(access, self._layouts.get(op.index)).add(access)
         if access.active is None or count.active is None:
             count.active = None
         else:
             count.active += access.active
 
     def loop(self, op: Op, trips: np.ndarray[Any, Any]) -> None:
-        """Keep the trip counts of a batch of programs."""
-        self._trips.setdefault(op.index, (op, []))[1].append(np.asarray(trips).reshape(-1))
+        """Keep the trip counts of a batch of programs: how many programs have which."""
+        _, counts = self._trips.setdefault(op.index, (op, {}))
+        if trips.size and trips.strides == (0,):  # one count for all
+            several = [(int(trips[0]), len(trips))]
+        else:
+            several = distinct_counts(trips)
+        for value, programs in several:
+            counts[value] = counts.get(value, 0) + programs
 
     def op_rows(
-        self, call_id: int, names: list[str], around: dict[int, int], stacks: StackRows
+        self, call_id: int, names: list[str], around: Mapping[int, int], stacks: StackRows
     ) -> list[dict[str, Any]]:
         """Give the rows of `ops`, in the order of the IR."""
-        return [
-            self._row(call_id, self._counts[index], names, around, stacks)
-            for index in sorted(self._counts)
-        ]
+        ids = StackIds(stacks)
+        rows = []
+        for index in sorted(self._counts):
+            count = self._counts[index]
+            op = count.op
+            kind = kind_of(op)
+            row = {
+                "call_id": call_id,
+                "op_index": index,
+                "op": op.name,
+                "kind": kind,
+                "dtype": factor_type(op) if kind == "dot" else _element_name(op),
+                "stack_id": ids.of(op),
+                "executions": count.executions,
+                "elements": count.elements,
+                "masked_off": None,
+                "bytes": None,
+                "unique_bytes": None,
+                "sectors": None,
+                "flops": count.flops,
+                "loop": around.get(index),
+                "buffer": None,
+            }
+            memory = self._memory.get(index)
+            rows.append(row if memory is None else row | memory.figures(names))
+        return rows
 
     def access_rows(
-        self, call_id: int, names: list[str], around: dict[int, int]
+        self, call_id: int, names: list[str], around: Mapping[int, int]
     ) -> list[dict[str, Any]]:
         """Give the rows of `accesses`; docs/accesses.md describes them."""
         rows = []
-        for index in sorted(self._counts):
-            for argument, footprint in self._counts[index].footprints.items():
+        for index in sorted(self._memory):
+            looped = index in around
+            for argument, footprint in self._memory[index].footprints.items():
                 footprint.finish()
-                place = {
-                    "call_id": call_id,
-                    "op_index": index,
-                    "arg": None if argument is None else names[argument],
-                }
+                name = None if argument is None else names[argument]
                 for row in footprint.record_rows()[0]:
-                    iteration = row["iteration"] if index in around else None
-                    rows.append(row | place | {"iteration": iteration})
+                    place = {"call_id": call_id, "op_index": index, "arg": name}
+                    place.update(row)
+                    if not looped:
+                        place["iteration"] = None
+                    rows.append(place)
         return rows
 
     def notes(self, call_id: int) -> list[str]:
         """Say which figures are null because of a limit, and which accesses are left out."""
         notes = []
-        for index, count in sorted(self._counts.items()):
+        for index in sorted(self._memory):
+            count = self._memory[index]
             for footprint in count.footprints.values():
                 footprint.finish()
-                place = f"call {call_id}, op {index} ({count.op.name})"
                 left_out = (footprint.limit, footprint.record_rows()[1])
-                notes += [f"{place}: {note}" for note in left_out if note is not None]
+                notes += [
+                    f"call {call_id}, op {index} ({count.op.name}): {note}"
+                    for note in left_out
+                    if note is not None
+                ]
         return notes
 
     def loop_rows(self, call_id: int, stacks: StackRows) -> list[dict[str, Any]]:
         """Give the rows of `loops`."""
         rows = []
         for index in sorted(self._trips):
-            op, batches = self._trips[index]
+            op, counts = self._trips[index]
             row = {
                 "call_id": call_id,
                 "op_index": index,
                 "stack_id": stacks.add(source_stack(op)),
             }
-            trips = np.concatenate(batches)
-            if (trips >= 0).all():  # -1: a bound hangs on data that is not there
+            if counts and min(counts) >= 0:  # -1: a bound hangs on data that is not there
                 row |= {
-                    "trips_min": int(trips.min()),
-                    "trips_median": int(np.median(trips)),
-                    "trips_max": int(trips.max()),
+                    "trips_min": min(counts),
+                    "trips_median": _median(counts),
+                    "trips_max": max(counts),
                 }
             rows.append(row)
         return rows
 
-    def _row(
-        self,
-        call_id: int,
-        count: _OpCount,
-        names: list[str],
-        around: dict[int, int],
-        stacks: StackRows,
-    ) -> dict[str, Any]:
-        memory = bool(count.footprints)
-        for footprint in count.footprints.values():
-            footprint.finish()
-        active = count.active if memory else None
-        buffers = sorted({names[a] for a in count.footprints if a is not None})
-        return {
-            "call_id": call_id,
-            "op_index": count.op.index,
-            "op": count.op.name,
-            "kind": kind_of(count.op),
-            "dtype": _element_name(count.op),
-            "stack_id": stacks.add(source_stack(count.op)),
-            "executions": count.executions,
-            "elements": count.elements,
-            "masked_off": None if active is None else count.elements - active,
-            "bytes": None if active is None else active * count.element_bytes,
-            "unique_bytes": count.unique_bytes() if memory else None,
-            "sectors": count.sectors() if memory else None,
-            "flops": count.flops,
-            "loop": around.get(count.op.index),
-            "buffer": ",".join(buffers) or None,
-        }
+
+def _median(counts: Mapping[int, int]) -> int:
+    """Give the median of values that come so many times each, rounded down."""
+    places = sum(counts.values())
+    middle = []
+    for place in ((places - 1) // 2, places // 2):
+        passed = 0
+        for value in sorted(counts):
+            passed += counts[value]
+            if passed > place:
+                middle.append(value)
+                break
+    return sum(middle) // 2
 
 
 def _total(figures: list[int | None]) -> int | None:
@@ -229,10 +273,8 @@ def _total(figures: list[int | None]) -> int | None:
 
 
 def _element_name(op: Op) -> str | None:
-    if kind_of(op) == "dot":
-        return factor_type(op)
-    types = op.result_types or op.operand_types[1:2]
-    if not types:
+    values = op.results or op.operands[1:2]
+    if not values:
         return None
-    first = types[0]
-    return str(first.element if isinstance(first, TensorType) else first)
+    type_ = values[0].type
+    return str(type_.element if isinstance(type_, TensorType) else type_)
