@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument,
 from kvtrace.ir import Module
 from kvtrace.passes.calls import Call
 from kvtrace.passes.thread_layouts import BlockedLayout
+from kvtrace.schema.dataclass import dataclass
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.tables import Table
 from kvtrace.schema.trace import Trace, open_trace

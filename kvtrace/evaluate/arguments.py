@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.types import ElementType, element_of_short_name
+from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(eq=False)

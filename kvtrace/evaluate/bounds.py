@@ -6,7 +6,6 @@ none varies independently. So extremes add up, and counts multiply, over such gr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.integers import factors_of
 from kvtrace.evaluate.values import Array, Sum
+from kvtrace.schema.dataclass import dataclass
 
 _HUGE = np.int64(1 << 62)
 

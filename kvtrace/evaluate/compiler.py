@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from kvtrace.ir.attributes import (
     TypeAttribute,
     UnitAttribute,
 )
+from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)

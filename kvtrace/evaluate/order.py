@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
 from kvtrace.ir.types import FloatType, IntegerType, TensorType
+from kvtrace.schema.dataclass import dataclass
 
 _LOADS = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
 _STORES = frozenset({"tt.store", "tt.descriptor_store", "tt.descriptor_scatter"})

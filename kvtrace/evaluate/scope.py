@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Observer
+from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

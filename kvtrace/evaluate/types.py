@@ -6,7 +6,6 @@ holds their bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.ir.types import PointerType, TensorDescriptorType, TensorType, Type
+from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(frozen=True)

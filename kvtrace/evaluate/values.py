@@ -16,7 +16,7 @@ broadcasts and loop-invariant scalars cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import ValueType
+from kvtrace.schema.dataclass import dataclass
 
 Array = NDArray[Any]
 

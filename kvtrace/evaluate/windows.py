@@ -7,13 +7,13 @@ left (the base) indexes the first axis of a view of all overlapping windows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.integers import joined_terms
 from kvtrace.evaluate.values import Array, Sum
+from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 Grammar: https://mlir.llvm.org/docs/Dialects/Builtin/#location-attributes.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

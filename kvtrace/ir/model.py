@@ -4,12 +4,12 @@ The parser builds it; everyone else treats it as read-only. Identity is object i
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from kvtrace.ir.attributes import Attribute, StringAttribute
 from kvtrace.ir.locations import Frame, Location, location_frames
 from kvtrace.ir.types import Type
+from kvtrace.schema.dataclass import dataclass
 from kvtrace.schema.errors import KvtraceError
 
 

@@ -5,7 +5,7 @@ nested progressions.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 from kvtrace.evaluate.observe import AffineFormula
 from kvtrace.passes.access_records import MOST_SINGLE_ROWS, Joint, Levels, joint_rows, pieces
 from kvtrace.passes.progressions import merged_levels
+from kvtrace.schema.dataclass import dataclass
 
 OPEN = 16
 """Accesses that are kept open at once, in case that they come again in other trips."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.passes.descriptors import descriptor_arguments
 from kvtrace.passes.thread_layouts import BlockedLayout, thread_layouts
+from kvtrace.schema.dataclass import dataclass
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:

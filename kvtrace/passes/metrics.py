@@ -5,7 +5,7 @@ could not be counted or described whole is said in `notes`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from kvtrace.passes.factor_types import factor_type
 from kvtrace.passes.footprint import Footprint
 from kvtrace.passes.stacks import StackIds, StackRows
 from kvtrace.passes.thread_layouts import BlockedLayout
+from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.passes.calls import Call

@@ -5,7 +5,7 @@ are all on for most programs. So what a launch of millions of lanes touches is w
 block per distinct pattern; where programs truly differ (a gather), each is its own pattern.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import AccessParts
+from kvtrace.schema.dataclass import dataclass
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -11,7 +11,7 @@ Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Final
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.ir import Module, source_stack
+from kvtrace.schema.dataclass import dataclass
 
 VECTOR_BYTES: Final = 16
 """What one thread moves with one instruction at most."""

@@ -1,6 +1,5 @@
 """Sets of bytes as sorted ranges that neither overlap nor touch: exact, and small where dense."""
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from kvtrace.passes.distinct import distinct
 from kvtrace.passes.patterns import Patterns
 from kvtrace.passes.progressions import nested_progression
+from kvtrace.schema.dataclass import dataclass
 
 Integers = NDArray[np.int64]
 

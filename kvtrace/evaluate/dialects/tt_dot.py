@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import element_of, value_type
 from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of
 from kvtrace.ir import Op
+from kvtrace.schema.dataclass import dataclass
 
 _TF32 = 0
 """Triton's InputPrecision: 0 tf32, 1 tf32x3, 2 ieee, 3 bf16x3, 4 bf16x6."""

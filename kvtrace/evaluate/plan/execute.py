@@ -6,10 +6,12 @@ import itertools
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.code.cells import Cell, Generated

@@ -8,10 +8,9 @@ rows of memory with one another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvtrace.evaluate.plan.instructions import Dot, Instruction, Loop, Map, Reduce
 from kvtrace.evaluate.plan.values import Register
+from kvtrace.schema.dataclass import dataclass
 
 Layout = tuple[int, ...]
 """Logical axis per axis of memory, slowest first."""

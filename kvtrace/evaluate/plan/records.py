@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from kvtrace.evaluate.plan.affine import Affine, Interval
+from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import Access, AccessKind

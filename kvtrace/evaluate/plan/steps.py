@@ -7,7 +7,6 @@ evaluator need none here: the same function becomes an array instruction.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,6 +24,7 @@ from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS, Elementwise, Step
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Block, Module, Op
+from kvtrace.schema.dataclass import dataclass
 
 PlanStep = Callable[[Walk], None]
 Planner = Callable[[Op, "PlanCompiler"], PlanStep]

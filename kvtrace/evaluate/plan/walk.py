@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from kvtrace.evaluate.plan.values import (
     Register,
     Tensor,
 )
+from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.steps import PlannedBlock

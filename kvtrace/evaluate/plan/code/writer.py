@@ -7,7 +7,7 @@ used again as soon as what they held is not needed any more. Everything else is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from kvtrace.evaluate.plan.code.cells import Cell
@@ -15,6 +15,7 @@ from kvtrace.evaluate.plan.instructions import Instruction, Load, Operand, defin
 from kvtrace.evaluate.plan.layouts import Layouts
 from kvtrace.evaluate.plan.liveness import shares_memory
 from kvtrace.evaluate.plan.values import Register
+from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(eq=False)
