@@ -217,6 +217,55 @@ SAMPLES.bad("binary search whose end is one too far", search, SEARCH, {"INCLUSIV
             out_of_bounds="far probe")  # fmt: skip
 
 
+@triton.jit
+def gather_sorted(x, chosen, out, BLOCK: tl.constexpr):
+    """Indices put in order first: each compared with each, in a tower of selections."""
+    lanes = tl.arange(0, BLOCK)
+    where = tl.sort(tl.load(chosen + lanes))
+    tl.store(out + lanes, tl.load(x + where))  # [gather]
+
+
+def in_order(index):
+    return {"x": tensor(50), "chosen": index, "out": tensor(*index.shape)}
+
+
+SAMPLES.good("gather by sorted indices", gather_sorted,
+             in_order(holding([*range(49, -1, -1), *range(14)])), {"BLOCK": 64},
+             (1,))  # fmt: skip
+SAMPLES.good("gather by a thousand sorted indices", gather_sorted,
+             in_order(holding([i % 50 for i in range(1024)])), {"BLOCK": 1024},
+             (1,))  # fmt: skip
+SAMPLES.bad("gather by sorted indices, one too large", gather_sorted,
+            in_order(holding([*range(50, -1, -1), *range(13)])), {"BLOCK": 64}, (1,),
+            out_of_bounds="gather")  # fmt: skip
+SAMPLES.undecided("gather by sorted indices that were not recorded", gather_sorted,
+                  in_order(tensor(64, dtype="i32")), {"BLOCK": 64}, (1,), because="chosen",
+                  out_of_bounds="gather")  # fmt: skip
+
+
+@triton.jit
+def running_places(x, wanted, out, n, GUARD: tl.constexpr, BLOCK: tl.constexpr):
+    """Compaction: a running sum of flags says where each chosen value goes."""
+    lanes = tl.arange(0, BLOCK)
+    flag = tl.load(wanted + lanes, mask=lanes < n, other=0)
+    if GUARD:
+        flag = (flag != 0).to(tl.int32)
+    place = tl.cumsum(flag, 0) - flag
+    tl.store(out + place, tl.load(x + lanes, mask=lanes < n), mask=flag != 0)  # [place]
+
+
+def compacted(flags, size=20):
+    return {"x": tensor(50), "wanted": flags, "out": tensor(size), "n": 50}
+
+
+SAMPLES.good("compaction by recorded flags", running_places,
+             compacted(holding([1, 0] * 20 + [0] * 10)), {"GUARD": True, "BLOCK": 64},
+             (1,))  # fmt: skip
+SAMPLES.bad("compaction by recorded flags into too short a vector", running_places,
+            compacted(holding([1, 0] * 20 + [0] * 9 + [1])), {"GUARD": True, "BLOCK": 64}, (1,),
+            out_of_bounds="place")  # fmt: skip
+
+
 @triton.jit(noinline=True)
 def _fetch(x, place):
     return tl.load(x + place)  # [callee]
