@@ -1,0 +1,52 @@
+"""Kernels with one access each that is in question."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy(source, result, size, BLOCK: tl.constexpr):
+    index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = index < size
+    tl.store(result + index, tl.load(source + index, mask=mask), mask=mask)
+
+
+@triton.jit
+def copy_narrow(source, result, size, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = index < size
+    tl.store(result + index, tl.load(source + index, mask=mask), mask=mask)
+
+
+@triton.jit
+def fill(result, BLOCK: tl.constexpr):
+    index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(result + index, index)
+
+
+@triton.jit
+def rows_of(table, ids, result, width, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, WIDTH)
+    chosen = tl.load(ids + row)
+    inside = (column < width)[None, :] & (row >= 0)[:, None]
+    values = tl.load(table + chosen[:, None] * width + column[None, :], mask=inside)
+    tl.store(result + row[:, None] * width + column[None, :], values, mask=inside)
+
+
+@triton.jit
+def walk_back(source, result, step, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for trip in range(8):
+        total += tl.load(source + lanes + trip * step)
+    tl.store(result + lanes, total)
+
+
+@triton.jit
+def sum_until(source, counts, result, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for trip in range(tl.load(counts + tl.program_id(0))):
+        total += tl.load(source + trip * BLOCK + lanes)
+    tl.store(result + tl.program_id(0) * BLOCK + lanes, total)

@@ -1,0 +1,113 @@
+"""Verdicts against evaluations of the whole grid, of many kernels and of slightly wrong calls."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from kvtrace.schema.errors import BadSetting
+from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.rules import RULES, chosen_rules, default_rules
+from tests.kernels.catalogue import CASES
+from tests.kernels.defects.corpus import CORPUS
+from tests.kernels.launching import bind, compile_for, to_tensor
+from tests.passes import kernels
+from tests.verdicts.calls import call, tensor
+from tests.verdicts.mutants import call_of, evaluated, mutants
+
+BOUNDS = ("out-of-bounds", "out-of-view")
+EVERY = 40
+"""Of the catalogue, one case in so many is taken here."""
+
+
+def compare(one) -> Counter:
+    """Hold the verdicts on a call against what an evaluation of all its programs touches."""
+    seen = evaluated(one)
+    broken = {op for _, op in seen.broken}
+    counts: Counter = Counter()
+    for verdict in judge(one, BOUNDS):
+        counts[verdict.verdict] += 1
+        if verdict.verdict == "proven":
+            assert verdict.op.index not in broken
+        if verdict.verdict == "violation" and verdict.op.index not in seen.doubtful:
+            assert (verdict.rule, verdict.op.index) in seen.broken
+    return counts
+
+
+@pytest.fixture
+def _a_driver(monkeypatch):
+    from triton.runtime import driver
+
+    from kvtrace.backends.triton.free_driver import DeviceFreeDriver
+
+    monkeypatch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
+
+
+@pytest.mark.usefixtures("_a_driver")
+def test_verdicts_on_the_catalogue_and_its_mutants_are_what_evaluation_finds(say):
+    total: Counter = Counter()
+    for case in CASES[::EVERY]:
+        arguments = {
+            name: to_tensor(value) if isinstance(value, np.ndarray) else value
+            for name, value in case.inputs.items()
+        }
+        module = compile_for(case.kernel, arguments, case.constexprs)
+        whole = call_of(module, bind(case.kernel, arguments), case.grid, case.name)
+        for what, mutant in mutants(whole):
+            total += compare(mutant)
+            total[what.split()[-1]] += 1
+    say("soundness", f"one in {EVERY} of the catalogue with mutants: {dict(total)}")
+    assert total["proven"] > 400
+    assert total["violation"] > 50
+    assert total["unknown"] == 0
+
+
+def test_verdicts_on_mutants_of_the_corpus_are_what_evaluation_finds(say):
+    total: Counter = Counter()
+    for sample in CORPUS[::7]:
+        if sample.look_at or sample.programs > 1000:
+            continue
+        for _, mutant in mutants(sample.call()):
+            total += compare(mutant)
+    say("soundness", f"one in 7 of the corpus of defects with mutants: {dict(total)}")
+    assert total["proven"] > 300
+    assert total["violation"] > 100
+
+
+def test_a_rule_that_is_not_asked_for_says_nothing():
+    one = call(
+        kernels.copy_without_mask, (1,), source=tensor(100, room=200), result=tensor(100, room=200),
+        size=100, BLOCK=128,
+    )  # fmt: skip
+
+    assert {v.rule for v in judge(one, BOUNDS)} == {"out-of-bounds", "out-of-view"}
+    assert {v.rule for v in judge(one, ["out-of-bounds"])} == {"out-of-bounds"}
+    assert [v.rule for v in judge(one, ["out-of-view"])] == ["out-of-view"]
+
+
+def test_an_unknown_rule_is_an_error_that_names_those_there_are():
+    with pytest.raises(BadSetting, match=r"no rule 'out-of-luck'; there are out-of-bounds"):
+        chosen_rules(["out-of-luck"])
+
+
+def test_rules_are_told_apart_and_say_what_to_do():
+    assert set(default_rules()) <= set(RULES)
+    for name, rule in RULES.items():
+        assert name == rule.id
+        assert rule.severity in ("error", "warning", "note")
+        assert rule.summary
+        assert rule.hint
+
+
+def test_judging_writes_to_no_tensor():
+    ids = np.arange(64, dtype=np.int64)
+    ids[5] = 70
+    held = tensor(64, dtype="i64", data=ids)
+    one = call(kernels.gather, (1,), source=tensor(64), chosen=held, result=held, size=64, BLOCK=64)
+    before = held.storage.data.copy()
+
+    verdicts = judge(one)
+
+    assert (held.storage.data == before).all()
+    assert held.storage.data.flags.writeable
+    assert "violation" in {v.verdict for v in verdicts}
