@@ -4,14 +4,17 @@
 
 Needs a CUDA device and the PyPI package `liger-kernel`. A small GPT (6 layers of width 512, 8
 heads, 1,024 tokens, batch 8, bf16 weights, AdamW) with Liger's RMSNorm, rotary embedding, SwiGLU
-and cross entropy, eager and under torch.compile. Blocks of 100 steps are run in turn bare, in
-launch mode and in timeline mode, in one process; of each block the first 60 steps are not counted,
-since a recording begins with kernels and calls that are new to it, and each step ends with a
-synchronisation. The figure is the median step, and the cost the ratio of medians. Bytes are those of the tables
-`launches` and `gpu_kernels` of the longest recording, over its launches.
+and cross entropy, eager and under torch.compile. In one recording a mode, steps are recorded and
+bare in turn: before a bare step kvtrace's hooks are taken out, and CUPTI's kernel records switched
+off, so that whatever else the machine does falls on both alike. Each step ends with a
+synchronisation; the first 100 steps of a recording are not counted, since kernels and calls are new
+then. The figure is the median step, and the cost the ratio of the medians. `before` are steps
+before anything was ever recorded in the process. Bytes are those of the tables `launches` and
+`gpu_kernels` of a recording of 300 steps, over its launches.
 """
 
 import argparse
+import inspect
 import json
 import platform
 import statistics
@@ -22,8 +25,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BLOCK, SKIPPED = 100, 60
-MODES = ("bare", "launch", "timeline")
+SKIPPED = 100
+MODES = ("launch", "timeline")
 
 
 def make_step(compiled: bool) -> Callable[[], None]:
@@ -91,25 +94,57 @@ def make_step(compiled: bool) -> Callable[[], None]:
     return step
 
 
-def measure(step: Callable[[], None], steps: int, folder: Path) -> dict[str, list[float]]:
-    """Milliseconds of each counted step by mode."""
+class Switch:
+    """Takes the hooks of a running recording out, and puts them back."""
+
+    def __init__(self, mode: str) -> None:
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+        from triton.runtime.jit import JITFunction
+
+        self.hooked = [(owner, owner.run) for owner in (JITFunction, CachingAutotuner)]
+        self.cupti = None
+        if mode == "timeline":
+            from kvtrace.backends.cupti.records import CONCURRENT_KERNEL
+            from kvtrace.capture.session import _sessions
+
+            (session,) = (one for one in _sessions if one.recording)
+            self.cupti, self.kind = session._timeline._cupti, CONCURRENT_KERNEL
+
+    def on(self) -> None:
+        for owner, run in self.hooked:
+            owner.run = run
+        if self.cupti is not None:
+            self.cupti._check("cuptiActivityEnable", self.kind)
+
+    def off(self) -> None:
+        for owner, run in self.hooked:
+            owner.run = inspect.unwrap(run)
+        if self.cupti is not None:
+            self.cupti._check("cuptiActivityDisable", self.kind)
+
+
+def timed(step: Callable[[], None]) -> float:
+    """Milliseconds of one step."""
+    begin = time.perf_counter()
+    step()
+    return (time.perf_counter() - begin) * 1e3
+
+
+def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> dict[str, float]:
+    """Median milliseconds of bare and of recorded steps, in turn."""
     import kvtrace
 
-    for _ in range(10):
-        step()
-    times: dict[str, list[float]] = {mode: [] for mode in MODES}
-    while min(len(found) for found in times.values()) < steps:
-        for mode, found in times.items():
-            if mode != "bare":
-                kvtrace.start(folder / mode, mode=mode)
-            for index in range(BLOCK):
-                begin = time.perf_counter()
-                step()
-                if index >= SKIPPED:
-                    found.append((time.perf_counter() - begin) * 1e3)
-            if mode != "bare":
-                kvtrace.stop()
-    return times
+    times: dict[str, list[float]] = {"bare": [], mode: []}
+    with kvtrace.capture(folder, mode=mode):
+        for _ in range(SKIPPED):
+            step()
+        switch = Switch(mode)
+        for _ in range(steps):
+            times[mode].append(timed(step))
+            switch.off()
+            times["bare"].append(timed(step))
+            switch.on()
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def bytes_a_launch(step: Callable[[], None], steps: int, folder: Path, mode: str) -> float:
@@ -142,22 +177,25 @@ def main() -> int:
         f"{torch.cuda.get_device_name()}, Python {platform.python_version()}, torch "
         f"{torch.__version__}, triton {triton.__version__}; at least {options.steps} steps a mode"
     )
-    figures = {}
+    figures: dict[str, dict[str, dict[str, float]]] = {}
     for compiled in (False, True):
         name = "torch.compile" if compiled else "eager"
         step = make_step(compiled)
-        with tempfile.TemporaryDirectory() as folder:
-            times = measure(step, options.steps, Path(folder))
-            medians = {mode: statistics.median(found) for mode, found in times.items()}
-            sizes = {
-                mode: bytes_a_launch(step, 300, Path(folder) / f"bytes-{mode}", mode)
-                for mode in MODES[1:]
-            }
-        figures[name] = {"ms": medians, "bytes": sizes}
+        for _ in range(30):
+            step()
+        before = statistics.median(timed(step) for _ in range(options.steps))
+        print(f"{name:14s}{'before':10s}{before:9.3f} ms")
+        figures[name] = {}
         for mode in MODES:
-            over = (medians[mode] / medians["bare"] - 1) * 100
-            size = f"{sizes[mode]:6.1f} bytes a launch" if mode in sizes else ""
-            print(f"{name:14s}{mode:10s}{medians[mode]:9.3f} ms {over:+6.2f} %  {size}")
+            with tempfile.TemporaryDirectory() as folder:
+                found = measure(step, options.steps, Path(folder) / "steps", mode)
+                size = bytes_a_launch(step, 300, Path(folder) / "bytes", mode)
+            figures[name][mode] = {**found, "before": before, "bytes": size}
+            over = (found[mode] / found["bare"] - 1) * 100
+            print(
+                f"{name:14s}{mode:10s}{found[mode]:9.3f} ms, bare {found['bare']:9.3f} ms: "
+                f"{over:+.2f} %; {size:.1f} bytes a launch"
+            )
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
     return 0

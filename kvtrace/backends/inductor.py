@@ -1,9 +1,9 @@
 """The Inductor backend: launches of the kernels that `torch.compile` generates.
 
 They do not pass `JITFunction.run` but `CachingAutotuner.run`, all of them. That is wrapped, and
-nothing else: a launch hook of Triton's would change which launcher Inductor picks. Trial launches
-of Inductor's own autotuning call launchers directly and are not seen; a whole run that Inductor
-makes to measure has phase "autotune".
+nothing else of a launch: a launch hook of Triton's would change which launcher Inductor picks. The
+trials of Inductor's own autotuning pass `bench`, which is given a launcher that records; they have
+phase "autotune", as has a whole run that Inductor makes to measure.
 """
 
 import sys
@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_by
+from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_with
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
 from kvtrace.capture.arguments import argument_records
@@ -40,8 +40,8 @@ class InductorAdapter:
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a configuration, given its autotuner and its launcher; see `hot.Adapter`."""
-        launched = launched_by(owner)
-        if launched is None or not self._session.settings.records_kernel(launched.name):
+        launched = launched_with(owner, kernel)
+        if not self._session.settings.records_kernel(launched.name):
             return (-1, NO_DEVICE, -1)
         keep_source = self._session.settings.source
 
@@ -94,15 +94,21 @@ class InductorBackend:
         self._undo: Callable[[], None] | None = None
 
     def install(self, session: "Session") -> None:
-        """Wrap the method that every launch passes."""
+        """Wrap the method that every launch passes, and the one that measures a trial."""
         autotuner: Any = sys.modules[LIBRARY].CachingAutotuner
-        original = autotuner.run
-        run = _wrapped(original, session, InductorAdapter(session))
-        autotuner.run = run
+        adapter = InductorAdapter(session)
+        ours = {
+            "run": _wrapped(autotuner.run, session, adapter),
+            "bench": _with_trials(autotuner.bench, session, adapter),
+        }
+        originals = {name: getattr(autotuner, name) for name in ours}
+        for name, hook in ours.items():
+            setattr(autotuner, name, hook)
 
         def undo() -> None:
-            if autotuner.run is run:
-                autotuner.run = original
+            for name, hook in ours.items():
+                if getattr(autotuner, name) is hook:
+                    setattr(autotuner, name, originals[name])
 
         self._undo = undo
 
@@ -154,6 +160,52 @@ def _wrapped(
 
     run.__wrapped__ = original  # type: ignore[attr-defined]
     return run
+
+
+class _Trial:
+    """A launcher that records its launches; all else about it is the launcher's own."""
+
+    def __init__(self, launcher: Any, owner: Any, session: "Session", adapter: Any) -> None:
+        self._launcher = launcher
+        self._facts = (owner, session, adapter)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        enter = time.time_ns()
+        result = self._launcher(*args, **kwargs)
+        leave = time.time_ns()
+        owner, session, adapter = self._facts
+        try:
+            passed = {name: value for name, value in kwargs.items() if name != "stream"}
+            session.recorder.record(
+                adapter, owner, self._launcher, _ANY_GRID, args, passed, enter, leave
+            )
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            session.problem(error)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._launcher, name)
+
+    def __hash__(self) -> int:
+        return hash(self._launcher)
+
+    def __eq__(self, other: object) -> bool:
+        return self._launcher is (other._launcher if isinstance(other, _Trial) else other)
+
+
+def _with_trials(
+    original: Callable[..., Any], session: "Session", adapter: InductorAdapter
+) -> Callable[..., Any]:
+    def bench(self: Any, launcher: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not session.recorder.active or getattr(self, "triton_interpret", False):
+            return original(self, launcher, *args, **kwargs)
+        session.begin_timeline()
+        trial = _Trial(launcher, self, session, adapter)
+        with session.in_phase("autotune"):
+            return original(self, trial, *args, **kwargs)
+
+    bench.__wrapped__ = original  # type: ignore[attr-defined]
+    return bench
 
 
 BACKEND: Final = InductorBackend()

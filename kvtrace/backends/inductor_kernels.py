@@ -178,7 +178,11 @@ def launched_by(autotuner: Any) -> Launched | None:
     """Tell what an autotuner has just launched; None if it is not decided yet."""
     if len(autotuner.launchers) != 1:
         return None
-    (launcher,) = autotuner.launchers
+    return launched_with(autotuner, autotuner.launchers[0])
+
+
+def launched_with(autotuner: Any, launcher: Any) -> Launched:
+    """Tell what one of an autotuner's launchers launches: of a trial, or the one it chose."""
     scope = launcher.__globals__
     kernel = scope.get("bin") or scope["runner"].__self__
     return Launched(autotuner, launcher, kernel, _compile_meta(autotuner, launcher))

@@ -4,8 +4,8 @@
  * hold Python's lock. A callback in Python would wait for that lock, while the thread that has it may
  * wait for CUPTI's: so they are C, and touch nothing of Python's.
  *
- * Callback types: CUpti_BuffersCallbackRequestFunc and CUpti_BuffersCallbackCompleteFunc of
- * cupti_activity.h (CUDA 12 and 13).
+ * Callback types: CUpti_BuffersCallbackRequestFunc, CUpti_BuffersCallbackCompleteFunc and
+ * CUpti_TimestampCallbackFunc of cupti_activity.h (CUDA 12 and 13).
  */
 #ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030B0000
@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #ifdef _WIN32
 #include <windows.h>
@@ -91,6 +92,13 @@ static void complete(void *context, uint32_t stream, uint8_t *data, size_t size,
   UNLOCK();
 }
 
+/* The clock of all times in a trace: CUPTI converts the device's times to it. */
+static uint64_t realtime(void) {
+  struct timespec now;
+  timespec_get(&now, TIME_UTC);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static PyObject *take(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
   PyObject *taken = PyList_New(0);
@@ -134,7 +142,8 @@ static PyMethodDef functions[] = {
 
 static int fill(PyObject *module) {
   return PyModule_AddObject(module, "REQUEST", PyLong_FromVoidPtr((void *)(intptr_t)request)) ||
-         PyModule_AddObject(module, "COMPLETE", PyLong_FromVoidPtr((void *)(intptr_t)complete));
+         PyModule_AddObject(module, "COMPLETE", PyLong_FromVoidPtr((void *)(intptr_t)complete)) ||
+         PyModule_AddObject(module, "REALTIME", PyLong_FromVoidPtr((void *)(intptr_t)realtime));
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)(intptr_t)fill}, {0, NULL}};

@@ -56,8 +56,13 @@ class Cupti:
         self._driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         self._contexts: dict[int, ctypes.c_void_p] = {}
 
-    def begin(self, request: int, complete: int) -> None:
-        """Record kernels from now on; the two are addresses of the C callbacks for buffers."""
+    def begin(self, request: int, complete: int, clock: int) -> None:
+        """Record kernels from now on.
+
+        The arguments are addresses of C callbacks: two for buffers, and one that tells the time to
+        which the device's times are converted. All are set anew: another profiler sets its own.
+        """
+        self._check("cuptiActivityRegisterTimestampCallback", ctypes.c_void_p(clock))
         self._check(
             "cuptiActivityRegisterCallbacks", ctypes.c_void_p(request), ctypes.c_void_p(complete)
         )

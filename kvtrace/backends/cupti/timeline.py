@@ -47,11 +47,11 @@ class Timeline:
         self._session = session
         self._buffers = _buffers
         self._cupti = Cupti()
-        self._clock_begin = self._clock_offset()
         self._reading = threading.RLock()
         self._sharing = Sharing(self._yield, session.problem)
+        self._clock_begin: int | None = None
         if not self._sharing.lent:
-            self._cupti.begin(_buffers.REQUEST, _buffers.COMPLETE)
+            self._begin()
         self._identities = Identities()
         self._joiner = Joiner()
         #: Read in the last round; in this one, all launches that caused them have been told.
@@ -180,6 +180,12 @@ class Timeline:
             self._names[address] = name_at(address)
         return self._names[address]
 
+    def _begin(self) -> None:
+        buffers = self._buffers
+        self._cupti.begin(buffers.REQUEST, buffers.COMPLETE, buffers.REALTIME)
+        if self._clock_begin is None:
+            self._clock_begin = self._clock_offset()
+
     def _yield(self) -> None:
         """Leave CUPTI to torch.profiler, which is about to begin; called in its thread."""
         if self._ended:
@@ -199,7 +205,7 @@ class Timeline:
         """Begin again where the other profiler has ended."""
         if self._sharing.over():
             self._joiner.lose_order()
-            self._cupti.begin(self._buffers.REQUEST, self._buffers.COMPLETE)
+            self._begin()
 
     def _notice_silence(self) -> None:
         """Say when launches are made and no kernels are told of."""
@@ -304,6 +310,8 @@ class Timeline:
             self._session.message(
                 "warning", "device-records-lost", f"CUPTI lost {self._lost} kernel records"
             )
+        if self._clock_begin is None or self._sharing.lent:
+            return
         self._session.message(
             "info",
             "device-clock",

@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import time
 
 import numpy as np
 import pytest
@@ -48,6 +49,13 @@ def test_a_buffer_of_something_else_is_refused() -> None:
         read_kernels(records.tobytes(), 208, str, Identities())
     with pytest.raises(ValueError, match="not one of kernel records"):
         read_kernels(bytes(100), 208, str, Identities())
+
+
+def test_the_clock_for_cupti_is_the_realtime_clock() -> None:
+    buffers = importlib.import_module("kvtrace.backends.cupti._buffers")
+    clock = ctypes.CFUNCTYPE(ctypes.c_uint64)(buffers.REALTIME)
+    before, now, after = time.time_ns(), clock(), time.time_ns()
+    assert before <= now <= after
 
 
 def test_buffers_go_to_cupti_and_come_back() -> None:
