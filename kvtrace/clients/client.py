@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args
 
 from kvtrace.evaluate import Argument, Observer
 from kvtrace.ir import Op, source_stack
 from kvtrace.passes.metrics import kind_of
 from kvtrace.passes.stacks import StackRows
+from kvtrace.schema.dataclass import dataclass
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:
