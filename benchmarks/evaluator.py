@@ -127,12 +127,19 @@ def make_peer_environment() -> Path:
     return python
 
 
+def write_byte_code() -> None:
+    """Have Python compile our files, as it does when a package is installed."""
+    folders = [str(ROOT / name) for name in ("kvtrace", "schema", "benchmarks")]
+    subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], check=True)
+
+
 class Benchmark:
     """All workers, and what was measured so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.peer_python = make_peer_environment()
+        write_byte_code()
         self.peers = {tool: self.peer(tool) for tool in PEER_TOOLS}
         self.ours = self.our_worker("evaluator_ours", "ours")
         self.figures: Figures = {}
