@@ -1,0 +1,56 @@
+"""Makes the index of the rules' pages from their table: `python -m kvtrace.verdicts.document`."""
+
+from pathlib import Path
+from typing import Final
+
+from kvtrace.verdicts.rules import RULES
+
+FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "rules"
+INDEX: Final = FOLDER / "README.md"
+
+_INTRODUCTION: Final = """\
+# Rules
+
+<!-- Made from kvtrace/verdicts/rules.py by `python -m kvtrace.verdicts.document`. -->
+
+What `kvtrace sanitize` judges each distinct call by. Each page has a bad and a good kernel, which a
+test judges. [Sanitizing](../sanitize.md) says how to ask, and what comes out.
+
+| rule | severity | by default | what it finds |
+|---|---|---|---|
+"""
+
+_COMMENTS: Final = """
+## Comments that suppress
+
+```python
+values = tl.load(source + offsets)  # kvtrace: ignore[out-of-bounds] the allocator pads
+```
+
+- The comment counts for the statement that it stands in, however many lines that has; on a line of
+  its own, for the statement right below it.
+- Several rules are separated by commas; `ignore` without rules counts for every rule. What follows
+  is the reason, and is shown with the finding.
+- Of a function that was inlined each frame is looked at: a comment at the call suppresses what was
+  inlined there, one in the function itself suppresses it for every caller.
+- A finding that is suppressed is counted and shown as such, and does not fail. That holds for what
+  is unknown, too (`--strict`).
+- A comment that suppresses nothing is told as a note (`unused-ignore`), and so is one that names a
+  rule that there is not. Only kernels that the trace has, and rules that were judged by, count.
+- Comments are read from the source that was recorded. Without it (`KVTRACE_SOURCE=0`) none count.
+"""
+
+
+def index_text() -> str:
+    """Return the text of docs/rules/README.md."""
+    rows = [
+        f"| [{rule.id}]({rule.id}.md) | {rule.severity} | {'yes' if rule.default else 'no'} "
+        f"| {rule.summary} |"
+        for rule in RULES.values()
+    ]
+    return _INTRODUCTION + "\n".join(rows) + "\n" + _COMMENTS
+
+
+if __name__ == "__main__":
+    INDEX.write_text(index_text(), encoding="utf-8")
+    print(f"wrote {INDEX.name}")

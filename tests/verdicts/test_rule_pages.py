@@ -1,0 +1,82 @@
+"""Each rule has a page, and what the page says of its kernels is so."""
+
+import importlib.util
+import itertools
+import re
+import sys
+
+import pytest
+
+import kvtrace
+from kvtrace.schema.errors import KernelDefect
+from kvtrace.schema.trace import open_trace
+from kvtrace.verdicts import live
+from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.document import FOLDER, INDEX, index_text
+from kvtrace.verdicts.rules import RULES
+
+PRELUDE = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
+SECTIONS = ["Bad", "Good", "How it is decided", "How to suppress it"]
+_numbers = itertools.count()
+
+
+def page_of(rule: str) -> str:
+    return (FOLDER / f"{rule}.md").read_text(encoding="utf-8")
+
+
+def code_of(rule: str, section: str) -> str:
+    found = re.search(rf"## {section}\n\n```python\n(.*?)```", page_of(rule), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def verdicts_of(rule: str, section: str, folder) -> set[str]:
+    """Run a page's kernel, judged by the rule before its launch; give the rule's verdicts."""
+    source = folder / f"page_{next(_numbers)}.py"
+    source.write_text(PRELUDE + code_of(rule, section), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(source.stem, source)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[source.stem] = module
+    raised = False
+    with kvtrace.capture(folder / "out", sanitize="raise", rules=rule, tensors="all"):
+        try:
+            spec.loader.exec_module(module)
+        except KernelDefect:
+            raised = True
+    rows = open_trace(folder / "out").table("findings", columns=["rule", "verdict"]).to_pylist()
+    verdicts = {row["verdict"] for row in rows if row["rule"] == rule}
+    assert raised == ("violation" in verdicts and RULES[rule].severity != "note")
+    return verdicts
+
+
+@pytest.fixture(autouse=True)
+def all_the_time_there_is(monkeypatch):
+    """Judge as `kvtrace sanitize` does: evaluate what formulas leave open."""
+    monkeypatch.setattr(live, "BUDGET", Budget())
+    monkeypatch.setattr(live, "BUDGET_OF_CONTENTS", Budget())
+
+
+def test_the_index_is_made_from_the_table_of_rules():
+    assert INDEX.read_text(encoding="utf-8") == index_text(), (
+        "rules changed: run python -m kvtrace.verdicts.document"
+    )
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_has_a_whole_page(rule):
+    page = page_of(rule)
+    assert page.startswith(f"# {rule}\n\n")
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == SECTIONS
+    assert f"kvtrace: ignore[{rule}]" in page
+    for target in re.findall(r"\]\(([^)#]+\.md)\)", page):
+        assert (FOLDER / target).is_file(), target
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_bad_kernel_is_found(rule, tmp_path):
+    assert "violation" in verdicts_of(rule, "Bad", tmp_path)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_good_kernel_is_not(rule, tmp_path):
+    assert "violation" not in verdicts_of(rule, "Good", tmp_path)
