@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kvtrace.evaluate.plan.affine import Affine, Interval
 from kvtrace.evaluate.plan.values import Box, Register
 from kvtrace.evaluate.types import ElementType
+from kvtrace.schema.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.plan.staircase import Staircase
 
 Operand = Register | np.generic
 
@@ -162,7 +166,8 @@ class Call(Instruction):
 class Loop(Instruction):
     """Repeat a body. `operands` start the carried registers; after it, `results` hold them.
 
-    `carried` are the registers in the body; `outcomes` those that the next trip begins with.
+    `carried` are the registers in the body; `outcomes` those that the next trip begins with. With
+    `stairs`, only some of the programs take part in each trip.
     """
 
     symbol: int
@@ -171,6 +176,7 @@ class Loop(Instruction):
     outcomes: tuple[Register, ...]
     results: tuple[Register, ...]
     body: list[Instruction] = field(default_factory=list)
+    stairs: Staircase | None = None
 
 
 def defined(instruction: Instruction) -> tuple[Register, ...]:

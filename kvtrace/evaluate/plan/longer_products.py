@@ -38,7 +38,7 @@ def with_longer_products(instructions: list[Instruction]) -> list[Instruction]:
 
 def _longer(loop: Loop) -> list[Instruction] | None:
     chains = _chains(loop)
-    if chains is None:
+    if chains is None or loop.stairs is not None:
         return None
     dot, left, right = chains
     first, last = loop.trips

@@ -5,20 +5,27 @@ A loop is walked once for all its trips, or once per run of trips where masks di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from kvtrace.evaluate.plan.affine import Affine, Interval, plus
+from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
 from kvtrace.evaluate.plan.instructions import Instruction, Loop, Operand
 from kvtrace.evaluate.plan.integers import fits
 from kvtrace.evaluate.plan.masks import split_for
 from kvtrace.evaluate.plan.records import LoopRecord
 from kvtrace.evaluate.plan.signals import SplitAxis, Unplannable
+from kvtrace.evaluate.plan.staircase import (
+    Staircase,
+    can_be_run,
+    loop_records,
+    staircase_of,
+    stepwise,
+)
 from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock, PlanStep, planned
 from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Register, Tensor
 from kvtrace.evaluate.plan.walk import Walk, is_open
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Block, Op
+from kvtrace.schema.dataclass import dataclass
 
 _MOST_SEGMENTS = 64
 _UNROLLED = 1
@@ -61,16 +68,64 @@ class _For:
             raise Unplannable("the bounds of a loop hang on data")
         if stride <= 0:
             raise Unplannable("a loop that does not count upwards")
-        trips = self._trips(walk, walk.domain.folded(plus(high.form, low.form, -1)), stride)
-        walk.loops.append(LoopRecord(self.op, trips, walk.executions))
+        span = walk.domain.folded(plus(high.form, low.form, -1))
         carried = [values[slot] for slot in self.initial]
-        if trips:
-            symbol = walk.new_trip()
-            walk.domain.ranges[symbol] = (0, trips - 1)
-            counter = Integer(plus(low.form, Affine(0, ((symbol, stride),))), (), self.bits)
-            carried = self._all_trips(walk, symbol, counter, trips, carried)
-        for slot, value in zip(self.results, carried, strict=True):
+        result = self._by_stairs(walk, low.form, span, stride, carried)
+        if result is None:
+            trips = self._trips(walk, span, stride)
+            walk.loops.append(LoopRecord(self.op, trips, walk.executions))
+            result = self._trip_by_trip(walk, low.form, stride, trips, carried, None)
+        for slot, value in zip(self.results, result, strict=True):
             values[slot] = value
+
+    def _by_stairs(
+        self, walk: Walk, low: Affine, span: Affine, stride: int, carried: list[Any]
+    ) -> list[Any] | None:
+        """Plan a loop of which programs take ever more trips; None: they must be split."""
+        stairs = staircase_of(low, span, stride, walk.region, walk.nest)
+        if stairs is None:
+            return None
+        if stairs.together_at_end:
+            assert stairs.form is not None
+            # The first trip of each program is the one that it joins the others at.
+            ahead = Affine(stairs.most * stride)
+            low = plus(plus(low, times(stairs.form, stride)), ahead, -1)
+        kept, walk.instructions = walk.instructions, list(walk.instructions)
+        mark = walk.mark()
+        walk.loops.extend(loop_records(self.op, stairs, walk.executions))
+        result: list[Any] | None
+        try:
+            result = self._trip_by_trip(walk, low, stride, stairs.most, list(carried), stairs)
+        except Unplannable:
+            result = None  # split, each part may still be planned
+        if result is None or not self._can_be_run(walk, stairs, len(kept)):
+            walk.instructions = kept
+            walk.go_back(mark)
+            return None
+        kept[:] = walk.instructions
+        walk.instructions = kept
+        return result
+
+    def _can_be_run(self, walk: Walk, stairs: Staircase, since: int) -> bool:
+        axis = walk.axes.index(stairs.symbol)
+        loops = [i for i in walk.instructions[since:] if isinstance(i, Loop) and i.stairs]
+        return all(can_be_run(loop, axis) for loop in loops)
+
+    def _trip_by_trip(
+        self,
+        walk: Walk,
+        low: Affine,
+        stride: int,
+        trips: int,
+        carried: list[Any],
+        stairs: Staircase | None,
+    ) -> list[Any]:
+        if not trips:
+            return carried
+        symbol = walk.new_trip()
+        walk.domain.ranges[symbol] = (0, trips - 1)
+        counter = Integer(plus(low, Affine(0, ((symbol, stride),))), (), self.bits)
+        return self._all_trips(walk, symbol, counter, trips, carried, stairs)
 
     def _trips(self, walk: Walk, span: Affine, stride: int) -> int:
         """Give the number of trips; asks for a split where it differs between programs."""
@@ -84,10 +139,18 @@ class _For:
     # -- all trips -------------------------------------------------------------------------------
 
     def _all_trips(
-        self, walk: Walk, symbol: int, counter: Integer, trips: int, carried: list[Any]
+        self,
+        walk: Walk,
+        symbol: int,
+        counter: Integer,
+        trips: int,
+        carried: list[Any],
+        stairs: Staircase | None,
     ) -> list[Any]:
         outer, executions = walk.nest, walk.executions
         steps = self._steps(walk, carried, counter) if trips > _UNROLLED else {}
+        if stairs is not None and steps and (stairs.form is None or stairs.together_at_end):
+            raise Unplannable("what is carried advances by as much as there are trips")
         starts = list(carried)
         pending: list[Interval] = [(0, trips - 1)]
         walked = 0
@@ -96,12 +159,15 @@ class _For:
             walk.nest = (*outer, symbol)
             walk.domain.ranges[symbol] = (first, last)
             walk.executions = executions * (last - first + 1)
+            if stairs is not None:
+                together = walk.domain.extent(stairs.symbol)
+                walk.executions = executions // together * stairs.executions((first, last))
             for position, by in steps.items():
                 carried[position] = _advanced(walk, starts[position], Affine(0, ((symbol, by),)))
             kept = walk.instructions
             mark = walk.mark()
             try:
-                carried = self._segment(walk, symbol, counter, carried, steps)
+                carried = self._segment(walk, symbol, counter, carried, steps, stairs)
             except SplitAxis as split:
                 if split.symbol != symbol:
                     raise
@@ -111,9 +177,17 @@ class _For:
                 walk.instructions = kept
                 walk.go_back(mark)
                 pending[:0] = [(first, split.at - 1), (split.at, last)]
+                continue
+            if stairs is not None:
+                walk.accesses[mark.accesses :] = [
+                    part
+                    for record in walk.accesses[mark.accesses :]
+                    for part in stepwise(record, stairs, symbol)
+                ]
         walk.nest, walk.executions = outer, executions
         for position, by in steps.items():
-            carried[position] = _advanced(walk, starts[position], Affine(by * trips))
+            number = Affine(trips) if stairs is None or stairs.form is None else stairs.form
+            carried[position] = _advanced(walk, starts[position], times(number, by))
         return carried
 
     def _segment(
@@ -123,17 +197,18 @@ class _For:
         counter: Integer,
         carried: list[Any],
         steps: dict[int, int],
+        stairs: Staircase | None,
     ) -> list[Any]:
         """Walk a run of trips; give what is carried out of it."""
         first, last = walk.domain.ranges[symbol]
-        if last - first + 1 <= _UNROLLED:
+        if last - first + 1 <= _UNROLLED and stairs is None:
             before = list(walk.instructions)
             kept, walk.instructions = walk.instructions, before
             outcome = self._body(walk, counter, carried)
             kept[:] = walk.instructions
             walk.instructions = kept
             return outcome
-        return self._loop(walk, symbol, counter, carried, steps)
+        return self._loop(walk, symbol, counter, carried, steps, stairs)
 
     def _body(self, walk: Walk, counter: Integer, carried: list[Any]) -> list[Any]:
         induction, *arguments = self.body.arguments
@@ -151,6 +226,7 @@ class _For:
         counter: Integer,
         carried: list[Any],
         steps: dict[int, int],
+        stairs: Staircase | None,
     ) -> list[Any]:
         """Walk a body until it is known what its carried registers vary over."""
         positions = [p for p in range(len(carried)) if p not in steps]
@@ -159,6 +235,11 @@ class _For:
             held = walk.materialised(carried[position])
             starts.append(walk.padded(held) if isinstance(held, Tensor) else held)
         shapes = [_shape_of(walk, start) for start in starts]
+        if stairs is not None:
+            # Programs that have done their trips keep what they carry.
+            along = tuple(s == stairs.symbol for s in walk.axes)
+            for shape in shapes:
+                shape.axes = tuple(a or b for a, b in zip(shape.axes, along, strict=True))
         outside = walk.instructions
         mark = walk.mark()
         while True:
@@ -188,7 +269,7 @@ class _For:
         walk.emit(
             Loop(
                 None, operands, symbol, walk.domain.ranges[symbol], tuple(registers),
-                tuple(outcomes), results, body,
+                tuple(outcomes), results, body, stairs,
             )
         )  # fmt: skip
         after = list(carried)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from kvtrace.evaluate.plan.code.cells import Cell
 from kvtrace.evaluate.plan.code.writer import Writer
 from kvtrace.evaluate.plan.instructions import Instruction, Loop, defined
 from kvtrace.evaluate.plan.optimise import read_by
+from kvtrace.evaluate.plan.staircase import Staircase
 from kvtrace.evaluate.plan.values import Register
 
 BlockWriter = Callable[
@@ -37,6 +39,7 @@ def write_loop(
                 continue
         name = writer.into_cell(carried)
         writer.write(depth, f"copyto({name}, {writer.operand(operand)})")
+    head = len(writer.lines)
     writer.write(depth, f"for t{loop.symbol} in range({loop.trips[0]}, {loop.trips[1] + 1}):")
     before = len(writer.lines)
     ahead = writer.roots_ahead(loop.body)
@@ -48,12 +51,87 @@ def write_loop(
         root for register in read_by(loop) for root in writer.roots.get(register, ())
     ) - set(loop.carried)
     block(writer, loop.body, depth + 1, kept | outcomes | outside, loop.carried)
-    _next_trip(writer, loop, depth + 1)
+    if loop.stairs is None:
+        _next_trip(writer, loop, depth + 1)
+    else:
+        _next_trip_of_some(writer, loop, depth + 1)
     if len(writer.lines) == before:
         writer.write(depth + 1, "pass")
+    if loop.stairs is not None:
+        _narrow(writer, loop.symbol, loop.stairs, depth, head)
     for carried, result in zip(loop.carried, loop.results, strict=True):
         writer.into_cell(result, writer.names[carried])
     return frozenset(taken)
+
+
+def _next_trip_of_some(writer: Writer, loop: Loop, depth: int) -> None:
+    """Write how outcomes become what the next trip carries: into the same cells.
+
+    Programs that are done keep theirs there.
+    """
+    targets = {writer.names[carried]: writer.cell_of(carried) for carried in loop.carried}
+    for name, cell in targets.items():
+        free = writer.free.setdefault(cell, [])
+        free[:] = [other for other in free if other != name]
+    moves = []
+    spare = []
+    for carried, outcome in zip(loop.carried, loop.outcomes, strict=True):
+        target, source = writer.names[carried], writer.operand(outcome)
+        if source == target:
+            continue
+        held = {source, *(writer.names[root] for root in writer.roots.get(outcome, ()))}
+        if not held.isdisjoint(targets):
+            # It would be written over before it is read.
+            cell = writer.cell_of(carried)
+            name = writer.take(cell)
+            writer.write(depth, f"copyto({name}, {source})")
+            spare.append((cell, name))
+            source = name
+        moves.append(f"copyto({target}, {source})")
+    for move in moves:
+        writer.write(depth, move)
+    for cell, name in spare:
+        writer.free[cell].append(name)
+    inside = {register for instruction in loop.body for register in defined(instruction)}
+    for outcome in inside.intersection(loop.outcomes):
+        if writer.roots[outcome] == {outcome} and writer.names[outcome] not in targets:
+            _release_once(writer, outcome)
+
+
+def _narrow(writer: Writer, symbol: int, stairs: Staircase, depth: int, head: int) -> None:
+    """Have the loop that begins at line `head` see only the programs that take part in a trip.
+
+    Everything that varies along their axis goes by its name, and is cut at the begin of each trip.
+    """
+    axis = writer.axes.index(stairs.symbol)
+    lines = writer.lines[head:]
+    made = {
+        name
+        for line in lines
+        for name in re.findall(r"\br\d+\b", re.split(r" = |\(", line, maxsplit=1)[0])
+    }
+    names = set(re.findall(r"\b[vr]\d+\b", "\n".join(lines))) - made
+    varying = [f"v{number}" for number, cell in enumerate(writer.cells) if cell.axes[axis]]
+    varying += [name for register, name in writer.names.items()
+                if name.startswith("r") and register.axes[axis]]  # fmt: skip
+    cut = sorted(names.intersection(varying))
+    first, last = stairs.first_and_last(f"t{symbol}")
+    start, count = f"starts[{axis}]", f"extents[{axis}]"
+    inner, index = " " * (depth + 1), ":, " * axis
+    begin = start if first is None else f"max({start}, {first})"
+    end = f"{start}+{count}" if last is None else f"min({start}+{count}, {last}+1)"
+    cuts = [
+        f"{inner}s{axis} = {begin}",
+        f"{inner}n{axis} = {end}-s{axis}",
+        f"{inner}if n{axis} < 1: continue",
+        f"{inner}o = s{axis}-{start}",
+        *(f"{inner}{name} = a{name}[{index}o:o+n{axis}]" for name in cut),
+    ]
+    writer.lines[head + 1 : head + 1] = cuts
+    writer.lines[head:head] = [f"{' ' * depth}a{name} = {name}" for name in cut]
+    for name in cut:
+        writer.write(depth, f"{name} = a{name}")
+    writer.write(depth, f"s{axis}, n{axis} = {start}, {count}")
 
 
 def _next_trip(writer: Writer, loop: Loop, depth: int) -> None:
