@@ -47,10 +47,16 @@ class Watcher(Observer):
     def __init__(self) -> None:
         self.touched: list[Touched] = []
         self.elements = 0
+        self.idle: dict[int, Op] = {}
+        self.busy: set[int] = set()
         self.unknown: dict[int, tuple[Op, str]] = {}
         self.assertion: FailedAssertion | None = None
 
     def access(self, access: Access) -> None:
+        if access.active == 0:
+            self.idle[access.op.index] = access.op
+        else:
+            self.busy.add(access.op.index)
         found = access.elements()
         sure = access.certain and access.active is not None
         if found is None or not sure:
@@ -108,6 +114,24 @@ def bounds_broken(sample: Sample, watcher: Watcher) -> set[tuple[str, str]]:
         if beyond.any():
             found.add(("out-of-view", sample.mark_of(touched.op)))
     return found
+
+
+def misaligned(sample: Sample, watcher: Watcher) -> set[str]:
+    """Give the marks of ops that touch an element at no multiple of its size."""
+    arguments = sample.bound()
+    found = set()
+    for touched in watcher.touched:
+        tensor = arguments[touched.argument]
+        assert isinstance(tensor, TensorArgument)
+        if ((touched.offsets + tensor.offset_bytes) % touched.size).any():
+            found.add(sample.mark_of(touched.op))
+    return found
+
+
+def never_active(sample: Sample, watcher: Watcher) -> set[str]:
+    """Give the marks of ops that are reached, and whose mask leaves no lane in any program."""
+    dead = [op for index, op in watcher.idle.items() if index not in watcher.busy]
+    return {sample.mark_of(op) for op in dead}
 
 
 @dataclass
