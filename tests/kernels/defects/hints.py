@@ -132,3 +132,12 @@ SAMPLES.good(
     "null pointer that nobody follows", from_number, NUMBER | {"n": 0}, {"BLOCK": 128}, (1,),
     wide=frozenset({"address"}),
 )  # fmt: skip
+SAMPLES.bad(
+    "tensor without elements: its pointer is null", divisible,
+    {"x": tensor(0), "out": tensor(128), "n": 128}, {"BLOCK": 128}, (1,), null_pointer="both",
+    follows={"out_of_bounds": "both"},
+)  # fmt: skip
+SAMPLES.bad(
+    "tensors without elements, of which none is asked for", divisible,
+    {"x": tensor(0), "out": tensor(0), "n": 0}, {"BLOCK": 128}, (1,), mask_always_false="both",
+)  # fmt: skip
