@@ -86,7 +86,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Give an observer that decides ops by what an evaluation of the grid touches."""
-    ops = {verdict.op.index for verdict in undecided if verdict.evaluating}
+    ops = {verdict.op.index for verdict in undecided if verdict.rule == "out-of-bounds"}
     return EvaluatedBounds(bound.call, ops) if ops else None
 
 

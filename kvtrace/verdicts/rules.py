@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.verdicts import asserts, bounds
+from kvtrace.verdicts import asserts, bounds, races
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:
@@ -59,6 +59,14 @@ RULES: Final = _by_id(
         "a lane leaves its tensor's view, still inside the storage",
         "mask the access with the view's extent; if the kernel means to, turn the rule off",
         bounds.judge,
+    ),
+    Rule(
+        "race",
+        "error",
+        "two programs touch the same bytes, one of them writes, and nothing orders them",
+        "give programs parts of their own, use atomics for both, or reduce in a second launch",
+        races.judge,
+        concrete=races.concrete,
     ),
     Rule(
         "device-assert",
