@@ -44,6 +44,9 @@ from kvtrace.symbolic.walk_types import number_of, shape_of
 
 _DEEPEST = 24
 _LONGEST = 240
+_MOST_PARTS = 100
+"""What is longer has an ellipsis: values are shared, and would be printed over and over."""
+
 _ELSEWHERE: Final = "…"
 
 _ADD, _MULTIPLY, _UNIT = 1, 2, 3
@@ -89,14 +92,18 @@ def address_expression(access: Access, summary: Summary) -> str | None:
     """
     if access.op.name.startswith("tt.descriptor") or not access.op.operands:
         return None
-    printer = _printer(summary.module)
-    text = printer.text(access.op.operands[0], 0, address=True)
+    text = _printer(summary.module).address(access.op.operands[0])
     return text if len(text) <= _LONGEST else None
 
 
 def value_expression(value: Value, summary: Summary) -> str:
     """Give a value as the kernel writes it: its variable's name, or the expression that it is."""
-    return _printer(summary.module).text(value, 0)
+    return _printer(summary.module).value(value)
+
+
+def operation_expression(op: Op, summary: Summary) -> str:
+    """Give what an op computes, from the variables that go into it."""
+    return _printer(summary.module).operation(op)
 
 
 @dataclass(frozen=True)
@@ -119,9 +126,23 @@ class _Printer:
             for value in op.operands:
                 users[value.id].append(op)
         self._users = users
+        self._parts = 0
+
+    def address(self, value: Value) -> str:
+        """Print a pointer from the arguments on."""
+        self._parts = 0
+        return self.text(value, 0, address=True)
+
+    def value(self, value: Value) -> str:
+        """Print a value."""
+        self._parts = 0
+        return self.text(value, 0)
 
     def text(self, value: Value, strength: int, *, address: bool = False, depth: int = 0) -> str:
         """Print a value, in parentheses if what is around binds more strongly."""
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            return _ELSEWHERE
         if isinstance(value.owner, Block):
             return self._argument(value, value.owner, strength, address=address, depth=depth)
         op = value.owner
@@ -147,6 +168,11 @@ class _Printer:
             if any(self._names.get(user.index) == own for user in self._users[value.id]):
                 return None
         return own.name
+
+    def operation(self, op: Op) -> str:
+        """Print what an op computes."""
+        self._parts = 0
+        return self._operation(op, 0, address=False, depth=0)
 
     def _operation(self, op: Op, strength: int, *, address: bool, depth: int) -> str:
         if op.name in _BINARY:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kvtrace.ir import Module, Op, Value
+from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.terms import Symbol, Term
 
@@ -24,9 +24,9 @@ class Loop:
     """A loop where it is run.
 
     `running` says that the trip symbol is one of its trips: `first + step * trip < end` for
-    `scf.for`. `trips` is how many there are, an unknown symbol for `scf.while`, whose `running` is
-    TRUE and whose condition is in the guards of its body. `calls` are the `tt.call` ops through
-    which it is reached, outermost first.
+    `scf.for`; for `scf.while`, that its condition held in the trip before (that it holds now is in
+    the guards of its body). `trips` is how many there are, an unknown symbol for `scf.while`.
+    `calls` are the `tt.call` ops through which it is reached, outermost first.
     """
 
     op: Op
@@ -183,8 +183,9 @@ class Summary:
 
     `assumptions` are what the kernel promises the compiler (`tl.assume`): nothing checks them.
     `values` has what each IR value is, by `Value.id`, where the walk follows it: integers as ideal
-    terms, Booleans as conditions, pointers. In a function that is called from several places it has
-    the last one's.
+    terms, Booleans as conditions, pointers. `places` says when the ops of a block are reached (its
+    `op` is the block's last). In a function that is called from several places both have the last
+    one's.
     """
 
     module: Module
@@ -195,4 +196,5 @@ class Summary:
     assertions: tuple[Assertion, ...]
     assumptions: tuple[Assertion, ...]
     hints: tuple[Hint, ...]
+    places: Mapping[Block, Place] = field(repr=False)
     values: Mapping[int, Known] = field(repr=False)

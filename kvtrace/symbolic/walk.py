@@ -35,6 +35,7 @@ from kvtrace.symbolic.summary import (
     Hint,
     Known,
     Loop,
+    Place,
     Pointer,
     PointerChoice,
     Summary,
@@ -93,6 +94,7 @@ class Walk:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.values: dict[int, Known] = {}
+        self.places: dict[Block, Place] = {}
         self.guard: Condition = TRUE
         self.loops: tuple[Loop, ...] = ()
         self.calls: tuple[Op, ...] = ()
@@ -127,6 +129,7 @@ class Walk:
             tuple(self.assertions),
             tuple(self.assumptions),
             tuple(self.hints),
+            self.places,
             self.values,
         )
 
@@ -134,6 +137,7 @@ class Walk:
 
     def block(self, block: Block) -> None:
         """Visit all ops of a block, but for its terminator."""
+        self.places[block] = Place(block.ops[-1], self.guard, self.loops, self.calls)
         for op in block.ops[:-1]:
             self.visit(op)
 

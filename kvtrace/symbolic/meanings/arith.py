@@ -19,7 +19,7 @@ from kvtrace.symbolic.functions import (
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen
 from kvtrace.symbolic.terms import Term, as_term
-from kvtrace.symbolic.walk_types import integer_bits, shape_of
+from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -200,27 +200,33 @@ _ORDERS: dict[int, tuple[Callable[[Term, Term], Condition], bool]] = {
 """MLIR's predicates by number: slt, sle, sgt, sge, and the same for unsigned integers."""
 
 
+def comparison(left: Term, right: Term, predicate: int, bits: int) -> Condition | None:
+    """Compare integers of a width by one of MLIR's predicates; None for one that is not known."""
+    if predicate in _EQUALITIES:
+        same = equal(left, right)
+        return same if _EQUALITIES[predicate] else ~same
+    if predicate not in _ORDERS:
+        return None
+    relation, as_unsigned = _ORDERS[predicate]
+    if as_unsigned:
+        left, right = unsigned(left, bits), unsigned(right, bits)
+    return relation(left, right)
+
+
 @meaning("arith.cmpi")
 def compare(walk: Walk, op: Op) -> None:
     """Set a comparison of integers."""
-    attribute = op.attributes.get("predicate")
-    predicate = attribute.value if isinstance(attribute, IntegerAttribute) else -1
+    predicate = number_of(op, "predicate", -1)
     first, second = op.operands
     bits = integer_bits(first.type) or 64
     if bits == 1:
         walk.set(op.results[0], _compared_booleans(walk, op, predicate))
         return
-    left, right = walk.term(first), walk.term(second)
-    if predicate in _EQUALITIES:
-        same = equal(left, right)
-        walk.set(op.results[0], same if _EQUALITIES[predicate] else ~same)
-    elif predicate in _ORDERS:
-        relation, as_unsigned = _ORDERS[predicate]
-        if as_unsigned:
-            left, right = unsigned(left, bits), unsigned(right, bits)
-        walk.set(op.results[0], relation(left, right))
-    else:
+    compared = comparison(walk.term(first), walk.term(second), predicate, bits)
+    if compared is None:
         walk.set_unknown(op.results[0], op, "a comparison that is not read")
+    else:
+        walk.set(op.results[0], compared)
 
 
 def _compared_booleans(walk: Walk, op: Op, predicate: int) -> Condition:

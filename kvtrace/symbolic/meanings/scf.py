@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseArrayAttribute
@@ -144,20 +145,29 @@ def while_(walk: Walk, op: Op) -> None:
     loop = Loop(op, trip, trips, TRUE, walk.guard, walk.calls)
     forwarded: list[Known | None] = []
 
-    def run() -> list[Known | None]:
+    def again() -> Condition:
         walk.block(before)
         condition, *given = before.ops[-1].operands
         forwarded[:] = [walk.known(value) for value in given]
+        return walk.condition(condition)
+
+    def run() -> list[Known | None]:
+        goes_on = again()
         for value, known in zip(after.arguments, forwarded, strict=True):
             walk.set(value, known)
-        with walk.under(walk.condition(condition)):
+        with walk.under(goes_on):
             walk.block(after)
         return [walk.known(value) for value in after.ops[-1].operands]
 
     carried = Carried(walk, op, loop, list(before.arguments), initial)
     carried.settle(run)
-    walk.found_loops.append(loop)
     carried.bind()
+    with walk.rehearsal(), walk.inside(loop):
+        goes_on = again()
+    # a trip but the first comes after one that was not the last
+    running = equal(trip.term) | goes_on.substitute({trip: trip.term - 1})
+    loop = replace(loop, running=running)
+    walk.found_loops.append(loop)
     with walk.inside(loop):
         run()
     at_end = Substitution({trip: trips})

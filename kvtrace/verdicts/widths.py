@@ -1,0 +1,366 @@
+"""Where integers of a kernel are used so that their width shows: what the overflow rule asks about.
+
+Sums, products, left shifts and bitwise ops are the same modulo 2^n whether or not what they are
+made of has wrapped around. What wrapped shows only where a value is extended, divided, compared or
+ordered, or is a pointer's offset; and matters only where that decides an address, a mask, a branch
+or a loop's end. So those uses are found, once per module, from each memory access backwards, each
+value in the lanes of the access.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final, Literal
+
+from kvtrace.ir import Block, Op, Value
+from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.symbolic.conditions import Condition, at_least, conjunction
+from kvtrace.symbolic.functions import quotient, remainder, wrapped
+from kvtrace.symbolic.meanings.arith import comparison
+from kvtrace.symbolic.summary import Access, Arithmetic, Place, Summary
+from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane, signed_range
+from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
+
+Purpose = Literal["address", "mask", "branch", "loop"]
+Lanes = tuple[Term, ...] | None
+"""The index along each axis of a value, in the lanes of the access; None: its own lanes."""
+
+_UNCHANGED: Final = frozenset({"tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout"})
+_SIGNED: Final = frozenset(
+    {
+        "arith.extsi", "arith.index_cast", "arith.divsi", "arith.remsi", "arith.floordivsi",
+        "arith.ceildivsi", "arith.minsi", "arith.maxsi", "arith.shrsi", "math.absi",
+    }
+)  # fmt: skip
+_UNSIGNED: Final = frozenset(
+    {
+        "arith.extui", "arith.index_castui", "arith.divui", "arith.remui", "arith.ceildivui",
+        "arith.minui", "arith.maxui", "arith.shrui", "tt.mulhiui",
+    }
+)  # fmt: skip
+_MODULAR: Final = frozenset(
+    {
+        "arith.addi", "arith.subi", "arith.muli", "arith.shli", "arith.trunci", "arith.andi",
+        "arith.ori", "arith.xori", "arith.select", "tt.bitcast", "arith.bitcast",
+    }
+)  # fmt: skip
+_FUNCTIONS: Final = ("tt.func", "func.func", "llvm.func")
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A use of an integer that may have wrapped around.
+
+    `right` says that nothing shows: the ideal `term` fits its width, or a comparison comes out as
+    with ideal numbers. It is claimed of lanes that are active in `access` (`exact_lanes`), or
+    wherever the use is reached: `place`. `arithmetic` is what made the value; `purpose` is what
+    the use decides.
+    """
+
+    access: Access
+    place: Place
+    arithmetic: Arithmetic
+    value: Value
+    term: Term
+    right: Condition
+    purpose: Purpose
+    exact_lanes: bool
+
+
+def uses(summary: Summary) -> tuple[Use, ...]:
+    """Give the uses that decide memory accesses of the kernel itself; made once per module."""
+    found = _uses.get(summary.module.op)
+    if found is None:
+        found = _uses[summary.module.op] = tuple(_Finder(summary).all())
+    return found
+
+
+_uses: weakref.WeakKeyDictionary[Op, tuple[Use, ...]] = weakref.WeakKeyDictionary()
+
+
+class _Finder:
+    def __init__(self, summary: Summary) -> None:
+        self._values = summary.values
+        self._places = summary.places
+        self._accesses = summary.accesses
+        self._arithmetic = {each.op.index: each for each in summary.arithmetic if not each.calls}
+        self._main = summary.module.main.op
+        self._found: dict[object, Use] = {}
+        self._seen: set[tuple[int, Lanes, Purpose]] = set()
+
+    def all(self) -> Iterator[Use]:
+        """Look backwards from all accesses."""
+        if not self._arithmetic:
+            return
+        for access in self._accesses:
+            if access.calls:
+                continue
+            self._access = access
+            self._seen = set()
+            for value in access.op.operands[:1]:
+                self._look(value, _own_lanes(value), "address")
+            mask = _mask_of(access.op)
+            if mask is not None:
+                self._look(mask, _own_lanes(mask), "mask")
+            for value in _positions_of(access.op):
+                self._look(value, (), "address", by=access.op)
+            self._execution(access.op)
+        yield from self._found.values()
+
+    def _execution(self, op: Op) -> None:
+        """Look at what decides that an op runs."""
+        parent = op.parent
+        while parent is not None:
+            if parent.name == "scf.if":
+                self._look(parent.operands[0], (), "branch")
+            elif parent.name == "scf.for":
+                for value in parent.operands[:3]:
+                    self._look(value, (), "loop")
+            elif parent.name == "scf.while":
+                self._look(parent.regions[0].blocks[0].ops[-1].operands[0], (), "loop")
+            elif parent is self._main:
+                for inner in parent.walk():
+                    if inner.name == "cf.cond_br" and inner.parent is parent:
+                        self._look(inner.operands[0], (), "branch")
+            parent = parent.parent
+
+    # -- backwards -------------------------------------------------------------------------------
+
+    def _look(
+        self,
+        value: Value,
+        lanes: Lanes,
+        purpose: Purpose,
+        *,
+        by: Op | None = None,
+        signed: bool = True,
+    ) -> None:
+        """Look at a value and all that it is made of; `by`: its width shows there, `signed`."""
+        if by is not None:
+            self._use(by, value, lanes, purpose, signed=signed)
+        if (value.id, lanes, purpose) in self._seen:
+            return
+        self._seen.add((value.id, lanes, purpose))
+        if isinstance(value.owner, Block):
+            self._argument(value, value.owner, lanes, purpose)
+        elif isinstance(value.owner, Op):
+            self._result(value, value.owner, lanes, purpose)
+
+    def _result(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
+        name = op.name
+        if name in _UNCHANGED:
+            self._look(op.operands[0], () if not shape_of(op.operands[0].type) else lanes, purpose)
+        elif name in _SIGNED or name in _UNSIGNED:
+            for operand in op.operands:
+                self._look(operand, lanes, purpose, by=op, signed=name in _SIGNED)
+        elif name in _MODULAR:
+            for operand in op.operands:
+                scalar = not shape_of(operand.type)
+                self._look(operand, () if scalar else lanes, purpose)
+        elif name == "arith.cmpi":
+            self._compare(op, lanes, purpose)
+        elif name == "tt.addptr":
+            self._look(op.operands[0], lanes, purpose)
+            self._look(op.operands[1], lanes, purpose, by=op)
+        elif name in ("tt.expand_dims", "tt.trans", "tt.reshape"):
+            self._look(op.operands[0], _before(op, lanes), purpose)
+        elif name in ("scf.if", "scf.for", "scf.while"):
+            self._control(value, op, lanes, purpose)
+        elif name.startswith("tt.make_tensor_") or name == "tt.advance":
+            for operand in op.operands:
+                self._look(operand, (), purpose, by=op)
+        elif name in ("tt.reduce", "tt.scan", "tt.join", "tt.split", "tt.cat", "tt.gather"):
+            for operand in op.operands:
+                self._look(operand, None, purpose)
+
+    def _control(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
+        """Look at what branches and loops give, and at what decides which."""
+        if op.name == "scf.for":
+            self._look(op.operands[3 + value.position], lanes, purpose)
+            for bound in op.operands[:3]:
+                self._look(bound, (), purpose)
+        elif op.name == "scf.if":
+            self._look(op.operands[0], (), purpose)
+        else:
+            forwarded = op.regions[0].blocks[0].ops[-1].operands[1 + value.position]
+            self._look(forwarded, lanes, purpose)
+            return
+        for region in op.regions:
+            for block in region.blocks:
+                self._look(block.ops[-1].operands[value.position], lanes, purpose)
+
+    def _argument(self, value: Value, block: Block, lanes: Lanes, purpose: Purpose) -> None:
+        owner = block.region.owner
+        if owner.name == "scf.for":
+            if value.position == 0:
+                for bound in owner.operands[:3]:
+                    self._look(bound, (), purpose)
+                return
+            self._look(owner.operands[2 + value.position], lanes, purpose)
+            self._look(block.ops[-1].operands[value.position - 1], lanes, purpose)
+        elif owner.name == "scf.while":
+            before, after = (region.blocks[0] for region in owner.regions)
+            if block is before:
+                self._look(owner.operands[value.position], lanes, purpose)
+                self._look(after.ops[-1].operands[value.position], lanes, purpose)
+            else:
+                self._look(before.ops[-1].operands[1 + value.position], lanes, purpose)
+        elif owner.name in _FUNCTIONS and block is not owner.regions[0].blocks[0]:
+            for op in owner.walk():
+                if op.successors:
+                    for operand in op.operands:
+                        self._look(operand, None, purpose)
+
+    # -- uses ------------------------------------------------------------------------------------
+
+    def _use(self, op: Op, value: Value, lanes: Lanes, purpose: Purpose, *, signed: bool) -> None:
+        source = self._source(value)
+        term = self._term(value, lanes)
+        bits = integer_bits(value.type)
+        if source is None or term is None or bits is None:
+            return
+        low, high = signed_range(bits)
+        if not signed:
+            high = (1 << bits) - 1
+        if low <= term.low and term.high <= high:
+            return
+        right = conjunction((at_least(term, low), at_least(high - term)))
+        self._note(op, source, value, term, right, purpose, lanes)
+
+    def _compare(self, op: Op, lanes: Lanes, purpose: Purpose) -> None:
+        """A comparison is right if it comes out as with ideal numbers."""
+        operands = []
+        for operand in op.operands:
+            scalar = not shape_of(operand.type)
+            self._look(operand, () if scalar else lanes, purpose)
+            operands.append(self._term(operand, lanes))
+        first, second = operands
+        bits = integer_bits(op.operands[0].type)
+        predicate = number_of(op, "predicate")
+        if first is None or second is None or bits is None or bits == 1:
+            return
+        wrapped_ones = [wrapped(term, bits, signed=True) for term in (first, second)]
+        if wrapped_ones == [first, second]:
+            return
+        ideal = comparison(first, second, predicate, bits)
+        actual = comparison(wrapped_ones[0], wrapped_ones[1], predicate, bits)
+        if ideal is None or actual is None:
+            return
+        right = (ideal & actual) | (~ideal & ~actual)
+        which = 0 if wrapped_ones[0] != first else 1
+        source = self._source(op.operands[which]) or self._source(op.operands[1 - which])
+        if source is not None:
+            term = operands[which]
+            assert term is not None
+            self._note(op, source, op.operands[which], term, right, purpose, lanes)
+
+    def _note(
+        self,
+        op: Op,
+        source: Arithmetic,
+        value: Value,
+        term: Term,
+        right: Condition,
+        purpose: Purpose,
+        lanes: Lanes,
+    ) -> None:
+        exact = purpose == "address" and lanes is not None
+        place = None if op.block is None else self._places.get(op.block)
+        key = (source.op.index, right, id(self._access) if exact else id(place))
+        if key not in self._found:
+            access = self._access
+            self._found[key] = Use(
+                access, place or access, source, value, term, right, purpose, exact
+            )
+
+    def _term(self, value: Value, lanes: Lanes) -> Term | None:
+        """Give an integer in the lanes of the access."""
+        known = self._values.get(value.id)
+        if not isinstance(known, Term) or lanes is None:
+            return known if isinstance(known, Term) else None
+        replacements: dict[Atom, Term | int] = {}
+        for axis, (extent, place) in enumerate(zip(shape_of(value.type), lanes, strict=False)):
+            if extent > 1 and place != lane(axis, extent):
+                replacements[Symbol("lane", axis, 0, extent - 1)] = place
+        return Substitution(replacements)(known) if replacements else known
+
+    def _source(self, value: Value) -> Arithmetic | None:
+        """Give the arithmetic that makes a value, seen through what only moves it."""
+        waiting, seen = [value], {value.id}
+        while waiting:
+            current = waiting.pop(0)
+            op = current.owner
+            if isinstance(op, Block):
+                following = _carried(current, op)
+            elif op is None:
+                continue
+            elif op.index in self._arithmetic:
+                return self._arithmetic[op.index]
+            elif op.name in ("scf.if", "scf.for"):
+                following = [
+                    block.ops[-1].operands[current.position]
+                    for region in op.regions
+                    for block in region.blocks
+                ]
+            else:
+                following = list(op.operands)
+            for operand in following:
+                if operand.id not in seen:
+                    seen.add(operand.id)
+                    waiting.append(operand)
+        return None
+
+
+def _carried(value: Value, block: Block) -> list[Value]:
+    owner = block.region.owner
+    if owner.name == "scf.for" and value.position:
+        return [block.ops[-1].operands[value.position - 1], owner.operands[2 + value.position]]
+    if owner.name == "scf.while":
+        before, after = (region.blocks[0] for region in owner.regions)
+        if block is after:
+            return [before.ops[-1].operands[1 + value.position]]
+        return [after.ops[-1].operands[value.position], owner.operands[value.position]]
+    return list(owner.operands[:3]) if owner.name == "scf.for" else []
+
+
+def _own_lanes(value: Value) -> tuple[Term, ...]:
+    return tuple(lane(axis, extent) for axis, extent in enumerate(shape_of(value.type)))
+
+
+def _before(op: Op, lanes: Lanes) -> Lanes:
+    """Give the lanes of what an op rearranges, from those of its result."""
+    if lanes is None:
+        return None
+    if op.name == "tt.expand_dims":
+        axis = number_of(op, "axis")
+        return lanes[:axis] + lanes[axis + 1 :]
+    source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
+    if op.name == "tt.trans":
+        order = op.attributes.get("order")
+        if not isinstance(order, DenseArrayAttribute):
+            return None
+        axes = [int(axis) for axis in order.values]
+        return tuple(lanes[axes.index(axis)] for axis in range(len(source)))
+    linear = ZERO
+    for extent, place in zip(target, lanes, strict=True):
+        linear = linear * extent + place
+    return tuple(
+        remainder(quotient(linear, prod(source[axis + 1 :])), extent)
+        for axis, extent in enumerate(source)
+    )
+
+
+def _mask_of(op: Op) -> Value | None:
+    """Give the mask of a load, store or atomic update."""
+    masks = [value for value in op.operands[1:] if integer_bits(value.type) == 1]
+    return masks[0] if masks else None
+
+
+def _positions_of(op: Op) -> Sequence[Value]:
+    """Give where in a descriptor's tensor a block begins."""
+    if not op.name.startswith("tt.descriptor_"):
+        return ()
+    return [value for value in op.operands[1:] if integer_bits(value.type) == 32]
