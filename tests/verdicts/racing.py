@@ -94,6 +94,22 @@ def clashes(call):
     return found, seen.all_known
 
 
+def bytes_of(call, op, program):
+    """The bytes of its storage that an op of one program touches."""
+    x, y, z = program
+    seen = _Everything()
+    linear = x + call.grid[0] * (y + call.grid[1] * z)
+    chosen = np.array([linear], np.int64)
+    evaluate(call.module, call.arguments, call.grid, observers=[seen], programs=chosen)
+    return {
+        int(start) + call.arguments[argument].offset_bytes + byte
+        for index, argument, width, offsets, _ in seen.elements
+        if index == op.index
+        for start in offsets
+        for byte in range(width)
+    }
+
+
 def _meet(one, other, programs):
     """Whether some byte is touched by both, and by two programs."""
     common = np.intersect1d(one // programs, other // programs)

@@ -1,11 +1,11 @@
-"""The rule `race` on the classics: what races, what only looks like it, and what nobody can know."""
+"""The rule `race` on the classics: what races, what only looks so, and what nobody can know."""
 
 import pytest
 import torch
 
 from tests.kernels import memory
 from tests.verdicts import race_kernels as kernels
-from tests.verdicts.racing import call_of, judged, on_formulas
+from tests.verdicts.racing import bytes_of, call_of, judged, on_formulas
 
 
 def floats(*shape):
@@ -166,6 +166,18 @@ def test_formulas_find_races_and_show_two_programs(name):
     for verdict in found:
         assert verdict.program != verdict.other_program
         assert None not in (verdict.address_offset, verdict.lane, verdict.iteration)
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_both_programs_of_a_race_touch_its_byte_when_they_are_run(name):
+    call = call_of(*RACES[name])
+    for found in (v for v in on_formulas(call) if v.verdict == "violation"):
+        mine = bytes_of(call, found.op, found.program)
+        others = bytes_of(call, found.other_op, found.other_program)
+
+        tensor = next(a for a in call.arguments if a.name == found.arg)
+        assert found.address_offset + tensor.offset_bytes in mine
+        assert mine & others
 
 
 def test_the_same_number_from_all_programs_is_no_race_and_is_said():

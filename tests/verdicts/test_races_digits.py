@@ -16,7 +16,7 @@ from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.digits import Common, Side, are_apart
 
 P, Q = program(0), program(1)
-I, J = lane(0, 8), lane(1, 4)
+I0, I1 = lane(0, 8), lane(1, 4)
 _AXES = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
 
 
@@ -48,27 +48,27 @@ _COLUMN = quotient(_INSIDE, _SIZE)
 @pytest.mark.parametrize(
     ("address", "conditions", "grid", "answer"),
     [
-        ((P * 8 + I) * 4, [less(P * 8 + I, 60)], (8,), True),
-        ((P * 7 + I) * 4, [], (8,), False),
-        ((P * 7 + I) * 4, [less(I, 7)], (8,), True),
-        ((P * 8 + I) * 4, [], (8, 2), False),
-        ((P * 8 + I) * 4, [], (10**9,), True),
-        ((P * -8 + I) * 4, [], (8,), True),
+        ((P * 8 + I0) * 4, [less(P * 8 + I0, 60)], (8,), True),
+        ((P * 7 + I0) * 4, [], (8,), False),
+        ((P * 7 + I0) * 4, [less(I0, 7)], (8,), True),
+        ((P * 8 + I0) * 4, [], (8, 2), False),
+        ((P * 8 + I0) * 4, [], (10**9,), True),
+        ((P * -8 + I0) * 4, [], (8,), True),
         (P * 3, [], (8,), False),  # elements of 4 bytes, 3 bytes apart
         # Digits of the program id: a quotient and its remainder.
-        (((quotient(P, 3) * 8 + I) * 12 + remainder(P, 3) * 4 + J) * 4, [], (9,), True),
-        (((quotient(P, 3) * 8 + I) * 12 + remainder(P, 3) * 4 + J) * 4, [], (9, 2), False),
-        ((quotient(P, 3) * 8 + I) * 4, [], (9,), False),
+        (((quotient(P, 3) * 8 + I0) * 12 + remainder(P, 3) * 4 + I1) * 4, [], (9,), True),
+        (((quotient(P, 3) * 8 + I0) * 12 + remainder(P, 3) * 4 + I1) * 4, [], (9, 2), False),
+        ((quotient(P, 3) * 8 + I0) * 4, [], (9,), False),
         # A ragged edge: only the mask of columns keeps rows apart.
-        (((P * 8 + I) * 10 + Q * 4 + J) * 4, [less(Q * 4 + J, 10)], (3, 3), True),
-        (((P * 8 + I) * 10 + Q * 4 + J) * 4, [], (3, 3), False),
+        (((P * 8 + I0) * 10 + Q * 4 + I1) * 4, [less(Q * 4 + I1, 10)], (3, 3), True),
+        (((P * 8 + I0) * 10 + Q * 4 + I1) * 4, [], (3, 3), False),
         # Lanes and programs mixed in one number, taken apart again.
-        ((quotient(P * 8 + I, 30) * 32 + remainder(P * 8 + I, 30)) * 4, [], (50,), True),
+        ((quotient(P * 8 + I0, 30) * 32 + remainder(P * 8 + I0, 30)) * 4, [], (50,), True),
         # Groups of rows.
-        (((_ROW * 8 + I) * 20 + _COLUMN * 4 + J) * 4, [less(_COLUMN * 4 + J, 20)], (35,), True),
+        (((_ROW * 8 + I0) * 20 + _COLUMN * 4 + I1) * 4, [less(_COLUMN * 4 + I1, 20)], (35,), True),
         # What no algebra of ours follows is tabulated.
-        ((maximum(P, 3 - P) * 8 + I) * 4, [], (2,), True),
-        ((maximum(P, 3 - P) * 8 + I) * 4, [], (4,), False),
+        ((maximum(P, 3 - P) * 8 + I0) * 4, [], (2,), True),
+        ((maximum(P, 3 - P) * 8 + I0) * 4, [], (4,), False),
     ],
 )  # fmt: skip
 def test_what_equal_addresses_say_of_programs(address, conditions, grid, answer):
@@ -77,9 +77,9 @@ def test_what_equal_addresses_say_of_programs(address, conditions, grid, answer)
 
 def test_sides_are_apart_where_masks_keep_them_so():
     ranges, _ = ranges_of((8,))
-    low = side((P * 8 + I) * 4, [less(P * 8 + I, 50)], ranges)
-    behind = side((P * 8 + I) * 4 + 200, [], ranges)
-    among = side((P * 8 + I) * 4 + 196, [], ranges)
+    low = side((P * 8 + I0) * 4, [less(P * 8 + I0, 50)], ranges)
+    behind = side((P * 8 + I0) * 4 + 200, [], ranges)
+    among = side((P * 8 + I0) * 4 + 196, [], ranges)
 
     assert are_apart(low, behind)
     assert not are_apart(low, among)
@@ -93,7 +93,7 @@ _NUMBERS = st.sampled_from([-12, -8, -4, -2, -1, 1, 2, 3, 4, 5, 8, 10, 12, 16, 3
 @st.composite
 def integers_of_programs(draw):
     """A number that a kernel may make of its program ids and lanes."""
-    base = draw(st.sampled_from([P, Q, P * 8 + I, P * 4 + J, P + Q * 3, Q * 2 + P]))
+    base = draw(st.sampled_from([P, Q, P * 8 + I0, P * 4 + I1, P + Q * 3, Q * 2 + P]))
     by = draw(st.integers(2, 7))
     return draw(
         st.sampled_from(
@@ -111,11 +111,11 @@ def accesses(draw):
     address = draw(st.integers(-8, 8)) + 0 * P
     for number in draw(st.lists(integers_of_programs(), min_size=1, max_size=3)):
         address = address + number * draw(_NUMBERS) * draw(st.sampled_from([1, 4, 4]))
-    for index in (I, J):
+    for index in (I0, I1):
         address = address + index * draw(st.sampled_from([0, 1, 4, 4, 16, -4]))
     conditions = []
     for _ in range(draw(st.integers(0, 2))):
-        masked = draw(integers_of_programs()) + draw(st.sampled_from([0 * I, I, J]))
+        masked = draw(integers_of_programs()) + draw(st.sampled_from([0 * I0, I0, I1]))
         conditions.append(less(masked, draw(st.integers(1, 40))))
     return address, [c for c in conditions if c.decided is None]
 
@@ -123,7 +123,7 @@ def accesses(draw):
 def points_of(access, grid):
     """Program and address of all active lanes of all programs."""
     address, conditions = access
-    names = [_AXES[0], _AXES[1], *I.symbols("lane"), *J.symbols("lane")]
+    names = [_AXES[0], _AXES[1], *I0.symbols("lane"), *I1.symbols("lane")]
     extents = (grid[0], grid[1], 8, 4)
     axes = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
     values = {name: axis.reshape(-1) for name, axis in zip(names, axes, strict=True)}
@@ -196,5 +196,5 @@ def test_programs_are_tabulated_in_every_function_that_they_may_be_under():
         for function in (quotient, remainder, minimum, maximum):
             number = function(P, by)
             values = {int(number.value({_AXES[0]: p})) for p in range(extent)}
-            found = is_one_program((number * 8 + I) * 4, [], (extent,))
+            found = is_one_program((number * 8 + I0) * 4, [], (extent,))
             assert found is (len(values) == extent)

@@ -170,9 +170,7 @@ class Clocks(Observer):
         key = (part.op.index, width)
         if key not in lasts:
             count = len(self._watched[storage])
-            lasts[key] = _Last(
-                part, width, np.full(count, -1, np.int32), np.zeros(count, np.int32)
-            )
+            lasts[key] = _Last(part, width, np.full(count, -1, np.int32), np.zeros(count, np.int32))
         own = lasts[key]
         before = own.program[places]
         apart = (before >= 0) & (before != program) & (clock[before] < own.step[places])
@@ -214,9 +212,7 @@ class Clocks(Observer):
                     yield int(place), other
 
 
-def _places(
-    watched: NDArray[np.int64], starts: NDArray[np.int64], width: int
-) -> NDArray[np.int64]:
+def _places(watched: NDArray[np.int64], starts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
     """Give which of the watched bytes elements that start so touch."""
     bytes_ = np.unique((starts[:, None] + np.arange(width)).reshape(-1))
     places = np.searchsorted(watched, bytes_)

@@ -80,7 +80,8 @@ def _proves(goal: Linear, side: Side) -> bool:
 class Common:
     """What is equal on both sides wherever they touch one byte.
 
-    `variables` are those that are forced to be equal, directly or by what is.
+    `variables` are those that are forced to be equal, directly or by what is. `is_nowhere`: there
+    is no such byte.
     """
 
     def __init__(self, one: Side, other: Side) -> None:
@@ -90,6 +91,7 @@ class Common:
         self._intervals = one.ranges.intervals
         self._solved: set[tuple[Any, ...]] = set()
         self.variables: set[Variable] = set()
+        self.is_nowhere = False
         self._solve(one.form, other.form, max(one.width, other.width) - 1)
         self._close()
 
@@ -107,7 +109,9 @@ class Common:
         return all(self.determines(variable) for variable in form.coefficients)
 
     def is_one_program(self, axes: Sequence[Symbol]) -> bool:
-        """Whether the programs are the same; `axes` are those of the grid with several."""
+        """Whether no two programs can touch a byte; `axes` are those of the grid with several."""
+        if self.is_nowhere:
+            return True
         if all(axis in self.variables for axis in axes):
             return True
         extents = [int(self._ranges.of(axis)[1]) + 1 for axis in axes]
@@ -140,9 +144,22 @@ class Common:
             if apart is None or not self._are_digits(one, digits, apart + slack):
                 continue
             self.variables.update(digits)
+            if slack and self._are_apart(rest, other_rest):
+                self.is_nowhere = True
+                return
             if rest.coefficients or other_rest.coefficients:
                 self._solve(rest, other_rest, slack)
             return
+
+    def _are_apart(self, one: Linear, other: Linear) -> bool:
+        """Whether what is left of both addresses, besides equal digits, shares no byte."""
+        if one == other:
+            return False
+        sides = tuple(
+            Side(form, side.width, side.given)
+            for form, side in ((one, self._one), (other, self._other))
+        )
+        return are_apart(*sides)
 
     def _are_digits(self, form: Linear, digits: Sequence[Variable], reach: int | float) -> bool:
         for variable in digits:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _AXES: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
 _LOCKS: Final = "all locks are open when the kernel starts"
 
+
 @dataclass(frozen=True)
 class Free:
     """The two do not race; `why` says so in words where they may meet all the same."""

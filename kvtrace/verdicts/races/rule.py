@@ -132,9 +132,7 @@ def _verdict(bound: BoundCall, finding: _Finding, parts: Parts) -> Verdict:
         why = ["the grid has one program"]
     methods = [each.method for each in finding.free] or ["interval"]
     assumption = next((each.assumption for each in finding.free if each.assumption), None)
-    return proven(
-        bound.call, op, arg, max(methods, key=_STRENGTH.index), why, assumption, taken
-    )
+    return proven(bound.call, op, arg, max(methods, key=_STRENGTH.index), why, assumption, taken)
 
 
 def _names(bound: BoundCall, op: Op) -> str | None:
@@ -143,5 +141,3 @@ def _names(bound: BoundCall, op: Op) -> str | None:
     )
     names = {bound.call.arguments[index].name for index in accesses if index is not None}
     return ",".join(sorted(names)) or None
-
-
