@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.observe import FailedAssertion
@@ -16,6 +16,10 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.passes.calls import Call
     from kvtrace.verdicts.binding import BoundCall
+
+
+#: An evaluation of one program, which shows a witness, ends after so many lanes.
+_MOST_LANES: Final = 1 << 25
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
@@ -52,7 +56,7 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
         return _unknown(assertion, bound.described_doubts(decision.model), decision.solver_ns)
     program = bound.program_of(decision.model)
     seen = EvaluatedAsserts(bound.call, ())
-    run(bound.call, (seen,), (program,), contents="integers")
+    run(bound.call, (seen,), (program,), lanes=_MOST_LANES)
     if seen.failure is None or seen.failure.op is not op:
         return _unknown(assertion, "a counterexample to it did not show when it was run")
     return asserted(seen.failure, decision.method)

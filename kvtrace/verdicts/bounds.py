@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 _STRENGTH = ("interval", "affine", "solver")
 
+#: An evaluation of one program, which shows a witness, ends after so many lanes.
+_MOST_LANES = 1 << 25
+
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
@@ -268,6 +271,7 @@ class _Witnesses:
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
         self._whole: EvaluatedBounds | None = None
+        self._ended: str | None = None
         self._failure: str | None = None
 
     def verdicts(
@@ -296,9 +300,10 @@ class _Witnesses:
         bound = self._bound
         if self._whole is None and bound.lanes <= bound.budget.replay_lanes:
             self._whole = EvaluatedBounds(bound.call)
-            self._failure = run(bound.call, (self._whole,), contents="none")
+            self._ended = run(bound.call, (self._whole,), contents="none", lanes=_MOST_LANES)
         if self._whole is not None and self._whole.defects(op.index):
-            return self._whole, True
+            return self._whole, self._ended is None
         seen = EvaluatedBounds(bound.call, (op.index,))
-        self._failure = run(bound.call, (seen,), (bound.program_of(point),), contents="integers")
+        programs = (bound.program_of(point),)
+        self._failure = run(bound.call, (seen,), programs, lanes=_MOST_LANES)
         return seen, False
