@@ -9,17 +9,21 @@ phase "autotune", as has a whole run that Inductor makes to measure.
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_with
+from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
-from kvtrace.capture.arguments import argument_records
 from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
+from kvtrace.capture.records import ArgumentRecord, Parameter
 
 if TYPE_CHECKING:
+    from kvtrace.backends.triton.judging import Judging
     from kvtrace.capture.session import Session
+    from kvtrace.ir import Module
 
 __all__ = ["BACKEND", "InductorBackend"]
 
@@ -36,7 +40,27 @@ class InductorAdapter:
         self.contents: Contents | None = None
         if session.settings.tensors != "none":
             self.contents = Contents(session, session.identities)
+        self._recorded = RecordedCalls(session)
+        self.judging = _judging(session, self)
         self._launched: weakref.WeakKeyDictionary[Any, Launched] = weakref.WeakKeyDictionary()
+
+    def judge_chosen(self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Judge a launch of the configuration that the autotuner has; trials are judged apart.
+
+        Raises:
+            KernelDefect: it has a defect, and the user asked for that.
+
+        """
+        assert self.judging is not None
+        try:
+            if not autotuner.launchers:
+                autotuner.precompile()  # as its run does first
+            launchers = autotuner.launchers
+        except Exception as error:  # noqa: BLE001 - its run tells the program
+            self._session.problem(error)
+            return
+        if len(launchers) == 1:
+            self.judging.before(launchers[0], _ANY_GRID, args, _passed(kwargs), autotuner)
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a configuration, given its autotuner and its launcher; see `hot.Adapter`."""
@@ -48,10 +72,11 @@ class InductorAdapter:
         def tell(text: str) -> None:
             self._session.message("info", "inductor-ir", text)
 
-        compilation = _compilation_of(launched)
-        kernel_id = self._session.add_kernel(
-            lambda: launched.record(keep_source, compilation, tell)
-        )
+        def add() -> int:
+            compilation = _compilation_of(launched)
+            return self._session.add_kernel(lambda: launched.record(keep_source, compilation, tell))
+
+        kernel_id = self._recorded.kernel_id(kernel, add)
         device = owner.device_props
         kind = _DEVICE_KINDS.get(device.type, NO_DEVICE)
         self._launched[kernel] = launched
@@ -67,11 +92,68 @@ class InductorAdapter:
         kwargs: dict[str, Any],
     ) -> int:
         """Record a distinct call; see `hot.Adapter`."""
+        return self.coming(kernel, kernel_id, _ANY_GRID, args, kwargs).call_id
+
+    def coming(
+        self,
+        kernel: Any,
+        kernel_id: int,
+        _grid: tuple[int, int, int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> "ComingLaunch":
+        """Describe a launch, and record its call if that is new; see `judging.Adapter`."""
         launched = self._launched[kernel]
         contents = None if self.contents is None else self.contents.of
+        grid, parameters = launched.grid(args, kwargs), launched.parameters()
         values = launched.values(args, kwargs)
-        records = argument_records(launched.parameters(), values, contents)
-        return self._session.add_call(kernel_id, launched.grid(args, kwargs), records)
+        call_id, records = self._recorded.call(kernel_id, grid, parameters, values, contents)
+        return ComingLaunch(call_id, launched, grid, parameters, records)
+
+
+@dataclass(frozen=True, slots=True)
+class ComingLaunch:
+    """A launch by its call, with what `judging.Launch` wants to know of it."""
+
+    call_id: int
+    launched: Launched
+    grid: tuple[int, int, int]
+    parameters: Sequence[Parameter]
+    records: Sequence[ArgumentRecord]
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return self.launched.name
+
+    @property
+    def place(self) -> tuple[str | None, int | None]:
+        """File and line of the kernel's definition."""
+        return self.launched.place
+
+    def module(self) -> "Module":
+        """Read the kernel's IR; made once for a kernel."""
+        found = _modules.get(self.launched.launcher)
+        if found is None:
+            from kvtrace.backends.triton.generic import generic_ttir
+            from kvtrace.evaluate.modules import read
+            from kvtrace.ir.relocation import module_defined_in
+
+            text = generic_ttir(self.launched.stages()["ttir"])
+            found = module_defined_in(text, self.place[0], read)
+            _modules[self.launched.launcher] = found
+        return found
+
+
+_modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
+
+
+def _judging(session: "Session", adapter: InductorAdapter) -> "Judging | None":
+    if session.settings.sanitize == "off":
+        return None
+    from kvtrace.backends.triton.judging import Judging
+
+    return Judging(session, adapter)
 
 
 def _compilation_of(launched: Launched) -> Compilation | None:
@@ -142,15 +224,15 @@ def _wrapped(
                 adapter.contents.before(autotuner, args, kwargs)
             except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                 session.problem(error)
+        if adapter.judging is not None:
+            adapter.judge_chosen(autotuner, args, kwargs)
         enter = clock()
         result = original(autotuner, *args, stream=stream, **kwargs)
         leave = clock()
         try:
             launchers = autotuner.launchers
             if len(launchers) == 1:
-                passed = kwargs
-                if kwargs:
-                    passed = {k: v for k, v in kwargs.items() if k != "benchmark_run"}
+                passed = _passed(kwargs)
                 session.recorder.record(
                     adapter, autotuner, launchers[0], _ANY_GRID, args, passed, enter, leave
                 )
@@ -162,6 +244,13 @@ def _wrapped(
     return run
 
 
+def _passed(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is for the autotuner and not for the kernel."""
+    if not kwargs:
+        return kwargs
+    return {k: v for k, v in kwargs.items() if k not in ("benchmark_run", "stream")}
+
+
 class _Trial:
     """A launcher that records its launches; all else about it is the launcher's own."""
 
@@ -170,12 +259,14 @@ class _Trial:
         self._facts = (owner, session, adapter)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        owner, session, adapter = self._facts
+        passed = _passed(kwargs)
+        if adapter.judging is not None:
+            adapter.judging.before(self._launcher, _ANY_GRID, args, passed, owner)
         enter = time.time_ns()
         result = self._launcher(*args, **kwargs)
         leave = time.time_ns()
-        owner, session, adapter = self._facts
         try:
-            passed = {name: value for name, value in kwargs.items() if name != "stream"}
             session.recorder.record(
                 adapter, owner, self._launcher, _ANY_GRID, args, passed, enter, leave
             )

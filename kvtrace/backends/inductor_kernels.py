@@ -106,9 +106,8 @@ class Launched:
         `compilation` is how it was compiled, if that is known. `tell` hears, in one sentence, of
         what there is not.
         """
-        files = dict(self._cached_files())
-        metadata = self._metadata(files.pop("json", None))
-        stages = getattr(self.kernel, "asm", None) or files
+        stages = dict(self.stages())
+        metadata = self._metadata(stages.pop("json", None))
         made = SimpleNamespace(
             src=self.source,
             metadata=metadata,
@@ -124,16 +123,26 @@ class Launched:
                 f"kernel {self.name} is recorded without IR, as neither its launcher nor Triton's "
                 "cache has it"
             )
-        file = self.autotuner.filename
+        file, line = self.place
         text = getattr(self.autotuner.fn, "src", None)
         return replace(
             record,
             name=self.name,
             file=file,
-            line=_definition_line(file, self.autotuner.fn.__name__),
+            line=line,
             source=str(text) if keep_source and text else None,
             options={**record.options, **dict(self._facts())},
         )
+
+    @property
+    def place(self) -> tuple[str | None, int | None]:
+        """File and line of the kernel's definition."""
+        file = self.autotuner.filename
+        return file, _definition_line(file, self.autotuner.fn.__name__)
+
+    def stages(self) -> Mapping[str, Any]:
+        """Return the content of each stage: the compiled kernel's, or what Triton's cache holds."""
+        return getattr(self.kernel, "asm", None) or dict(self._cached_files())
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         meta = self.autotuner.inductor_meta

@@ -164,3 +164,23 @@ def test_contents_are_kept_where_they_are_asked_for(autotuner: Any, tmp_path: Pa
     trace = open_trace(tmp_path / "out")
     (call,) = trace.table("calls").to_pylist()
     assert [trace.artifact(arg["value_artifact"]) for arg in call["args"][:3]] == before
+
+
+@pytest.mark.parametrize("size", [1000, 1100])
+def test_launches_are_judged_before_they_happen(autotuner: Any, tmp_path: Path, size: int) -> None:
+    x, out = torch.randn(1000), torch.zeros(1000)
+    with kvtrace.capture(tmp_path / "out", sanitize="raise"):
+        if size == 1000:
+            autotuner.run(x, x, out, size, stream=0)
+        else:
+            with pytest.raises(kvtrace.KernelDefect, match="kernel triton_poi_fused_add_0"):
+                autotuner.run(x, x, out, size, stream=0)
+
+    trace = open_trace(tmp_path / "out")
+    found = trace.table("findings", columns=["rule", "verdict"]).to_pylist()
+    verdicts = [row["verdict"] for row in found if row["rule"] == "out-of-bounds"]
+    assert len(verdicts) == 3
+    assert set(verdicts) == {"proven" if size == 1000 else "violation"}
+    assert trace.table("kernels").num_rows == trace.table("calls").num_rows == 1
+    assert trace.table("launches").num_rows == (1 if size == 1000 else 0)
+    assert bool(out.any()) is (size == 1000)

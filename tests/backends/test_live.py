@@ -30,7 +30,9 @@ def rows(out: Path, table: str) -> list[dict]:
 
 
 def verdicts(out: Path, call: int) -> list[str]:
-    return [row["verdict"] for row in rows(out, "findings") if row["call_id"] == call]
+    """Verdicts on the bounds of a call, in the order of its accesses."""
+    found = (row for row in rows(out, "findings") if row["rule"] == "out-of-bounds")
+    return [row["verdict"] for row in found if row["call_id"] == call]
 
 
 def messages(out: Path, code: str) -> list[str]:

@@ -9,9 +9,9 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import (
     CompilationListener,
@@ -22,7 +22,6 @@ from kvtrace.backends.triton.kernels import (
     values_of,
 )
 from kvtrace.backends.triton.versions import definition, whole_kernel
-from kvtrace.capture.arguments import argument_records
 from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
 from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
 from kvtrace.capture.session import Session
@@ -41,11 +40,9 @@ class LaunchAdapter:
         self._session = session
         self._listener = listener
         self.contents: Contents | None = None
-        self._run: str | None = None
-        self._calls: dict[bytes, int] = {}
-        self._told: set[int] = set()
-        self._parameters: dict[int, Any] = {}
-        self._kernel_ids: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._recorded = RecordedCalls(session)
+        self._told: tuple[str | None, set[int]] = (None, set())
+        self._parameters: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a compiled variant; see `hot.Adapter`."""
@@ -54,11 +51,7 @@ class LaunchAdapter:
         kernel = whole_kernel(kernel)
         if kernel is None or not self._session.settings.records_kernel(kernel_name(kernel)):
             return (-1, NO_DEVICE, -1)
-        self._renew()
-        kernel_id = self._kernel_ids.get(kernel)
-        if kernel_id is None:  # else it was judged before it was launched
-            kernel_id = self._kernel_ids[kernel] = self._add_kernel(kernel)
-            self._run = self._session.run_id
+        kernel_id = self._recorded.kernel_id(kernel, lambda: self._add_kernel(kernel))
         kind, index = _device_of(kernel)
         self._session.spent(time.perf_counter_ns() - begin)
         return (kernel_id, kind, index)
@@ -80,9 +73,7 @@ class LaunchAdapter:
         del owner
         begin = time.perf_counter_ns()
         known = self.coming(kernel, kernel_id, grid, args, kwargs).call_id
-        if known not in self._told:
-            self._told.add(known)
-            self._tell_watch(known)
+        self._tell_watch(known)
         self._session.spent(time.perf_counter_ns() - begin)
         return known
 
@@ -95,40 +86,29 @@ class LaunchAdapter:
         kwargs: dict[str, Any],
     ) -> "ComingLaunch":
         """Describe a launch, and record its call if that is new; see `judging.Adapter`."""
-        self._renew()
         kernel = whole_kernel(kernel)
-        values = values_of(kernel, args, kwargs)
-        parameters = self._signature(kernel, kernel_id)
-        records = argument_records(parameters, values)
-        text = repr((kernel_id, grid, records)).encode(errors="replace")
-        identity = blake2b(text, digest_size=16).digest()
-        known = self._calls.get(identity)
-        if known is None:
-            if self.contents is not None:
-                records = argument_records(parameters, values, self.contents.of)
-            known = self._calls[identity] = self._session.add_call(kernel_id, grid, records)
-        return ComingLaunch(known, kernel, grid, parameters, records)
-
-    def _renew(self) -> None:
-        """Forget what belongs to another run: a forked process has one of its own."""
-        session = self._session
-        if self._run != session.run_id or len(self._calls) > session.settings.max_calls:
-            self._calls.clear()
-            self._told.clear()
-            self._parameters.clear()
-            self._kernel_ids.clear()
-            self._run = session.run_id
+        parameters = self._signature(kernel)
+        contents = None if self.contents is None else self.contents.of
+        call_id, records = self._recorded.call(
+            kernel_id, grid, parameters, values_of(kernel, args, kwargs), contents
+        )
+        return ComingLaunch(call_id, kernel, grid, parameters, records)
 
     def _tell_watch(self, call_id: int) -> None:
-        """Tell clients that have just watched the launch which call it was."""
+        """Tell clients that have just watched the launch which call it was, once."""
         watching = sys.modules.get("kvtrace.backends.triton.watching")
-        if watching is not None:
+        if watching is None:
+            return
+        if self._told[0] != self._session.run_id:
+            self._told = (self._session.run_id, set())
+        if call_id not in self._told[1]:
+            self._told[1].add(call_id)
             watching.is_call(self._session, call_id)
 
-    def _signature(self, kernel: Any, kernel_id: int) -> Any:
-        found = self._parameters.get(kernel_id)
+    def _signature(self, kernel: Any) -> Any:
+        found = self._parameters.get(kernel)
         if found is None:
-            found = self._parameters[kernel_id] = parameters_of(kernel)
+            found = self._parameters[kernel] = parameters_of(kernel)
         return found
 
     def _add_kernel(self, kernel: Any) -> int:
