@@ -192,19 +192,23 @@ def source_stack(op: Op) -> tuple[Frame, ...]:
     An op of unknown location gives (). The outermost frame carries the name of the function that
     the op is in; inlined callees' names are not in the IR.
     """
-    frames = location_frames(op.location)
-    if not frames:
-        return ()
-    function = _enclosing_function(op)
-    if function is None:
+    return frames_in(op.location, function_name(op))
+
+
+def frames_in(location: Location, function: str | None) -> tuple[Frame, ...]:
+    """List the frames of a location in a function of the IR, as `source_stack`."""
+    frames = location_frames(location)
+    if not frames or function is None:
         return frames
     outermost = frames[-1]
-    name = Function(function).name
-    return (*frames[:-1], Frame(outermost.file, outermost.line, outermost.column, name))
+    named = Frame(outermost.file, outermost.line, outermost.column, function)
+    return (*frames[:-1], named)
 
 
-def _enclosing_function(op: Op) -> Op | None:
+def function_name(op: Op) -> str | None:
+    """Give the name of the function that an op is in, or is; None outside of all."""
     inner: Op | None = op
     while inner is not None and inner.name not in _FUNCTIONS:
-        inner = inner.parent
-    return inner
+        block = inner.block
+        inner = None if block is None else block.region.owner
+    return None if inner is None else Function(inner).name

@@ -12,6 +12,7 @@ from kvtrace.evaluate.observe import AffineFormula
 from kvtrace.passes.affine_records import AffineRecords
 from kvtrace.passes.affine_sectors import affine_sectors
 from kvtrace.passes.combs import Comb, comb_of, size_of_combs, steps_upwards
+from kvtrace.passes.sectors import SECTOR_BYTES
 from kvtrace.passes.thread_layouts import BlockedLayout
 from kvtrace.passes.unique_bytes import Ranges, Repetition, TooManyRanges, size_of_union
 
@@ -26,6 +27,29 @@ class AffineFigures(NamedTuple):
     unique_bytes: int
     rows: list[dict[str, Any]]
     left_out: str | None
+
+
+class LaunchFigures:
+    """Figures of one launch: ops that touch the same, such as x and y of a sum, share them."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, AffineFigures | None] = {}
+
+    def of(
+        self, formulas: Sequence[AffineFormula], element_bytes: int, layout: BlockedLayout | None
+    ) -> AffineFigures | None:
+        """Give `affine_figures` of these."""
+        key = (element_bytes, layout, *map(_content, formulas))
+        if key not in self._known:
+            self._known[key] = affine_figures(formulas, element_bytes, layout)
+        return self._known[key]
+
+
+def _content(formula: AffineFormula) -> tuple[Any, ...]:
+    """Give all that figures hang on: not how axes are numbered, nor in which sector data begin."""
+    base, axes, origin, _, block, grid, origin_bytes = formula
+    steps = [(axis[0], *axis[2:]) for axis in axes]
+    return (base, origin, block, grid, origin_bytes % SECTOR_BYTES, *steps)
 
 
 def affine_figures(

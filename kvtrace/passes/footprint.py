@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.passes.access_records import AccessRecords
-from kvtrace.passes.affine_footprint import AffineFigures, affine_figures
+from kvtrace.passes.affine_footprint import AffineFigures, LaunchFigures
 from kvtrace.passes.distinct import distinct
 from kvtrace.passes.patterns import Patterns, Repeated, patterns_of
 from kvtrace.passes.sectors import GROUP_LANES, SECTOR_BYTES, sector_counts
@@ -55,13 +55,20 @@ _PENDING = 256
 class Footprint:
     """Collects the accesses of one op to one argument.
 
-    `layout`: how the op's lanes were given to threads, None if that is not known.
+    `layout`: how the op's lanes were given to threads, None if that is not known; `launch`: what is
+    known of the launch's other ops.
     `unknown` says why the figures cannot be given exactly, `limit` if a limit of ours is why.
     """
 
-    def __init__(self, element_bytes: int, layout: BlockedLayout | None = None) -> None:
+    def __init__(
+        self,
+        element_bytes: int,
+        layout: BlockedLayout | None = None,
+        launch: LaunchFigures | None = None,
+    ) -> None:
         self.element_bytes = element_bytes
         self._layout = layout
+        self._launch = launch or LaunchFigures()
         self.unknown: str | None = None
         self.limit: str | None = None
         self._records = AccessRecords()
@@ -162,7 +169,7 @@ class Footprint:
             return
         if self._waiting:
             formulas = [access.formula for access in self._waiting if access.formula is not None]
-            self._affine = affine_figures(formulas, self.element_bytes, self._layout)
+            self._affine = self._launch.of(formulas, self.element_bytes, self._layout)
             if self._affine is not None:
                 return
             self._take_waiting()

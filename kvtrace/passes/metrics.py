@@ -6,17 +6,18 @@ could not be counted or described whole is said in `notes`.
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kvtrace.evaluate.observe import Access, Observer
-from kvtrace.ir import Module, Op, source_stack
+from kvtrace.ir import Module, Op
 from kvtrace.ir.types import TensorType
+from kvtrace.passes.affine_footprint import LaunchFigures
 from kvtrace.passes.distinct import distinct_counts
 from kvtrace.passes.factor_types import factor_type
 from kvtrace.passes.footprint import Footprint
-from kvtrace.passes.stacks import StackIds, StackRows
+from kvtrace.passes.stacks import OpStacks, Stack, StackRows
 from kvtrace.passes.thread_layouts import BlockedLayout
 from kvtrace.schema.dataclass import dataclass
 
@@ -48,8 +49,33 @@ def kind_of(op: Op) -> str:
     return "elementwise" if op.name.startswith(("arith.", "math.")) else "other"
 
 
+class OpFacts(NamedTuple):
+    """What the IR says of an op, in the terms of `ops`."""
+
+    kind: str
+    dtype: str | None
+    stack: Stack
+
+
+class ModuleFacts:
+    """What the IR says of the ops of one module, each worked out when it is asked for."""
+
+    def __init__(self) -> None:
+        self._ops: dict[int, OpFacts] = {}
+        self._stacks = OpStacks()
+
+    def of(self, op: Op) -> OpFacts:
+        """Give the facts of an op."""
+        found = self._ops.get(op.index)
+        if found is None:
+            kind = kind_of(op)
+            dtype = factor_type(op) if kind == "dot" else _element_name(op)
+            found = self._ops[op.index] = OpFacts(kind, dtype, self._stacks.of(op))
+        return found
+
+
 def loops_around(module: Module) -> Mapping[int, int]:
-    """Map the index of each op to the index of the innermost loop around it."""
+    """Map the index of each op to the index of the innermost loop around it; kept with it."""
     found: dict[int, int] | None = module.__dict__.get("_loops_around")
     if found is None:
         found = module.__dict__["_loops_around"] = _loops_around(module)
@@ -87,11 +113,14 @@ class _MemoryCount(_OpCount):
     element_bytes: int = 0
     footprints: dict[int | None, Footprint] = field(default_factory=dict)
 
-    def footprint(self, access: Access, layout: BlockedLayout | None) -> Footprint:
+    def footprint(
+        self, access: Access, layout: BlockedLayout | None, launch: LaunchFigures
+    ) -> Footprint:
         """Give what the op touches in one argument."""
         found = self.footprints.get(access.argument)
         if found is None:
-            found = self.footprints[access.argument] = Footprint(access.element_bytes, layout)
+            found = Footprint(access.element_bytes, layout, launch)
+            self.footprints[access.argument] = found
         return found
 
     def figures(self, names: list[str]) -> dict[str, Any]:
@@ -114,11 +143,17 @@ class Metrics(Observer):
     """Counts of one call. Where a mask hangs on data that is not there, masked lanes are null.
 
     Give rows only once the evaluation is over. `layouts`: how lanes of memory ops were given to
-    threads, by op index, where that is known.
+    threads, by op index, where that is known; `facts`: those of the module's ops.
     """
 
-    def __init__(self, layouts: Mapping[int, BlockedLayout] | None = None) -> None:
+    def __init__(
+        self,
+        layouts: Mapping[int, BlockedLayout] | None = None,
+        facts: ModuleFacts | None = None,
+    ) -> None:
         self._layouts = layouts or {}
+        self._facts = facts or ModuleFacts()
+        self._launch = LaunchFigures()
         self._counts: dict[int, _OpCount] = {}
         self._memory: dict[int, _MemoryCount] = {}
         self._trips: dict[int, tuple[Op, dict[int, int]]] = {}
@@ -126,7 +161,7 @@ class Metrics(Observer):
     @classmethod
     def of_call(cls, call: "Call") -> "Metrics":
         """Make one for a call, with the layouts that its kernel was compiled with."""
-        return cls(call.layouts)
+        return cls(call.layouts, call.module.__dict__.setdefault("_op_facts", ModuleFacts()))
 
     @property
     def modelled(self) -> tuple[int, int]:
@@ -154,7 +189,7 @@ class Metrics(Observer):
         count.executions += access.executions
         count.elements += access.lanes
         count.element_bytes = access.element_bytes
-        count.footprint(access, self._layouts.get(op.index)).add(access)
+        count.footprint(access, self._layouts.get(op.index), self._launch).add(access)
         if access.active is None or count.active is None:
             count.active = None
         else:
@@ -174,19 +209,17 @@ class Metrics(Observer):
         self, call_id: int, names: list[str], around: Mapping[int, int], stacks: StackRows
     ) -> list[dict[str, Any]]:
         """Give the rows of `ops`, in the order of the IR."""
-        ids = StackIds(stacks)
         rows = []
         for index in sorted(self._counts):
             count = self._counts[index]
-            op = count.op
-            kind = kind_of(op)
+            kind, dtype, stack = self._facts.of(count.op)
             row = {
                 "call_id": call_id,
                 "op_index": index,
-                "op": op.name,
+                "op": count.op.name,
                 "kind": kind,
-                "dtype": factor_type(op) if kind == "dot" else _element_name(op),
-                "stack_id": ids.of(op),
+                "dtype": dtype,
+                "stack_id": stacks.note(stack),
                 "executions": count.executions,
                 "elements": count.elements,
                 "masked_off": None,
@@ -242,7 +275,7 @@ class Metrics(Observer):
             row = {
                 "call_id": call_id,
                 "op_index": index,
-                "stack_id": stacks.add(source_stack(op)),
+                "stack_id": stacks.note(self._facts.of(op).stack),
             }
             if counts and min(counts) >= 0:  # -1: a bound hangs on data that is not there
                 row |= {

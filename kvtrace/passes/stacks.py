@@ -4,22 +4,28 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from kvtrace.ir import Frame, Op, source_stack
+from kvtrace.ir import Frame, Op
+from kvtrace.ir.model import frames_in, function_name
 from kvtrace.schema.content import stack_id
+
+Stack = tuple[int | None, tuple[Frame, ...]]
+"""The id of a stack, and its frames, innermost first."""
 
 
 class StackRows:
     """Collects distinct stacks; ids are hashes of the content, so capture's and ours agree."""
 
     def __init__(self) -> None:
-        self._frames: dict[int, Sequence[Frame]] = {}
+        self._frames: dict[int, tuple[Frame, ...]] = {}
 
     def add(self, frames: Sequence[Frame]) -> int | None:
         """Give the id of `frames` (innermost first); None for an op without a location."""
-        if not frames:
-            return None
-        identity = _identity(tuple(frames))
-        if identity not in self._frames:
+        return self.note(stack_of(frames))
+
+    def note(self, stack: Stack) -> int | None:
+        """Take a stack in, and give its id."""
+        identity, frames = stack
+        if identity is not None and identity not in self._frames:
             self._frames[identity] = frames
         return identity
 
@@ -37,19 +43,31 @@ class StackRows:
         ]
 
 
-class StackIds:
-    """Ids of the stacks of one module's ops, which are added to rows of `stacks`."""
+def stack_of(frames: Sequence[Frame]) -> Stack:
+    """Give a stack with its id; None for no frames."""
+    listed = tuple(frames)
+    return (_identity(listed) if listed else None), listed
 
-    def __init__(self, rows: StackRows) -> None:
-        self._rows = rows
-        self._known: dict[tuple[int, int], int | None] = {}
 
-    def of(self, op: Op) -> int | None:
-        """Give the id of an op's stack; ops of one place in one block share it."""
-        key = id(op.location), id(op.block)
-        if key not in self._known:
-            self._known[key] = self._rows.add(source_stack(op))
-        return self._known[key]
+class OpStacks:
+    """The stacks of one module's ops; each place of a block is worked out once."""
+
+    def __init__(self) -> None:
+        self._functions: dict[int, str | None] = {}
+        self._stacks: dict[tuple[int, int], Stack] = {}
+
+    def of(self, op: Op) -> Stack:
+        """Give the stack of an op inside a function, as `source_stack` lists it, and its id."""
+        # Blocks and locations live as long as their module.
+        block = id(op.block)
+        place = block, id(op.location)
+        found = self._stacks.get(place)
+        if found is None:
+            if block not in self._functions:
+                self._functions[block] = function_name(op)
+            found = stack_of(frames_in(op.location, self._functions[block]))
+            self._stacks[place] = found
+        return found
 
 
 @lru_cache(maxsize=4096)

@@ -31,6 +31,7 @@ from kvtrace.evaluate.plan.points import (
 )
 from kvtrace.evaluate.plan.records import AccessRecord, Region, RegionPlan
 from kvtrace.evaluate.scope import listeners
+from kvtrace.ir import Block
 
 Counts = Mapping[int, tuple[int, int]]
 """Elements and floating-point operations of one execution of each compute op, by op index."""
@@ -53,21 +54,27 @@ def tell(
             observer.access(access)
     for plan in plans:
         for loop in plan.loops if loop_observers else ():
-            trips = np.broadcast_to(np.int64(loop.trips), (loop.executions,))
+            # The same number for all, as numpy.broadcast_to gives it, at a quarter of the time.
+            trips: NDArray[np.int64] = np.ndarray(
+                (loop.executions,), np.int64, np.int64(loop.trips).tobytes(), strides=(0,)
+            )
             for observer in loop_observers:
                 observer.loop(loop.op, trips)
 
 
 def _tell_ops(plans: Sequence[RegionPlan], observers: Iterable[Observer], counts: Counts) -> None:
+    executed: dict[Block, int] = {}
     for plan in plans:
         for block, executions in plan.executed:
-            for op in block.ops:
-                count = counts.get(op.index)
-                if count is None:
-                    continue
-                elements, flops = count
-                for observer in observers:
-                    observer.op(op, executions, executions * elements, executions * flops)
+            executed[block] = executed.get(block, 0) + executions
+    for block, executions in executed.items():
+        for op in block.ops:
+            count = counts.get(op.index)
+            if count is None:
+                continue
+            elements, flops = count
+            for observer in observers:
+                observer.op(op, executions, executions * elements, executions * flops)
 
 
 def access_of(record: AccessRecord, origin_bytes: int, parts: AccessParts | None = None) -> Access:
