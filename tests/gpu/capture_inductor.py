@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 from torch import nn
-from torch.nn import functional as F  # noqa: N812 - its usual name
+from torch.nn import functional as F
 
 import kvtrace
 
@@ -107,7 +107,7 @@ def main() -> None:
                     out = compiled(*inputs())
                     if out.requires_grad:
                         out.sum().backward()
-                except Exception as error:  # noqa: BLE001 - one that torch cannot compile is told
+                except Exception as error:
                     failed += 1
                     print(f"{name}: {type(error).__name__}: {str(error)[:200]}")
         torch.cuda.synchronize()
