@@ -203,7 +203,7 @@ class Benchmark:
 
 def keep(best: dict[str, dict[str, Any]], name: str, answer: dict[str, Any]) -> None:
     """Keep the best wall time, and the best processor time, of all rounds."""
-    if "failed" in answer or name not in best:
+    if "failed" in answer or "failed" in best.get(name, {"failed": ""}):
         best[name] = answer
         return
     before = best[name]

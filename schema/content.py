@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-import zstandard
-
 from kvtrace.schema.errors import DamagedFile
 
 
@@ -65,6 +63,8 @@ def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:
 
 def artifact_row(kind: str, content: bytes) -> dict[str, Any]:
     """A row of `artifacts` for plain content; its `sha256` is what other tables refer to."""
+    import zstandard
+
     return {
         "sha256": hashlib.sha256(content).hexdigest(),
         "kind": kind,
@@ -80,6 +80,8 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
         DamagedFile: it cannot be decompressed, or is not what its hash says.
 
     """
+    import zstandard
+
     advice = "restore the file from a copy; kvtrace validate lists all that is damaged"
     try:
         content = zstandard.ZstdDecompressor().decompress(compressed, max_output_size=size_bytes)

@@ -18,7 +18,7 @@ from kvtrace.evaluate.modules import read
 from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.passes.descriptors import descriptor_arguments
-from kvtrace.passes.thread_layouts import BlockedLayout, thread_layouts
+from kvtrace.passes.thread_layouts import BlockedLayout
 from kvtrace.schema.dataclass import dataclass
 from kvtrace.schema.errors import KvtraceError
 
@@ -89,9 +89,15 @@ def _call(
         module = _module(trace, kernel)
         ttgir = _stage(trace, kernel, "ttgir")
         ptx = _stage(trace, kernel, "ptx") or ""
-        modules[kernel_id] = module, {} if ttgir is None else thread_layouts(module, ttgir, ptx)
+        modules[kernel_id] = module, {} if ttgir is None else _layouts(module, ttgir, ptx)
     module, layouts = modules[kernel_id]
     return call_of(row, kernel, module, trace.artifact, layouts)
+
+
+def _layouts(module: Module, ttgir: str, ptx: str) -> Mapping[int, BlockedLayout]:
+    from kvtrace.passes.compiled_layouts import thread_layouts
+
+    return thread_layouts(module, ttgir, ptx)
 
 
 def call_of(

@@ -6,9 +6,9 @@ import pytest
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, evaluate
 from kvtrace.ir import parse
+from kvtrace.passes.compiled_layouts import thread_layouts
 from kvtrace.passes.metrics import Metrics
 from kvtrace.passes.stacks import StackRows
-from kvtrace.passes.thread_layouts import thread_layouts
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "h200" / "coalescing"
 

@@ -12,9 +12,10 @@ from kvtrace.cli import main
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.ir.types import TensorType
 from kvtrace.passes.calls import Call, calls_of
+from kvtrace.passes.compiled_layouts import thread_layouts
 from kvtrace.passes.metrics import Metrics
 from kvtrace.passes.stacks import StackRows
-from kvtrace.passes.thread_layouts import BlockedLayout, lane_order, thread_layouts
+from kvtrace.passes.thread_layouts import BlockedLayout, lane_order
 from kvtrace.schema.trace import open_trace
 from tests.passes.test_metrics_against_brute_force import LOAD
 

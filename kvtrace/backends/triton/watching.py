@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.clients.observation import Launch, Observation
 from kvtrace.clients.registry import load_clients
-from kvtrace.passes.thread_layouts import BlockedLayout, thread_layouts
+from kvtrace.passes.compiled_layouts import thread_layouts
+from kvtrace.passes.thread_layouts import BlockedLayout
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
