@@ -1,0 +1,95 @@
+"""What a first launch imports, counted in modules: time differs from machine to machine.
+
+The limits are what it takes now and a little more. One that is passed asks whether the new module
+is needed by every first launch; if it is, the limit is raised here.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.kernels import basic
+from tests.support.compile_ttir import compile_generic
+
+TYPES = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+
+PROGRAM = """
+import hashlib, json, sys, typing
+import numpy as np
+before = set(sys.modules)
+observed, text = json.loads(sys.stdin.read())
+from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, evaluate, parsed
+
+memory = np.arange(120, dtype=np.float32)
+storage = Storage(memory.nbytes, memory.view(np.uint8))
+given = [TensorArgument(n, storage, 160 * i, "fp32", (40,), (1,)) for i, n in enumerate("xyo")]
+given.append(ScalarArgument("n", 40))
+if observed:
+    from kvtrace.clients.profiler import Profiler
+    from kvtrace.clients.running import ClientPass
+    from kvtrace.clients.tracer import Tracer
+    from kvtrace.passes.calls import Call
+
+    together = ClientPass([Tracer(), Profiler()])
+    assert together.run(Call(0, "add", (3, 1, 1), parsed(text), tuple(given), ())) is None
+    assert [member.error for member in together.members] == [None, None]
+else:
+    evaluate(parsed(text), given, (3,))
+assert (memory[80:] == memory[:40] + memory[40:80]).all()
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+NEVER = ("numpy.ma", "threadpoolctl", "importlib.metadata", "pyarrow", "z3", "torch", "triton")
+"""What no launch of a kernel of plain arithmetic needs."""
+
+MAKING = (
+    "kvtrace.ir.parser", "kvtrace.evaluate.plan.planning", "kvtrace.evaluate.plan.instructions",
+    "kvtrace.evaluate.compiler", "kvtrace.evaluate.registry", "kvtrace.evaluate.by_arrays",
+)  # fmt: skip
+"""What reads IR and makes plans; none of it is needed where the cache has both."""
+
+
+@pytest.fixture(scope="module")
+def text():
+    return compile_generic(basic.vector_add, TYPES, {"BLOCK": 16})
+
+
+def imported(text, cache, *, observed):
+    """List what a process imports for its first launch, NumPy being there."""
+    variables = os.environ | {"KVTRACE_CACHE": str(cache)}
+    said = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps([observed, text]),
+        env=variables,
+        text=True,
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    return json.loads(said.stdout)
+
+
+def ours(modules):
+    return [name for name in modules if name.partition(".")[0] == "kvtrace"]
+
+
+@pytest.mark.parametrize(("observed", "empty", "filled"), [(False, 96, 36), (True, 122, 66)])
+def test_a_first_launch_imports_what_it_needs(text, tmp_path, observed, empty, filled):
+    first = imported(text, tmp_path / "cache", observed=observed)
+    second = imported(text, tmp_path / "cache", observed=observed)
+
+    assert [name for name in first + second if name.startswith(NEVER)] == []
+    assert set(MAKING) - {"kvtrace.evaluate.by_arrays"} <= set(first)
+    assert "kvtrace.evaluate.by_arrays" not in first
+    assert set(MAKING) & set(second) == set()
+    assert len(ours(first)) <= empty, ours(first)
+    assert len(ours(second)) <= filled, ours(second)
+
+
+def test_meanings_of_ops_that_a_kernel_lacks_are_not_imported(text, tmp_path):
+    modules = imported(text, tmp_path / "cache", observed=False)
+    files = {n.rpartition(".")[2] for n in modules if n.startswith("kvtrace.evaluate.dialects.")}
+    assert "tt_memory" in files
+    assert not files & {"libdevice", "math", "special", "tt_inline", "tt_descriptor", "scf", "cf"}
