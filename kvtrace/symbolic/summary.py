@@ -58,9 +58,11 @@ class Access(Place):
 
     `argument` is the index of the kernel's argument whose data pointer `offset` counts from, in
     bytes, to the first byte of an element of `element_bytes`; None if `unknown` says why it is not
-    known (then `offset` and perhaps `mask` mean nothing). A lane is active where `mask` holds,
-    which includes boundary checks of block pointers and descriptors. A pointer that is chosen
-    between several arguments gives several accesses of one op; their masks exclude each other.
+    known (then `offset` means nothing, but of pointers made of integers it is the address).
+
+    A lane is active where `mask` holds, which includes boundary checks of block pointers and
+    descriptors. A pointer that is chosen between several arguments gives several accesses of one
+    op; their masks exclude each other.
 
     `has_other`: a load fills masked lanes (a descriptor's with zeros). `value`: what is stored, or
     the load's or atomic's result. `operator`, `semantics`, `scope`: an atomic's, by Triton's names.

@@ -15,19 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
-from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.decide import Given, Point, Proven, Refuted
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.functions import wrapped
 from kvtrace.symbolic.summary import Access, Arithmetic, Loop
 from kvtrace.symbolic.terms import Symbol
-from kvtrace.verdicts.replaying import _Limit as Limit
-from kvtrace.verdicts.replaying import untouched
+from kvtrace.verdicts.values import ValueWatch, completed, evaluated
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
 
@@ -110,7 +107,7 @@ def _judged(bound: BoundCall, use: Use) -> Verdict | None:
     if bound.doubts(decision.model):
         reason = bound.described_doubts(decision.model)
         return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
-    ideal = use.term.value(decision.model)
+    ideal = use.term.value(completed(bound, decision.model, use.term))
     actual = wrapped(ideal, use.arithmetic.bits, signed=True).low
     failure = _replayed(bound, op, bound.program_of(decision.model), actual)
     if ideal == actual or failure is not None:
@@ -213,57 +210,11 @@ def _lane(model: Point, shape: Sequence[int]) -> tuple[int, ...]:
 # -- runs ---------------------------------------------------------------------------------------
 
 
-def _run(bound: BoundCall, instrument: Instrument, programs: Sequence[int] | None) -> str | None:
-    """Evaluate programs (None: all), within the budget; give why the end was not reached."""
-    call = bound.call
-    lanes = bound.budget.replay_lanes if programs is not None else bound.budget.lanes
-    try:
-        evaluate(
-            call.module,
-            untouched(call.arguments, "integers"),
-            call.grid,
-            observers=(Limit(lanes),),
-            kernel=call.kernel,
-            programs=None if programs is None else np.array(programs, np.int64),
-            instrument=instrument,
-        )
-    except KvtraceError as error:
-        return str(error)
-    return None
-
-
-class _Shown(Exception):
-    """The wrapped number was seen: no need to go on."""
-
-
-class _Watch(Instrument):
-    """Looks for a number among the results of an op."""
-
-    def __init__(self, op: Op, number: int) -> None:
-        super().__init__()
-        self._op, self._number = op, number
-
-    def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand behind the op."""
-        if op is not self._op:
-            return step
-        result, type_ = op.results[0].id, value_type(op.results[0].type)
-
-        def watched(values: list[Any], scope: Any) -> None:
-            step(values, scope)
-            value = values[result]
-            if not isinstance(value, Unknown) and (to_array(value, type_) == self._number).any():
-                raise _Shown
-
-        return watched
-
-
 def _replayed(bound: BoundCall, op: Op, program: int, number: int) -> str | None:
     """Run a program until an op gives a number; say why, if it does not."""
-    try:
-        return _run(bound, _Watch(op, number), (program,)) or "the number was not seen"
-    except _Shown:
-        return None
+    watch = ValueWatch(op, op.results[0], lambda numbers: numbers == number)
+    failure = evaluated(bound, watch, (program,))
+    return None if watch.sighting is not None else failure or "the number was not seen"
 
 
 class _Wide(Instrument):
@@ -321,7 +272,7 @@ def _evaluated(bound: BoundCall, verdicts: list[Verdict]) -> list[Verdict]:
     if not ops or bound.lanes > bound.budget.lanes:
         return verdicts
     wide = _Wide(ops)
-    failure = _run(bound, wide, None)
+    failure = evaluated(bound, wide)
     settled = []
     for verdict in verdicts:
         index = verdict.op.index

@@ -35,6 +35,9 @@ SEMANTICS = {1: "relaxed", 2: "acquire", 3: "release", 4: "acq_rel"}
 SCOPES = {1: "gpu", 2: "cta", 3: "sys"}
 """Triton's RMWOp, MemSemantic and MemSyncScope by number."""
 
+FROM_INTEGER = "a pointer made of an integer"
+"""Why an access is unknown whose offset counts from address 0."""
+
 _LARGEST_ADDRESS = (1 << 63) - 1
 
 
@@ -48,10 +51,7 @@ def addptr(walk: Walk, op: Op) -> None:
 
 def moved(pointer: Pointer, by: Term, shape: tuple[int, ...]) -> Pointer:
     """Advance pointers by bytes."""
-    choices = tuple(
-        option if option.argument is None else replace(option, offset=option.offset + by)
-        for option in pointer.choices
-    )
+    choices = tuple(replace(option, offset=option.offset + by) for option in pointer.choices)
     return Pointer(choices, shape)
 
 
@@ -76,7 +76,7 @@ def _address_of(argument: int) -> Term:
 
 @meaning("tt.int_to_ptr")
 def int_to_ptr(walk: Walk, op: Op) -> None:
-    """Find the argument whose address is in a sum."""
+    """Find the argument whose address is in a sum; without one, `offset` is the address itself."""
     address, shape = walk.term(op.operands[0]), shape_of(op.results[0].type)
     form = address.affine()
     atoms = form[1].items() if form is not None else ()
@@ -86,7 +86,8 @@ def int_to_ptr(walk: Walk, op: Op) -> None:
         if number == 1 and (argument := _argument_of(atom)) is not None
     ]
     if len(bases) != 1:
-        walk.set(op.results[0], unknown_pointer("a pointer made of an integer", shape))
+        made = PointerChoice(None, address, TRUE, FROM_INTEGER)
+        walk.set(op.results[0], Pointer((made,), shape))
         return
     atom, argument = bases[0]
     offset = address - atom.term
