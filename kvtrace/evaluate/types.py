@@ -6,10 +6,9 @@ holds their bits.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
@@ -42,31 +41,40 @@ class ElementType:
         return self.kind == "f" and self.value != self.memory
 
 
-def _element(name: str, kind: str, bits: int, value: Any, memory: Any = None) -> ElementType:
-    held = np.dtype(value)
-    return ElementType(name, kind, bits, held, held if memory is None else np.dtype(memory))
-
-
-_ELEMENTS: Final = {
-    element.name: element
-    for element in (
-        _element("i1", "b", 1, np.bool_),
-        _element("i8", "i", 8, np.int8),
-        _element("i16", "i", 16, np.int16),
-        _element("i32", "i", 32, np.int32),
-        _element("i64", "i", 64, np.int64),
-        _element("index", "i", 64, np.int64),
-        _element("f16", "f", 16, np.float16),
-        _element("bf16", "f", 16, np.float32, ml_dtypes.bfloat16),
-        _element("f32", "f", 32, np.float32),
-        _element("f64", "f", 64, np.float64),
-        _element("f8E4M3FN", "f", 8, np.float32, ml_dtypes.float8_e4m3fn),
-        _element("f8E4M3FNUZ", "f", 8, np.float32, ml_dtypes.float8_e4m3fnuz),
-        _element("f8E4M3B11FNUZ", "f", 8, np.float32, ml_dtypes.float8_e4m3b11fnuz),
-        _element("f8E5M2", "f", 8, np.float32, ml_dtypes.float8_e5m2),
-        _element("f8E5M2FNUZ", "f", 8, np.float32, ml_dtypes.float8_e5m2fnuz),
-    )
+_ELEMENTS: Final[dict[str, tuple[str, int, str, str]]] = {
+    "i1": ("b", 1, "bool", "bool"),
+    "i8": ("i", 8, "int8", "int8"),
+    "i16": ("i", 16, "int16", "int16"),
+    "i32": ("i", 32, "int32", "int32"),
+    "i64": ("i", 64, "int64", "int64"),
+    "index": ("i", 64, "int64", "int64"),
+    "f16": ("f", 16, "float16", "float16"),
+    "bf16": ("f", 16, "float32", "bfloat16"),
+    "f32": ("f", 32, "float32", "float32"),
+    "f64": ("f", 64, "float64", "float64"),
+    "f8E4M3FN": ("f", 8, "float32", "float8_e4m3fn"),
+    "f8E4M3FNUZ": ("f", 8, "float32", "float8_e4m3fnuz"),
+    "f8E4M3B11FNUZ": ("f", 8, "float32", "float8_e4m3b11fnuz"),
+    "f8E5M2": ("f", 8, "float32", "float8_e5m2"),
+    "f8E5M2FNUZ": ("f", 8, "float32", "float8_e5m2fnuz"),
 }
+"""Kind, bits, and the names of the dtypes of values and of memory, by MLIR's name."""
+
+
+@cache
+def _element(name: str) -> ElementType:
+    kind, bits, value, memory = _ELEMENTS[name]
+    return ElementType(name, kind, bits, np.dtype(value), _dtype(memory))
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    if name in np.sctypeDict:
+        return np.dtype(name)
+    import ml_dtypes  # 3 ms, which most kernels have no need of
+
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return found
+
 
 _SHORT_NAMES: Final = {
     "i1": "i1",
@@ -119,10 +127,10 @@ def element_of(name: str) -> ElementType:
 
     Descriptors name integers with a sign (si32, ui32); values have none.
     """
-    element = _ELEMENTS.get(name[1:] if name.startswith(("si", "ui")) else name)
-    if element is None:
+    plain = name[1:] if name.startswith(("si", "ui")) else name
+    if plain not in _ELEMENTS:
         raise UnsupportedOp(f"element type {name!r} is not known; add it to evaluate/types.py")
-    return element
+    return _element(plain)
 
 
 def element_of_short_name(name: str) -> ElementType:
@@ -130,7 +138,7 @@ def element_of_short_name(name: str) -> ElementType:
     mlir = _SHORT_NAMES.get(name.lstrip("*"))
     if mlir is None:
         raise UnsupportedOp(f"dtype {name!r} is not known; add it to evaluate/types.py")
-    return _ELEMENTS[mlir]
+    return _element(mlir)
 
 
 @lru_cache(maxsize=4096)
@@ -151,7 +159,7 @@ def value_type(type_: Type) -> ValueType:
 def _pointee(type_: Type) -> ElementType:
     """Say what a pointer points to; a pointer itself lies in memory as 64 bits."""
     if isinstance(type_, PointerType):
-        return _ELEMENTS["i64"]
+        return _element("i64")
     if isinstance(type_, TensorType):
         raise UnsupportedOp(
             "block pointers (tl.make_block_ptr) are not evaluated yet; use tensor descriptors or "
