@@ -64,14 +64,14 @@ def comb_of(first: int, steps: Sequence[tuple[int, int]], element_bytes: int) ->
             run += (count - 1) * step
             reach = run
             continue
-        if step >= reach:
+        times, distance = levels[-1] if levels else (0, 1)
+        if step % distance == 0 and step <= times * distance:
+            # It goes on where the last level ends, or within it.
+            levels[-1] = (times + (count - 1) * (step // distance), distance)
+        elif step >= reach:
             levels.append((count, step))
         else:
-            # Within what is there: it goes on where the last distance is a divisor.
-            times, distance = levels[-1]
-            if step % distance or step > times * distance:
-                return None
-            levels[-1] = (times + (count - 1) * (step // distance), distance)
+            return None
         reach += (count - 1) * step
     return Comb(first, run, tuple(levels))
 
