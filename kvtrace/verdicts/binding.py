@@ -7,6 +7,7 @@ what is decided holds for all of them and costs the same for any grid.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,13 +45,14 @@ _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis 
 class Budget:
     """What judging one call may cost.
 
-    `solver_seconds` for one question and `solver_seconds_a_call` for all of them; `lanes` is how
-    many lanes of memory accesses an evaluation may have, over all programs and trips, and
-    `replay_lanes` one that only shows all that a witness stands for.
+    `solver_seconds` for one question, as long as all questions of the call have taken less than
+    `solver_seconds_a_call`. `lanes` is how many lanes of memory accesses an evaluation may have,
+    over all programs and trips, and `replay_lanes` one that only shows all that a witness stands
+    for.
     """
 
     solver_seconds: float = SOLVER_SECONDS
-    solver_seconds_a_call: float = 3.0
+    solver_seconds_a_call: float = 1.0
     lanes: int = 1 << 27
     replay_lanes: int = 1 << 23
 
@@ -75,7 +77,8 @@ class BoundCall:
         self.contents = Contents(call, self.summary)
         self._known = _known(call)
         self.ranges = Ranges(self._known, self.contents.range_of)
-        self._solver_ns = 0
+        self._spent = 0.0
+        self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
         self._widths: dict[int, Decision] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
@@ -129,13 +132,18 @@ class BoundCall:
         return self._given[key][1]
 
     def decide(self, claim: Condition, given: Given) -> Decision:
-        """Decide a claim for this call, within what is left of the solver's time."""
-        budget = self.budget
-        left = budget.solver_seconds_a_call - self._solver_ns / 1e9
-        seconds = min(budget.solver_seconds, left)
-        decision = decide_given(claim, given, budget=max(seconds, 0), order=self.order)
-        self._solver_ns += decision.solver_ns
-        return decision
+        """Decide a claim for this call, each once, within what is left of the call's time."""
+        key = (claim, id(given))
+        found = self._decided.get(key)
+        if found is None:
+            budget = self.budget
+            left = budget.solver_seconds_a_call - self._spent
+            seconds = max(min(budget.solver_seconds, left), 0.0)
+            began = time.perf_counter()
+            decision = decide_given(claim, given, budget=seconds, order=self.order)
+            self._spent += time.perf_counter() - began
+            found = self._decided[key] = (decision, given)
+        return found[0]
 
     def doubts(self, point: Point) -> tuple[Symbol | Opaque, ...]:
         """Give what a point supposes that the call does not say: contents, and what is unknown."""
@@ -210,6 +218,10 @@ class BoundCall:
             if tensor.storage.data is None
         }
         return tuple(tensors.values())
+
+    def wraps(self, arithmetic: Arithmetic) -> bool:
+        """Tell whether a result may leave its width, as far as is seen."""
+        return not isinstance(self.width(arithmetic), Proven)
 
     def width(self, arithmetic: Arithmetic) -> Decision:
         """Decide whether a result stays within its width, wherever its op is reached."""

@@ -27,6 +27,7 @@ from kvtrace.symbolic.decide import (
 from kvtrace.symbolic.linear import Interval, constant
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts import overflow
 from kvtrace.verdicts.assumptions import assumption_of
 from kvtrace.verdicts.evaluated import EvaluatedBounds, violation
 from kvtrace.verdicts.replaying import run
@@ -150,9 +151,23 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
     if not isinstance(tensor, TensorArgument):
         return _Open(f"argument {tensor.name} is a pointer that was not recorded", evaluating=False)
     wrapping = bound.may_wrap(access)
-    if wrapping is not None:
+    if wrapping is not None and not _is_ideal(bound, access, wrapping[1]):
         return _wrapping(bound, access, tensor, *wrapping)
     return _compared(bound, access, tensor, given)
+
+
+def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Undecided) -> bool:
+    """Tell whether no number that wraps around shows in an access, although one may be computed.
+
+    Not asked, as it may take the solver long, where it hangs on contents that were all recorded:
+    an evaluation tells.
+    """
+    if isinstance(decision, Refuted):
+        doubts = bound.doubts(decision.model)
+        symbols = [key for key in doubts if isinstance(key, Symbol)]
+        if doubts and not bound.unrecorded(symbols):
+            return False
+    return not overflow.wraps(bound, access)
 
 
 def _wrapping(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.verdicts import asserts, bounds, races
+from kvtrace.verdicts import asserts, bounds, overflow, races
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:
@@ -59,6 +59,13 @@ RULES: Final = _by_id(
         "a lane leaves its tensor's view, still inside the storage",
         "mask the access with the view's extent; if the kernel means to, turn the rule off",
         bounds.judge,
+    ),
+    Rule(
+        "overflow",
+        "error",
+        "an integer that decides an access does not fit its width and wraps around",
+        "compute it in 64 bits: widen one factor with .to(tl.int64) before multiplying",
+        overflow.judge,
     ),
     Rule(
         "race",
