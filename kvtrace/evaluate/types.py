@@ -141,9 +141,26 @@ def element_of_short_name(name: str) -> ElementType:
     return _element(mlir)
 
 
-@lru_cache(maxsize=4096)
+_SEEN: dict[int, tuple[Type, ValueType]] = {}
+"""Types by their identity, which is looked up faster than their content: values share them."""
+
+_MOST_SEEN = 4096
+
+
 def value_type(type_: Type) -> ValueType:
     """Give the evaluator's view of an IR type; raises UnsupportedOp for one that is not known."""
+    seen = _SEEN.get(id(type_))
+    if seen is not None and seen[0] is type_:
+        return seen[1]
+    found = _value_type(type_)
+    if len(_SEEN) >= _MOST_SEEN:
+        _SEEN.clear()
+    _SEEN[id(type_)] = type_, found
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _value_type(type_: Type) -> ValueType:
     text = str(type_)
     if isinstance(type_, TensorDescriptorType):
         inner = value_type(type_.block)
