@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from kvtrace.evaluate.registry import (
     unsupported,
 )
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Unknown, to_array, unknown_of
 from kvtrace.ir import Block, Module, Op
 from kvtrace.ir import Value as IRValue
@@ -163,22 +164,34 @@ def array_function(
     dtype = result_type.element.value
     rounded = rounding_to(result_type.element)
 
-    def bound(*arrays: Any) -> Any:
-        result = function(*extra, *arrays)
-        if rounded is not None:
-            return rounded(result)
-        if result.dtype != dtype:
-            result = result.astype(dtype)
-        return result
-
+    # Partial applications of functions that have names: plans that refer to them can be kept.
     if op.name in _TYPED:
+        return partial(_typed_values, function, tuple(extra), result_type.element.name, rounded)
+    return partial(_plain_values, function, tuple(extra), dtype, rounded)
 
-        def typed(*arrays: Any) -> Any:
-            result = function(*extra, *arrays, result_type.element)
-            return result if rounded is None else rounded(result)
 
-        return typed
-    return bound
+def _plain_values(
+    function: Callable[..., Any],
+    extra: tuple[Any, ...],
+    dtype: np.dtype[Any],
+    rounded: Callable[[Any], Any] | None,
+    *arrays: Any,
+) -> Any:
+    result = function(*extra, *arrays)
+    if rounded is not None:
+        return rounded(result)
+    return result if result.dtype == dtype else result.astype(dtype)
+
+
+def _typed_values(
+    function: Callable[..., Any],
+    extra: tuple[Any, ...],
+    element: str,
+    rounded: Callable[[Any], Any] | None,
+    *arrays: Any,
+) -> Any:
+    result = function(*extra, *arrays, element_of(element))
+    return result if rounded is None else rounded(result)
 
 
 _TYPED: set[str] = set()

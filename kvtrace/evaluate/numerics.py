@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -47,15 +48,16 @@ def rounding_to(element: ElementType) -> Callable[[Array], Array] | None:
         return None
     if element.name == "bf16":
         return rounded_to_bf16
-    narrow, wide = element.memory, element.value
-    largest = float(ml_dtypes.finfo(narrow).max)
+    largest = float(ml_dtypes.finfo(element.memory).max)
+    return partial(_rounded_to_8_bits, element.memory, element.value, largest)
 
-    def rounded(array: Array) -> Array:
-        with np.errstate(all="ignore"):
-            result: Array = np.clip(array, -largest, largest).astype(narrow).astype(wide)
-        return result
 
-    return rounded
+def _rounded_to_8_bits(
+    narrow: np.dtype[Any], wide: np.dtype[Any], largest: float, array: Array
+) -> Array:
+    with np.errstate(all="ignore"):
+        result: Array = np.clip(array, -largest, largest).astype(narrow).astype(wide)
+    return result
 
 
 def toward_zero(array: Array, element: ElementType) -> Array:

@@ -9,7 +9,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from kvtrace.evaluate.numerics import from_memory, rounded_to_bf16, to_memory
+from kvtrace.evaluate.numerics import (
+    from_memory,
+    rounded_to_bf16,
+    to_memory,
+    truncated_to_tf32,
+)
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array
@@ -23,6 +28,23 @@ def ufunc_operation(name: str, function: Any, dtype: np.dtype[Any]) -> Operation
 
 
 CONJUNCTION = ufunc_operation("and", np.logical_and, np.dtype(np.bool_))
+
+
+def converted_into(array: Array, out: Array) -> Array:
+    """Convert as NumPy's casts do."""
+    np.copyto(out, array, casting="unsafe")
+    return out
+
+
+def truncated_into(array: Array, out: Array) -> Array:
+    """Drop the bits of float32 that tf32 lacks."""
+    np.bitwise_and(array.view(np.uint32), np.uint32(0xFFFFE000), out=out.view(np.uint32))
+    return out
+
+
+TO_TF32 = Operation(
+    "to_tf32", truncated_to_tf32, truncated_into, frozenset({0}), np.dtype(np.float32)
+)
 
 
 def choose(condition: Any, first: Any, second: Any, out: Array) -> Array:

@@ -9,10 +9,9 @@ import numpy as np
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
-from kvtrace.evaluate.numerics import truncated_to_tf32
 from kvtrace.evaluate.plan.bridge import bridged
 from kvtrace.evaluate.plan.instructions import Dot, Map, Operation, Reduce
-from kvtrace.evaluate.plan.kernels import ufunc_operation
+from kvtrace.evaluate.plan.kernels import TO_TF32, converted_into, ufunc_operation
 from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned, rounded
 from kvtrace.evaluate.plan.values import Constant, Register, Tensor
 from kvtrace.evaluate.plan.walk import Walk
@@ -75,13 +74,8 @@ def _reduced(walk: Walk, value: Any, function: Any, axis: int, type_: ValueType)
     return rounded(walk, total, type_)
 
 
-def _to_half_into(array: Array, out: Array) -> Array:
-    np.copyto(out, array, casting="unsafe")
-    return out
-
-
 _to_half = Operation(
-    "to_half", lambda array: array.astype(np.float16), _to_half_into, frozenset(),
+    "to_half", lambda array: array.astype(np.float16), converted_into, frozenset(),
     np.dtype(np.float16),
 )  # fmt: skip
 
@@ -150,22 +144,10 @@ def _plus_zero(walk: Walk, held: Tensor, function: Any) -> Register | None:
 # -- dot ------------------------------------------------------------------------------------------
 
 
-def _truncate_into(array: Array, out: Array) -> Array:
-    np.bitwise_and(array.view(np.uint32), np.uint32(0xFFFFE000), out=out.view(np.uint32))
-    return out
-
-
-_TO_TF32 = Operation(
-    "to_tf32", truncated_to_tf32, _truncate_into, frozenset({0}), np.dtype(np.float32)
-)
-
-
 def _conversion(dtype: np.dtype[Any]) -> Operation:
-    def into(array: Array, out: Array) -> Array:
-        np.copyto(out, array, casting="unsafe")
-        return out
-
-    return Operation("convert", lambda array: array.astype(dtype), into, frozenset(), dtype)
+    return Operation(
+        "convert", lambda array: array.astype(dtype), converted_into, frozenset(), dtype
+    )
 
 
 def _from_doubles(dtype: np.dtype[Any]) -> Operation:
@@ -191,7 +173,7 @@ def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
     def operand(walk: Walk, value: Any) -> Register:
         register = walk.spread(value).register
         if form.tf32:
-            register = walk.map(_TO_TF32, (register,))
+            register = walk.map(TO_TF32, (register,))
         return register if register.dtype == working else walk.map(convert, (register,))
 
     def step(walk: Walk) -> None:

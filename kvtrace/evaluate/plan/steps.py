@@ -17,7 +17,7 @@ from kvtrace.evaluate.compiler import Compiler, array_function, attribute, compi
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.plan.instructions import Operation
-from kvtrace.evaluate.plan.kernels import ROUND_TO_BF16, ufunc_operation
+from kvtrace.evaluate.plan.kernels import ROUND_TO_BF16, converted_into, ufunc_operation
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import Constant, Tensor
 from kvtrace.evaluate.plan.walk import Walk
@@ -245,16 +245,11 @@ def _is_plain_cast(op: Op, type_: ValueType) -> bool:
     return op.name != "tt.fp_to_fp" or attribute(op, "rounding") not in (0, "rtz")
 
 
-def _cast_into(array: Any, out: Any) -> Any:
-    np.copyto(out, array, casting="unsafe")
-    return out
-
-
 def _cast(dtype: np.dtype[Any]) -> Operation:
     def function(array: Any) -> Any:
         return array.astype(dtype)
 
-    return Operation("cast", function, _cast_into, frozenset(), dtype)
+    return Operation("cast", function, converted_into, frozenset(), dtype)
 
 
 def rounded(walk: Walk, value: Constant | Tensor, type_: ValueType) -> Constant | Tensor:
