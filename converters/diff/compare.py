@@ -432,6 +432,8 @@ def _without_counterpart(own: Findings, other: Findings) -> list[Finding]:
 def _by_place(findings: Findings) -> Mapping[tuple[str | None, ...], Finding]:
     places: dict[tuple[str | None, ...], Finding] = {}
     for f in findings.listed:
+        if f.suppressed:
+            continue  # it is meant, on either side
         line = f.source.strip() if f.source is not None else f"{f.file}:{f.line}"
         places.setdefault((f.kernel, f.rule, f.verdict, f.access, f.arg, line), f)
     return places

@@ -25,7 +25,7 @@ from kvtrace.converters.findings.model import (
 from kvtrace.converters.findings.reading import CallFacts, finding_of, suppressed_by
 from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.text import Printer
-from kvtrace.ir import Op, source_stack
+from kvtrace.ir import source_stack
 from kvtrace.passes.stacks import StackRows
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.tables import TABLES
@@ -52,15 +52,15 @@ _ROWS: Final = 1_000_000
 class NewCall:
     """A call that is about to be launched: what rules look at, and what findings say of it.
 
-    `args` are entries of `calls.args`; `file` and `line` are where the kernel is defined, `stack`
-    is who launches it.
+    `args` are entries of `calls.args`; `file` and `line` are where the kernel is defined. `stack`
+    is who launches it, frames innermost first, each with file, line, column and function.
     """
 
     call: Call
     args: Sequence[Mapping[str, Any]]
     file: str | None = None
     line: int | None = None
-    stack: Sequence[StackFrame] = ()
+    stack: Sequence[Any] = ()
 
 
 class Live:
@@ -163,9 +163,10 @@ class Live:
     def _finding(self, verdict: Verdict, row: dict[str, Any], new: NewCall) -> Finding | None:
         if verdict.verdict == "proven":
             return None
+        other = verdict.other_op
         stacks = {
-            row["stack_id"]: _frames(verdict.op),
-            row["other_stack_id"]: () if verdict.other_op is None else _frames(verdict.other_op),
+            row["stack_id"]: _frames(source_stack(verdict.op)),
+            row["other_stack_id"]: _frames(source_stack(other)) if other is not None else (),
         }
         facts = CallFacts(
             kernel=new.call.kernel,
@@ -173,15 +174,15 @@ class Live:
             line=new.line,
             grid=new.call.grid,
             args=tuple(new.args),
-            stack=tuple(new.stack),
+            stack=_frames(new.stack),
         )
         rules = {rule: RuleText(**text) for rule, text in self._texts.items()}
         found = finding_of({**row, "run": None}, facts, stacks, rules)
         return suppressed_by(Suppressions(FilesOnDisk()), found)
 
 
-def _frames(op: Op) -> tuple[StackFrame, ...]:
-    return tuple(StackFrame(f.file, f.line, f.column, f.function) for f in source_stack(op))
+def _frames(stack: Iterable[Any]) -> tuple[StackFrame, ...]:
+    return tuple(StackFrame(f.file, f.line, f.column, f.function) for f in stack)
 
 
 class FilesOnDisk:

@@ -354,6 +354,15 @@ def test_a_finding_that_is_gone(tmp_path):
     assert [f.status for f in compare(a, b).findings] == ["gone"]
 
 
+def test_a_finding_that_a_comment_suppresses_is_no_difference(tmp_path):
+    marked = SCALE.source.replace("offsets < n)\n", "offsets < n)  # kvtrace: ignore pads\n", 1)
+    a = write_trace(tmp_path / "a", [SCALE])
+    b = write_trace(tmp_path / "b", [replace(SCALE, source=marked)])
+    add_findings(a, [])
+    add_findings(b, [finding("x", LINE_3)], [LINE_3])
+    assert compare(a, b).findings == ()
+
+
 def test_findings_of_one_side_alone_are_not_compared_but_told(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [SCALE])

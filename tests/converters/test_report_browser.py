@@ -309,3 +309,25 @@ def test_two_hundred_thousand_launches_open_in_three_seconds(chromium, tmp_path)
         assert "200,000 of 200,000 launches" in opened.text("main")
         assert opened.page.locator("tbody tr").count() == 100
         assert opened.console == []
+
+
+def test_suppressed_findings_and_races_are_told_on_the_findings_page(chromium, tmp_path):
+    from dataclasses import replace
+
+    from tests.converters.finding_rows import KERNEL, LOAD, RACE, STORE, VIOLATION
+    from tests.converters.written_trace import SOURCE, add_findings, write_trace
+
+    marked = SOURCE.replace("offsets < n)\n", "offsets < n)  # kvtrace: ignore[race] lock\n", 1)
+    side = write_trace(tmp_path / "t", [replace(KERNEL, source=marked)])
+    add_findings(side, [VIOLATION, RACE], [LOAD, STORE])
+    with chromium.open(page_of(tmp_path / "t", tmp_path / "report.html")) as page:
+        page.go("#/findings")
+        page.page.wait_for_selector("article .line.marked")
+        assert page.page.locator("article").count() == 2
+        page.page.locator("label:has-text('Show') select").select_option("suppressed")
+        card = page.text("article.finding")
+        for text in ("suppressed", "race", "lock", "program (6, 0, 0) at", "16 bytes further on"):
+            assert text in card
+        page.page.locator("label:has-text('Show') select").select_option("violation")
+        assert "pass mask= to the load" in page.text("article.finding")
+        assert page.console == []

@@ -205,3 +205,26 @@ def test_arguments_keep_shape_strides_storage_and_alias_group(report):
     assert (result.shape, result.strides, result.storage_bytes) == ((5, 1000), (1000, 1), 20_000)
     assert source.alias_group == result.alias_group == 0
     assert stride.scalar == "1000"
+
+
+def test_suppressed_findings_and_both_sides_of_a_race_are_on_the_page(tmp_path):
+    from dataclasses import replace
+
+    from tests.converters.finding_rows import KERNEL, LOAD, RACE, STORE, VIOLATION
+    from tests.converters.written_trace import SOURCE, add_findings, write_trace
+
+    marked = SOURCE.replace("offsets < n)\n", "offsets < n)  # kvtrace: ignore[race] lock\n", 1)
+    side = write_trace(tmp_path / "t", [replace(KERNEL, source=marked)])
+    add_findings(side, [VIOLATION, RACE], [LOAD, STORE])
+    report = report_of(tmp_path / "t")
+    violation, race = report.findings
+    assert not violation.found.suppressed
+    assert (race.found.suppressed, race.found.suppress_reason) == (True, "lock")
+    assert [line for _, line, _ in report.stacks[race.other_stack]] == [13]
+    assert (race.kernel, race.variant, race.call) == (0, 0, 0)
+    assert report.totals.violations == 1
+    assert {(c.rule, c.verdict, c.count) for c in report.finding_counts} == {
+        ("out-of-bounds", "violation", 1),
+        ("race", "suppressed", 1),
+    }
+    assert [kernel.violations for kernel in report.kernels] == [1]

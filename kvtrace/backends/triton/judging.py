@@ -149,7 +149,6 @@ class Judging:
         if 0 in launch.grid:
             return None  # nothing runs
         try:
-            from kvtrace.converters.findings.model import StackFrame
             from kvtrace.passes.calls import call_of
             from kvtrace.verdicts.live import NewCall
 
@@ -161,8 +160,7 @@ class Judging:
                 launch.module(),
                 values.get,
             )
-            stack = [StackFrame(f.file, f.line, f.column, f.function) for f in current_stack()]
-            found = live.judge(NewCall(call, rows, *launch.place, stack))
+            found = live.judge(NewCall(call, rows, *launch.place, current_stack()))
             defect = live.defect(found, colour=not self._raises and _shows_colour())
             if defect is not None and not self._raises and live.is_news(found):
                 _print(str(defect))
