@@ -18,7 +18,6 @@ from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
-from kvtrace.ir.types import FloatType, IntegerType, TensorType
 from kvtrace.schema.dataclass import dataclass
 
 _LOADS = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
@@ -76,14 +75,25 @@ def _kind_of(op: Op) -> str | None:
     return "atomic" if op.name in _ATOMICS else None
 
 
-def _is_pointer(value: IRValue) -> bool:
-    type_ = value.type
-    if isinstance(type_, TensorType):
-        type_ = type_.element
-    if isinstance(type_, FloatType | IntegerType):
-        return False
-    text = str(type_)
-    return "!tt.ptr" in text or "!tt.tensordesc" in text
+class _Pointers:
+    """Tells which values are pointers; the types of a module's values are few."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bool] = {}
+
+    def among(self, values: Sequence[IRValue]) -> list[IRValue]:
+        """Give those of some values that are pointers, or descriptors of tensors."""
+        known = self._known
+        found = []
+        for value in values:
+            type_ = value.type
+            flag = known.get(id(type_))
+            if flag is None:
+                text = str(type_)
+                flag = known[id(type_)] = "!tt.ptr" in text or "!tt.tensordesc" in text
+            if flag:
+                found.append(value)
+        return found
 
 
 def _pointer_origins(module: Module) -> dict[int, frozenset[int] | None]:
@@ -92,9 +102,10 @@ def _pointer_origins(module: Module) -> dict[int, frozenset[int] | None]:
     edges: dict[int, set[int]] = {}
     for position, parameter in enumerate(module.main.arguments):
         origins[parameter.id] = frozenset({position})
+    pointers = _Pointers()
     for op in module.ops:
-        sources = [value for value in op.operands if _is_pointer(value)]
-        targets = [value for value in op.results if _is_pointer(value)]
+        sources = pointers.among(op.operands)
+        targets = pointers.among(op.results)
         if op.name in ("tt.call", "func.call"):
             _link_call(op, module, edges)
             continue
@@ -105,10 +116,10 @@ def _pointer_origins(module: Module) -> dict[int, frozenset[int] | None]:
             if op.name in ("tt.func", "builtin.module", "func.func"):
                 break
             for block in region.blocks:
-                targets += [value for value in block.arguments if _is_pointer(value)]
-                sources += [value for value in block.ops[-1].operands if _is_pointer(value)]
+                targets += pointers.among(block.arguments)
+                sources += pointers.among(block.ops[-1].operands)
         for block in op.successors:
-            targets += [value for value in block.arguments if _is_pointer(value)]
+            targets += pointers.among(block.arguments)
         for source in sources:
             edges.setdefault(source.id, set()).update(value.id for value in targets)
     return _propagated(origins, edges)
