@@ -244,6 +244,29 @@ SAMPLES.undecided("gather by sorted indices that were not recorded", gather_sort
 
 
 @triton.jit
+def route(x, chosen, out, n, GROUPS: tl.constexpr, BLOCK: tl.constexpr):
+    """As experts are routed: rows in order of their group, each key a group and a row."""
+    lanes = tl.arange(0, BLOCK)
+    group = tl.load(chosen + lanes, mask=lanes < n, other=GROUPS).to(tl.uint32)
+    keys = tl.sort((group << 16) | lanes.to(tl.uint32))
+    row = (keys & 0xFFFF).to(tl.int32)
+    mask = row < n
+    tl.store(out + lanes, tl.load(x + row, mask=mask), mask=mask)  # [row]
+
+
+def routed(index, rows=1000):
+    return {"x": tensor(rows), "chosen": index, "out": tensor(1024), "n": 1000}
+
+
+SAMPLES.good("rows in order of recorded groups", route,
+             routed(holding([i % 7 for i in range(1000)])), {"GROUPS": 8, "BLOCK": 1024},
+             (1,))  # fmt: skip
+SAMPLES.bad("rows in order of recorded groups, of a shorter tensor", route,
+            routed(holding([i % 7 for i in range(1000)]), 999), {"GROUPS": 8, "BLOCK": 1024},
+            (1,), out_of_bounds="row")  # fmt: skip
+
+
+@triton.jit
 def running_places(x, wanted, out, n, GUARD: tl.constexpr, BLOCK: tl.constexpr):
     """Compaction: a running sum of flags says where each chosen value goes."""
     lanes = tl.arange(0, BLOCK)
