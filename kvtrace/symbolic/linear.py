@@ -17,7 +17,7 @@ Interval: TypeAlias = tuple[int, int]
 
 _DEPTH: Final = 8
 _NODES: Final = 160
-_ROUNDS: Final = 40
+_ROUNDS: Final = 12
 
 
 class Linear:

@@ -8,6 +8,7 @@ module is, which only happens once linear reasoning has failed.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -37,7 +38,9 @@ def counterexample(
     None: there is none. Text: why it is not known, after at most about so many seconds.
     """
     with _TURN:
-        translation = _Translation(ranges)
+        translation = _translations.get(ranges)
+        if translation is None:
+            translation = _translations[ranges] = _Translation(ranges)
         goal = [translation.condition(one) for one in given]
         goal.append(z3.Not(translation.condition(claim)))
         solver = z3.Solver()
@@ -51,18 +54,37 @@ def counterexample(
         return translation.point(solver.model())
 
 
+_translations: weakref.WeakKeyDictionary[Ranges, _Translation] = weakref.WeakKeyDictionary()
+
+
 class _Translation:
-    """Terms and conditions as Z3's, within ranges; `facts` are what is known of symbols."""
+    """Terms and conditions as Z3's, within ranges; `facts` are what is known of symbols.
+
+    Kept with the ranges: what several claims have in common is translated once.
+    """
 
     def __init__(self, ranges: Ranges) -> None:
-        self._ranges = ranges
+        self._within = weakref.ref(ranges)
+        self._conditions: dict[Condition, Any] = {}
         self._atoms: dict[Atom, Any] = {}
         self._opaque: dict[Opaque, Any] = {}
         self._symbols: dict[Symbol, Any] = {}
         self.facts: list[Any] = []
 
+    @property
+    def _ranges(self) -> Ranges:
+        ranges = self._within()
+        assert ranges is not None
+        return ranges
+
     def condition(self, condition: Condition) -> Any:
         """Translate a condition."""
+        found = self._conditions.get(condition)
+        if found is None:
+            found = self._conditions[condition] = self._condition(condition)
+        return found
+
+    def _condition(self, condition: Condition) -> Any:
         truth = self._ranges.truth(condition)
         if truth is not None:
             self._mention(condition)

@@ -159,14 +159,15 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
 def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Undecided) -> bool:
     """Tell whether no number that wraps around shows in an access, although one may be computed.
 
-    Not asked, as it may take the solver long, where it hangs on contents that were all recorded:
-    an evaluation tells.
+    Not asked, as it may take the solver long, where it hangs on what formulas do not follow, or on
+    contents that were all recorded: an evaluation tells.
     """
-    if isinstance(decision, Refuted):
-        doubts = bound.doubts(decision.model)
-        symbols = [key for key in doubts if isinstance(key, Symbol)]
-        if doubts and not bound.unrecorded(symbols):
-            return False
+    if isinstance(decision, Undecided):
+        return False
+    doubts = bound.doubts(decision.model)
+    symbols = [key for key in doubts if isinstance(key, Symbol)]
+    if doubts and not bound.unrecorded(symbols):
+        return False
     return not overflow.wraps(bound, access)
 
 
