@@ -125,14 +125,15 @@ class Hint:
     `numbers` has one per axis of the value (one for scalars). `term` is the value, None if it is
     not followed; of a pointer, the byte offset from the data pointer of `argument`, to elements of
     `element_bytes` (divisibility of pointers counts bytes, the others count elements). `position`:
-    the hint is on that argument of the kernel, `op` being its function; None: it is on the first
-    result of `op`.
+    `value` is that argument of the kernel, `op` being its function; None: it is a result of `op`,
+    or what the body of the loop `op` is given.
     """
 
     op: Op
     what: Literal["divisibility", "contiguity", "constancy"]
     numbers: tuple[int, ...]
     term: Term | None
+    value: Value
     argument: int | None = None
     position: int | None = None
     guard: Condition = TRUE

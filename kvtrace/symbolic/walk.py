@@ -149,7 +149,7 @@ class Walk:
         else:
             self._without_meaning(op)
         for name in op.attributes:
-            if name in _HINTS:
+            if name.startswith("tt."):
                 self._hint(op, name)
 
     def _without_meaning(self, op: Op) -> None:
@@ -380,13 +380,24 @@ class Walk:
                         what=_HINTS[name],
                         numbers=_numbers(attribute),
                         term=ZERO if isinstance(term, Pointer) else _as_integer(term),
+                        value=arguments[position],
                         argument=argument,
                         position=position,
                     )
                 )
 
     def _hint(self, op: Op, name: str) -> None:
-        value = op.results[0]
+        """Note a hint on an op's result, or (`tt.divisibility_arg1`) on what its body is given."""
+        what, _, number = name.partition("_arg")
+        if what not in _HINTS:
+            return
+        value, loops = op.results[0] if op.results else None, self.loops
+        if number:
+            arguments = op.regions[0].blocks[0].arguments if op.regions else ()
+            value = arguments[int(number)] if int(number) < len(arguments) else None
+            loops = (*loops, *(loop for loop in self.found_loops[-1:] if loop.op is op))
+        if value is None:
+            return
         known = self.values.get(value.id)
         argument, term = None, _as_integer(known)
         if isinstance(known, Pointer) and len(known.choices) == 1:
@@ -394,12 +405,13 @@ class Walk:
         self.hints.append(
             Hint(
                 op=op,
-                what=_HINTS[name],
+                what=_HINTS[what],
                 numbers=_numbers(op.attributes[name]),
                 term=term,
+                value=value,
                 argument=argument,
                 guard=self.guard,
-                loops=self.loops,
+                loops=loops,
                 shape=shape_of(value.type),
                 element_bytes=0 if argument is None else pointee_bytes(value.type),
             )

@@ -81,7 +81,7 @@ def _of_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
         if not isinstance(argument, TensorArgument):
             return
         term = term + argument.offset_bytes
-    name = value_expression(hint.op.results[0], bound.summary)
+    name = value_expression(hint.value, bound.summary)
     place = Place(hint.op, hint.guard, hint.loops, ())
     for axis, number in enumerate(hint.numbers):
         if number <= 1:
@@ -94,7 +94,7 @@ def _of_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
             "constancy": f"groups of {number} of the same",
         }[hint.what]
         what = f"{name} is said to be {words}{along}"
-        yield _decided(bound, place, claim, what, hint.op.results[0], test)
+        yield _decided(bound, place, claim, what, hint.value, test)
 
 
 def _claim(
@@ -144,7 +144,7 @@ def _along(numbers: Any, axis: int) -> Any:
 def _group_of(bound: BoundCall, hint: Hint, term: Term, axis: int, unit: int) -> int:
     """Give how many elements count upwards together: as promised too, or as they are seen to."""
     for other in bound.summary.hints:
-        if other.op is hint.op and other.what == "contiguity" and axis < len(other.numbers):
+        if other.value is hint.value and other.what == "contiguity" and axis < len(other.numbers):
             return max(other.numbers[axis], 1)
     if axis >= len(hint.shape):
         return 1
