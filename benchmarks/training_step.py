@@ -108,7 +108,7 @@ class Switch:
             from kvtrace.capture.session import _sessions
 
             (session,) = (one for one in _sessions if one.recording)
-            self.cupti, self.kind = session._timeline._cupti, CONCURRENT_KERNEL
+            self.cupti, self.kind = session._journal.listeners[0]._cupti, CONCURRENT_KERNEL
 
     def on(self) -> None:
         for owner, run in self.hooked:

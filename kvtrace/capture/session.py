@@ -72,7 +72,6 @@ class Session:
         self._had_problem = False
         self._began = time.time_ns()
         self._early: list[Callable[[Journal], None]] = []
-        self._timeline: Listener | None = None
         self._timeline_asked = False
 
     # -- state ------------------------------------------------------------------------------
@@ -221,12 +220,14 @@ class Session:
         try:
             from kvtrace.backends.cupti.timeline import Timeline
 
-            self._timeline = Timeline(self)
+            timeline = Timeline(self)
         except KvtraceError as error:
             self.message("warning", "no-device-timeline", str(error))
         except Exception as error:  # noqa: BLE001 - launches are recorded without it
             text = f"the device timeline fails: {type(error).__name__}: {error}{_place_of(error)}"
             self.message("warning", "no-device-timeline", text)
+        else:
+            self._submit(lambda journal: _follow(journal, timeline))
 
     def spent(self, nanoseconds: int) -> None:
         """Count time that kvtrace took in one of the program's threads."""
@@ -272,12 +273,6 @@ class Session:
         self._had_problem = True
         self.message(level, "capture-failure", text)
 
-    @property
-    def _mode(self) -> str:
-        """The mode that was possible; `timeline` begins with the first launch on a device."""
-        mode = self.settings.mode
-        return "launch" if mode == "timeline" and self._timeline is None else mode
-
     # -- opening, failing -------------------------------------------------------------------
 
     def _submit(self, write: Callable[[Journal], None]) -> None:
@@ -297,7 +292,8 @@ class Session:
 
             facts = {
                 "started": self._began,
-                "mode": self._mode,
+                # "timeline" is only said when it has begun.
+                "mode": "launch" if self.settings.mode == "timeline" else self.settings.mode,
                 "settings": self.settings.as_facts(),
                 "parent_run_id": self._parent,
             }
@@ -309,8 +305,6 @@ class Session:
             for write in self._early:
                 journal.submit(write)
             self._early = []
-            if self._timeline is not None:
-                journal.listeners.append(self._timeline)
             self._journal = journal
             _watch_exit()
             journal.start()
@@ -364,6 +358,11 @@ class Session:
         self._clear()
         if self._recorder is not None:
             self._recorder.forget()
+
+
+def _follow(journal: Journal, timeline: Listener) -> None:
+    journal.listeners.append(timeline)
+    journal.add("runs", {"mode": "timeline"})
 
 
 class _Phase:

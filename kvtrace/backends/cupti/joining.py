@@ -1,8 +1,9 @@
 """Which launch each kernel execution came from: by order on its stream, never by a guess.
 
 A stream runs kernels in the order in which they were launched, and CUPTI's correlation ids count
-launches. So on each (device, stream) the launches, in order of time, and the kernels that have a
-launched kernel's name and grid, in order of correlation, are two lists of the same (name, grid).
+launches. So on each (device, stream) the launches, in the order in which they returned (one may try
+others out before it launches), and the kernels that have a launched kernel's name and grid, in
+order of correlation, are two lists of the same (name, grid).
 Where they differ, something else launched such a kernel, or a record was lost: then everything
 between two moments at which the stream certainly stood idle stays without a launch, and is counted.
 
@@ -307,7 +308,7 @@ def _in_order(parts: list[Launches]) -> Launches:
     whole = Launches(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
     )
-    return whole.chosen(np.argsort(whole.enter, kind="stable"))
+    return whole.chosen(np.argsort(whole.seq, kind="stable"))
 
 
 def _idle_before(kernels: Kernels) -> list[int]:

@@ -148,6 +148,20 @@ def test_a_launch_that_returns_long_after_its_kernel_ran_is_joined() -> None:
     assert all(seq != NONE for seq, _ in joined.values())
 
 
+def test_a_launch_that_tries_others_out_first_comes_after_them() -> None:
+    device = Device()
+    enter = device.now
+    for identity in (1, 2, 1, 2):
+        device.launch(identity)
+    device.launch(2)
+    seq, call, _, *rest = device.launches[-1]
+    device.launches[-1] = (seq, call, enter, *rest)
+    device.now += 500 * MICROSECOND
+    device.launch(1)
+    joined = device.join(Joiner())
+    assert all(seq != NONE for seq, _ in joined.values())
+
+
 def test_a_kernel_that_others_launch_under_the_same_name_costs_its_stretch_only() -> None:
     device = Device()
     for step in range(6):
