@@ -315,9 +315,28 @@ def test_recorded_indices_decide(index, answer):
 def test_indices_that_were_not_recorded_leave_it_unknown_with_an_assumption():
     (found,) = on_formulas(scatter(torch.arange(60), recorded=False))
 
-    assert (found.verdict, found.evaluating) == ("unknown", True)
-    assert "index" in found.reason
+    assert (found.verdict, found.evaluating) == ("unknown", False)
+    assert "what index holds, which was not recorded (KVTRACE_TENSORS=int" in found.reason
     assert found.assumption == "no two programs take the same value from index"
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [([0, 9, 5], "proven"), ([0, 10, 5], "violation"), ([0, -1, 5], "violation"), (None, None)],
+    ids=["in its row", "in the next row", "in the row before", "nobody knows"],
+)
+def test_an_index_into_a_program_s_own_row(target, answer):
+    chosen = torch.tensor(target or [0, 0, 0], dtype=torch.int64)
+    arguments = {"x": floats(3, 10), "target": chosen, "columns": 10}
+    recorded = target is not None
+    call = call_of(kernels.less_at_target, (3,), arguments, {"BLOCK": 16}, recorded=recorded)
+    found = judged(call)
+
+    if recorded:
+        assert any(v.verdict == "violation" for v in found) == (answer == "violation")
+        assert all(v.verdict != "unknown" for v in found)
+    else:
+        assert {v.assumption for v in found} == {"0 <= target < 10 where it is used"}
 
 
 def test_addresses_that_hang_on_the_order_of_programs_stay_unknown():

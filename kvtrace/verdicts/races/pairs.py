@@ -9,14 +9,15 @@ copies of everything that is a program's own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.decide import Method, Proven, Refuted
 from kvtrace.symbolic.linear import propagated
-from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, Term
+from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Symbol, Term
+from kvtrace.verdicts.races.confined import assumption_of
 from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.exclusion import Exclusion
@@ -52,11 +53,15 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Open:
-    """It is not known; `reason` says why. `assumption` would make it safe."""
+    """It is not known; `reason` says why. `assumption` would make it safe.
+
+    `evaluating` the grid may tell.
+    """
 
     reason: str
     assumption: str | None = None
     solver_ns: int = 0
+    evaluating: bool = True
 
 
 Outcome = Free | Suspect | Open
@@ -86,8 +91,7 @@ class Pairs:
     def judged(self, one: Sharer, other: Sharer) -> Outcome:
         """Tell whether two programs race that do these."""
         if one.side is None or other.side is None:
-            broken = one if one.side is None else other
-            return Open(broken.reason or "its address could not be derived")
+            return self._lost(one, other)
         if one.modulus is not None or other.modulus is not None:
             return self._judged_modulo(one, other)
         if one.side.given.is_impossible or other.side.given.is_impossible:
@@ -112,7 +116,6 @@ class Pairs:
 
         Addresses that are equal but for multiples of the modulus then are equal.
         """
-        broken = one if one.modulus is not None else other
         moduli = {each.modulus for each in (one, other)} - {None}
         if one.side is not None and other.side is not None and len(moduli) == 1:
             lowest = min(one.side.reach[0], other.side.reach[0])
@@ -120,7 +123,15 @@ class Pairs:
             near = highest - lowest <= min(m for m in moduli if m is not None)
             if near and Common(one.side, other.side).is_one_program(self._axes):
                 return Free("affine")
-        return Open(broken.reason or "its address may wrap around")
+        return self._lost(one, other)
+
+    def _lost(self, one: Sharer, other: Sharer) -> Open:
+        """Say why it is not known where one of two goes."""
+        data = self._data_behind((one, other))
+        if data is not None and not data.evaluating:
+            assumption = assumption_of(self._bound, (one, other), None, self._axes)
+            return replace(data, assumption=assumption)
+        return Open(one.reason or other.reason or "its address could not be derived")
 
     # -- what settles a pair -------------------------------------------------------------------
 
@@ -139,14 +150,15 @@ class Pairs:
         question = Question(self._copy(one), self._copy(other), self._axes, bound.ranges, nbytes)
         data = self._data_behind((one, other))
         if question.is_lost:
-            return Open(data or "a branch that is not followed is part of an address")
+            return data or Open("a branch that is not followed is part of an address")
         decision = bound.decide(question.claim, question.given)
         if isinstance(decision, Proven):
             return Free(decision.method, solver_ns=decision.solver_ns)
+        if data is not None:
+            assumption = assumption_of(bound, (one, other), common, self._axes)
+            return replace(data, assumption=assumption, solver_ns=decision.solver_ns)
         if not isinstance(decision, Refuted):
-            return Open(data or decision.reason, self._distinct(common), decision.solver_ns)
-        if data:
-            return Open(data, self._distinct(common), decision.solver_ns)
+            return Open(decision.reason, solver_ns=decision.solver_ns)
         programs, byte = question.witness(decision.model, bound.call.grid)
         return Suspect(programs, byte, decision.method, decision.solver_ns)
 
@@ -158,32 +170,33 @@ class Pairs:
         address = access.offset + argument.offset_bytes
         return address, access.element_bytes, access.active.conjuncts()
 
-    def _data_behind(self, sharers: Iterable[Sharer]) -> str:
-        """Say what data decides where programs go, nothing if none does."""
+    def _data_behind(self, pair: tuple[Sharer, Sharer]) -> Open | None:
+        """Say what data decides where programs go, None if none does."""
         found: dict[str, None] = {}
-        for sharer in sharers:
-            access = sharer.access
-            active = access.active
-            for symbol in access.offset.atoms() | active.atoms():
-                if isinstance(symbol, Symbol) and symbol.kind == "content":
-                    found[f"the data of {self._name_of(symbol)}"] = None
-                elif isinstance(symbol, Symbol) and symbol.kind == "unknown":
+        missing: dict[str, None] = {}
+        for access in (sharer.access for sharer in pair):
+            atoms = access.offset.atoms() | access.active.atoms()
+            for symbol in sorted(_loaded(atoms), key=lambda symbol: symbol.order):
+                tensors = self._bound.contents.sources(symbol)
+                if symbol.kind == "unknown":
                     found[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = None
-            found.update((opaque.reason, None) for opaque in active.opaques())
-        return f"where it goes hangs on {' and '.join(found)}" if found else ""
+                elif tensors and symbol in access.offset.atoms():
+                    unknown = [t.name for t in tensors if t.storage.data is None]
+                    missing.update(dict.fromkeys(unknown))
+                found.update(dict.fromkeys(f"what {t.name} holds" for t in tensors))
+            found.update((opaque.reason, None) for opaque in access.active.opaques())
+        if missing:
+            reason = f"what {', '.join(missing)} holds, which was not recorded"
+            setting = "KVTRACE_TENSORS=int records it"
+            return Open(f"where it goes hangs on {reason} ({setting})", evaluating=False)
+        return Open(f"where it goes hangs on {' and '.join(found)}") if found else None
 
-    def _name_of(self, content: Symbol) -> str:
-        tensors = self._bound.contents.sources(content)
-        return tensors[0].name if tensors else "a tensor"
 
-    def _distinct(self, common: Common) -> str | None:
-        """Say what would keep programs apart whose addresses come from memory."""
-        names = sorted(
-            self._name_of(variable)
-            for variable in common.variables
-            if isinstance(variable, Symbol) and variable.kind == "content"
-        )
-        return f"no two programs take the same value from {names[0]}" if names else None
+def _loaded(atoms: Iterable[Atom]) -> Iterator[Symbol]:
+    """Give the symbols that come from memory, or that are not followed."""
+    for atom in atoms:
+        if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
+            yield atom
 
 
 def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:

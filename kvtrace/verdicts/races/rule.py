@@ -17,7 +17,7 @@ from kvtrace.verdicts.races.pairs import Free, Open, Outcome, Pairs, Suspect
 from kvtrace.verdicts.races.parts import Parts, parts_of
 from kvtrace.verdicts.races.replay import Witness, replayed
 from kvtrace.verdicts.races.sharers import Sharer
-from kvtrace.verdicts.races.swept import Swept
+from kvtrace.verdicts.races.swept import Left, Swept
 from kvtrace.verdicts.races.telling import RULE, proven, unknown, violation
 from kvtrace.verdicts.verdict import Verdict
 
@@ -52,18 +52,17 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Give an observer that decides ops by who touches what over the whole grid."""
     ops = {v.op.index for v in undecided if v.rule == RULE and v.evaluating}
-    return Swept(bound, ops, _open_pairs.get(bound, frozenset())) if ops else None
+    return Swept(bound, ops, _left[bound]) if ops else None
 
 
-_open_pairs: weakref.WeakKeyDictionary[BoundCall, frozenset[tuple[int, int]]] = (
-    weakref.WeakKeyDictionary()
-)
-"""Of calls that were judged, the ops (by index, ascending) of pairs that formulas leave open."""
+_left: weakref.WeakKeyDictionary[BoundCall, Left] = weakref.WeakKeyDictionary()
+"""What formulas have left of the calls that were judged."""
 
 
 def _look_at_pairs(bound: BoundCall, parts: Parts, findings: dict[int, _Finding]) -> None:
     pairs = Pairs(bound)
     left_open: set[tuple[int, int]] = set()
+    meeting: set[int] = set()
     for one, other in pairs.clashing():
         outcome = pairs.judged(one, other)
         witness = None
@@ -71,11 +70,13 @@ def _look_at_pairs(bound: BoundCall, parts: Parts, findings: dict[int, _Finding]
             outcome, witness = _run(bound, parts, (one, other), outcome)
         if isinstance(outcome, Open):
             left_open.add(_key(one, other))
+        if not isinstance(outcome, Free) or outcome.why:
+            meeting.update(_key(one, other))
         for sharer in dict.fromkeys((one, other)):
             finding = findings.get(sharer.access.op.index)
             if finding is not None:
                 _note(finding, outcome, witness)
-    _open_pairs[bound] = frozenset(left_open)
+    _left[bound] = Left(frozenset(left_open), frozenset(meeting))
 
 
 def _key(one: Sharer, other: Sharer) -> tuple[int, int]:
@@ -122,11 +123,12 @@ def _verdict(bound: BoundCall, finding: _Finding, parts: Parts) -> Verdict:
         reason = f"the kernel has {parts.unseen}"
         return unknown(op, arg, reason, evaluating=False)
     if finding.open:
-        first = finding.open[0]
+        first = min(finding.open, key=lambda each: each.evaluating)
         assumption = next((each.assumption for each in finding.open if each.assumption), None)
         return unknown(
-            op, arg, first.reason, evaluating=True, assumption=assumption, solver_ns=taken
-        )
+            op, arg, first.reason, evaluating=first.evaluating, assumption=assumption,
+            solver_ns=taken,
+        )  # fmt: skip
     why = [each.why for each in finding.free]
     if bound.programs <= 1:
         why = ["the grid has one program"]

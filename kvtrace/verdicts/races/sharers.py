@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Op, Value
 from kvtrace.ir.types import IntegerType, TensorType
-from kvtrace.symbolic.decide import Given
+from kvtrace.symbolic.decide import Given, Refuted
 from kvtrace.symbolic.summary import Access
+from kvtrace.verdicts import overflow
 from kvtrace.verdicts.races.digits import Side
 from kvtrace.verdicts.races.parts import Part, parts_of
 
@@ -76,7 +77,7 @@ def _tensor(bound: BoundCall, access: Access) -> TensorArgument | None:
 
 def _sharer(bound: BoundCall, access: Access, part: Part, tensor: TensorArgument) -> Sharer:
     form = bound.ranges.form(access.offset).shifted(tensor.offset_bytes)
-    if bound.may_wrap(access) is None:
+    if _is_ideal(bound, access):
         side = Side(form, access.element_bytes, bound.active(access))
         return Sharer(access, part, tensor.storage, side, None)
     reason = "its address may be computed from integers that wrap around"
@@ -85,6 +86,20 @@ def _sharer(bound: BoundCall, access: Access, part: Part, tensor: TensorArgument
         return Sharer(access, part, tensor.storage, None, reason)
     side = Side(form, access.element_bytes, Given((), bound.ranges))
     return Sharer(access, part, tensor.storage, side, reason, access.element_bytes << bits)
+
+
+def _is_ideal(bound: BoundCall, access: Access) -> bool:
+    """Whether ideal integers are what the kernel computes, as far as an access shows them.
+
+    A solver is not asked where that hangs on data.
+    """
+    wrapping = bound.may_wrap(access)
+    if wrapping is None:
+        return True
+    decision = wrapping[1]
+    if isinstance(decision, Refuted) and bound.doubts(decision.model):
+        return False
+    return not overflow.wraps(bound, access)
 
 
 def _bits_of_sum(op: Op) -> int | None:

@@ -50,18 +50,28 @@ class _Seen:
     order: Order | None
 
 
+@dataclass(frozen=True)
+class Left:
+    """What formulas leave of a call: `pairs` of ops (by index, ascending) that are open.
+
+    `meeting` are all ops that other programs may meet, racing or not.
+    """
+
+    pairs: frozenset[tuple[int, int]]
+    meeting: frozenset[int]
+
+
 class Swept(Concrete):
-    """Decides the ops whose pairs formulas leave open; `pairs` are those, by ascending index."""
+    """Decides the ops whose pairs formulas leave open."""
 
     rules: ClassVar[frozenset[str]] = frozenset({RULE})
 
-    def __init__(
-        self, bound: BoundCall, ops: Collection[int], pairs: frozenset[tuple[int, int]]
-    ) -> None:
+    def __init__(self, bound: BoundCall, ops: Collection[int], left: Left) -> None:
         self._bound = bound
         self._call = bound.call
         self._ops = ops
-        self._pairs = pairs
+        self._pairs = left.pairs
+        self._meeting = left.meeting
         self._parts = parts_of(bound.call.module)
         self._sweep = Sweep(bound.call.module, bound.call.arguments)
 
@@ -146,16 +156,10 @@ class Swept(Concrete):
     @cached_property
     def _sources(self) -> frozenset[int]:
         """Ops whose results hang on what other programs have done before."""
-        written = {
-            storage
-            for part in self._parts.by_op.values()
-            if part.writes
-            for storage in self._storages(part.op)
-        }
         return frozenset(
             index
             for index, part in self._parts.by_op.items()
-            if part.kind == "atomic" or (part.kind == "load" and written & self._storages(part.op))
+            if part.kind == "atomic" or (part.kind == "load" and index in self._meeting)
         )
 
     def _wanders(self, access: Access) -> bool:
