@@ -163,7 +163,7 @@ class Judging:
             found = live.judge(NewCall(call, rows, *launch.place, current_stack()))
             defect = live.defect(found, colour=not self._raises and _shows_colour())
             if defect is not None and not self._raises and live.is_news(found):
-                _print(str(defect))
+                _print(f"{launch.kernel} is launched with a defect:\n{defect}")
             if defect is not None:
                 self._say(launch, found[0].rule, len(found))
         except Exception as error:  # noqa: BLE001 - counted; the launch goes on unjudged
