@@ -174,22 +174,43 @@ class Pairs:
         """Say what data decides where programs go, None if none does."""
         found: dict[str, None] = {}
         missing: dict[str, None] = {}
+        in_address = False
         for access in (sharer.access for sharer in pair):
             atoms = access.offset.atoms() | access.active.atoms()
             for symbol in sorted(_loaded(atoms), key=lambda symbol: symbol.order):
-                tensors = self._bound.contents.sources(symbol)
-                if symbol.kind == "unknown":
+                tensors = self._sources(symbol)
+                if not tensors:
                     found[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = None
-                elif tensors and symbol in access.offset.atoms():
-                    unknown = [t.name for t in tensors if t.storage.data is None]
-                    missing.update(dict.fromkeys(unknown))
                 found.update(dict.fromkeys(f"what {t.name} holds" for t in tensors))
+                hidden = [t.name for t in tensors if t.storage.data is None]
+                missing.update(dict.fromkeys(hidden))
+                in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
             found.update((opaque.reason, None) for opaque in access.active.opaques())
         if missing:
-            reason = f"what {', '.join(missing)} holds, which was not recorded"
-            setting = "KVTRACE_TENSORS=int records it"
-            return Open(f"where it goes hangs on {reason} ({setting})", evaluating=False)
+            reason = f"where it goes hangs on {unrecorded(missing)}"
+            return Open(reason, evaluating=not in_address)
         return Open(f"where it goes hangs on {' and '.join(found)}") if found else None
+
+    def _sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
+        """Give the tensors that an integer was loaded from, or that an atomic found it in."""
+        index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
+        loaded = self._bound.contents.sources(symbol)
+        found = (s.access.argument for s in self.sharers if s.access.op.index == index)
+        atomics = [self._arguments[argument] for argument in found if argument is not None]
+        return loaded or tuple(a for a in atomics if isinstance(a, TensorArgument))
+
+    def unrecorded_atomics(self) -> tuple[str, ...]:
+        """Give the tensors without contents through which programs may wait for each other."""
+        waiting = (s.access.argument for s in self.sharers if s.part.acquires)
+        tensors = (self._arguments[argument] for argument in waiting if argument is not None)
+        names = {t.name for t in tensors if isinstance(t, TensorArgument) if t.storage.data is None}
+        return tuple(sorted(names))
+
+
+def unrecorded(names: Iterable[str]) -> str:
+    """Say that what tensors hold is not known, and what would record it."""
+    setting = "KVTRACE_TENSORS=int records it"
+    return f"what {', '.join(names)} holds, which was not recorded ({setting})"
 
 
 def _loaded(atoms: Iterable[Atom]) -> Iterator[Symbol]:

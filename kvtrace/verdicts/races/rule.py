@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Op
-from kvtrace.verdicts.races.pairs import Free, Open, Outcome, Pairs, Suspect
+from kvtrace.verdicts.races.pairs import Free, Open, Outcome, Pairs, Suspect, unrecorded
 from kvtrace.verdicts.races.parts import Parts, parts_of
 from kvtrace.verdicts.races.replay import Witness, replayed
 from kvtrace.verdicts.races.sharers import Sharer
@@ -44,7 +44,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     parts = parts_of(bound.call.module)
     findings = {index: _Finding(p.op) for index, p in parts.by_op.items() if p.writes}
     if bound.programs > 1 and parts.unseen is None:
-        _look_at_pairs(bound, parts, findings)
+        _look_at_pairs(bound, findings)
     for finding in findings.values():
         yield _verdict(bound, finding, parts)
 
@@ -59,7 +59,7 @@ _left: weakref.WeakKeyDictionary[BoundCall, Left] = weakref.WeakKeyDictionary()
 """What formulas have left of the calls that were judged."""
 
 
-def _look_at_pairs(bound: BoundCall, parts: Parts, findings: dict[int, _Finding]) -> None:
+def _look_at_pairs(bound: BoundCall, findings: dict[int, _Finding]) -> None:
     pairs = Pairs(bound)
     left_open: set[tuple[int, int]] = set()
     meeting: set[int] = set()
@@ -67,7 +67,7 @@ def _look_at_pairs(bound: BoundCall, parts: Parts, findings: dict[int, _Finding]
         outcome = pairs.judged(one, other)
         witness = None
         if isinstance(outcome, Suspect):
-            outcome, witness = _run(bound, parts, (one, other), outcome)
+            outcome, witness = _run(bound, pairs, (one, other), outcome)
         if isinstance(outcome, Open):
             left_open.add(_key(one, other))
         if not isinstance(outcome, Free) or outcome.why:
@@ -95,11 +95,13 @@ def _note(finding: _Finding, outcome: Outcome, witness: Witness | None) -> None:
 
 
 def _run(
-    bound: BoundCall, parts: Parts, pair: tuple[Sharer, Sharer], suspect: Suspect
+    bound: BoundCall, pairs: Pairs, pair: tuple[Sharer, Sharer], suspect: Suspect
 ) -> tuple[Outcome, Witness | None]:
     """Run two programs that seem to race, and give what is left of that."""
-    if parts.synchronises:
-        return Open(_ORDERED, solver_ns=suspect.solver_ns), None
+    if parts_of(bound.call.module).synchronises:
+        hidden = pairs.unrecorded_atomics()
+        reason = f"{_ORDERED}, by {unrecorded(hidden)}" if hidden else _ORDERED
+        return Open(reason, solver_ns=suspect.solver_ns), None
     storage = pair[0].storage
     assert storage is not None
     ops = pair[0].access.op, pair[1].access.op
