@@ -34,7 +34,7 @@ class Touched:
     programs: np.ndarray
 
 
-MOST_ELEMENTS = 1 << 24
+MOST_ELEMENTS = 5_000_000
 
 
 class TooMany(Exception):
@@ -83,10 +83,13 @@ class Watcher(Observer):
         self.assertion = failure
 
 
-def watched(sample: Sample, module: Module | None = None) -> Watcher:
+def watched(
+    sample: Sample, module: Module | None = None, only: Sequence[int] | None = None
+) -> Watcher:
     """Run every program of a sample (or those to look at), the contents as the label has them."""
     watcher = Watcher()
-    programs = np.array(sample.look_at, np.int64) if sample.look_at else None
+    chosen = only or sample.look_at
+    programs = np.array(chosen, np.int64) if chosen else None
     try:
         evaluate(
             module or sample.module(), sample.bound(), sample.grid, observers=[watcher],
@@ -208,11 +211,11 @@ def widened(sample: Sample) -> Module:
     return parse(text.replace("KEEP", "i32"))
 
 
-def where_wide_differs(sample: Sample) -> bool:
+def where_wide_differs(sample: Sample, only: Sequence[int] | None = None) -> bool:
     """Tell whether some address, mask or number of trips changes with 64 bits."""
-    narrow = watched(sample)
+    narrow = watched(sample, only=only)
     try:
-        wide = watched(sample, widened(sample))
+        wide = watched(sample, widened(sample), only)
     except TooMany:
         return True
     return _by_op(narrow) != _by_op(wide)
@@ -270,10 +273,11 @@ def with_contents(sample: Sample, seed: int = 0) -> list[Argument]:
     return arguments
 
 
-def stored_with(sample: Sample, fill: float) -> list[bytes]:
+def stored_with(sample: Sample, fill: float, only: Sequence[int] | None = None) -> list[bytes]:
     """Run a sample on contents, with a value of choice in lanes that have none; give storages."""
     arguments = with_contents(sample)
-    evaluate(sample.module(), arguments, sample.grid, instrument=_Fill(fill))
+    programs = None if only is None else np.array(only, np.int64)
+    evaluate(sample.module(), arguments, sample.grid, instrument=_Fill(fill), programs=programs)
     return [
         argument.storage.data.tobytes()
         for argument in arguments
@@ -303,10 +307,13 @@ class Divisors(Instrument):
         return looked
 
 
-def divided_by_zero(sample: Sample) -> set[str]:
+def divided_by_zero(sample: Sample, only: Sequence[int] | None = None) -> set[str]:
     """Give the marks of divisions whose divisor was zero in some lane of some program."""
     divisors = Divisors()
-    evaluate(sample.module(), sample.bound(), sample.grid, instrument=divisors)
+    programs = None if only is None else np.array(only, np.int64)
+    evaluate(
+        sample.module(), sample.bound(), sample.grid, instrument=divisors, programs=programs
+    )  # fmt: skip
     return {sample.mark_of(op) for op in divisors.ops}
 
 

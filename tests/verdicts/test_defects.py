@@ -281,6 +281,35 @@ def bytes_of(sample: Sample, program, op: Op) -> set[tuple[int, int]]:
     return found
 
 
+SHOWN_BY_ONE_PROGRAM = {
+    "overflow": lambda sample, verdict, only: brute_force.where_wide_differs(sample, only),
+    "division-by-zero": lambda sample, verdict, only: (
+        sample.mark_of(verdict.op) in brute_force.divided_by_zero(sample, only)
+    ),
+    "device-assert": lambda sample, verdict, only: (
+        brute_force.watched(sample, only=only).assertion.op.index == verdict.op.index
+    ),
+    "misaligned": lambda sample, verdict, only: (
+        sample.mark_of(verdict.op)
+        in brute_force.misaligned(sample, brute_force.watched(sample, only=only))
+    ),
+    "undefined-lanes": lambda sample, verdict, only: (
+        brute_force.stored_with(sample, 0, only) != brute_force.stored_with(sample, 100, only)
+    ),
+}
+"""How running the program of a witness, and no other, shows what it says."""
+
+
+@each(lambda sample: labelled(sample, *SHOWN_BY_ONE_PROGRAM))
+def test_the_program_of_a_witness_shows_the_defect(sample):
+    for verdict in judged(sample):
+        if verdict.verdict != "violation" or verdict.rule not in SHOWN_BY_ONE_PROGRAM:
+            continue
+        program = verdict.program or (0, 0, 0)  # none is named where it is the same in all
+        only = [brute_force.linear(program, sample.grid)]
+        assert SHOWN_BY_ONE_PROGRAM[verdict.rule](sample, verdict, only), verdict
+
+
 def test_no_two_findings_of_a_sample_say_the_same():
     for sample in CORPUS:
         places = defaultdict(int)

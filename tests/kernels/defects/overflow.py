@@ -256,10 +256,10 @@ def factors(m, k):
 
 SAMPLES.bad(
     "factor with more than 2^31 elements",
-    big_product, factors(40_000, 60_000), {"BM": 64, "BK": 4096}, (625,),
-    look_at=(0, 559, 560, 624), overflow="pointers", follows={"out_of_bounds": "load"},
+    big_product, factors(40_000, 60_000), {"BM": 16, "BK": 4096}, (2500,),
+    look_at=(0, 2236, 2237, 2499), overflow="pointers", follows={"out_of_bounds": "load"},
 )  # fmt: skip
 SAMPLES.good(
     "factor with fewer, its pointers moved past 2^31 bytes",
-    big_product, factors(30_000, 60_000), {"BM": 64, "BK": 4096}, (469,), look_at=(0, 468),
+    big_product, factors(30_000, 60_000), {"BM": 16, "BK": 4096}, (1875,), look_at=(0, 1874),
 )  # fmt: skip
