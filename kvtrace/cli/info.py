@@ -17,6 +17,9 @@ def command(
     recompiles: Annotated[
         bool, typer.Option("--recompiles", help="Say what made each kernel be compiled again")
     ] = False,
+    autotune: Annotated[
+        bool, typer.Option("--autotune", help="Show what autotuners tried, and what they kept")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show the runs of a trace, their kernels and launches, and what was lost.
@@ -26,9 +29,13 @@ def command(
     Example:
         kvtrace info out/
         kvtrace info out/ --run @3f2c81a --recompiles
+        kvtrace info out/ --autotune
 
     """
+    from dataclasses import asdict
+
     from kvtrace.cli.options import print_lines, select
+    from kvtrace.converters.autotune import read_tunings, tunings_text
     from kvtrace.converters.info import overview_object, read_overview
     from kvtrace.converters.info_text import overview_text
     from kvtrace.converters.text import terminal_width
@@ -38,6 +45,13 @@ def command(
         raise BadSetting("--all shows every run and --run chooses some; give one of them.")
     selection = select(trace, run)
     runs = selection.trace.runs if everything else selection.runs
+    if autotune:
+        tunings = read_tunings(selection.trace, runs)
+        if json:
+            print(json_format.dumps([asdict(tuning) for tuning in tunings], indent=2))
+        else:
+            print_lines(tunings_text(tunings, terminal_width()))
+        return
     overview = read_overview(selection.trace, runs, recompiles=recompiles)
     if json:
         print(json_format.dumps(overview_object(overview), indent=2))

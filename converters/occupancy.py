@@ -1,0 +1,88 @@
+"""How many warps of a kernel fit on a multiprocessor at once, from what the compiler used.
+
+Limits by compute capability: CUDA C++ Programming Guide 12.9, table "Technical Specifications per
+Compute Capability". Allocation: registers by warp in units of 256, warps in units of 4 (one for
+each scheduler), shared memory in units of 128 bytes with 1 KiB kept by the system from 8.0 on, as
+NVIDIA's occupancy calculator counts. Capabilities that are not listed give no figure.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+_REGISTERS: Final = 65_536
+_REGISTER_UNIT: Final = 256
+_WARP_UNIT: Final = 4
+_SHARED_UNIT: Final = 128
+_KIB: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Multiprocessor:
+    warps: int
+    blocks: int
+    shared_bytes: int
+    reserved_bytes: int
+
+
+_LIMITS: Final = {
+    70: _Multiprocessor(64, 32, 96 * _KIB, 0),
+    75: _Multiprocessor(32, 16, 64 * _KIB, 0),
+    80: _Multiprocessor(64, 32, 164 * _KIB, _KIB),
+    86: _Multiprocessor(48, 16, 100 * _KIB, _KIB),
+    87: _Multiprocessor(48, 16, 164 * _KIB, _KIB),
+    89: _Multiprocessor(48, 24, 100 * _KIB, _KIB),
+    90: _Multiprocessor(64, 32, 228 * _KIB, _KIB),
+    100: _Multiprocessor(64, 32, 228 * _KIB, _KIB),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Warps on a multiprocessor at once, of how many, and what keeps there from being more."""
+
+    warps: int
+    of: int
+    limited_by: str
+
+    @property
+    def share(self) -> float:
+        """Between 0 and 1."""
+        return self.warps / self.of
+
+
+def occupancy(
+    target: str | None, warps: int | None, registers: int | None, shared_bytes: int | None
+) -> Occupancy | None:
+    """Work out the occupancy of a kernel; None where a figure or the device's limits are missing.
+
+    `target` is as in the table `kernels` (cuda:90), `warps` are those of one block, `registers`
+    those of one thread.
+    """
+    limits = _limits(target)
+    if limits is None or not warps or registers is None or shared_bytes is None:
+        return None
+    shared = _up(shared_bytes + limits.reserved_bytes, _SHARED_UNIT)
+    a_warp = _up(registers * 32, _REGISTER_UNIT)
+    fitting = {
+        "warps": limits.warps // warps,
+        "blocks": limits.blocks,
+        "registers": _down(_REGISTERS // a_warp, _WARP_UNIT) // warps if a_warp else limits.blocks,
+        "shared memory": limits.shared_bytes // shared if shared else limits.blocks,
+    }
+    limited_by = min(fitting, key=lambda what: fitting[what])
+    return Occupancy(fitting[limited_by] * warps, limits.warps, limited_by)
+
+
+def _limits(target: str | None) -> _Multiprocessor | None:
+    backend, _, capability = (target or "").partition(":")
+    if backend != "cuda" or not capability.isdigit():
+        return None
+    return _LIMITS.get(int(capability))
+
+
+def _up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def _down(value: int, unit: int) -> int:
+    return value // unit * unit
