@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 #: Arguments of a launcher before the values of the kernel's parameters.
 _BEFORE_VALUES: Final = 9
+_NO_NAMES: Final[dict[str, Any]] = {}
 
 
 class Launch(Protocol):
@@ -113,6 +114,22 @@ class Judging:
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
 
+    def around(self, kernel: Any, launcher: Callable[..., Any]) -> Callable[..., Any]:
+        """Judge before each call of a launcher: `before`, without its costs for known calls."""
+        record, session = self._seen.record, self._session
+
+        def judged(*given: Any) -> Any:
+            if session.recording:
+                try:
+                    record(self, None, kernel, given[:3], given[_BEFORE_VALUES:], _NO_NAMES, 0, 0)
+                except KernelDefect:
+                    raise
+                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                    session.problem(error)
+            return launcher(*given)
+
+        return judged
+
     def forget(self) -> None:
         """Forget what was judged: a forked process begins a run of its own."""
         self._seen.forget()
@@ -197,13 +214,7 @@ class JudgedRun:
         # Other libraries take the launcher out once, and pass it other values.
         if not str(sys._getframe(1).f_globals.get("__name__")).startswith("triton."):
             return launcher
-        before = self._judging.before
-
-        def judged(*given: Any) -> Any:
-            before(kernel, given[:3], given[_BEFORE_VALUES:], {})
-            return launcher(*given)
-
-        return judged
+        return self._judging.around(kernel, launcher)
 
 
 _all: "weakref.WeakSet[Judging]" = weakref.WeakSet()
