@@ -44,6 +44,7 @@ SOLVER_SECONDS: Final = 0.3
 _MOST_ALTERNATIVES: Final = 16
 _MOST_FORMS: Final = 160
 _MOST_SPLITS: Final = 4
+_MOST_CASES: Final = 32
 _STRENGTH: Final[Mapping[Method, int]] = {"interval": 0, "affine": 1, "solver": 2}
 
 
@@ -172,7 +173,7 @@ def proves_at_least(goal: Linear, given: Given) -> Method | None:
         return "interval"
     if lowest(goal, given.ranges.intervals) >= 0:
         return "interval"
-    if all(_holds(goal, forms, given.ranges, _MOST_SPLITS) for forms in given.alternatives):
+    if _holds_in_all(goal, given):
         return "affine"
     return None
 
@@ -200,26 +201,38 @@ def _proof(claim: Condition, given: Given) -> Method | None:
     # What would violate the claim joins what is given, and must leave nothing.
     against = Given((*given.exact, ~claim), ranges)
     nothing = Linear(-1, {})
-    if all(_holds(nothing, forms, ranges, _MOST_SPLITS) for forms in against.alternatives):
-        return "affine"
-    return None
+    return "affine" if _holds_in_all(nothing, against) else None
 
 
-def _holds(goal: Linear, forms: Forms, ranges: Ranges, splits: int) -> bool:
-    """Prove a form from others, with definitions of variables, then by cases."""
-    constraints = _with_definitions(goal, forms, ranges)
-    if is_implied(goal, constraints, ranges.intervals):
-        return True
-    if splits <= 0:
-        return False
-    variable = _splittable(goal, constraints, ranges)
-    if variable is None:
-        return False
-    for branch, by in _branches(variable, ranges):
-        replaced = tuple(_replaced(each, variable, by) for each in (*forms, *branch))
-        if not _holds(_replaced(goal, variable, by), replaced, ranges, splits - 1):
+def _holds_in_all(goal: Linear, given: Given) -> bool:
+    """Prove a form from each of the alternatives that are given."""
+    cases = _Cases(given.ranges)
+    return all(cases.holds(goal, forms, _MOST_SPLITS) for forms in given.alternatives)
+
+
+class _Cases:
+    """Proves forms, by cases where that is needed; so many cases in all."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+        self._left = _MOST_CASES
+
+    def holds(self, goal: Linear, forms: Forms, splits: int) -> bool:
+        """Prove a form from others, with definitions of variables, then by cases."""
+        self._left -= 1
+        constraints = _with_definitions(goal, forms, self._ranges)
+        if is_implied(goal, constraints, self._ranges.intervals):
+            return True
+        variable = _splittable(goal, constraints, self._ranges)
+        if variable is None or splits <= 0:
             return False
-    return True
+        for branch, by in _branches(variable, self._ranges):
+            if self._left <= 0:
+                return False
+            replaced = tuple(_replaced(each, variable, by) for each in (*forms, *branch))
+            if not self.holds(_replaced(goal, variable, by), replaced, splits - 1):
+                return False
+        return True
 
 
 def _branches(variable: Variable, ranges: Ranges) -> Iterator[tuple[Forms, Linear]]:
