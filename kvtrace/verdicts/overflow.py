@@ -19,7 +19,7 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.decide import Given, Point, Proven, Refuted
+from kvtrace.symbolic.decide import Decision, Given, Point, Proven, Refuted, decide_given
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.functions import wrapped
 from kvtrace.symbolic.summary import Access, Arithmetic, Loop
@@ -87,19 +87,28 @@ def _in_function(bound: BoundCall, access: Access) -> Verdict | None:
 
 
 def _is_right(bound: BoundCall, use: Use) -> bool:
-    given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
-    return isinstance(bound.decide(use.right, given), Proven)
+    return isinstance(_decided(bound, use, _given(bound, use)), Proven)
+
+
+def _given(bound: BoundCall, use: Use) -> Given:
+    return bound.active(use.access) if use.exact_lanes else bound.given(use.place)
+
+
+def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
+    """Decide whether nothing shows: mostly, all numbers fit, and that is plain to see."""
+    decision = decide_given(use.fits, given, budget=0)
+    return decision if isinstance(decision, Proven) else bound.decide(use.right, given)
 
 
 def _judged(bound: BoundCall, use: Use) -> Verdict | None:
-    given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
+    given = _given(bound, use)
     op = use.arithmetic.op
     if given.is_impossible or not bound.programs:
         return _proven(bound, use, "interval")
     loose = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind in _DATA]
     if loose:
         return _of_data(bound, use, given, loose)
-    decision = bound.decide(use.right, given)
+    decision = _decided(bound, use, given)
     if isinstance(decision, Proven):
         return _proven(bound, use, decision.method, decision.solver_ns)
     if not isinstance(decision, Refuted):

@@ -55,9 +55,9 @@ class Use:
     """A use of an integer that may have wrapped around.
 
     `right` says that nothing shows: the ideal `term` fits its width, or a comparison comes out as
-    with ideal numbers. It is claimed of lanes that are active in `access` (`exact_lanes`), or
-    wherever the use is reached: `place`. `arithmetic` is what made the value; `purpose` is what
-    the use decides.
+    with ideal numbers; `fits` is enough for that, and plainer: that all numbers fit. It is claimed
+    of lanes that are active in `access` (`exact_lanes`), or wherever the use is reached: `place`.
+    `arithmetic` is what made the value; `purpose` is what the use decides.
     """
 
     access: Access
@@ -65,6 +65,7 @@ class Use:
     arithmetic: Arithmetic
     value: Value
     term: Term
+    fits: Condition
     right: Condition
     purpose: Purpose
     exact_lanes: bool
@@ -228,7 +229,7 @@ class _Finder:
         if low <= term.low and term.high <= high:
             return
         right = conjunction((at_least(term, low), at_least(high - term)))
-        self._note(op, source, value, term, right, purpose, lanes)
+        self._note(op, source, value, term, (right, right), purpose, lanes)
 
     def _compare(self, op: Op, lanes: Lanes, purpose: Purpose) -> None:
         """A comparison is right if it comes out as with ideal numbers."""
@@ -255,7 +256,13 @@ class _Finder:
         if source is not None:
             term = operands[which]
             assert term is not None
-            self._note(op, source, op.operands[which], term, right, purpose, lanes)
+            low, high = signed_range(bits)
+            fits = conjunction(
+                part
+                for each in (first, second)
+                for part in (at_least(each, low), at_least(high - each))
+            )
+            self._note(op, source, op.operands[which], term, (fits, right), purpose, lanes)
 
     def _note(
         self,
@@ -263,17 +270,18 @@ class _Finder:
         source: Arithmetic,
         value: Value,
         term: Term,
-        right: Condition,
+        claims: tuple[Condition, Condition],
         purpose: Purpose,
         lanes: Lanes,
     ) -> None:
+        fits, right = claims
         exact = purpose == "address" and lanes is not None
         place = None if op.block is None else self._places.get(op.block)
         key = (source.op.index, right, id(self._access) if exact else id(place))
         if key not in self._found:
             access = self._access
             self._found[key] = Use(
-                access, place or access, source, value, term, right, purpose, exact
+                access, place or access, source, value, term, fits, right, purpose, exact
             )
 
     def _term(self, value: Value, lanes: Lanes) -> Term | None:
