@@ -67,6 +67,9 @@ if TYPE_CHECKING:
 _MOST_CHOICES = 16
 """Of so many arguments' pointers chosen between, each is followed."""
 
+_MOST_ATOMS = 96
+"""Functions are followed as deep as so many of them reach; networks that sort are deeper."""
+
 _MOST_MONOMIALS = 96
 _WIDEST = 1 << 192
 """Arithmetic beyond these (hashes, random numbers) is kept wrapped, or not followed."""
@@ -148,6 +151,10 @@ class Walk:
             meaning(self, op)
         else:
             self._without_meaning(op)
+        for value in op.results:
+            known = self.values.get(value.id)
+            if isinstance(known, Term | Condition) and len(known.atoms()) > _MOST_ATOMS:
+                self.set_unknown(value, op, "arithmetic too deep to be followed")
         for name in op.attributes:
             if name.startswith("tt."):
                 self._hint(op, name)
