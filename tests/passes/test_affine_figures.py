@@ -117,6 +117,23 @@ def test_an_access_that_comes_again_in_other_trips_is_described_with_the_first(d
     assert tuple(found) == on_arrays(several, 4, None)
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_formulas_among_arrays_are_taken_as_arrays(data):
+    first = data.draw(formulas())
+    second = data.draw(formulas(block=first.block))
+    footprint = Footprint(4)
+    whole = Access(
+        LOAD, "load", 0, 4, 1, 1, 1, 0, 0, formula=first, each_trip=lambda: trips_of(first)
+    )
+    footprint.add(whole)
+    for access in trips_of(second):
+        footprint.add(access)
+    footprint.finish()
+    found = footprint.sectors, footprint.unique_bytes(), *footprint.record_rows()
+    assert found == on_arrays([first, second], 4, None)
+
+
 class BothWays(Observer):
     """Metrics of the accesses as they are told, and of the same trip by trip."""
 
