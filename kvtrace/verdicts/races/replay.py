@@ -110,16 +110,21 @@ def replayed(
     programs: tuple[int, int],
     storage: Storage,
     byte: int,
+    *,
+    whole: bool,
     order: Order | None = None,
 ) -> Witness | None:
-    """Evaluate two programs, and if need be all, and give what they do; None: they do not meet.
+    """Evaluate two programs and give what they do; None: they are not seen to meet.
 
     `programs[0]` is to touch the byte with `ops[0]`, the other with the other; `byte` counts from
-    the start of `storage`, one of the call's arguments'. `order` is one in which they meet.
+    the start of `storage`, one of the call's arguments'. If two programs alone do not show it, then
+    all are run, if the `whole` grid may be, and in the `order` in which they have met.
     """
-    for chosen in (programs, None):
+    for chosen, contents in ((programs, "none"), (programs, "integers"), (None, "integers")):
+        if not whole and contents != "none":
+            return None
         touches = _Touches(call.arguments, storage, byte, {p: p for p in programs})
-        run(call, [touches], chosen)
+        run(call, [touches], chosen, contents=contents)
         witness = touches.witness(ops, programs)
         if witness is not None:
             return witness

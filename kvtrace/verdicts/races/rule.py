@@ -105,7 +105,8 @@ def _run(
     storage = pair[0].storage
     assert storage is not None
     ops = pair[0].access.op, pair[1].access.op
-    witness = replayed(bound.call, ops, suspect.programs, storage, suspect.byte)
+    whole = bound.lanes <= bound.budget.lanes
+    witness = replayed(bound.call, ops, suspect.programs, storage, suspect.byte, whole=whole)
     if witness is None:
         reason = "a race that formulas show did not show when it was run"
         return Open(reason, solver_ns=suspect.solver_ns), None

@@ -39,6 +39,7 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
+_MOST_WATCHED: Final = 1 << 23
 _IN_ORDERS: Final = "as seen with the programs in order of their ids, backwards and shuffled"
 
 
@@ -131,7 +132,9 @@ class Swept(Concrete):
             byte, order = race.byte, race.order
         if ops[0] is not op:
             ops, programs = ops[::-1], programs[::-1]
-        witness = replayed(self._call, ops, programs, meeting.storage, byte, order)
+        witness = replayed(
+            self._call, ops, programs, meeting.storage, byte, whole=True, order=order
+        )
         if witness is None:
             return "two programs that met did not do so again"
         return violation(self._call, witness, "evaluated")
@@ -222,6 +225,9 @@ class Swept(Concrete):
             storage, more = seen.meeting.storage, seen.meeting.all_bytes()
             before = watched.get(storage)
             watched[storage] = more if before is None else np.union1d(before, more)
+        count = sum(len(bytes_) for bytes_ in watched.values())
+        if count > _MOST_WATCHED:
+            return Ordering({}, f"its programs share {count:,} bytes, too many to follow")
         return races_in_orders(self._call, watched)
 
     # -- names ---------------------------------------------------------------------------------
