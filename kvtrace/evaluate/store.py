@@ -36,7 +36,7 @@ MOST_BYTES = 128 << 20
 """How large the folder may get; then what was not used for longest goes, down to three quarters."""
 
 _MOST_ENTRY_BYTES = 16 << 20
-_MOST_REMEMBERED = 512
+_MOST_REMEMBERED = 128
 _MOST_PENDING = 64
 _PENDING_SECONDS = 5.0
 _SWEEP_SECONDS = 3600.0
@@ -121,6 +121,11 @@ class Store:
             self._remembered.clear()
             self._pending.clear()
 
+    def begin_in_child(self) -> None:
+        """After a fork: whoever held the lock is not here, and the parent writes what is pending."""
+        self._lock = threading.Lock()
+        self._pending = {}
+
     def _remember(self, key: bytes, entry: Plain) -> None:
         with self._lock:
             self._remembered[key] = entry
@@ -133,6 +138,8 @@ def store() -> Store:
     """Give the store of this process, at the place that the environment says."""
     made = Store(_folder())
     atexit.register(made.flush)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=made.begin_in_child)
     return made
 
 

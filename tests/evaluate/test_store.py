@@ -208,6 +208,33 @@ def test_processes_that_write_the_same_at_once_see_whole_entries_only(folder):
     assert Store(folder).get("kind", b"7") == (7, bytes([7]) * 2000)
 
 
+FORKING = """
+import os, sys
+from pathlib import Path
+from kvtrace.evaluate.store import store
+kept = store()
+kept.put("kind", b"content", lambda: os.getpid())
+kept._lock.acquire()  # as another thread may at this moment
+child = os.fork()
+if child == 0:
+    assert kept.get("kind", b"content") is None
+    kept.put("kind", b"child", lambda: "child")
+    kept.flush()
+    os._exit(0)
+kept._lock.release()
+assert os.waitpid(child, 0)[1] == 0
+kept.flush()
+assert kept.get("kind", b"content") == os.getpid()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_waits_for_no_lock_and_writes_its_own_entries(folder):
+    variables = os.environ | {"KVTRACE_CACHE": str(folder)}
+    subprocess.run([sys.executable, "-c", FORKING], env=variables, check=True, timeout=60)
+    assert len(list(folder.glob("*.entry"))) == 2
+
+
 PROGRAM = """
 import sys
 from kvtrace.evaluate.modules import read
