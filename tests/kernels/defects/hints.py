@@ -10,10 +10,10 @@ SAMPLES = Samples("hints")
 
 @triton.jit
 def multiple(x, out, stride, n, BLOCK: tl.constexpr):
-    step = tl.multiple_of(stride, 16)  # [hint]
+    start = tl.multiple_of(tl.program_id(0) * stride, 16)  # [hint]
     lanes = tl.arange(0, BLOCK)
-    values = tl.load(x + tl.program_id(0) * step + lanes, mask=lanes < n)
-    tl.store(out + tl.program_id(0) * step + lanes, values, mask=lanes < n)
+    values = tl.load(x + start + lanes, mask=lanes < n)
+    tl.store(out + start + lanes, values, mask=lanes < n)
 
 
 def rows(columns):
@@ -24,13 +24,32 @@ SAMPLES.good("multiple_of that holds", multiple, rows(96), {"BLOCK": 128}, (9,))
 SAMPLES.bad(
     "multiple_of that does not hold", multiple, rows(100), {"BLOCK": 128}, (9,), wrong_hint="hint"
 )
+SAMPLES.good(
+    "multiple_of that does not hold, but for the one program there is",
+    multiple, rows(100), {"BLOCK": 128}, (1,),
+)  # fmt: skip
+
+
+@triton.jit
+def argument_multiple(x, out, stride, n, BLOCK: tl.constexpr):
+    """Of an argument that is used as it is, the hint does not reach Triton's IR."""
+    step = tl.multiple_of(stride, 16)
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + tl.program_id(0) * step + lanes, mask=lanes < n)
+    tl.store(out + tl.program_id(0) * step + lanes, values, mask=lanes < n)
+
+
+SAMPLES.good(
+    "multiple_of of an argument does not hold, and nobody hears of it",
+    argument_multiple, rows(100), {"BLOCK": 128}, (9,),
+)  # fmt: skip
 
 
 @triton.jit
 def contiguous_rest(x, out, n, BLOCK: tl.constexpr):
     """The tutorial's hint after a remainder: true only if n is a multiple of the block."""
-    lanes = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)) % n
-    lanes = tl.max_contiguous(tl.multiple_of(lanes, BLOCK), BLOCK)  # [hint]
+    lanes = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)) % n  # [hinted]
+    lanes = tl.max_contiguous(tl.multiple_of(lanes, BLOCK), BLOCK)
     tl.store(out + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.load(x + lanes))
 
 
@@ -41,7 +60,7 @@ SAMPLES.good(
 SAMPLES.bad(
     "max_contiguous after a remainder, ragged",
     contiguous_rest, {"x": tensor(500), "out": tensor(512), "n": 500}, {"BLOCK": 128}, (4,),
-    wrong_hint="hint",
+    wrong_hint="hinted",
 )  # fmt: skip
 
 
