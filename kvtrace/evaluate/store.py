@@ -122,7 +122,7 @@ class Store:
             self._pending.clear()
 
     def begin_in_child(self) -> None:
-        """After a fork: whoever held the lock is not here, and the parent writes what is pending."""
+        """After a fork: who held the lock is not here, and the parent writes what is pending."""
         self._lock = threading.Lock()
         self._pending = {}
 
