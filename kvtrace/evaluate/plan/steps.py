@@ -135,7 +135,8 @@ _UNCOUNTED = frozenset(
     {
         "builtin.module", "tt.func", "func.func", "tt.return", "func.return", "scf.for", "scf.if",
         "scf.while", "scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return", "tt.load",
-        "tt.store", "tt.get_program_id", "tt.get_num_programs",
+        "tt.store", "tt.get_program_id", "tt.get_num_programs", "arith.constant", "tt.make_range",
+        "tt.splat", "tt.expand_dims", "tt.broadcast",
     }
 )  # fmt: skip
 """Ops that hold or end others, or that count as accesses or not at all."""
@@ -155,6 +156,9 @@ class _CountReader(Compiler):
             return
         meaning = ELEMENTWISE.get(name)
         try:
+            if name == "tt.addptr":
+                self.counts[op.index] = (value_type(op.results[0].type).size, 0)
+                return
             if meaning is not None and name not in LOWERINGS:
                 type_ = value_type(op.results[0].type)
                 size = type_.size
