@@ -4,6 +4,7 @@ Every access of every distinct call is proven, a violation, or unknown with a re
 printed at the end of the session, and may not fall.
 """
 
+import time
 from collections import Counter, defaultdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,9 +16,12 @@ import kvtrace
 from kvtrace.passes.calls import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.rules import RULES
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 ACCESSES = ("out-of-bounds", "out-of-view")
+COMPILED = [name for name in ("train_compiled", "inductor") if (FIXTURES / name).is_dir()]
+"""Traces with kernels of torch.compile."""
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +112,8 @@ def judged_liger(liger):
 def judged_inductor():
     return [
         (call, verdicts)
-        for call, verdicts in verdicts_of(FIXTURES / "train_compiled")
+        for name in COMPILED
+        for call, verdicts in verdicts_of(FIXTURES / name)
         if call.kernel.startswith("triton_")
     ]
 
@@ -128,17 +133,27 @@ def test_all_of_ligers_kernels_are_judged(liger, judged_liger):
 def test_ligers_accesses_are_proven(judged_liger, say):
     counts = shares("Liger", judged_liger, say)
 
-    assert counts["violation"] == 0
-    assert counts["proven"] >= 0.97 * counts.total()
+    assert errors(judged_liger) == []
+    assert counts["proven"] >= 0.99 * counts.total()
     assert reasons_are_given(judged_liger)
 
 
 def test_inductors_accesses_are_proven(judged_inductor, say):
     counts = shares("Inductor, recorded on an H200", judged_inductor, say)
 
-    assert counts["violation"] == 0
+    assert errors(judged_inductor) == []
     assert counts["proven"] >= 0.97 * counts.total()
     assert reasons_are_given(judged_inductor)
+
+
+def errors(judged):
+    """Violations of any rule that is more than a warning."""
+    return [
+        (call.kernel, verdict.message)
+        for call, verdicts in judged
+        for verdict in verdicts
+        if verdict.verdict == "violation" and RULES[verdict.rule].severity == "error"
+    ]
 
 
 def reasons_are_given(judged):
@@ -151,12 +166,11 @@ def reasons_are_given(judged):
 
 
 def test_every_call_recorded_on_the_gpu_is_judged_in_seconds(say):
-    import time
-
     began = time.process_time()
     judged = verdicts_of(FIXTURES / "train")
     seconds = time.process_time() - began
 
     counts = shares("examples/train.py, recorded on an H200", judged, say)
-    assert counts["violation"] == 0
+    assert errors(judged) == []
+    assert counts["proven"] >= 0.98 * counts.total()
     assert seconds < 20
