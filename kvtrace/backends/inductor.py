@@ -17,7 +17,7 @@ from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_with
 from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
-from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
+from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM, Recorder
 from kvtrace.capture.records import ArgumentRecord, Parameter
 
 if TYPE_CHECKING:
@@ -205,18 +205,35 @@ def _wrapped(
     original: Callable[..., Any], session: "Session", adapter: InductorAdapter
 ) -> Callable[..., Any]:
     clock = time.time_ns
-    with_timeline = session.settings.mode == "timeline"
+    recorder: Recorder | None = None
+    plain = adapter.contents is None and adapter.judging is None
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
-        recorder = session.recorder
+        nonlocal recorder
+        if recorder is None:
+            session.begin_timeline()
+            recorder = session.recorder  # made by the first launch, when the device is known
         if not recorder.active or getattr(self, "triton_interpret", False):
             return original(self, *args, stream=stream, **kwargs)
-        if with_timeline:
-            session.begin_timeline()
+        if kwargs or not plain:
+            return uncommon(self, args, stream, kwargs)
+        enter = clock()
+        result = original(self, *args, stream=stream)
+        leave = clock()
+        try:
+            launchers = self.launchers
+            if len(launchers) == 1:
+                recorder.record(adapter, self, launchers[0], _ANY_GRID, args, {}, enter, leave)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            session.problem(error)
+        return result
+
+    def uncommon(autotuner: Any, args: tuple[Any, ...], stream: Any, kwargs: dict[str, Any]) -> Any:
+        """Launch to measure, or with contents to keep, or what is to be judged first."""
         if kwargs.get("benchmark_run"):
             with session.in_phase("autotune"):
-                return launch(self, args, stream, kwargs)
-        return launch(self, args, stream, kwargs)
+                return launch(autotuner, args, stream, kwargs)
+        return launch(autotuner, args, stream, kwargs)
 
     def launch(autotuner: Any, args: tuple[Any, ...], stream: Any, kwargs: dict[str, Any]) -> Any:
         if adapter.contents is not None:
