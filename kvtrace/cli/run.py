@@ -46,13 +46,10 @@ def command(
     from kvtrace.capture.execute import run_program
     from kvtrace.settings import settings_from_arguments
 
-    settings = settings_from_arguments(
-        mode=mode,
-        tensors=tensors,
-        kernels=kernels,
-        source=source,
-        target=target,
-        sanitize=sanitize,
-    )
-    variables = settings.as_environment() | {"KVTRACE": os.path.abspath(output)}  # noqa: PTH100
+    options = {"mode": mode, "tensors": tensors, "kernels": kernels, "source": source}
+    options |= {"target": target, "sanitize": sanitize}
+    named = settings_from_arguments(**options).as_environment()
+    # The other settings stay what the environment says.
+    variables = {f"KVTRACE_{name.upper()}": named[f"KVTRACE_{name.upper()}"] for name in options}
+    variables["KVTRACE"] = os.path.abspath(output)  # noqa: PTH100
     run_program(program, as_module, variables)

@@ -1,6 +1,8 @@
 """KVTRACE_SANITIZE: each new call is judged before its first launch."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -205,3 +207,36 @@ def test_nothing_of_triton_is_changed_where_it_was_not_asked_for(tmp_path):
     with kvtrace.capture(tmp_path, sanitize="warn"):
         assert CompiledKernel.run is not before
     assert CompiledKernel.run is before
+
+
+PROGRAM = """
+import torch
+from tests.backends import live_kernels as kernels
+source, result = torch.ones(1000), torch.zeros(1000)
+kernels.copy[(4,)](source, result, 1000, BLOCK=256)
+print("went on", result.sum().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "rules", "code"), [("raise", "default", 1), ("1", "out-of-view", 0)]
+)
+def test_a_program_is_judged_by_the_command_and_its_environment(tmp_path, asked, rules, code):
+    root = Path(__file__).resolve().parents[2]
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "kvtrace", "run", "--sanitize", asked, "program.py"]
+    variables = {"PYTHONPATH": str(root), "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={"PATH": "", "HOME": str(tmp_path), "KVTRACE_RULES": rules, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == code, done.stderr
+    assert ("KernelDefect: " in done.stderr) is (code == 1)
+    assert ("went on 1000.0" in done.stdout) is (code == 0)
+    assert ("error[out-of-bounds]: load" in done.stderr) is (code == 1)
+    trace = open_trace(tmp_path / "out")
+    assert "sanitizer" in trace.passes(trace.runs[0].run_id)
