@@ -36,14 +36,17 @@ def evaluate(
     Observers hear of compute ops, accesses, defects and loops (see observe.py). `programs` are the
     linear ids (x fastest) of those to run, ascending; None: all. An `instrument` stands around
     every op with its values (see instrument.py), which only array evaluation has. A launch of which
-    all addresses and branches are affine is run by its plan (see plan/), unless `planned` is False.
+    all addresses and branches are affine is run by its plan (see plan/), unless `planned` is False;
+    so is a part of the programs, if that is so for most of them.
 
     Raises UnsupportedOp, BadArguments, Deadlock, DeviceAssertion or UnknownAddress.
     """
     if planned and instrument is None and programs is None and 1 <= len(grid) <= 3:
         x, y, z = (*map(int, grid), 1, 1)[:3]
-        if min(x, y, z) >= 0 and evaluate_planned(module, tuple(arguments), (x, y, z), observers):
-            return
+        if min(x, y, z) >= 0:
+            programs = evaluate_planned(module, tuple(arguments), (x, y, z), observers)
+            if programs is not None and not programs.size:
+                return
     # Imported late: launches that have a plan need nothing of it.
     from kvtrace.evaluate.by_arrays import CHUNK_BYTES, evaluate_by_arrays
 

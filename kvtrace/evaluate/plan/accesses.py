@@ -29,7 +29,7 @@ from kvtrace.evaluate.plan.kernels import (
 )
 from kvtrace.evaluate.plan.masks import ALL, NOTHING, Resolved, resolved
 from kvtrace.evaluate.plan.records import AccessRecord
-from kvtrace.evaluate.plan.signals import Unplannable
+from kvtrace.evaluate.plan.signals import LeavesTensor, Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned
 from kvtrace.evaluate.plan.values import (
     Condition,
@@ -76,7 +76,7 @@ def record(
     first, last = tensor.storage_bytes
     view_first, view_last = tensor.view_bytes
     if low < max(first, view_first) or high + element.bytes > min(last, view_last):
-        raise Unplannable(f"a {kind} leaves {tensor.name}, or its mask is not a box of lanes")
+        raise LeavesTensor(f"a {kind} leaves {tensor.name}, or its mask is not a box of lanes")
 
 
 def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: ValueType) -> Any:

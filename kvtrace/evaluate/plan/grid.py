@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,11 @@ from kvtrace.evaluate.plan import (
     products,
     shapes,
 )
-from kvtrace.evaluate.plan.affine import Affine, Interval, substituted
+from kvtrace.evaluate.plan.affine import Affine, Interval, plus, substituted, times
 from kvtrace.evaluate.plan.control import walk_function
 from kvtrace.evaluate.plan.instructions import Parameter
 from kvtrace.evaluate.plan.records import Region, RegionPlan
-from kvtrace.evaluate.plan.signals import FactorAxis, SplitAxis, Unplannable
+from kvtrace.evaluate.plan.signals import FactorAxis, LeavesTensor, SplitAxis, Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import FIRST_TRIP, Walk
@@ -39,6 +40,18 @@ _MOST_REGIONS = 64
 _MOST_WALKS = 160
 
 
+@dataclass(frozen=True)
+class Regions:
+    """What is planned of a launch, and the programs (linear ids, ascending) that do not fit.
+
+    `reason` says why the first of them does not.
+    """
+
+    planned: list[RegionPlan]
+    left: tuple[int, ...] = ()
+    reason: str | None = None
+
+
 def planned_regions(
     compiler: PlanCompiler,
     arguments: tuple[Argument, ...],
@@ -46,16 +59,19 @@ def planned_regions(
     written: frozenset[int],
     *,
     runs: bool,
-) -> list[RegionPlan]:
-    """Plan a launch, region by region in ascending order; raises Unplannable.
+) -> Regions:
+    """Plan a launch, region by region in ascending order.
 
-    `runs` False: only the facts are asked for.
+    `runs` False: only the facts are asked for. Raises Unplannable if it fits for less than half of
+    the programs, or if they differ in too many ways.
     """
     pending = [_whole_grid(grid)]
     plans: list[RegionPlan] = []
+    left: list[int] = []
+    first: Unplannable | None = None
     for _ in range(_MOST_WALKS):
         if not pending:
-            return plans
+            return Regions(plans, tuple(sorted(left)), None if first is None else str(first))
         region = pending.pop(0)
         try:
             plans.append(_walked(compiler, arguments, region, written, runs=runs))
@@ -63,9 +79,28 @@ def planned_regions(
             pending[:0] = _cut(region, split)
         except FactorAxis as factor:
             pending[:0] = [_factored(region, factor)]
+        except Unplannable as reason:
+            first = first or reason
+            too_many = 2 * (len(left) + region.programs) > math.prod(grid)
+            if too_many or isinstance(reason, LeavesTensor):
+                raise
+            left += _programs_of(region)
         if len(pending) + len(plans) > _MOST_REGIONS:
             break
     raise Unplannable("programs differ in too many ways")
+
+
+def _programs_of(region: Region) -> list[int]:
+    """Give the linear ids of a region's programs, x fastest."""
+    width, height, _ = region.grid
+    x, y, z = region.ids
+    linear = plus(plus(x, times(y, width)), times(z, width * height))
+    total = np.full((1,), linear.constant, np.int64)
+    for symbol, (low, high) in region.ranges.items():
+        values = np.arange(low, high + 1, dtype=np.int64) * linear.coefficient(symbol)
+        total = np.add.outer(total, values).reshape(-1)
+    ids: list[int] = total.tolist()
+    return ids
 
 
 def _whole_grid(grid: tuple[int, int, int]) -> Region:

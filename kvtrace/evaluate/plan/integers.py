@@ -201,15 +201,18 @@ def _parts(walk: Walk, left: Integer, right: Integer) -> tuple[Affine, Affine] |
     if times_in == high // divisor:
         quotient_form = plus(divided(even, divisor), Affine(times_in))
         return quotient_form, shifted(odd, -times_in * divisor)
-    _ask_for_axes(walk, odd, divisor)
+    _ask_for_axes(walk, odd, divisor, left.shape)
     return None
 
 
-def _ask_for_axes(walk: Walk, odd: Affine, divisor: int) -> None:
-    """Raise what makes a division affine, if a program axis is what makes it not so."""
-    programs = [pair for pair in odd.outer if pair[0] not in walk.nest]
-    for symbol, number in programs:
-        if number <= 0 or divisor % number:
+_MOST_PERIODS = 4
+"""Blocks of lanes that run over multiples of a divisor: beyond so many, nothing is split."""
+
+
+def _ask_for_axes(walk: Walk, odd: Affine, divisor: int, shape: tuple[int, ...]) -> None:
+    """Raise what makes a division affine, if a program axis or a trip is what makes it not so."""
+    for symbol, number in odd.outer:
+        if symbol in walk.nest or number <= 0 or divisor % number:
             continue
         period = divisor // number
         first, last = walk.domain.ranges[symbol]
@@ -222,6 +225,28 @@ def _ask_for_axes(walk: Walk, odd: Affine, divisor: int) -> None:
         at = first + period - (odd.constant // number + first) % period
         if first < at <= last:
             raise SplitAxis(symbol, at)
+    low, high = walk.extremes(odd, shape)
+    if high // divisor - low // divisor > _MOST_PERIODS:
+        return
+    for symbol, number in odd.outer:
+        end = _end_of_period(walk, divisor, symbol, number, low, high)
+        if end is not None:
+            raise SplitAxis(symbol, end)
+
+
+def _end_of_period(
+    walk: Walk, divisor: int, symbol: int, number: int, low: int, high: int
+) -> int | None:
+    """Give where a symbol is to be cut before or behind the first block over a multiple."""
+    first, last = walk.domain.ranges[symbol]
+    if number <= 0:
+        return None
+    rest_low, rest_high = low - number * first, high - number * last
+    multiple = (low // divisor + 1) * divisor
+    for at in (-((rest_high - multiple) // number), -((rest_low - multiple) // number)):
+        if first < at <= last:
+            return at
+    return None
 
 
 def _smaller(walk: Walk, left: Integer, right: Integer) -> Affine | None:

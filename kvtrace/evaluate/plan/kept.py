@@ -34,6 +34,8 @@ def plain_plan(plan: LaunchPlan, counts: Mapping[int, tuple[int, int]]) -> Plain
     """
     if plan.refusal is not None:
         return (plan.refusal,)
+    if plan.left:
+        raise ValueError("some programs are left to array evaluation")
     executed = {op.index for part in plan.regions for block, _ in part.executed for op in block.ops}
     return (
         None,
@@ -72,20 +74,23 @@ def _plain_form(form: Affine) -> tuple[Any, ...]:
 
 
 def _plain_region(part: RegionPlan) -> tuple[Any, ...]:
-    region = part.region
-    if any(record.region is not region for record in part.accesses):
-        raise ValueError("an access is of another region")
+    regions = list({id(r): r for r in (part.region, *(a.region for a in part.accesses))}.values())
+    numbers = {id(region): number for number, region in enumerate(regions)}
     accesses = tuple(
         (
-            record.op.index, record.kind, record.argument, _plain_form(record.form), record.shape,
-            record.lanes, tuple(map(_plain_form, record.conditions)), record.element_bytes,
-            record.trips, record.extremes,
+            numbers[id(record.region)], record.op.index, record.kind, record.argument,
+            _plain_form(record.form), record.shape, record.lanes,
+            tuple(map(_plain_form, record.conditions)), record.element_bytes, record.trips,
+            record.extremes,
         )
         for record in part.accesses
     )  # fmt: skip
     return (
-        (region.grid, tuple(region.ranges.items()), region.order,
-         tuple(map(_plain_form, region.ids))),
+        tuple(
+            (region.grid, tuple(region.ranges.items()), region.order,
+             tuple(map(_plain_form, region.ids)))
+            for region in regions
+        ),
         accesses,
         tuple((loop.op.index, loop.trips, loop.executions) for loop in part.loops),
         tuple((*_place_of(block), executions) for block, executions in part.executed),
@@ -93,22 +98,25 @@ def _plain_region(part: RegionPlan) -> tuple[Any, ...]:
 
 
 def _region_of(plain: tuple[Any, ...], module: Module) -> RegionPlan:
-    (grid, ranges, order, (x, y, z)), accesses, loops, executed = plain
-    region = Region(grid, dict(ranges), order, (Affine(*x), Affine(*y), Affine(*z)))
+    region_rows, accesses, loops, executed = plain
+    regions = [
+        Region(grid, dict(ranges), order, (Affine(*x), Affine(*y), Affine(*z)))
+        for grid, ranges, order, (x, y, z) in region_rows
+    ]
     ops = module.ops
     records = tuple(
         [
             AccessRecord(
                 ops[index], kind, argument, Affine(*form), shape, lanes,
-                tuple([Affine(*condition) for condition in conditions]), size, region, trips,
-                extremes,
+                tuple([Affine(*condition) for condition in conditions]), size, regions[number],
+                trips, extremes,
             )
-            for index, kind, argument, form, shape, lanes, conditions, size, trips, extremes
+            for number, index, kind, argument, form, shape, lanes, conditions, size, trips, extremes
             in accesses
         ]
     )  # fmt: skip
     return RegionPlan(
-        region,
+        regions[0],
         [],
         records,
         tuple([LoopRecord(ops[index], trips, executions) for index, trips, executions in loops]),
@@ -184,6 +192,10 @@ def _dtype_of(name: str) -> np.dtype[Any]:
 
 def _named(value: Any) -> tuple[Any, ...]:
     """Give an object that code refers to by kind and name, or by kind and content."""
+    if value is None or type(value) in (bool, int, float, str):
+        return "plain", value
+    if isinstance(value, tuple):
+        return "tuple", tuple(map(_named, value))
     if isinstance(value, np.dtype):
         return "dtype", _dtype_name(value)
     if isinstance(value, np.generic | np.ndarray):
@@ -213,6 +225,10 @@ def _shape_of(value: np.generic | np.ndarray[Any, Any]) -> tuple[int, ...] | Non
 
 def _value_of(named: tuple[Any, ...]) -> Any:
     kind, *rest = named
+    if kind == "plain":
+        return rest[0]
+    if kind == "tuple":
+        return tuple(map(_value_of, rest[0]))
     if kind == "dtype":
         return _dtype_of(rest[0])
     if kind == "array":

@@ -145,21 +145,22 @@ def evaluate_planned(
     arguments: tuple[Argument, ...],
     grid: tuple[int, int, int],
     observers: Sequence[Observer],
-) -> bool:
-    """Evaluate a launch by its plan and tell observers; False if it has none.
+) -> NDArray[np.int64] | None:
+    """Evaluate a launch by its plan and tell observers; None if it has none.
 
-    Nothing is run where no storage that the kernel may write to has data.
+    Gives the programs (linear ids) that do not fit, which are left to be evaluated. Nothing is run
+    where no storage that the kernel may write to has data.
     """
     plans = plans_of(module)
     plan = plans.plan(arguments, grid)
     if plan.refusal is not None:
-        return False
+        return None
     if observers:
         if plan.accesses is None:
             plan.accesses = _accesses(plan)
         tell(plan.regions, plan.accesses, observers, lambda: plans.counts(plan))
     if not plan.runs:
-        return True
+        return np.array(plan.left, np.int64)
     buffers = [
         argument.storage.data if isinstance(argument, TensorArgument) else None
         for argument in arguments
@@ -178,7 +179,7 @@ def evaluate_planned(
             numbers[position] = stored.astype(type_.element.value)
         for part in plan.executables:
             part.run(buffers, numbers)
-    return True
+    return np.array(plan.left, np.int64)
 
 
 def _with_copies(
@@ -204,6 +205,8 @@ def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]
     """Say how a launch would be evaluated: "planned", or why it is not."""
     x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
     plan = plans_of(module).plan(tuple(arguments), (x, y, z))
+    if plan.left:
+        return f"planned, but for {len(plan.left)} of {x * y * z} programs: {plan.why_left}"
     return plan.refusal or "planned"
 
 

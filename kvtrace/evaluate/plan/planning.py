@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.order import written_storages
+from kvtrace.evaluate.order import contested_storages, written_storages
 from kvtrace.evaluate.plan.execute import Executable, executable
 from kvtrace.evaluate.plan.generate import generated
-from kvtrace.evaluate.plan.grid import planned_regions
+from kvtrace.evaluate.plan.grid import Regions, planned_regions
 from kvtrace.evaluate.plan.optimise import optimised
 from kvtrace.evaluate.plan.order import refuse_meetings
 from kvtrace.evaluate.plan.points import counted
@@ -37,7 +37,10 @@ def planned_launch(
             if isinstance(argument, TensorArgument) and argument.storage in storages
         )
         runs = any(storage.data is not None for storage in storages)
-        regions = planned_regions(compiler, arguments, grid, written, runs=runs)
+        found = planned_regions(compiler, arguments, grid, written, runs=runs)
+        regions = found.planned
+        if found.left:
+            _refuse_order(compiler, found, arguments)
         _refuse_partly_known(regions, arguments, runs=runs)
         records = [record for region in regions for record in region.accesses]
         refuse_meetings(records, arguments)
@@ -46,7 +49,22 @@ def planned_launch(
                 counted(record)  # refuses what cannot be counted
     except (Unplannable, UnsupportedOp) as reason:
         return LaunchPlan([], offsets, runs=False, refusal=str(reason))
-    return LaunchPlan(regions, offsets, runs)
+    return LaunchPlan(regions, offsets, runs, left=found.left, why_left=found.reason)
+
+
+def _refuse_order(compiler: PlanCompiler, found: Regions, arguments: tuple[Argument, ...]) -> None:
+    """See that it does not matter that the programs that do not fit run after the others."""
+    module, cache = compiler.module, compiler.arrays.cache
+    certain, contested = contested_storages(module, arguments, cache)
+    shared = any(
+        record.kind != "load" and not record.form.coefficient(symbol)
+        for plan in found.planned
+        for record in plan.accesses
+        for symbol in plan.region.axes
+        if plan.region.programs > 1
+    )
+    if certain or contested or shared:
+        raise Unplannable(found.reason or "the order of programs matters")
 
 
 def _refuse_partly_known(

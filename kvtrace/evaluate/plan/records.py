@@ -101,13 +101,16 @@ class LaunchPlan:
 
     `runs` is False if nothing would be seen of running it; else `executables` is the code, region
     by region. `accesses` are made when needed. `counts`: elements and floating-point operations of
-    one execution of the compute ops, by op index, where they came with the plan.
+    one execution of the compute ops, by op index, where they came with the plan. Programs that are
+    `left` (linear ids, ascending; `why_left` says why) are for array evaluation.
     """
 
     regions: list[RegionPlan]
     offsets: dict[int, int]
     runs: bool
     refusal: str | None = None
+    left: tuple[int, ...] = ()
+    why_left: str | None = None
     executables: list[Executable] = field(default_factory=list)
     accesses: list[Access] | None = None
     counts: Mapping[int, tuple[int, int]] | None = None

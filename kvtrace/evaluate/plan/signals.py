@@ -5,6 +5,10 @@ class Unplannable(Exception):
     """The launch does not fit a plan; the text says why."""
 
 
+class LeavesTensor(Unplannable):
+    """An access may leave its tensor; the whole launch is then told of by the array evaluator."""
+
+
 class SplitAxis(Exception):
     """A program axis or a trip must be cut in two: below `at`, and from `at` on."""
 
