@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import Condition
-from kvtrace.symbolic.decide import Method, Proven, Refuted
+from kvtrace.symbolic.decide import Method, Proven, Refuted, decide_given
 from kvtrace.symbolic.linear import propagated
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Symbol, Term
 from kvtrace.verdicts.races.confined import assumption_of
@@ -151,7 +151,11 @@ class Pairs:
         data = self._data_behind((one, other))
         if question.is_lost:
             return data or Open("a branch that is not followed is part of an address")
-        decision = bound.decide(question.claim, question.given)
+        if any(next(_loaded(each.access.offset.atoms()), None) for each in (one, other)):
+            # Of an address from memory a solver finds but what the memory might hold.
+            decision = decide_given(question.claim, question.given, budget=0)
+        else:
+            decision = bound.decide(question.claim, question.given)
         if isinstance(decision, Proven):
             return Free(decision.method, solver_ns=decision.solver_ns)
         if data is not None:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.observe import Access as Evaluated
 from kvtrace.ir import Op
+from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.races.clocks import Ordering, races_in_orders
@@ -158,34 +159,50 @@ class Swept(Concrete):
 
     @cached_property
     def _sources(self) -> frozenset[int]:
-        """Ops whose results hang on what other programs have done before."""
-        return frozenset(
-            index
-            for index, part in self._parts.by_op.items()
-            if part.kind == "atomic" or (part.kind == "load" and index in self._meeting)
+        """Ops whose results hang on what other programs have done before.
+
+        Where there is one, what a program writes may come from it, and so may all that it loads
+        from what is written.
+        """
+        parts = self._parts.by_op.items()
+        met = {i for i, p in parts if p.kind == "load" and i in self._meeting}
+        met |= {i for i, p in parts if p.kind == "atomic"}
+        if not met:
+            return frozenset()
+        written = {s for _, p in parts if p.writes for s in self._storages(p.op)}
+        return frozenset(met).union(
+            i for i, p in parts if p.kind == "load" and not written.isdisjoint(self._storages(p.op))
         )
 
     def _wanders(self, access: Access) -> bool:
         """Whether an address hangs on the order of programs."""
-        if access.unknown is not None:
-            return bool(self._sources & feeding(access.op, self._call.module))
-        symbols = [atom for atom in access.offset.atoms() if isinstance(atom, Symbol)]
-        for symbol in symbols:
-            index = symbol.key if isinstance(symbol.key, int) else symbol.key[0]
-            if index in self._sources:
-                return True
-            if symbol.kind == "unknown" and self._sources & feeding(access.op, self._call.module):
-                return True
-        return False
+        lost = access.unknown is not None
+        return self._is_of_order(access, access.offset.atoms(), lost=lost)
 
     @cached_property
     def _hangs_on_order(self) -> bool:
         """Whether the order of programs decides what those ops do that may race."""
         indices = {index for pair in self._pairs for index in pair}
         return any(
-            self._sources & feeding(self._parts.by_op[index].op, self._call.module)
-            for index in indices
+            self._is_of_order(
+                access,
+                access.offset.atoms() | access.active.atoms(),
+                lost=access.unknown is not None or bool(access.active.opaques()),
+            )
+            for access in self._bound.summary.accesses
+            if access.op.index in indices
         )
+
+    def _is_of_order(self, access: Access, atoms: Iterable[Atom], *, lost: bool) -> bool:
+        """Whether the order of programs decides atoms, or (`lost`) what is not followed."""
+        for atom in atoms:
+            if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
+                index = atom.key if isinstance(atom.key, int) else atom.key[0]
+                if index in self._sources:
+                    return True
+                lost = lost or atom.kind == "unknown"
+            lost = lost or (isinstance(atom, Choice) and bool(atom.condition.opaques()))
+        return lost and bool(self._sources & feeding(access.op, self._call.module))
 
     @cached_property
     def _others(self) -> tuple[tuple[Sweep, Order], ...]:
