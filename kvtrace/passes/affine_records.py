@@ -153,14 +153,14 @@ def _layout(shape: tuple[int, ...], lanes: list[tuple[int, int, int]]) -> str:
     return f'"lanes":[{axes}],"box":[{box}]}}'
 
 
-def _spread(levels: Levels, *start: int) -> list[tuple[int, ...]]:
-    """List the rows of nested progressions, in their order."""
-    rows: list[tuple[int, ...]] = [start]
-    for count, *steps in levels:
+def _spread(levels: Levels, number: int, place: int) -> list[tuple[int, int]]:
+    """List the rows of nested progressions of an id and a place, in their order."""
+    rows = [(number, place)]
+    for count, by, step in levels:
         rows = [
-            tuple(a + turn * b for a, b in zip(row, steps, strict=True))
+            (number + turn * by, place + turn * step)
             for turn in range(count)
-            for row in rows
+            for number, place in rows
         ]
     return rows
 

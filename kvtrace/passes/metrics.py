@@ -6,7 +6,7 @@ could not be counted or described whole is said in `notes`.
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,12 +49,8 @@ def kind_of(op: Op) -> str:
     return "elementwise" if op.name.startswith(("arith.", "math.")) else "other"
 
 
-class OpFacts(NamedTuple):
-    """What the IR says of an op, in the terms of `ops`."""
-
-    kind: str
-    dtype: str | None
-    stack: Stack
+OpFacts = tuple[str, str | None, Stack]
+"""What the IR says of an op: its kind and dtype as `ops` has them, and its source stack."""
 
 
 class ModuleFacts:
@@ -70,7 +66,7 @@ class ModuleFacts:
         if found is None:
             kind = kind_of(op)
             dtype = factor_type(op) if kind == "dot" else _element_name(op)
-            found = self._ops[op.index] = OpFacts(kind, dtype, self._stacks.of(op))
+            found = self._ops[op.index] = kind, dtype, self._stacks.of(op)
         return found
 
 
@@ -272,10 +268,11 @@ class Metrics(Observer):
         rows = []
         for index in sorted(self._trips):
             op, counts = self._trips[index]
+            _, _, stack = self._facts.of(op)
             row = {
                 "call_id": call_id,
                 "op_index": index,
-                "stack_id": stacks.note(self._facts.of(op).stack),
+                "stack_id": stacks.note(stack),
             }
             if counts and min(counts) >= 0:  # -1: a bound hangs on data that is not there
                 row |= {

@@ -1,10 +1,10 @@
 """Source stacks of IR ops as rows of `stacks`, each distinct one once."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from kvtrace.ir import Frame, Op
+from kvtrace.ir.locations import FileLocation, Location, NameLocation
 from kvtrace.ir.model import frames_in, function_name
 from kvtrace.schema.content import stack_id
 
@@ -46,7 +46,7 @@ class StackRows:
 def stack_of(frames: Sequence[Frame]) -> Stack:
     """Give a stack with its id; None for no frames."""
     listed = tuple(frames)
-    return (_identity(listed) if listed else None), listed
+    return (stack_id(listed) if listed else None), listed
 
 
 class OpStacks:
@@ -65,11 +65,23 @@ class OpStacks:
         if found is None:
             if block not in self._functions:
                 self._functions[block] = function_name(op)
-            found = stack_of(frames_in(op.location, self._functions[block]))
-            self._stacks[place] = found
+            found = self._stacks[place] = _stack_at(op.location, self._functions[block])
         return found
 
 
-@lru_cache(maxsize=4096)
-def _identity(frames: tuple[Frame, ...]) -> int:
-    return stack_id(frames)
+_MOST_KNOWN = 4096
+_KNOWN: dict[tuple[str, int, int, str | None], Stack] = {}
+"""Stacks of one frame, which nearly all are: a place is looked up faster than its id is made."""
+
+
+def _stack_at(location: Location, function: str | None) -> Stack:
+    place = location.child if isinstance(location, NameLocation) else location
+    if not isinstance(place, FileLocation):
+        return stack_of(frames_in(location, function))
+    key = (place.file, place.line, place.column, function)
+    found = _KNOWN.get(key)
+    if found is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        found = _KNOWN[key] = stack_of(frames_in(place, function))
+    return found
