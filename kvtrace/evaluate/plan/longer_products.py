@@ -46,7 +46,11 @@ def _longer(loop: Loop) -> list[Instruction] | None:
     depth = dot.sources()[0].lanes[1]
     if not _goes_on(left, loop.symbol, 1, depth) or not _goes_on(right, loop.symbol, 0, depth):
         return None
-    factor = _largest_divisor(trips, _LONGEST // depth)
+    limit = _LONGEST // depth
+    factor = _largest_divisor(trips, limit)
+    even = -(-trips // -(-trips // limit)) if limit else 1
+    if 2 * factor <= even:
+        return _in_two_parts(loop, trips // even * even)
     if factor == 1:
         return None
     trip = Affine(first, ((loop.symbol, factor),) if factor < trips else ())
@@ -63,6 +67,18 @@ def _longer(loop: Loop) -> list[Instruction] | None:
             return None
         return [*body, Dot(loop.results[0], (*operands, start))]
     return [*body, Dot(loop.results[0], operands)] if start == np.float32(0) else None
+
+
+def _in_two_parts(loop: Loop, trips: int) -> list[Instruction]:
+    """Divide a loop whose trips have no large divisor into so many, and the rest."""
+    first, last = loop.trips
+    middle = tuple(Register(2 * _FIRST_NUMBER + r.number, r.axes, r.lanes, r.dtype)
+                   for r in loop.results)  # fmt: skip
+    parts = (
+        replace(loop, trips=(first, first + trips - 1), results=middle),
+        replace(loop, trips=(first + trips, last), operands=middle),
+    )
+    return [instruction for part in parts for instruction in _longer(part) or [part]]
 
 
 Chain = list[Instruction]

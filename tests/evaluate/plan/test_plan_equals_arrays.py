@@ -76,6 +76,19 @@ def test_matmul(dtype, transposed, m, n, k):
     assert_same(matmul, (-(-m // 32) * -(-n // 32),), arguments, constexprs, rounding=10)
 
 
+@pytest.mark.parametrize("k", [31 * 32, 17 * 32, 32 * 32 + 5])
+def test_matmul_over_a_prime_number_of_tiles(k):
+    a, b = torch.randn(32, k), torch.randn(k, 16)
+    arguments = {
+        "a": a, "b": b, "c": torch.empty(32, 16), "m": 32, "n": 16, "k": k, "stride_am": k,
+        "stride_ak": 1, "stride_bk": 16, "stride_bn": 1, "stride_cm": 16, "stride_cn": 1,
+    }  # fmt: skip
+    constexprs = {
+        "BM": 16, "BN": 16, "BK": 32, "GROUP": 2, "ACTIVATION": "", "PRECISION": "ieee",
+    }  # fmt: skip
+    assert_same(matmul, (2,), arguments, constexprs, rounding=100)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("columns", [64, 100, 256])
 def test_layer_norm(dtype, columns):
