@@ -44,7 +44,7 @@ SOLVER_SECONDS: Final = 0.3
 _MOST_ALTERNATIVES: Final = 16
 _MOST_FORMS: Final = 160
 _MOST_SPLITS: Final = 4
-_MOST_CASES: Final = 32
+_MOST_CASES: Final = 16
 _STRENGTH: Final[Mapping[Method, int]] = {"interval": 0, "affine": 1, "solver": 2}
 
 
@@ -122,14 +122,7 @@ def decide_given(
     order: Sequence[Symbol] = (),
 ) -> Decision:
     """Decide as `decide` does, from what is given in prepared form."""
-    open_parts = []
-    method: Method = "interval"
-    for part in claim.conjuncts():
-        found = _proof(part, given)
-        if found is None:
-            open_parts.append(part)
-        elif _STRENGTH[found] > _STRENGTH[method]:
-            method = found
+    method, open_parts = _proof_of_parts(claim, given)
     if not open_parts:
         return Proven(method)
     point = _counterexample(open_parts, given, order)
@@ -138,6 +131,25 @@ def decide_given(
     if budget <= 0:
         return Undecided("linear reasoning finds neither a proof nor a counterexample")
     return _solved(claim, conjunction(open_parts), given, budget)
+
+
+def prove(claim: Condition, given: Given) -> Proven | None:
+    """Prove a claim by intervals and linear reasoning alone; None: not found, nothing refuted."""
+    method, open_parts = _proof_of_parts(claim, given)
+    return None if open_parts else Proven(method)
+
+
+def _proof_of_parts(claim: Condition, given: Given) -> tuple[Method, list[Condition]]:
+    """Give the strongest method that the proofs of a claim's parts take, and what has none."""
+    open_parts = []
+    method: Method = "interval"
+    for part in claim.conjuncts():
+        found = _proof(part, given)
+        if found is None:
+            open_parts.append(part)
+        elif _STRENGTH[found] > _STRENGTH[method]:
+            method = found
+    return method, open_parts
 
 
 def _solved(claim: Condition, rest: Condition, given: Given, budget: float) -> Decision:

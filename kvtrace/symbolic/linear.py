@@ -16,7 +16,7 @@ Interval: TypeAlias = tuple[int, int]
 """Smallest and largest value, both included."""
 
 _DEPTH: Final = 8
-_NODES: Final = 160
+_NODES: Final = 80
 _ROUNDS: Final = 12
 
 

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 _MOST_CHOICES = 16
 """Of so many arguments' pointers chosen between, each is followed."""
 
-_MOST_ATOMS = 96
+_MOST_ATOMS = 48
 """Functions are followed as deep as so many of them reach; networks that sort are deeper."""
 
 _MOST_MONOMIALS = 96

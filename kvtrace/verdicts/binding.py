@@ -46,13 +46,14 @@ class Budget:
     """What judging one call may cost.
 
     `solver_seconds` for one question, as long as all questions of the call have taken less than
-    `solver_seconds_a_call`. `lanes` is how many lanes of memory accesses an evaluation may have,
-    over all programs and trips, and `replay_lanes` one that only shows all that a witness stands
-    for.
+    `solver_seconds_a_call`. After `seconds_a_call` only intervals are looked at. `lanes` is how
+    many lanes of memory accesses an evaluation may have, over all programs and trips, and
+    `replay_lanes` one that only shows all that a witness stands for.
     """
 
     solver_seconds: float = SOLVER_SECONDS
     solver_seconds_a_call: float = 1.0
+    seconds_a_call: float = 2.0
     lanes: int = 1 << 27
     replay_lanes: int = 1 << 23
 
@@ -140,10 +141,18 @@ class BoundCall:
             left = budget.solver_seconds_a_call - self._spent
             seconds = max(min(budget.solver_seconds, left), 0.0)
             began = time.perf_counter()
-            decision = decide_given(claim, given, budget=seconds, order=self.order)
+            if self._spent > budget.seconds_a_call:
+                decision = self._by_intervals(claim, given)
+            else:
+                decision = decide_given(claim, given, budget=seconds, order=self.order)
             self._spent += time.perf_counter() - began
             found = self._decided[key] = (decision, given)
         return found[0]
+
+    def _by_intervals(self, claim: Condition, given: Given) -> Decision:
+        if given.is_impossible or self.ranges.truth(claim):
+            return Proven("interval")
+        return Undecided(f"{self.budget.seconds_a_call:g} s were spent on the call without it")
 
     def doubts(self, point: Point) -> tuple[Symbol | Opaque, ...]:
         """Give what a point supposes that the call does not say: contents, and what is unknown."""

@@ -19,7 +19,7 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.decide import Decision, Given, Point, Proven, Refuted, decide_given
+from kvtrace.symbolic.decide import Decision, Given, Point, Proven, Refuted, prove
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.functions import wrapped
 from kvtrace.symbolic.summary import Access, Arithmetic, Loop
@@ -96,8 +96,7 @@ def _given(bound: BoundCall, use: Use) -> Given:
 
 def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
     """Decide whether nothing shows: mostly, all numbers fit, and that is plain to see."""
-    decision = decide_given(use.fits, given, budget=0)
-    return decision if isinstance(decision, Proven) else bound.decide(use.right, given)
+    return prove(use.fits, given) or bound.decide(use.right, given)
 
 
 def _judged(bound: BoundCall, use: Use) -> Verdict | None:

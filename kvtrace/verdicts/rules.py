@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.verdicts import asserts, bounds, overflow, races
+from kvtrace.verdicts import alignment, asserts, bounds, division, hints, overflow, races
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:
@@ -61,11 +61,32 @@ RULES: Final = _by_id(
         bounds.judge,
     ),
     Rule(
+        "null-pointer",
+        "error",
+        "an access goes through a null pointer, as of a tensor without elements",
+        "do not launch on empty tensors, or mask the access with the tensor's extent",
+        alignment.judge,
+    ),
+    Rule(
+        "misaligned",
+        "error",
+        "an address is no multiple of the size of the element that is accessed",
+        "pass a tensor whose data pointer and strides are multiples of the pointer's type",
+        alignment.judge,
+    ),
+    Rule(
         "overflow",
         "error",
         "an integer that decides an access does not fit its width and wraps around",
         "compute it in 64 bits: widen one factor with .to(tl.int64) before multiplying",
         overflow.judge,
+    ),
+    Rule(
+        "wrong-hint",
+        "error",
+        "a promise to the compiler (multiple_of, max_contiguous, divisibility by 16) does not hold",
+        "take the promise back, or pass what keeps it",
+        hints.judge,
     ),
     Rule(
         "race",
@@ -82,6 +103,13 @@ RULES: Final = _by_id(
         "look at the values that the assertion names in the program and lane of the witness",
         asserts.judge,
         concrete=asserts.concrete,
+    ),
+    Rule(
+        "division-by-zero",
+        "error",
+        "an integer is divided by zero",
+        "check the divisor before the launch, or take max(divisor, 1)",
+        division.judge,
     ),
 )
 
