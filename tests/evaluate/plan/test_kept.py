@@ -139,7 +139,8 @@ def test_plain_data_are_what_marshal_holds_and_come_back():
     "value",
     [
         np.add, np.ndarray, np.copyto, np.maximum.reduce, np.float32(-math.inf), np.bool_(True),
-        np.dtype(np.int8), np.arange(6, dtype=np.int64).reshape(2, 3), np.full((), 2.5),
+        np.dtype(np.int8), np.float64(0.5), None, True, 5, 0.5, "text", (1, None),
+        np.arange(6, dtype=np.int64).reshape(2, 3), np.full((), 2.5),
     ],
     ids=repr,
 )  # fmt: skip
@@ -168,9 +169,9 @@ def test_a_function_with_arguments_comes_back():
     "value",
     [
         lambda array: array, math.sqrt, object(), np.zeros(1 << 20), np.array([None]),
-        functools.partial(np.add, out=np.zeros(1)), kept.__name__,
+        functools.partial(np.add, out=np.zeros(1)), {1: 2},
     ],
-    ids=["lambda", "not ours", "object", "large", "objects", "keywords", "text"],
+    ids=["lambda", "not ours", "object", "large", "objects", "keywords", "dictionary"],
 )  # fmt: skip
 def test_what_cannot_be_named_is_not_kept(value):
     with pytest.raises(ValueError, match=r"cannot be named|a large array"):
