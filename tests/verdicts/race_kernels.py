@@ -294,3 +294,28 @@ def less_at_target(x, target, columns, BLOCK: tl.constexpr):
     tl.store(row + lanes, values * 2, mask=lanes < columns)
     chosen = row + tl.load(target + tl.program_id(0))
     tl.store(chosen, tl.load(chosen) - 1)
+
+
+@triton.jit
+def locked_sum(lock, total, KIND: tl.constexpr):
+    """Adds under a lock that is one (swap, exchange), or is not quite."""
+    if KIND == "exchange":
+        while tl.atomic_xchg(lock, 1) != 0:
+            pass
+    elif KIND == "shut in a relaxed way":
+        while tl.atomic_cas(lock, 0, 1, sem="relaxed") != 0:
+            pass
+    elif KIND == "nobody waits":
+        tl.atomic_cas(lock, 0, 1)
+    else:
+        while tl.atomic_cas(lock, 0, 1) != 0:
+            pass
+    tl.store(total, tl.load(total) + 1)
+    if KIND == "opened in a relaxed way":
+        tl.atomic_xchg(lock, 0, sem="relaxed")
+    elif KIND == "opened by a store":
+        tl.store(lock, 0)
+    elif KIND == "opened within one program":
+        tl.atomic_xchg(lock, 0, scope="cta")
+    else:
+        tl.atomic_xchg(lock, 0)

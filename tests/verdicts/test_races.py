@@ -222,6 +222,26 @@ def test_a_lock_that_is_opened_too_early_does_not_help():
     assert [v.access for v in found] == ["store"]
 
 
+@pytest.mark.parametrize("kind", ["swap", "exchange"])
+def test_locks_that_hold(kind):
+    call = call_of(kernels.locked_sum, (6,), {"lock": integers(1), "total": integers(1)},
+                   {"KIND": kind})  # fmt: skip
+
+    assert {v.verdict for v in on_formulas(call)} == {"proven"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["shut in a relaxed way", "nobody waits", "opened in a relaxed way", "opened by a store",
+     "opened within one program"],
+)  # fmt: skip
+def test_locks_that_do_not_hold(kind):
+    call = call_of(kernels.locked_sum, (6,), {"lock": integers(1), "total": integers(1)},
+                   {"KIND": kind}, recorded=True)  # fmt: skip
+
+    assert {v.arg for v in races(call)} >= {"total"}
+
+
 # -- atomics that order ---------------------------------------------------------------------------
 
 
