@@ -67,6 +67,9 @@ def evaluated(call: Call) -> Defects:
     seen = Defects()
     with np.errstate(all="ignore"):
         failure = run(call, (seen,), contents="integers")
+        if seen.doubtful:
+            seen = Defects()
+            failure = run(call, (seen,), contents="all")
     if failure is not None:
         seen.doubtful.update(op.index for op in call.module.ops)
     return seen
