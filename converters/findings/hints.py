@@ -1,9 +1,9 @@
 """What to do about a finding: by rule and kind of access, or else what the rule itself says."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from kvtrace.converters.findings.model import Finding, RuleText
+from kvtrace.converters.findings.model import RuleText
 
 _NEIGHBOUR: Final = (
     "in the same storage: check the strides and the extent that are passed for this view"
@@ -20,15 +20,15 @@ _HINTS: Final = {
 _DATA_HINT: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
 
 
-def hint_for(found: Finding, rules: Mapping[str, RuleText]) -> str | None:
-    """Return what to do, where there is something to be said."""
-    if found.verdict == "proven":
+def hint_for(row: Mapping[str, Any], rules: Mapping[str, RuleText]) -> str | None:
+    """Return what to do about a row of `findings`, where there is something to be said."""
+    rule, verdict = row["rule"], row["verdict"]
+    if verdict == "proven":
         return None
-    if found.verdict == "unknown":
-        reason = found.reason or ""
+    if verdict != "violation":
+        reason = row["reason"] or ""
         return _DATA_HINT if "data" in reason and "KVTRACE_TENSORS" not in reason else None
-    before = found.past_end_bytes is not None and found.past_end_bytes < 0
-    if before and found.rule == "out-of-bounds":
+    if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
         return "keep the offset from going below 0: shift the start, or mask those lanes off"
-    special = _HINTS.get((found.rule, found.access or ""))
-    return special or (rules[found.rule].hint or None if found.rule in rules else None)
+    special = _HINTS.get((rule, row["access"] or ""))
+    return special or (rules[rule].hint or None if rule in rules else None)

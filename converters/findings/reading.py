@@ -5,8 +5,8 @@ here, so that every output says the same.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -47,8 +47,9 @@ class CallFacts:
     file: str | None = None
     line: int | None = None
     grid: tuple[int, int, int] | None = None
-    args: tuple[Mapping[str, Any], ...] = ()
-    stack: tuple[StackFrame, ...] = ()
+    invocation: str | None = None
+    tensors: Mapping[str, str | None] = field(default_factory=dict)
+    launched_at: StackFrame | None = None
     launches: int = 0
 
 
@@ -94,9 +95,7 @@ def read_findings(
     merged: dict[tuple[str, str], Finding] = {}
     for row in wanted.to_pylist():
         call = calls.get((row["run"], row["call_id"]), CallFacts())
-        found = finding_of(row, call, stacks, texts)
-        found = replace(found, source=lines.text(found.file, found.line))
-        found = suppressed_by(suppressions, found)
+        found = suppressed_by(suppressions, finding_of(row, call, stacks, texts, lines.text))
         tallies[_tally(found, call, row)] += 1
         if found.verdict == "unknown" and not found.suppressed:
             reasons[found.reason or "no reason was given"] += 1
@@ -129,23 +128,24 @@ def finding_of(
     call: CallFacts,
     stacks: Mapping[int, tuple[StackFrame, ...]],
     rules: Mapping[str, RuleText],
+    source: Callable[[str | None, int | None], str | None],
 ) -> Finding:
-    """Make a finding of one row of the table; source text and suppression are added by others."""
+    """Make a finding of one row of the table; `source` gives the text of a file's line."""
     stack = stacks.get(row["stack_id"], ())
     place = stack[0] if stack else StackFrame(call.file, call.line, None, None)
-    args = {arg["name"]: arg for arg in call.args}
-    found = Finding(
+    file, line = place.file or call.file, place.line or call.line
+    return Finding(
         finding_id=row["finding_id"],
         rule=row["rule"] or "unnamed",
         verdict=row["verdict"] or "unknown",
         severity=row["severity"] or "note",
         kernel=call.kernel,
-        file=place.file or call.file,
-        line=place.line or call.line,
+        file=file,
+        line=line,
         column=place.column,
         access=row["access"],
         arg=row["arg"],
-        tensor=tensor(args.get(row["arg"])),
+        tensor=call.tensors.get(row["arg"]),
         program=_program(row, "program"),
         iteration=row["iteration"],
         lane=None if row["lane"] is None else tuple(row["lane"]),
@@ -163,12 +163,13 @@ def finding_of(
         call=row["call_id"],
         grid=call.grid,
         launches=call.launches,
-        invocation=None if call.grid is None else invocation(call.kernel, call.grid, call.args),
-        launched_at=call.stack[0] if call.stack else None,
+        hint=hint_for(row, rules),
+        invocation=call.invocation,
+        launched_at=call.launched_at,
+        source=source(file, line),
         stack=stack,
         other_stack=stacks.get(row["other_stack_id"], ()),
     )
-    return replace(found, hint=hint_for(found, rules))
 
 
 def suppressed_by(suppressions: Suppressions, found: Finding) -> Finding:
@@ -234,17 +235,35 @@ def _calls(
     for row in table.drop_columns(["args"]).to_pylist():
         kernel = kernels.get((row["run"], row["kernel_id"]), {})
         place = (row["run"], row["call_id"])
-        found[place] = CallFacts(
-            kernel=kernel.get("name") or "?",
+        found[place] = call_facts(
+            kernel.get("name") or "?",
+            (row["grid_x"], row["grid_y"], row["grid_z"]),
+            args.get(place, ()),
+            stacks.get(row["stack_id"], ()),
             kernel_id=row["kernel_id"],
             file=kernel.get("file"),
             line=kernel.get("line"),
-            grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
-            args=args.get(place, ()),
-            stack=stacks.get(row["stack_id"], ()),
             launches=launches[place],
         )
     return found
+
+
+def call_facts(
+    kernel: str,
+    grid: tuple[int, int, int],
+    args: Sequence[Mapping[str, Any]],
+    stack: Sequence[StackFrame],
+    **facts: Any,
+) -> CallFacts:
+    """Make the facts of a call of its entries of `calls.args` and the stack of its first launch."""
+    return CallFacts(
+        kernel=kernel,
+        grid=grid,
+        invocation=invocation(kernel, grid, args),
+        tensors={arg["name"]: tensor(arg) for arg in args},
+        launched_at=stack[0] if stack else None,
+        **facts,
+    )
 
 
 def _launches(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
@@ -267,7 +286,7 @@ def _stacks(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame
 def _tally(found: Finding, call: CallFacts, row: Mapping[str, Any]) -> Tally:
     return Tally(
         row["run"], call.kernel_id, call.kernel, row["rule"], found.verdict, row["severity"],
-        found.suppressed, 0,
+        suppressed=found.suppressed, count=0,
     )  # fmt: skip
 
 

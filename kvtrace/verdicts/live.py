@@ -22,7 +22,7 @@ from kvtrace.converters.findings.model import (
     finding_objects,
     grouped,
 )
-from kvtrace.converters.findings.reading import CallFacts, finding_of, suppressed_by
+from kvtrace.converters.findings.reading import call_facts, finding_of, suppressed_by
 from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.text import Printer
 from kvtrace.ir import source_stack
@@ -168,16 +168,11 @@ class Live:
             row["stack_id"]: _frames(source_stack(verdict.op)),
             row["other_stack_id"]: _frames(source_stack(other)) if other is not None else (),
         }
-        facts = CallFacts(
-            kernel=new.call.kernel,
-            file=new.file,
-            line=new.line,
-            grid=new.call.grid,
-            args=tuple(new.args),
-            stack=_frames(new.stack),
-        )
+        call = new.call
+        stack = _frames(new.stack)
+        facts = call_facts(call.kernel, call.grid, new.args, stack, file=new.file, line=new.line)
         rules = {rule: RuleText(**text) for rule, text in self._texts.items()}
-        found = finding_of({**row, "run": None}, facts, stacks, rules)
+        found = finding_of({**row, "run": None}, facts, stacks, rules, _line)
         return suppressed_by(Suppressions(FilesOnDisk()), found)
 
 
@@ -194,13 +189,18 @@ class FilesOnDisk:
         return [(1, lines)] if lines else []
 
 
+def _line(file: str | None, line: int | None) -> str | None:
+    text = linecache.getline(file, line) if file is not None and line is not None else ""
+    return text.rstrip("\n") or None
+
+
 def _lines_around(findings: Iterable[Finding]) -> dict[tuple[str, int], str]:
     lines = {}
     for found in findings:
         if found.file is None or found.line is None:
             continue
         for number in range(found.line - CONTEXT, found.line + CONTEXT + 1):
-            text = linecache.getline(found.file, number)
-            if text:
-                lines[found.file, number] = text.rstrip("\n")
+            text = _line(found.file, number)
+            if text is not None:
+                lines[found.file, number] = text
     return lines
