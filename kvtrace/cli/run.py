@@ -1,7 +1,7 @@
 """`kvtrace run`: what `KVTRACE=out/ python script.py` does, with options in place of variables."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -46,8 +46,8 @@ def command(
     from kvtrace.capture.execute import run_program
     from kvtrace.settings import settings_from_arguments
 
-    options = {"mode": mode, "tensors": tensors, "kernels": kernels, "source": source}
-    options |= {"target": target, "sanitize": sanitize}
+    options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
+    options |= {"source": source, "target": target, "sanitize": sanitize}
     named = settings_from_arguments(**options).as_environment()
     # The other settings stay what the environment says.
     variables = {f"KVTRACE_{name.upper()}": named[f"KVTRACE_{name.upper()}"] for name in options}
