@@ -31,11 +31,12 @@ from kvtrace.symbolic.summary import Access, Arithmetic, Loop, Place, Summary
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.arithmetic import fits, within_width
-from kvtrace.verdicts.contents import Contents
+from kvtrace.verdicts.contents import Contents, hangs_on
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import linear_program
 
 if TYPE_CHECKING:
+    from kvtrace.ir import Op
     from kvtrace.passes.calls import Call
 
 _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
@@ -162,6 +163,10 @@ class BoundCall:
             if isinstance(key, Opaque)
             or (key.kind not in ("program", "programs", "lane", "trip") and self._varies(key))
         )
+
+    def missing_contents(self, op: Op) -> str:
+        """Say which tensors without contents decide where an op goes, or whether it runs."""
+        return hangs_on(self.contents.read_by(feeding(op, self.call.module)))
 
     def _varies(self, symbol: Symbol) -> bool:
         low, high = self.ranges.of(symbol)

@@ -29,6 +29,7 @@ from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts import overflow
 from kvtrace.verdicts.assumptions import assumption_of
+from kvtrace.verdicts.contents import hangs_on
 from kvtrace.verdicts.evaluated import EvaluatedBounds, violation
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
@@ -67,12 +68,13 @@ class _Outside:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """It is not decided, and why; `evaluating` would tell."""
+    """It is not decided, and why; `evaluating` would tell, unless contents are missing."""
 
     reason: str
     evaluating: bool
     assumption: str | None = None
     solver_ns: int = 0
+    names_tensors: bool = False
 
 
 _Finding = _Inside | _Outside | _Open
@@ -108,6 +110,9 @@ def _verdicts(
     unsettled = [found for found in findings if isinstance(found, _Open)]
     if unsettled:
         reason = unsettled[0].reason
+        evaluable = _is_evaluable(bound, op)
+        if not evaluable and not any(found.names_tensors for found in unsettled):
+            reason += f"; {bound.missing_contents(op)}"
         yield Verdict(
             "out-of-bounds",
             "unknown",
@@ -118,7 +123,7 @@ def _verdicts(
             arg=arg,
             solver_ns=taken,
             assumption=next((each.assumption for each in unsettled if each.assumption), None),
-            evaluating=all(found.evaluating for found in unsettled),
+            evaluating=evaluable and all(found.evaluating for found in unsettled),
         )
         return
     inside = [found for found in findings if isinstance(found, _Inside)]
@@ -138,6 +143,11 @@ def _verdicts(
         arg=arg,
         solver_ns=taken,
     )
+
+
+def _is_evaluable(bound: BoundCall, op: Op) -> bool:
+    """Whether an evaluation could tell where an op goes: it hangs on no contents, or some exist."""
+    return bool(bound.call.recorded) or op.index not in hanging_on_data(bound.call.module)
 
 
 def _judged(bound: BoundCall, access: Access) -> _Finding:
@@ -266,11 +276,9 @@ def _unrecorded(
 ) -> _Open:
     """Say which tensor's contents would decide, and what they would have to be."""
     symbols = tuple(symbols)
-    named = ", ".join(tensor.name for tensor in bound.unrecorded(symbols))
-    reason = (
-        f"it hangs on what {named} holds, which was not recorded (KVTRACE_TENSORS=int records it)"
-    )
-    return _Open(reason, False, assumption_of(bound, access, view, symbols), solver_ns)
+    assumption = assumption_of(bound, access, view, symbols)
+    reason = hangs_on(bound.unrecorded(symbols))
+    return _Open(reason, False, assumption, solver_ns, names_tensors=True)
 
 
 def _names(bound: BoundCall, accesses: Iterable[Access]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -43,6 +44,13 @@ class Contents:
         accesses = [access for access in self._summary.accesses if access.op.index == op]
         found = (self._tensor(access) for access in accesses)
         return tuple(tensor for tensor in found if tensor is not None)
+
+    def read_by(self, ops: Collection[int]) -> tuple[TensorArgument, ...]:
+        """Give the tensors without contents that ops of these indices read."""
+        found = (
+            self._tensor(access) for access in self._summary.accesses if access.op.index in ops
+        )
+        return tuple(t for t in found if t is not None and t.storage.data is None)
 
     def _range(self, op: int) -> Interval | None:
         accesses = [access for access in self._summary.accesses if access.op.index == op]
@@ -86,6 +94,17 @@ class Contents:
             return None
         argument = self._call.arguments[access.argument]
         return argument if isinstance(argument, TensorArgument) else None
+
+
+def hangs_on(tensors: Iterable[TensorArgument]) -> str:
+    """Say that something hangs on what tensors hold, and which setting records it."""
+    named = list(tensors)
+    names = ", ".join(dict.fromkeys(tensor.name for tensor in named)) or "memory"
+    setting = "int" if all(tensor.dtype[0] in _INTEGERS for tensor in named) else "all"
+    return (
+        f"it hangs on what {names} holds, which was not recorded "
+        f"(KVTRACE_TENSORS={setting} records it)"
+    )
 
 
 def _load_of(symbol: Symbol) -> int | None:

@@ -50,3 +50,10 @@ def sum_until(source, counts, result, BLOCK: tl.constexpr):
     for trip in range(tl.load(counts + tl.program_id(0))):
         total += tl.load(source + trip * BLOCK + lanes)
     tl.store(result + tl.program_id(0) * BLOCK + lanes, total)
+
+
+@triton.jit
+def gather_by_floats(source, places, result, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    where = tl.load(places + lanes).to(tl.int32)
+    tl.store(result + lanes, tl.load(source + where))

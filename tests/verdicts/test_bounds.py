@@ -135,6 +135,31 @@ def test_an_assumption_is_exact(largest, verdict):
         assert (found.program, found.lane, found.method) == ((2, 0, 0), (1, 0), "evaluated")
 
 
+def by_floats(places):
+    return call(
+        kernels.gather_by_floats, (1,), source=tensor(20), places=places, result=tensor(16),
+        BLOCK=16,
+    )  # fmt: skip
+
+
+def test_floats_that_were_not_recorded_need_another_setting():
+    (found,) = [v for v in judged(by_floats(tensor(16))) if v.arg == "source"]
+
+    assert found.verdict == "unknown"
+    assert "what places holds" in found.reason
+    assert "KVTRACE_TENSORS=all" in found.reason
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [(19.5, "proven"), (20.0, "violation")])
+def test_recorded_floats_decide_where_they_make_addresses(largest, verdict):
+    places = np.arange(16, dtype=np.float32)
+    places[3] = largest
+    (found,) = [v for v in judged(by_floats(tensor(16, data=places))) if v.arg == "source"]
+
+    assert (found.verdict, found.method) == (verdict, "evaluated")
+    assert found.lane == ((3,) if verdict == "violation" else None)
+
+
 def test_recorded_trips_decide_a_loop():
     counts = np.array([1, 3, 2, 0], np.int32)
     most = {"source": tensor(24), "result": tensor(32), "BLOCK": 8}
