@@ -26,6 +26,9 @@ Resolve = Callable[["Symbol", tuple[Any, ...]], Any]
 MOST_PROGRAMS: Final = (1 << 31) - 1
 MOST_TRIPS: Final = 1 << 62
 
+_MOST_SHOWN: Final = 30
+"""Atoms share what is inside them: printed in full, a term could be exponentially long."""
+
 _orders = itertools.count()
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Atom] = weakref.WeakValueDictionary()
 _interning = threading.Lock()
@@ -305,6 +308,8 @@ class Term:
     def __repr__(self) -> str:
         if not self.coefficients:
             return "0"
+        if len(self.atoms()) > _MOST_SHOWN:
+            return f"<a sum of {len(self.coefficients)} over {len(self.atoms())} atoms>"
         parts = []
         for monomial, coefficient in self.coefficients.items():
             factors = [repr(atom) for atom in monomial]

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import DenseArrayAttribute
-from kvtrace.symbolic.conditions import Condition, at_least, conjunction
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
 from kvtrace.symbolic.functions import quotient, remainder, wrapped
 from kvtrace.symbolic.meanings.arith import comparison
 from kvtrace.symbolic.summary import Access, Arithmetic, Place, Summary
@@ -275,6 +275,8 @@ class _Finder:
         lanes: Lanes,
     ) -> None:
         fits, right = claims
+        if right is TRUE:
+            return
         exact = purpose == "address" and lanes is not None
         place = None if op.block is None else self._places.get(op.block)
         key = (source.op.index, right, id(self._access) if exact else id(place))

@@ -184,7 +184,7 @@ def test_proven_and_violated_are_what_64_bits_show(kernel):
     triples = list(product(NUMBERS, repeat=3))
     counts = {"same": 0, "different": 0}
 
-    for index in rng.choice(len(triples), 60, replace=False):
+    for index in rng.choice(len(triples), 40, replace=False):
         a, b, c = triples[index]
         made = call(kernel, (2,), x=tensor(8), out=tensor(8, dtype="i32"), a=a, b=b, c=c)
         found = set(answers(made))
@@ -195,4 +195,4 @@ def test_proven_and_violated_are_what_64_bits_show(kernel):
         assert ("violation" in found) == differs, (a, b, c)
         counts["different" if differs else "same"] += 1
 
-    assert min(counts.values()) >= 5
+    assert min(counts.values()) >= 3
