@@ -49,6 +49,12 @@ def watched(sample: Sample) -> brute_force.Watcher:
     return brute_force.watched(sample)
 
 
+@cache
+def met(sample: Sample) -> list[tuple[Op, int, Op, int]]:
+    """Pairs of ops and programs that touch the same bytes."""
+    return brute_force.meetings(sample, watched(sample))
+
+
 @every_sample
 def test_labels_of_bounds_are_what_every_lane_of_every_program_does(sample):
     watcher = watched(sample)
@@ -63,11 +69,10 @@ def test_labels_of_bounds_are_what_every_lane_of_every_program_does(sample):
 
 @run_by_all_programs
 def test_labels_of_races_are_what_pairs_of_programs_do(sample):
-    met = brute_force.meetings(sample, watched(sample))
-    marks = {sample.mark_of(op) for pair in met for op in (pair[0], pair[2])}
+    marks = {sample.mark_of(op) for pair in met(sample) for op in (pair[0], pair[2])}
     races = {mark for _, mark in labelled(sample, "race")}
 
-    assert bool(met) == (bool(races) or sample.meets)
+    assert bool(marks) == (bool(races) or sample.meets)
     assert races <= marks
 
 
@@ -144,8 +149,9 @@ def test_no_defect_is_missed(sample):
 def test_nothing_is_found_that_is_not_there(sample):
     expected = labelled(sample) | following(sample)
     if labelled(sample, "race"):  # one race may show in several pairs of ops: all must be true
-        met = brute_force.meetings(sample, watched(sample))
-        expected |= {("race", sample.mark_of(op)) for pair in met for op in (pair[0], pair[2])}
+        expected |= {
+            ("race", sample.mark_of(op)) for pair in met(sample) for op in (pair[0], pair[2])
+        }
 
     assert found(sample, "violation") <= expected
 
@@ -250,10 +256,7 @@ def test_both_programs_of_a_race_touch_the_same_bytes(sample):
         if verdict.verdict != "violation" or verdict.rule != "race":
             continue
         assert verdict.program != verdict.other_program
-        pairs = {
-            (one.index, other.index)
-            for one, _, other, _ in brute_force.meetings(sample, watched(sample))
-        }
+        pairs = {(one.index, other.index) for one, _, other, _ in met(sample)}
         ends = verdict.op.index, (verdict.other_op or verdict.op).index
         assert ends in pairs or ends[::-1] in pairs
         assert bytes_of(sample, verdict.program, verdict.op) & bytes_of(
