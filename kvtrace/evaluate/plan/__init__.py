@@ -3,10 +3,12 @@
 Integers, pointers and masks stay affine forms over program axes, lane axes and loop trips, so each
 access is a formula, and what is left to compute is a short list of array instructions on strided
 views. Whatever does not fit (data-dependent addresses or branches, accesses that leave their
-tensor, programs that hang on each other) raises `Unplannable`; the array evaluator does it then.
+tensor, programs that hang on each other) raises `Unplannable`; the array evaluator does it then,
+or those programs of it that do not fit.
 
 grid.py plans a launch region by region with the steps of walk.py; facts.py tells observers;
-generate.py writes NumPy code, execute.py runs it over chunks of programs; launch.py keeps plans,
+generate.py and code/ write NumPy code (with PyTorch's functions for some of it, where the program
+has imported that: torch_kernels.py), execute.py runs it over chunks; launch.py keeps plans,
 kept.py writes them for the cache on disk. What makes plans (planning.py and all that it imports)
 is imported when one is made.
 May import what kvtrace.evaluate may; only engine.py imports it.

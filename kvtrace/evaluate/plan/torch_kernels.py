@@ -48,7 +48,7 @@ def is_available() -> bool:
 @functools.lru_cache(maxsize=1)
 def _has_parts(torch: Any) -> bool:
     names = ("from_numpy", "amax", "amin", "bfloat16", "is_autocast_enabled")
-    inner = ("_len_torch_dispatch_stack", "_len_torch_function_stack")
+    inner = ("_len_torch_dispatch_stack", "_len_torch_function_stack", "_autograd")
     core = getattr(torch, "_C", None)
     return all(hasattr(torch, name) for name in names) and all(hasattr(core, n) for n in inner)
 
@@ -56,13 +56,17 @@ def _has_parts(torch: Any) -> bool:
 def _is_plain() -> bool:
     """Tell whether PyTorch computes what it is asked now, and nobody looks on.
 
-    Under a mode of the program (FakeTensorMode, a counter of FLOPs) our calls would be taken for
-    its own. Code may also have been kept from a process that had imported PyTorch.
+    Under a mode of the program (FakeTensorMode, a counter of FLOPs), or PyTorch's profiler, our
+    calls would be taken for its own. Code may also have been kept from a process that had imported
+    PyTorch.
     """
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return False
-    return not (torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack())
+    core = torch._C
+    if core._len_torch_dispatch_stack() or core._len_torch_function_stack():
+        return False
+    return not core._autograd._profiler_enabled()
 
 
 def _suits(*arrays: Array) -> bool:

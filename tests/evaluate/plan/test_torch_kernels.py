@@ -197,6 +197,17 @@ def test_nothing_is_asked_under_a_mode_of_the_program():
     assert np.array_equal(out, array.max(1))
 
 
+def test_nothing_is_asked_while_the_program_profiles_itself():
+    array, out = numbers(6, 33), np.empty((6,), np.float32)
+    with torch.profiler.profile() as profile:
+        torch_kernels.largest(array, 1, array.dtype, out)
+        torch.ones(1)
+    names = {event.key for event in profile.key_averages()}
+    assert "aten::ones" in names
+    assert "aten::amax" not in names
+    assert np.array_equal(out, array.max(1))
+
+
 def test_what_may_not_be_written_to_is_not_handed_over(asked):
     array, out = numbers(6, 33), np.empty((6,), np.float32)
     array.flags.writeable = False
