@@ -52,7 +52,8 @@ class Judgement:
             return ()
         lanes, most = self.bound.lanes, self.bound.budget.lanes
         if lanes > most:
-            self._found = [self._too_large(v) if v in undecided else v for v in self._found]
+            if most:
+                self._found = [self._too_large(v) if v in undecided else v for v in self._found]
             return ()
         makers = dict.fromkeys(rule.concrete for rule in self._rules if rule.concrete is not None)
         made = (make(self.bound, undecided) for make in makers)
