@@ -59,6 +59,7 @@ RULES: Final = _by_id(
         "a lane leaves its tensor's view, still inside the storage",
         "mask the access with the view's extent; if the kernel means to, turn the rule off",
         bounds.judge,
+        concrete=bounds.concrete,
     ),
     Rule(
         "null-pointer",
