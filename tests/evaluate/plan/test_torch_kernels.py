@@ -142,9 +142,9 @@ def test_factors_with_gaps_between_their_rows_take_no_longer(dtype):
         multiply(left, right, out)
         return time.process_time() - begin
 
-    dense = min(seconds(first.copy(), second.copy()) for _ in range(3))
+    dense = min(seconds(first.copy(), second.copy()) for _ in range(5))
     # oneDNN's fallback takes 2000 times as long.
-    assert min(seconds(first, second) for _ in range(3)) < 20 * dense
+    assert min(seconds(first, second) for _ in range(5)) < 200 * dense
     exact = first.astype(np.float64) @ second.astype(np.float64)
     assert np.allclose(out.astype(np.float64), exact, rtol=2**-8, atol=1e-2)
 
