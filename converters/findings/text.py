@@ -104,11 +104,12 @@ class Printer:
             kind = "suppressed"
         label = f"{kind}[{found.rule}]"
         place = self._place(StackFrame(found.file, found.line, found.column, None))
-        first, *rest = wrapped(f"{place}: {label}: {_message(found)}", self._width)
-        first = first.replace(label, self._paint(label, kind), 1)
-        if first.startswith(place):
-            first = self._paint(place, "place") + first[len(place) :]
-        return [first, *rest]
+        lines = wrapped(f"{place}: {label}: {_message(found)}", self._width)
+        at = next((i for i, line in enumerate(lines) if label in line), 0)
+        lines[at] = lines[at].replace(label, self._paint(label, kind), 1)
+        if lines[0].startswith(place):
+            lines[0] = self._paint(place, "place") + lines[0][len(place) :]
+        return lines
 
     def _excerpt(self, file: str | None, line: int | None, column: int | None) -> Iterator[str]:
         """Give the source line between its neighbours, and a caret under the column."""

@@ -80,7 +80,8 @@ def test_sanitize_prints_text_json_and_sarif(recorded, capsys):
     out = str(recorded / "mask/out")
     assert main(["sanitize", out]) == 1
     text = capsys.readouterr().out
-    assert "out-of-bounds: store of out_ptr in add" in text
+    assert "error[out-of-bounds]: store ends 4 bytes past the" in text
+    assert "kernel add" in text
     assert main(["sanitize", out, "--json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)
     assert (found["verdict"], found["past_end_bytes"], found["launches"]) == ("violation", 4, 3)

@@ -159,6 +159,15 @@ def test_paths_below_a_folder_are_shown_relative_to_it(side):
     assert any(line.startswith("/lib/helper.py:3:5: unknown") for line in lines)
 
 
+def test_a_label_is_coloured_where_a_long_path_pushes_it_down(tmp_path):
+    frames = [(f"/{'long/' * 13}kernels.py", 12, 14, "scale")]
+    side = write_trace(tmp_path / "t", [KERNEL])
+    add_findings(side, [{**VIOLATION, "stack_id": stack_id(frames)}], [frames])
+    first, second, *_ = findings_text(found_in(side), colour=True)
+    assert first.startswith("\x1b[1m/long/")
+    assert second.startswith("  \x1b[1;31merror[out-of-bounds]\x1b[0m: load")
+
+
 def test_one_defect_in_several_calls_is_told_once(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     again = {**VIOLATION, "finding_id": "v1", "call_id": 1}
