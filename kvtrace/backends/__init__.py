@@ -15,6 +15,7 @@ from kvtrace import _boot
 from kvtrace._boot import BUILT_IN
 
 if TYPE_CHECKING:
+    from kvtrace.capture.journal import Listener
     from kvtrace.capture.session import Session
 
 GROUP: Final = "kvtrace.backends"
@@ -62,6 +63,17 @@ def uninstall_all() -> None:
     """Take out every installed backend."""
     while _installed:
         _uninstall(_installed.pop())
+
+
+def device_timeline(session: "Session") -> "Listener":
+    """Start what records when kernels run on the device.
+
+    Raises:
+        KvtraceError: it cannot be recorded here; the sentence says why.
+    """
+    from kvtrace.backends.cupti.timeline import Timeline
+
+    return Timeline(session)
 
 
 def _uninstall(backend: Backend) -> None:

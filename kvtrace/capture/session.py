@@ -218,9 +218,9 @@ class Session:
             return
         self._timeline_asked = True
         try:
-            from kvtrace.backends.cupti.timeline import Timeline
+            from kvtrace.backends import device_timeline
 
-            timeline = Timeline(self)
+            timeline = device_timeline(self)
         except KvtraceError as error:
             self.message("warning", "no-device-timeline", str(error))
         except Exception as error:  # noqa: BLE001 - launches are recorded without it
