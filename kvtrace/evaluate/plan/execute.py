@@ -36,9 +36,10 @@ class _Scratch(threading.local):
     block: Array | None = None
 
     def of(self, size: int) -> Array:
-        """Give a block of at least so many bytes."""
-        if self.block is None or self.block.nbytes < size:
-            self.block = np.empty(size + _ALIGNMENT, np.uint8)
+        """Give a block that holds so many bytes from its first aligned address on."""
+        needed = size + _ALIGNMENT
+        if self.block is None or self.block.nbytes < needed:
+            self.block = np.empty(needed, np.uint8)
         return self.block
 
 
