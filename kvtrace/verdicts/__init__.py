@@ -1,10 +1,10 @@
 """Verdicts: each rule proves a distinct call free of a defect, shows a witness, or says why not.
 
-`rules.py` lists the rules, each in a file (or folder) of its own; `binding.py` puts a call's numbers
+`rules.py` lists the rules, each in a file or folder of its own; `binding.py` puts a call's numbers
 into its kernel's symbolic summary; `judge.py` asks the rules and evaluates what they leave
-undecided; `verdict.py` is what comes out, and its row of `findings`. What rules share: `replaying.py`
-runs witnesses and grids, `concrete.py` and `evaluated.py` decide by that, `contents.py` and
-`assumptions.py` are about loaded integers, `feeding.py`, `arithmetic.py` and `widths.py` about
-arithmetic that may wrap around. May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`,
-`kvtrace.symbolic` and `kvtrace.passes`.
+undecided; `verdict.py` is what comes out, and its row of `findings`. Rules share: `replaying.py`
+(runs witnesses and grids), `concrete.py` and `evaluated.py` (decide by that), `contents.py` and
+`assumptions.py` (loaded integers), `feeding.py`, `arithmetic.py` and `widths.py` (arithmetic that
+may wrap around). May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`, `kvtrace.symbolic`
+and `kvtrace.passes`.
 """
