@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.verdicts import alignment, asserts, bounds, division, hints, overflow, races
+from kvtrace.verdicts import alignment, asserts, bounds, division, hints, masks, overflow, races
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:
@@ -111,6 +111,21 @@ RULES: Final = _by_id(
         "an integer is divided by zero",
         "check the divisor before the launch, or take max(divisor, 1)",
         division.judge,
+    ),
+    Rule(
+        "mask-always-false",
+        "warning",
+        "a mask is false in every lane of every program of the call: the access never happens",
+        "look for a comparison that is the wrong way round, or conditions that exclude each other",
+        masks.judge,
+    ),
+    Rule(
+        "mask-always-true",
+        "note",
+        "a mask is true in every lane of every program of the call, and costs instructions",
+        "leave it out in a variant of the kernel for shapes like these",
+        masks.judge,
+        default=False,
     ),
 )
 
