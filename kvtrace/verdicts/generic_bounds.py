@@ -1,0 +1,270 @@
+"""Upper bounds of terms over a kernel's parameters: programs, lanes and trips are eliminated.
+
+Fourier-Motzkin elimination with symbolic coefficients: a variable with a coefficient of known sign
+is replaced by what a fact (a term that is never negative) says of it, times a factor that is never
+negative. A bound comes with the facts and factors that were added, so that it can be checked
+without trust in how it was found: `scale * term + sum(factor * fact) == limit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import gcd
+from typing import Final
+
+from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
+from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term, as_term, programs
+
+_MOST_STATES: Final = 160
+_MOST_SCALE: Final = 1 << 12
+_DEEPEST: Final = 3
+_MOST_TRIPS: Final = 1 << 16
+"""A trip's own range is a bound worth showing where it is that of a constant loop."""
+_MOST_MONOMIALS: Final = 24
+_VARYING: Final = ("program", "lane", "trip", "content", "unknown")
+_PARTS: Final = ("lane", "trip", "", "program", "content", "unknown")
+"""Variables in the order in which they are eliminated; "" are functions of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """So many times what was left, and `factor * fact` added to it; neither is negative."""
+
+    scale: int
+    factor: Term
+    fact: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`scale * term <= limit`, a term of parameters alone, by what was added in `steps`."""
+
+    scale: int
+    limit: Term
+    steps: tuple[Step, ...]
+
+
+def varies(atom: Atom) -> bool:
+    """Whether an atom is not the same for all programs, lanes and trips of a launch."""
+    return any(isinstance(each, Symbol) and each.kind in _VARYING for each in atom.within())
+
+
+def is_of_parameters(term: Term) -> bool:
+    """Whether a term is the same for all programs, lanes and trips of a launch."""
+    return not any(map(varies, term.atoms()))
+
+
+class Elimination:
+    """Finds bounds of terms where `facts` are never negative."""
+
+    def __init__(self, facts: Iterable[Term], depth: int = 0) -> None:
+        self.facts = tuple(fact for fact in facts if len(fact.coefficients) <= _MOST_MONOMIALS)
+        self._depth = depth
+        self._own: dict[Atom, tuple[Term, ...]] = {}
+        self._signs: dict[Term, bool] = {}
+
+    def bounds(self, term: Term) -> tuple[Bound, ...]:
+        """Give upper bounds of a term, none of them implied by another; () if none is found."""
+        found: dict[tuple[int, Term], Bound] = {}
+        seen: set[tuple[int, Term]] = set()
+        stack: list[tuple[int, Term, tuple[Step, ...], frozenset[Term]]] = [
+            (1, term, (), frozenset())
+        ]
+        while stack and len(seen) < _MOST_STATES:
+            scale, left, steps, used = stack.pop()
+            if (scale, left) in seen or len(left.coefficients) > _MOST_MONOMIALS:
+                continue
+            seen.add((scale, left))
+            atom = _next(left)
+            if atom is None:
+                found.setdefault((scale, left), Bound(scale, left, steps))
+                continue
+            for step, rest in self._steps(left, atom, used):
+                after = used | {step.fact} if step.fact in self.facts else used
+                stack.append((scale * step.scale, rest, (*steps, step), after))
+        return _strongest(found.values())
+
+    def is_never_negative(self, term: Term) -> bool:
+        """Tell whether a term is seen never to be negative."""
+        if term.low >= 0:
+            return True
+        if self._depth >= _DEEPEST:
+            return False
+        if term not in self._signs:
+            self._signs[term] = False  # asked again on the way: not known
+            inner = Elimination(self.facts, self._depth + 1)
+            self._signs[term] = any(bound.limit.high <= 0 for bound in inner.bounds(-term))
+        return self._signs[term]
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def _steps(self, left: Term, atom: Atom, used: frozenset[Term]) -> Iterator[tuple[Step, Term]]:
+        """Give what replaces an atom in a term that is to be bounded from above."""
+        coefficient, _ = split(left, atom)
+        if coefficient.low >= 0:
+            sign = 1
+        elif coefficient.high <= 0:
+            sign = -1
+        else:
+            return
+        for fact in (*self._about(atom), *self.facts):
+            if fact in used:
+                continue
+            other = split(fact, atom)[0] * -sign
+            if not other.coefficients or other.low < 0:
+                continue
+            step = _cancelling(coefficient * sign, other, fact)
+            if step is not None:
+                yield step, left * step.scale + step.factor * fact
+
+    def _about(self, atom: Atom) -> tuple[Term, ...]:
+        """Give facts about a variable that come from what it is."""
+        if atom not in self._own:
+            self._own[atom] = ()  # what is asked of it on the way to its own facts
+            self._own[atom] = tuple(self._facts_about(atom))
+        return self._own[atom]
+
+    def _facts_about(self, atom: Atom) -> Iterator[Term]:
+        if isinstance(atom, Symbol):
+            if atom.kind in ("content", "unknown"):
+                return
+            yield atom.term
+            if atom.kind == "program":
+                assert isinstance(atom.key, int)
+                yield programs(atom.key) - 1 - atom.term
+            elif atom.kind == "lane" or atom.high < _MOST_TRIPS:
+                yield as_term(atom.high) - atom.term
+        elif isinstance(atom, Quotient | Remainder):
+            yield from self._divided(atom)
+        elif isinstance(atom, Minimum | Maximum):
+            sign = 1 if isinstance(atom, Maximum) else -1
+            for part in atom.arguments:
+                yield (atom.term - part) * sign
+            if isinstance(atom, Minimum) and all(map(self.is_never_negative, atom.arguments)):
+                yield atom.term
+
+    def _divided(self, atom: Quotient | Remainder) -> Iterator[Term]:
+        left, right = atom.arguments
+        if not self.is_never_negative(left):
+            if right.low >= 1 and isinstance(atom, Remainder):
+                yield right - 1 - atom.term
+                yield atom.term if atom.floor else atom.term + right - 1
+            return
+        positive = self.is_never_negative(right - 1)
+        # Also of a negative divisor: rounding toward 0, the remainder has the dividend's sign.
+        if isinstance(atom, Remainder) and (positive or not atom.floor):
+            yield atom.term
+            yield left - atom.term
+        if not positive:
+            return
+        if isinstance(atom, Remainder):
+            yield right - 1 - atom.term
+            return
+        yield atom.term
+        yield left - right * atom.term
+        yield right * atom.term + right - 1 - left
+        yield left - atom.term
+
+
+def split(term: Term, atom: Atom) -> tuple[Term, Term]:
+    """Give (coefficient, rest) with term = coefficient * atom + rest; powers leave the atom in."""
+    inside: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, number in term.coefficients.items():
+        if atom not in monomial:
+            rest[monomial] = number
+            continue
+        place = monomial.index(atom)
+        inside[monomial[:place] + monomial[place + 1 :]] = number
+    return Term(inside), Term(rest)
+
+
+def _cancelling(coefficient: Term, other: Term, fact: Term) -> Step | None:
+    """Give the step that cancels `coefficient` times a variable, of which a fact has `-other`."""
+    number = other.constant
+    if number is not None:
+        common = gcd(number, *coefficient.coefficients.values())
+        scale = number // common
+        if scale > _MOST_SCALE:
+            return None
+        return Step(scale, _divided_exactly(coefficient, common), fact)
+    factor = exact_quotient(coefficient, other)
+    return None if factor is None or factor.low < 0 else Step(1, factor, fact)
+
+
+def _divided_exactly(term: Term, number: int) -> Term:
+    return Term({monomial: value // number for monomial, value in term.coefficients.items()})
+
+
+def exact_quotient(term: Term, by: Term) -> Term | None:
+    """Divide by a polynomial where the quotient is one monomial, or the divisor is; else None."""
+    if len(by.coefficients) == 1:
+        ((factors, number),) = by.coefficients.items()
+        total: dict[Monomial, int] = {}
+        for monomial, value in term.coefficients.items():
+            left = _without(monomial, factors)
+            if left is None or value % number:
+                return None
+            total[left] = value // number
+        return Term(total)
+    if len(term.coefficients) != len(by.coefficients):
+        return None
+    monomial, value = next(iter(term.coefficients.items()))
+    for factors, number in by.coefficients.items():
+        left = _without(monomial, factors)
+        if left is None or value % number:
+            continue
+        factor = Term({left: value // number})
+        if factor * by == term:
+            return factor
+    return None
+
+
+def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
+    left = list(monomial)
+    for atom in factors:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
+
+
+def _next(term: Term) -> Atom | None:
+    """Give the variable to eliminate next."""
+    found = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
+    return min(found, key=_rank) if found else None
+
+
+def _rank(atom: Atom) -> tuple[int, int]:
+    kind = atom.kind if isinstance(atom, Symbol) else ""
+    return _PARTS.index(kind), -atom.order
+
+
+def _strongest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
+    """Leave out bounds that are implied by others where sizes are at least 1."""
+    kept: list[Bound] = []
+    for bound in sorted(bounds, key=lambda each: (len(each.limit.coefficients), each.scale)):
+        if any(_implies(other, bound) for other in kept):
+            continue
+        kept = [other for other in kept if not _implies(bound, other)] + [bound]
+    return tuple(kept)
+
+
+def _implies(one: Bound, other: Bound) -> bool:
+    """Whether the limit of one is never more than the other's, sizes being at least 1."""
+    gap = other.limit * one.scale - one.limit * other.scale
+    return gap.substitute({atom: _positive(atom) for atom in gap.atoms()}).low >= 0
+
+
+def _positive(atom: Atom) -> Term:
+    if isinstance(atom, Symbol) and atom.kind == "scalar" and atom.low == 0:
+        return Symbol(atom.kind, atom.key, 1, atom.high, atom.at).term
+    return atom.term
+
+
+def varying_choice(term: Term) -> Choice | Maximum | None:
+    """Give an atom of a term that is one of two terms, for which there are no bounds as it is."""
+    found = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
+    either = [atom for atom in found if isinstance(atom, Choice | Maximum)]
+    return min(either, key=lambda atom: atom.order) if either else None
