@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h)
+NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.c)
 PYTHON_FOLDERS := kvtrace schema converters examples benchmarks tests setup.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
