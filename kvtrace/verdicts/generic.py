@@ -157,7 +157,7 @@ class _Maker:
             parts.append(disjunction((both, upper.unreachable)))
             exact = exact and disjunction(behind) is TRUE and self._is_exact(upper)
         condition = conjunction(parts)
-        widths = tuple(dict.fromkeys(self._all_widths(access)))
+        widths = _without_implied(self._all_widths(access))
         assumptions = self._assumptions((access.offset, access.active), access, condition)
         exact = exact and len(parts) == 1
         return AccessCondition(access, condition, exact, None, widths, assumptions)
@@ -254,6 +254,25 @@ class _Maker:
             if arithmetic.op.index in fed:
                 atoms |= arithmetic.result.atoms() | arithmetic.reached.atoms()
         return tuple(pair for pair in self._least.items() if pair[0] in atoms)
+
+
+def _without_implied(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Leave out what follows from another of the conditions, where that is plain."""
+    kept: list[Condition] = []
+    for condition in dict.fromkeys(conditions):
+        if any(_plainly_implies(other, condition) for other in kept):
+            continue
+        kept = [other for other in kept if not _plainly_implies(condition, other)]
+        kept.append(condition)
+    return tuple(kept)
+
+
+def _plainly_implies(one: Condition, other: Condition) -> bool:
+    if isinstance(one, Or) and isinstance(other, Or):
+        return all(any(_plainly_implies(a, b) for b in other.parts) for a in one.parts)
+    return (
+        isinstance(one, AtLeast) and isinstance(other, AtLeast) and (other.term - one.term).low >= 0
+    )
 
 
 def _least_scalars(summary: Summary) -> dict[Symbol, int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
-from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
+from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder, quotient
 from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term, as_term, programs
 
 _MOST_STATES: Final = 160
@@ -146,6 +146,10 @@ class Elimination:
 
     def _divided(self, atom: Quotient | Remainder) -> Iterator[Term]:
         left, right = atom.arguments
+        if isinstance(atom, Remainder):
+            gap = left - right * quotient(left, right, floor=atom.floor) - atom.term
+            yield gap
+            yield -gap
         if not self.is_never_negative(left):
             if right.low >= 1 and isinstance(atom, Remainder):
                 yield right - 1 - atom.term

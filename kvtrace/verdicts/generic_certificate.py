@@ -135,14 +135,14 @@ def _place(term: Term, bound: Bound, active: Sequence[Condition]) -> Mapping[Ato
     open_ones = term.atoms().union(
         *(c.atoms() for c in active), *(v.atoms() for v in place.values())
     )
-    for atom in sorted(open_ones, key=lambda each: each.order):
-        if not isinstance(atom, Symbol) or not varies(atom) or atom in place:
+    for one in sorted(open_ones, key=lambda each: each.order):
+        if not isinstance(one, Symbol) or not varies(one) or one in place:
             continue
-        if atom.kind not in ("program", "lane", "trip"):
+        if one.kind not in ("program", "lane", "trip"):
             return None
-        chosen = _free_value(atom, place)
-        place = {one: by.substitute({atom: chosen}) for one, by in place.items()}
-        place[atom] = chosen
+        chosen = _free_value(one, place)
+        place = {other: by.substitute({one: chosen}) for other, by in place.items()}
+        place[one] = chosen
     return place
 
 
@@ -177,5 +177,4 @@ def _in_range(atom: Atom, value: Term) -> Condition:
     if atom.kind == "program":
         assert isinstance(atom.key, int)
         return conjunction((at_least(value), at_least(programs(atom.key) - 1 - value)))
-    above = at_least(as_term(atom.high) - value) if atom.kind == "lane" else at_least(value)
-    return conjunction((at_least(value), above))
+    return conjunction((at_least(value), at_least(as_term(atom.high) - value)))
