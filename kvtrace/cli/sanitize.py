@@ -52,6 +52,13 @@ def command(
     rule: RuleOption = None,
     no_rule: NoRuleOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Let what is unknown fail too")] = False,
+    generic: Annotated[
+        bool,
+        typer.Option(
+            "--generic",
+            help="Show for which shapes and grids each kernel stays in bounds, and check its calls",
+        ),
+    ] = False,
 ) -> int:
     """Judge every memory access of each distinct call, without a GPU.
 
@@ -64,6 +71,7 @@ def command(
         kvtrace sanitize out/
         kvtrace sanitize out/ --no-rule out-of-view --junit findings.xml
         kvtrace sanitize out/ --sarif > findings.sarif
+        kvtrace sanitize out/ --generic
 
     """
     from kvtrace.cli.progress import calls_progress
@@ -77,6 +85,10 @@ def command(
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif are two forms of one output; choose one.")
     settings = _settings()
+    if generic:
+        if as_sarif or junit_file is not None or everything or rule or no_rule:
+            raise BadSetting("--generic is about bounds alone, and goes with --json and --strict.")
+        return _generic(select(trace, run), as_json, strict or settings.strict)
     rules = rule_ids([*(rule or [settings.rules]), *(f"-{name}" for name in no_rule or ())])
     selection = select(trace, run)
     for one in selection.runs:
@@ -95,6 +107,26 @@ def command(
         _write_junit(findings, junit_file, strict)
     _print(findings, selection, as_json, as_sarif, everything)
     return 1 if findings.failures(strict=strict) else 0
+
+
+def _generic(selection: "Selection", as_json: bool, strict: bool) -> int:
+    from kvtrace.cli.generic import kernel_conditions
+    from kvtrace.converters.findings.conditions import (
+        condition_failures,
+        condition_objects,
+        conditions_text,
+    )
+    from kvtrace.converters.text import printable, terminal_width
+
+    kernels, failures = kernel_conditions(selection)
+    for failure in failures:
+        print(f"kvtrace: {printable(failure)}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(condition_objects(kernels), indent=2))
+    else:
+        width = min(terminal_width(), 120)
+        print_lines(conditions_text(kernels, width=width, base=str(Path.cwd())))
+    return 1 if condition_failures(kernels, strict=strict) else 0
 
 
 def _sanitizer(rules: "Sequence[str]") -> "Client":
