@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.verdicts import alignment, asserts, bounds, division, hints, masks, overflow, races
+from kvtrace.verdicts import (
+    alignment,
+    asserts,
+    bounds,
+    definedness,
+    division,
+    hints,
+    masks,
+    overflow,
+    races,
+)
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:
@@ -111,6 +121,20 @@ RULES: Final = _by_id(
         "an integer is divided by zero",
         "check the divisor before the launch, or take max(divisor, 1)",
         division.judge,
+    ),
+    Rule(
+        "undefined-lanes",
+        "warning",
+        "lanes that a masked load leaves without a value are stored, or added by an atomic",
+        "give the load other=, or mask these lanes off where they are stored",
+        definedness.judge,
+    ),
+    Rule(
+        "undefined-use",
+        "warning",
+        "lanes that a masked load leaves without a value decide an address, a mask or a branch",
+        "give the load other=, or mask these lanes off where they are used",
+        definedness.judge,
     ),
     Rule(
         "mask-always-false",

@@ -1,0 +1,160 @@
+"""Where a tensor has no defined value: conditions over lanes, and how they are joined and solved.
+
+A condition may have symbols of its own that stand for "some lane" and "some earlier trip": they
+only ever occur where any number of theirs will do, since what is undefined is never negated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.symbolic.conditions import (
+    FALSE,
+    And,
+    Condition,
+    Not,
+    Opaque,
+    Or,
+    conjunction,
+    disjunction,
+)
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+
+_MOST_PARTS: Final = 48
+TOO_MANY: Final = "which lanes have no value takes too many cases"
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """Which elements of a value are not defined, and the loads that left them so.
+
+    `surely`: they may be any number. `possibly`: also those that are such a number times zero,
+    which only a NaN or an infinity survives.
+    """
+
+    surely: Condition = FALSE
+    possibly: Condition = FALSE
+    sources: frozenset[Op] = field(default=frozenset())
+
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether all elements are defined."""
+        return self.possibly is FALSE
+
+    def where(self, change: Callable[[Condition], Condition]) -> Undefined:
+        """Change both conditions in the same way."""
+        if self.is_nowhere:
+            return NOWHERE
+        possibly = change(self.possibly)
+        surely = possibly if self.surely is self.possibly else change(self.surely)
+        return made(surely, possibly, self.sources)
+
+
+NOWHERE: Final = Undefined()
+
+
+def made(surely: Condition, possibly: Condition, sources: frozenset[Op]) -> Undefined:
+    """Give elements that are undefined under conditions; of none nothing is kept."""
+    if possibly is FALSE:
+        return NOWHERE
+    kept = limited(possibly)
+    return Undefined(kept if surely is possibly else limited(surely), kept, sources)
+
+
+def united(parts: Iterable[Undefined]) -> Undefined:
+    """Give the elements that are undefined in one of several values."""
+    found = [part for part in parts if not part.is_nowhere]
+    if len(found) < 2:
+        return found[0] if found else NOWHERE
+    possibly = disjunction(part.possibly for part in found)
+    if all(part.surely is part.possibly for part in found):
+        surely = possibly
+    else:
+        surely = disjunction(part.surely for part in found)
+    return made(surely, possibly, frozenset().union(*(part.sources for part in found)))
+
+
+def limited(condition: Condition) -> Condition:
+    """Give a condition that is not too long, and follows from the given one."""
+    if _size(condition) <= _MOST_PARTS:
+        return condition
+    atoms = sorted((a for a in condition.atoms() if isinstance(a, Symbol)), key=lambda a: a.order)
+    return Opaque(("undefined", hash(condition)), TOO_MANY, tuple(a.term for a in atoms[:16]))
+
+
+def _size(condition: Condition) -> int:
+    if isinstance(condition, And | Or):
+        return sum(_size(part) for part in condition.parts)
+    return 1
+
+
+# -- lanes --------------------------------------------------------------------------------------
+
+
+def somewhere(
+    condition: Condition, shape: Sequence[int], axes: Iterable[int], key: object
+) -> Condition:
+    """Give whether it holds for some index along axes, which is a symbol of its own, named `key`."""
+    replacements: dict[Atom, Term | int] = {
+        Symbol("lane", axis, 0, shape[axis] - 1): some_lane(key, axis, shape[axis])
+        for axis in axes
+        if shape[axis] > 1
+    }
+    return condition.substitute(Substitution(replacements)) if replacements else condition
+
+
+def some_lane(key: object, axis: int, extent: int) -> Term:
+    """Give an index along an axis that stands for any."""
+    return Symbol("lane", ("some", key, axis), 0, extent - 1).term
+
+
+# -- what is left where something holds -----------------------------------------------------------
+
+
+def where_true(condition: Condition, holding: frozenset[Condition]) -> Condition:
+    """Simplify a condition by others that hold, by their structure alone."""
+    if condition in holding:
+        return conjunction(())
+    if isinstance(condition, And):
+        return conjunction(where_true(part, holding) for part in condition.parts)
+    if isinstance(condition, Or):
+        return disjunction(where_true(part, holding) for part in condition.parts)
+    return FALSE if ~condition in holding else condition
+
+
+# -- unknowns of a loop ---------------------------------------------------------------------------
+
+
+def placeholder(key: object, shape: Sequence[int]) -> Opaque:
+    """Give what stands for a condition over lanes that is not known yet."""
+    lanes = tuple(lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
+    return Opaque(("carried", key), "carried by a loop", lanes)
+
+
+def filled(
+    condition: Condition, solutions: Mapping[object, tuple[Sequence[int], Condition]]
+) -> Condition:
+    """Put conditions in the place of their placeholders, with lanes as they were moved since.
+
+    `solutions` has the shape and the condition by the placeholder's key.
+    """
+    if isinstance(condition, And):
+        return conjunction(filled(part, solutions) for part in condition.parts)
+    if isinstance(condition, Or):
+        return disjunction(filled(part, solutions) for part in condition.parts)
+    if isinstance(condition, Not):
+        return ~filled(condition.inner, solutions)
+    if not isinstance(condition, Opaque) or condition.key not in solutions:
+        return condition
+    shape, solution = solutions[condition.key]
+    axes = (axis for axis, extent in enumerate(shape) if extent > 1)
+    moved: dict[Atom, Term | int] = {
+        Symbol("lane", axis, 0, shape[axis] - 1): place
+        for axis, place in zip(axes, condition.at, strict=True)
+    }
+    return solution.substitute(Substitution(moved)) if moved else solution
