@@ -5,10 +5,13 @@
 `buffers` are the storages as bytes, `numbers` the float arguments, `cells` the arrays for
 intermediate results, `starts` and `extents` the chunk: first value and count along each program
 axis. The code hangs on nothing but the instructions, and whether PyTorch is there; code/ writes it.
+Numbers are the function's globals: calls of a kernel on other sizes share the compiled text.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -50,7 +53,14 @@ def generated(
         head.append(f" {names}, = cells")
     source = "\n".join([*head, *writer.lines, " return", ""])
     scope: dict[str, Any] = {"nd": np.ndarray, "copyto": np.copyto, **writer.globals}
-    exec(compile(source, "<plan>", "exec"), scope)  # noqa: S102  our own text, numbers only
-    return Generated(
-        scope["run"], tuple(writer.cells), tuple(writer.made), source, writer.has_products
+    run = FunctionType(_compiled(source), scope)
+    return Generated(run, tuple(writer.cells), tuple(writer.made), source, writer.has_products)
+
+
+@lru_cache(maxsize=256)
+def _compiled(source: str) -> CodeType:
+    """Compile the text of `run`, which holds no numbers of a call: other sizes have the same."""
+    (code,) = (
+        part for part in compile(source, "<plan>", "exec").co_consts if isinstance(part, CodeType)
     )
+    return code

@@ -40,10 +40,16 @@ class Instruction:
 
     target: Register | None
     operands: tuple[Operand, ...]
+    _sources: list[Register] = field(init=False)
+    _defined: tuple[Register, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sources = [operand for operand in self.operands if type(operand) is Register]
+        self._defined = () if self.target is None else (self.target,)
 
     def sources(self) -> list[Register]:
-        """Registers that it reads."""
-        return [operand for operand in self.operands if isinstance(operand, Register)]
+        """Registers that it reads, not to be changed."""
+        return self._sources
 
 
 @dataclass(slots=True, eq=False)
@@ -161,6 +167,10 @@ class Call(Instruction):
     function: Callable[..., tuple[Any, ...]]
     targets: tuple[Register, ...]
 
+    def __post_init__(self) -> None:
+        self._sources = [operand for operand in self.operands if type(operand) is Register]
+        self._defined = self.targets
+
 
 @dataclass(slots=True, eq=False)
 class Loop(Instruction):
@@ -177,12 +187,37 @@ class Loop(Instruction):
     results: tuple[Register, ...]
     body: list[Instruction] = field(default_factory=list)
     stairs: Staircase | None = None
+    _reads: list[Register] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._sources = [operand for operand in self.operands if type(operand) is Register]
+        self._defined = self.results
+
+    def with_body(self, body: list[Instruction]) -> Loop:
+        """Give the loop around another body."""
+        return Loop(
+            None, self.operands, self.symbol, self.trips, self.carried, self.outcomes,
+            self.results, body, self.stairs,
+        )  # fmt: skip
+
+    def reads(self) -> list[Register]:
+        """Registers that it reads, those read inside but set outside included."""
+        found = self._reads
+        if found is None:
+            found = self._reads = list(self._sources)
+            inside: set[Register] = set(self.carried)
+            for inner in self.body:
+                found += [register for register in read_by(inner) if register not in inside]
+                inside.update(defined(inner))
+            found += [register for register in self.outcomes if register not in inside]
+        return found
+
+
+def read_by(instruction: Instruction) -> list[Register]:
+    """Registers that an instruction reads, those read inside a loop but set outside included."""
+    return instruction.reads() if isinstance(instruction, Loop) else instruction.sources()
 
 
 def defined(instruction: Instruction) -> tuple[Register, ...]:
     """Registers that an instruction defines for those after it."""
-    if isinstance(instruction, Loop):
-        return instruction.results
-    if isinstance(instruction, Call):
-        return instruction.targets
-    return () if instruction.target is None else (instruction.target,)
+    return instruction._defined

@@ -15,8 +15,8 @@ from kvtrace.evaluate.plan.instructions import (
     Store,
     View,
     defined,
+    read_by,
 )
-from kvtrace.evaluate.plan.optimise import read_by
 from kvtrace.evaluate.plan.values import Register
 
 

@@ -31,7 +31,7 @@ def with_longer_products(instructions: list[Instruction]) -> list[Instruction]:
                 result += longer
                 continue
             body = with_longer_products(instruction.body)
-            instruction = replace(instruction, body=body)
+            instruction = instruction.with_body(body)
         result.append(instruction)
     return result
 

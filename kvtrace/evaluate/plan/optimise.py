@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kvtrace.evaluate.plan.instructions import (
@@ -14,6 +14,7 @@ from kvtrace.evaluate.plan.instructions import (
     Ramp,
     Store,
     defined,
+    read_by,
 )
 from kvtrace.evaluate.plan.longer_products import with_longer_products
 from kvtrace.evaluate.plan.values import Register
@@ -98,7 +99,7 @@ def _hoisted(instructions: Instructions) -> Instructions:
                 stays.append(inner)
             else:
                 result.append(inner)
-        result.append(replace(instruction, body=stays))
+        result.append(instruction.with_body(stays))
     return result
 
 
@@ -117,7 +118,7 @@ def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bo
 
 def _sunk(instructions: Instructions) -> Instructions:
     """Move the last operation of what is stored right before its store, to write in place."""
-    result = [replace(i, body=_sunk(i.body)) if isinstance(i, Loop) else i for i in instructions]
+    result = [i.with_body(_sunk(i.body)) if isinstance(i, Loop) else i for i in instructions]
     uses = use_counts(result)
     position = 0
     while position < len(result):
@@ -145,17 +146,6 @@ def _last_operation(
 
 
 # -- questions ------------------------------------------------------------------------------------
-
-
-def read_by(instruction: Instruction) -> Iterator[Register]:
-    """Registers that an instruction reads, those read inside a loop but set outside included."""
-    yield from instruction.sources()
-    if isinstance(instruction, Loop):
-        inside: set[Register] = set(instruction.carried)
-        for inner in instruction.body:
-            yield from (register for register in read_by(inner) if register not in inside)
-            inside.update(defined(inner))
-        yield from (register for register in instruction.outcomes if register not in inside)
 
 
 def use_counts(instructions: Iterable[Instruction]) -> dict[Register, int]:

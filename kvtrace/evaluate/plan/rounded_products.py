@@ -6,8 +6,6 @@ needs the sums in float32, a product of bfloat16 with sums in float32 gives the 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kvtrace.evaluate.plan.instructions import Dot, Instruction, Loop, Map, RoundedDot
 from kvtrace.evaluate.plan.kernels import ROUND_AND_NARROW, WIDEN_BF16
 from kvtrace.evaluate.plan.optimise import use_counts, without_dead
@@ -16,8 +14,20 @@ from kvtrace.evaluate.plan.values import Register
 
 def with_rounded_products(instructions: list[Instruction]) -> list[Instruction]:
     """Give the instructions with such products; what only they replaced is gone."""
+    if not _rounds(instructions):
+        return instructions
     found = _replaced(instructions)
     return instructions if found is None else without_dead(found)
+
+
+def _rounds(instructions: list[Instruction]) -> bool:
+    """Tell whether anything is rounded as such a product would be."""
+    return any(
+        _rounds(i.body)
+        if isinstance(i, Loop)
+        else isinstance(i, Map) and i.operation is ROUND_AND_NARROW
+        for i in instructions
+    )
 
 
 def _replaced(instructions: list[Instruction]) -> list[Instruction] | None:
@@ -30,7 +40,7 @@ def _replaced(instructions: list[Instruction]) -> list[Instruction] | None:
         new: Instruction | None = None
         if isinstance(instruction, Loop):
             body = _replaced(instruction.body)
-            new = None if body is None else replace(instruction, body=body)
+            new = None if body is None else instruction.with_body(body)
         elif isinstance(instruction, Map) and instruction.operation is ROUND_AND_NARROW:
             new = _product(instruction, makers, uses)
         changed = changed or new is not None

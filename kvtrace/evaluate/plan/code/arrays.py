@@ -90,7 +90,7 @@ def _pad(writer: Writer, pad: Pad, depth: int) -> None:
 
 def _box(writer: Writer, box: Sequence[tuple[int, int] | None]) -> str:
     cuts = [":"] * len(writer.axes)
-    cuts += [":" if cut is None else f"{cut[0]}:{cut[1]}" for cut in box]
+    cuts += [":" if cut is None else ":".join(writer.numbers(cut)) for cut in box]
     return ", ".join(cuts)
 
 
@@ -103,15 +103,17 @@ def _ramp(writer: Writer, ramp: Ramp, depth: int) -> None:
     for axis, symbol in enumerate(writer.axes):
         number = numbers.pop(symbol, 0)
         if number:
-            terms.append(f"({axis}, s{axis}, n{axis}, {number})")
+            terms.append(f"({axis}, s{axis}, n{axis}, {writer.number(number)})")
     start = ramp.form.constant
     for axis, number in enumerate(ramp.form.lanes):
         extent = register.lanes[axis]
         if extent > 1:
-            terms.append(f"({len(writer.axes) + axis}, {ramp.starts[axis]}, {extent}, {number})")
+            term = (len(writer.axes) + axis, ramp.starts[axis], extent, number)
+            terms.append(writer.number(term))
         else:
             start += number * ramp.starts[axis]
-    base = "+".join([str(start), *(f"t{s}*{number}" for s, number in numbers.items())])
+    trips = [f"t{symbol}*{writer.number(number)}" for symbol, number in numbers.items()]
+    base = "+".join([writer.number(start), *trips])
     rank = len(writer.axes) + len(register.lanes)
     if ramp.condition:
         function = writer.constant(kernels.ramp_condition, "f")
@@ -126,7 +128,7 @@ def _reshape(writer: Writer, reshape: Reshape, depth: int) -> None:
     source, target = reshape.sources()[0], target_of(reshape)
     name = writer.as_view(target, [source])
     shape = [f"n{axis}" if flag else "1" for axis, flag in enumerate(target.axes)]
-    shape += [str(extent) for extent in target.lanes]
+    shape += writer.numbers(target.lanes)
     writer.write(depth, f"{name} = {writer.names[source]}.reshape({listed(shape)})")
 
 

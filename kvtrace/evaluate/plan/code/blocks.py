@@ -10,9 +10,18 @@ from kvtrace.evaluate.plan.code.loops import write_loop
 from kvtrace.evaluate.plan.code.memory import write_load
 from kvtrace.evaluate.plan.code.products import write_product
 from kvtrace.evaluate.plan.code.writer import Writer
-from kvtrace.evaluate.plan.instructions import Dot, Instruction, Load, Loop, Map, Store, defined
+from kvtrace.evaluate.plan.instructions import (
+    Dot,
+    Instruction,
+    Load,
+    Loop,
+    Map,
+    Store,
+    defined,
+    read_by,
+)
 from kvtrace.evaluate.plan.liveness import is_overwritten, last_reads
-from kvtrace.evaluate.plan.optimise import read_by, use_counts
+from kvtrace.evaluate.plan.optimise import use_counts
 from kvtrace.evaluate.plan.values import Register
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from kvtrace.evaluate.plan.code.cells import Cell
 from kvtrace.evaluate.plan.code.writer import Writer
-from kvtrace.evaluate.plan.instructions import Instruction, Loop, defined
-from kvtrace.evaluate.plan.optimise import read_by
+from kvtrace.evaluate.plan.instructions import Instruction, Loop, defined, read_by
 from kvtrace.evaluate.plan.staircase import Staircase
 from kvtrace.evaluate.plan.values import Register
 
@@ -40,7 +39,10 @@ def write_loop(
         name = writer.into_cell(carried)
         writer.write(depth, f"copyto({name}, {writer.operand(operand)})")
     head = len(writer.lines)
-    writer.write(depth, f"for t{loop.symbol} in range({loop.trips[0]}, {loop.trips[1] + 1}):")
+    first, last = loop.trips
+    writer.write(
+        depth, f"for t{loop.symbol} in range({', '.join(writer.numbers((first, last + 1)))}):"
+    )
     before = len(writer.lines)
     ahead = writer.roots_ahead(loop.body)
     for carried in loop.carried:

@@ -26,15 +26,15 @@ def view_of(
     writer.buffers.add(argument)
     numbers = dict(form.outer)
     steps = [numbers.pop(symbol, 0) for symbol in writer.axes]
-    offset = [str(form.constant + writer.offsets[argument])]
-    offset += [f"s{axis}*{step}" for axis, step in enumerate(steps) if step]
-    offset += [f"t{symbol}*{number}" for symbol, number in numbers.items()]
+    offset = [writer.number(form.constant + writer.offsets[argument])]
+    offset += [f"s{axis}*{writer.number(step)}" for axis, step in enumerate(steps) if step]
+    offset += [f"t{symbol}*{writer.number(number)}" for symbol, number in numbers.items()]
     shape = [f"n{axis}" if flag else "1" for axis, flag in enumerate(axes)]
-    shape += [str(extent) for extent in lanes]
-    strides = [*steps, *(form.lanes or (0,) * len(lanes))]
+    shape += writer.numbers(lanes)
+    strides = (*steps, *(form.lanes or (0,) * len(lanes)))
     return (
         f"nd(({listed(shape)}), {writer.constant(dtype, 'd')}, b{argument}, "
-        f"{'+'.join(offset)}, ({listed(strides)}))"
+        f"{'+'.join(offset)}, {writer.number(strides)})"
     )
 
 
@@ -88,7 +88,7 @@ def write_atomic(writer: Writer, atomic: Atomic, depth: int) -> None:
     writer.buffers.add(atomic.argument)
     value, index, *mask = (writer.operand(operand) for operand in atomic.operands)
     shape = [f"n{axis}" for axis in range(len(writer.axes))]
-    shape += [str(extent) for extent in atomic.lanes]
+    shape += writer.numbers(atomic.lanes)
     function = writer.constant(kernels.update_memory, "f")
     update, dtype = writer.constant(atomic.update, "f"), writer.constant(atomic.dtype, "d")
     arguments = (

@@ -64,11 +64,11 @@ def _multiply(
     batch = tuple(range(count, count + rank - 2))
     row, column = count + rank - 2, count + rank - 1
     shared = (*fold.shared, *fold.neither, *batch)
-    stack = [f"n{axis}" for axis in fold.shared] + [str(n) for n in left.lanes[:-2]]
+    stack = [f"n{axis}" for axis in fold.shared] + writer.numbers(left.lanes[:-2])
     sizes = ["*".join(stack)] if stack else []
-    rows = "*".join([*(f"n{axis}" for axis in fold.left), str(left.lanes[-2])])
-    columns = "*".join([*(f"n{axis}" for axis in fold.right), str(right.lanes[-1])])
-    inner = str(left.lanes[-1])
+    rows = "*".join([*(f"n{axis}" for axis in fold.left), *writer.numbers(left.lanes[-2:-1])])
+    columns = "*".join([*(f"n{axis}" for axis in fold.right), *writer.numbers(right.lanes[-1:])])
+    (inner,) = writer.numbers(left.lanes[-1:])
     if writer.layouts.transposed:
         left_order = (*shared, *fold.right, column, *fold.left, row)
         right_order = (*shared, *fold.left, *fold.right, column, row)

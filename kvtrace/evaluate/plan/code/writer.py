@@ -1,7 +1,8 @@
 """State of the code while it is written: lines, names, and cells.
 
 Arrays that hold intermediate results are *cells*: made once for a size of chunk, handed in, and
-used again as soon as what they held is not needed any more. Everything else is a view.
+used again as soon as what they held is not needed any more. Everything else is a view. Numbers that
+hang on the call (offsets, strides, extents) go by names: other sizes have the same text then.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Writer:
     names: dict[Register, str] = field(default_factory=dict)
     roots: dict[Register, frozenset[Register]] = field(default_factory=dict)
     globals: dict[str, Any] = field(default_factory=dict)
+    _constants: dict[int, str] = field(default_factory=dict)
+    _kinds: dict[Register, Cell] = field(default_factory=dict)
     buffers: set[int] = field(default_factory=set)
     made: list[Cell] = field(default_factory=list)
     unsteady: set[Register] = field(default_factory=set)
@@ -45,12 +48,21 @@ class Writer:
 
     def constant(self, value: Any, prefix: str = "k") -> str:
         """Name an object that the code refers to."""
-        for name, known in self.globals.items():
-            if known is value:
-                return name
-        name = f"{prefix}{len(self.globals)}"
+        name = self._constants.get(id(value))
+        if name is None:
+            name = self._constants[id(value)] = f"{prefix}{len(self.globals)}"
+            self.globals[name] = value
+        return name
+
+    def number(self, value: int | tuple[int, ...]) -> str:
+        """Name a number that hangs on the call, so that the text is that of other calls too."""
+        name = f"i{len(self.globals)}"
         self.globals[name] = value
         return name
+
+    def numbers(self, values: Sequence[int]) -> list[str]:
+        """Name numbers that hang on the call; 0 and 1 stay, as code may be another for them."""
+        return [str(value) if 0 <= value <= 1 else self.number(value) for value in values]
 
     def operand(self, operand: Operand) -> str:
         """Name a register or a constant."""
@@ -60,7 +72,12 @@ class Writer:
 
     def cell_of(self, register: Register) -> Cell:
         """Say which kind of cell holds a register."""
-        return Cell(register.axes, register.lanes, register.dtype, self.layouts.of(register))
+        found = self._kinds.get(register)
+        if found is None:
+            layout = self.layouts.of(register)
+            found = Cell(register.axes, register.lanes, register.dtype, layout)
+            self._kinds[register] = found
+        return found
 
     def take(self, cell: Cell) -> str:
         """Give a free cell of a kind."""
