@@ -51,7 +51,7 @@ class Course:
 
 def courses(slots: Sequence[Slot], loop: Loop) -> list[Course]:
     """Find out how all the conditions that a loop carries go on."""
-    open_ones = {slot.own.key: slot for slot in slots}
+    open_ones: dict[object, Slot] = {slot.own.key: slot for slot in slots}
     inside: dict[object, tuple[Shape, Condition]] = {}
     found: dict[object, Course] = {}
     while open_ones:
@@ -117,7 +117,9 @@ def _together(
     slots: Sequence[Slot], inside: Mapping[object, tuple[Shape, Condition]], loop: Loop
 ) -> Course:
     """Give one course for conditions that hang on each other: each is what any of them ever was."""
-    nothing = {slot.own.key: (slot.shape, FALSE) for slot in slots}
+    nothing: dict[object, tuple[Shape, Condition]] = {
+        slot.own.key: (slot.shape, FALSE) for slot in slots
+    }
     parts: list[Condition] = []
     for slot in slots:
         outcome = filled(filled(slot.outcome, inside), nothing)

@@ -27,6 +27,7 @@ from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
 from kvtrace.symbolic.undefined import (
     NOWHERE,
     Undefined,
+    chosen,
     made,
     placeholder,
     some_lane,
@@ -275,7 +276,7 @@ class _Flow:
             return
         first, second = (region.blocks[0].ops[-1].operands for region in op.regions)
         for value, one, two in zip(op.results, first, second, strict=True):
-            self._set(value, _either(condition, self._of(one), self._of(two)))
+            self._set(value, chosen(condition, self._of(one), self._of(two)))
 
     def _regions(self, op: Op) -> None:
         """Follow an op of which one region runs."""
@@ -324,7 +325,7 @@ class _Flow:
             undefined = self._of(given)
             if loop is not None:
                 at_end = Substitution({loop.trip: loop.trips})
-                undefined = undefined.where(lambda each, at=at_end: each.substitute(at))
+                undefined = undefined.where(_substituting(at_end))
             self._set(value, undefined)
 
     def _loop(
@@ -442,8 +443,8 @@ class _Flow:
         condition = known if isinstance(known, Condition) else self._unknown(
             op, "a condition that is not followed"
         )  # fmt: skip
-        chosen = _either(condition, self._of(first), self._of(second))
-        self._set(op.results[0], united((chosen, self._of(chooser))))
+        picked = chosen(condition, self._of(first), self._of(second))
+        self._set(op.results[0], united((picked, self._of(chooser))))
 
     def _logic(self, op: Op) -> None:
         """Follow `and` and `or`: of Booleans one side may decide alone."""
@@ -515,18 +516,14 @@ class _Flow:
     def _join(self, op: Op) -> None:
         place = lane(len(shape_of(op.operands[0].type)), 2)
         first, second = (self._of(value) for value in op.operands)
-        self._set(op.results[0], _either(equal(place), first, second))
+        self._set(op.results[0], chosen(equal(place), first, second))
 
     def _split(self, op: Op) -> None:
         shape = shape_of(op.operands[0].type)
         for number, value in enumerate(op.results):
             place: Term = ZERO + number
-            self._set(
-                value,
-                self._of(op.operands[0]).where(
-                    lambda condition, at=place: _along(condition, shape, len(shape) - 1, at)
-                ),
-            )
+            halves = self._of(op.operands[0])
+            self._set(value, halves.where(_placing(shape, len(shape) - 1, place)))
 
     def _gather(self, op: Op) -> None:
         source, index = op.operands[:2]
@@ -566,14 +563,6 @@ _MEANINGS: Final[dict[str, Callable[[_Flow, Op], None]]] = {
 }
 
 
-def _either(condition: Condition, first: Undefined, second: Undefined) -> Undefined:
-    """Give the first where a condition holds, the second elsewhere."""
-    otherwise = ~condition
-    return united(
-        (first.where(lambda each: condition & each), second.where(lambda each: otherwise & each))
-    )
-
-
 def _times(undefined: Undefined, zero: Condition, *, exact: bool) -> Undefined:
     """Give where a product is undefined because of one factor; the other is `zero` somewhere."""
     if undefined.is_nowhere or zero is FALSE:
@@ -582,6 +571,14 @@ def _times(undefined: Undefined, zero: Condition, *, exact: bool) -> Undefined:
     if exact:
         return undefined.where(lambda each: counts & each)
     return made(undefined.surely & counts, undefined.possibly, undefined.sources)
+
+
+def _substituting(replaced: Substitution) -> Callable[[Condition], Condition]:
+    return lambda condition: condition.substitute(replaced)
+
+
+def _placing(shape: Sequence[int], axis: int, place: Term) -> Callable[[Condition], Condition]:
+    return lambda condition: _along(condition, shape, axis, place)
 
 
 def _along(condition: Condition, shape: Sequence[int], axis: int, place: Term) -> Condition:

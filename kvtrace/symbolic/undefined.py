@@ -71,12 +71,55 @@ def united(parts: Iterable[Undefined]) -> Undefined:
     found = [part for part in parts if not part.is_nowhere]
     if len(found) < 2:
         return found[0] if found else NOWHERE
-    possibly = disjunction(part.possibly for part in found)
+    possibly = either_of(part.possibly for part in found)
     if all(part.surely is part.possibly for part in found):
         surely = possibly
     else:
-        surely = disjunction(part.surely for part in found)
+        surely = either_of(part.surely for part in found)
     return made(surely, possibly, frozenset().union(*(part.sources for part in found)))
+
+
+def chosen(condition: Condition, first: Undefined, second: Undefined) -> Undefined:
+    """Give the first where a condition holds, the second elsewhere."""
+    if first.is_nowhere and second.is_nowhere:
+        return NOWHERE
+    possibly = _chosen(condition, first.possibly, second.possibly)
+    if first.surely is first.possibly and second.surely is second.possibly:
+        surely = possibly
+    else:
+        surely = _chosen(condition, first.surely, second.surely)
+    return made(surely, possibly, first.sources | second.sources)
+
+
+def _chosen(condition: Condition, first: Condition, second: Condition) -> Condition:
+    """Give one of two conditions; what is part of both hangs on no choice."""
+    one, other = dict.fromkeys(parts_of(first)), dict.fromkeys(parts_of(second))
+    both = [part for part in one if part in other]
+    only = disjunction(part for part in one if part not in other)
+    also = disjunction(part for part in other if part not in one)
+    return either_of((*both, condition & only, ~condition & also))
+
+
+def either_of(conditions: Iterable[Condition]) -> Condition:
+    """Give the disjunction, without parts that others are true in any case where they are."""
+    whole = disjunction(conditions)
+    parts = parts_of(whole)
+    if len(parts) < 2:
+        return whole
+    sets = [frozenset(part.conjuncts()) for part in parts]
+    kept = [
+        part
+        for part, own in zip(parts, sets, strict=True)
+        if not any(other < own for other in sets)
+    ]
+    return whole if len(kept) == len(parts) else disjunction(kept)
+
+
+def parts_of(condition: Condition) -> tuple[Condition, ...]:
+    """Give the alternatives of a disjunction; any other condition is the only one."""
+    if isinstance(condition, Or):
+        return condition.parts
+    return () if condition is FALSE else (condition,)
 
 
 def limited(condition: Condition) -> Condition:
@@ -99,7 +142,7 @@ def _size(condition: Condition) -> int:
 def somewhere(
     condition: Condition, shape: Sequence[int], axes: Iterable[int], key: object
 ) -> Condition:
-    """Give whether it holds for some index along axes, which is a symbol of its own, named `key`."""
+    """Give whether it holds for some index along axes: symbols of their own, named by `key`."""
     replacements: dict[Atom, Term | int] = {
         Symbol("lane", axis, 0, shape[axis] - 1): some_lane(key, axis, shape[axis])
         for axis in axes
@@ -137,7 +180,7 @@ def placeholder(key: object, shape: Sequence[int]) -> Opaque:
 
 
 def filled(
-    condition: Condition, solutions: Mapping[object, tuple[Sequence[int], Condition]]
+    condition: Condition, solutions: Mapping[object, tuple[tuple[int, ...], Condition]]
 ) -> Condition:
     """Put conditions in the place of their placeholders, with lanes as they were moved since.
 

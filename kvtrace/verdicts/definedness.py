@@ -1,4 +1,4 @@
-"""The rules undefined-lanes and undefined-use: nothing counts that a masked load left without value.
+"""The rules undefined-lanes and undefined-use: what a masked load leaves without a value.
 
 NVIDIA's compilers put zeros into such lanes today, and promise nothing: what is found *relies on an
 unspecified value*, it need not be wrong. Where the lanes go is worked out once per kernel
