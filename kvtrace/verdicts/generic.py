@@ -110,16 +110,46 @@ class _Without(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Bounded:
-    """What bounds a term in one case, and the conditions of the case."""
+    """What bounds a term in one case, the conditions of the case, and the scalars it rests on."""
 
     bounds: tuple[Bound, ...]
     term: Term
     given: tuple[Condition, ...]
+    scalars: frozenset[Symbol]
 
     @property
     def unreachable(self) -> Condition:
         """That the parameters alone rule the case out."""
         return disjunction(~each for each in self.given if _is_decided_by_parameters(each))
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What holds where an op is reached, and which scalars each part of it was made of.
+
+    Assuming something of scalars may have simplified a part: whoever uses it uses all of these.
+    """
+
+    parts: tuple[Condition, ...]
+    scalars: dict[Condition, frozenset[Symbol]]
+
+    def scalars_of(self, part: Condition) -> frozenset[Symbol]:
+        """Give the scalars of a part; of one that was made in a case, all."""
+        found = self.scalars.get(part)
+        return self.all_scalars if found is None else found
+
+    @cached_property
+    def all_scalars(self) -> frozenset[Symbol]:
+        """All scalars of all parts."""
+        return frozenset().union(*self.scalars.values())
+
+
+@dataclass(frozen=True, eq=False)
+class _Widths:
+    """Conditions under which nothing wraps around, and the scalars they rest on."""
+
+    conditions: tuple[Condition, ...]
+    scalars: frozenset[Symbol]
 
 
 class _Maker:
@@ -132,7 +162,8 @@ class _Maker:
                 for symbol, least in self._least.items()
             }
         )
-        self._widths: dict[int, tuple[Condition, ...] | str] = {}
+        self._by_key = {symbol.key: symbol for symbol in self._least}
+        self._widths: dict[int, _Widths | str] = {}
 
     def access(self, access: Access) -> AccessCondition:
         """Give the condition of one access."""
@@ -144,26 +175,38 @@ class _Maker:
     def _of(self, access: Access) -> AccessCondition:
         if access.argument is None:
             raise _Without(access.unknown or "its address comes from no argument")
-        given = self._given(access.active)
         offset = self._assuming(access.offset)
         room = extent(access.argument).term - access.element_bytes
+        scalars = self._scalars(access.offset)
         parts, exact = [], True
-        for case in self._cases(offset, given):
-            upper = self._bounded(case, 1)
-            lower = self._bounded(case, -1)
+        given = self._given(access.active)
+        for term, conditions in self._cases(offset, given.parts):
+            upper = self._bounded(term, conditions, given)
+            lower = self._bounded(-term, conditions, given)
             inside = [at_least(room * b.scale + b.scale - 1 - b.limit) for b in upper.bounds]
             behind = [at_least(b.scale - 1 - b.limit) for b in lower.bounds]
             both = conjunction((disjunction(inside), disjunction(behind)))
             parts.append(disjunction((both, upper.unreachable)))
             exact = exact and disjunction(behind) is TRUE and self._is_exact(upper)
+            scalars |= upper.scalars | lower.scalars
         condition = conjunction(parts)
-        widths = _without_implied(self._all_widths(access))
-        assumptions = self._assumptions((access.offset, access.active), access, condition)
         exact = exact and len(parts) == 1
-        return AccessCondition(access, condition, exact, None, widths, assumptions)
+        widths = self._all_widths(access)
+        scalars |= widths.scalars | self._scalars(condition)
+        assumptions = tuple(pair for pair in self._least.items() if pair[0] in scalars)
+        return AccessCondition(access, condition, exact, None, widths.conditions, assumptions)
 
-    def _given(self, condition: Condition) -> tuple[Condition, ...]:
-        return tuple(part.substitute(self._assuming) for part in condition.conjuncts())
+    def _scalars(self, what: Term | Condition) -> frozenset[Symbol]:
+        """Give the scalars in something of which anything is assumed, as they are without it."""
+        found = (a.key for a in what.atoms() if isinstance(a, Symbol) and a.kind == "scalar")
+        return frozenset(self._by_key[key] for key in found if key in self._by_key)
+
+    def _given(self, condition: Condition) -> _Given:
+        scalars: dict[Condition, frozenset[Symbol]] = {}
+        for part in condition.conjuncts():
+            for each in part.substitute(self._assuming).conjuncts():
+                scalars[each] = scalars.get(each, frozenset()) | self._scalars(part)
+        return _Given(tuple(scalars), scalars)
 
     def _cases(
         self, term: Term, given: tuple[Condition, ...], left: int = _MOST_CASES
@@ -171,37 +214,54 @@ class _Maker:
         """Give a term without choices, and what is given, in each case of those it has."""
         atom = varying_choice(term)
         either = next((each for each in given if isinstance(each, Or) and _is_linear(each)), None)
-        if atom is None and either is None:
+        if atom is None and (either is None or left < len(either.parts)):
             yield term, given
+            return
+        if atom is None:
+            assert either is not None
+            others = tuple(each for each in given if each is not either)
+            for part in either.parts:
+                conditions = conjunction((*others, part)).conjuncts()
+                yield from self._cases(term, conditions, left // len(either.parts))
             return
         if left < 2:
-            if atom is not None:
-                raise _Without("its address is chosen in too many ways")
-            yield term, given
-            return
-        if atom is not None:
-            for when, value in _options(atom):
-                replaced = Substitution({atom: value})
-                rest = tuple(part.substitute(replaced) for part in given)
-                whole = conjunction((*rest, when.substitute(replaced)))
-                yield from self._cases(replaced(term), whole.conjuncts(), left // 2)
-            return
-        assert either is not None
-        for part in either.parts:
-            others = tuple(each for each in given if each is not either)
-            yield from self._cases(
-                term, conjunction((*others, part)).conjuncts(), left // len(either.parts)
-            )
+            raise _Without("its address is chosen in too many ways")
+        for when, value in _options(atom):
+            replaced = Substitution({atom: value})
+            conditions = conjunction((*given, when)).substitute(replaced).conjuncts()
+            yield from self._cases(replaced(term), conditions, left // 2)
 
-    def _bounded(self, case: tuple[Term, tuple[Condition, ...]], sign: int) -> _Bounded:
-        """Bound a term, or its negative, from above, by what is certified."""
-        term, given = case[0] * sign, case[1]
-        found = Elimination(_facts(given)).bounds(term)
-        certifier = Certifier(given)
-        certain = tuple(bound for bound in found if certifier.certifies(term, bound))
+    def _bounded(self, term: Term, conditions: tuple[Condition, ...], given: _Given) -> _Bounded:
+        """Bound a term from above, by what is certified."""
+        found = Elimination(_facts(conditions)).bounds(term)
+        decided = [each for each in conditions if _is_decided_by_parameters(each)]
+        scalars = self._scalars(term).union(*map(given.scalars_of, decided))
+        certifiers: dict[frozenset[Symbol], Certifier] = {}
+        certain = []
+        for bound in found:
+            for used in (scalars | self._used(bound, conditions, given), given.all_scalars):
+                if used not in certifiers:
+                    known = (each for each in conditions if given.scalars_of(each) <= used)
+                    certifiers[used] = Certifier(known)
+                if certifiers[used].certifies(term, bound):
+                    certain.append(bound)
+                    scalars |= used
+                    break
         if not certain:
-            raise _Without(_why_unbounded(term, given, found, self.summary))
-        return _Bounded(certain, term, given)
+            raise _Without(_why_unbounded(term, found, self.summary))
+        return _Bounded(tuple(certain), term, conditions, scalars)
+
+    def _used(
+        self, bound: Bound, conditions: Iterable[Condition], given: _Given
+    ) -> frozenset[Symbol]:
+        """Give the scalars that a bound rests on."""
+        added = {step.fact for step in bound.steps}
+        scalars = frozenset().union(
+            self._scalars(bound.limit),
+            *(self._scalars(step.fact) | self._scalars(step.factor) for step in bound.steps),
+        )
+        stated = (each for each in conditions if not added.isdisjoint(_facts((each,))))
+        return scalars.union(*map(given.scalars_of, stated))
 
     def _is_exact(self, upper: _Bounded) -> bool:
         of_parameters = [each for each in upper.given if _is_decided_by_parameters(each)]
@@ -209,19 +269,23 @@ class _Maker:
 
     # -- widths ----------------------------------------------------------------------------------
 
-    def _all_widths(self, access: Access) -> Iterator[Condition]:
-        if not self.summary.arithmetic:
-            return
-        fed = feeding(access.op, self.summary.module)
+    def _all_widths(self, access: Access) -> _Widths:
+        """Give when no arithmetic of an address wraps around."""
+        conditions: list[Condition] = []
+        scalars: frozenset[Symbol] = frozenset()
+        fed = feeding(access.op, self.summary.module) if self.summary.arithmetic else frozenset()
         for arithmetic in self.summary.arithmetic:
             if arithmetic.op.index in fed:
-                yield from self._width(arithmetic)
+                widths = self._width(arithmetic)
+                conditions += widths.conditions
+                scalars |= widths.scalars
+        return _Widths(_without_implied(conditions), scalars)
 
-    def _width(self, arithmetic: Arithmetic) -> tuple[Condition, ...]:
+    def _width(self, arithmetic: Arithmetic) -> _Widths:
         found = self._widths.get(id(arithmetic))
         if found is None:
             try:
-                found = tuple(self._fits(arithmetic))
+                found = self._fits(arithmetic)
             except _Without as reason:
                 found = f"{arithmetic.op.name} may leave its {arithmetic.bits} bits: {reason}"
             self._widths[id(arithmetic)] = found
@@ -229,31 +293,21 @@ class _Maker:
             raise _Without(found)
         return found
 
-    def _fits(self, arithmetic: Arithmetic) -> Iterator[Condition]:
+    def _fits(self, arithmetic: Arithmetic) -> _Widths:
         low, high = signed_range(arithmetic.bits)
         result = self._assuming(arithmetic.result)
+        scalars = self._scalars(arithmetic.result)
+        given = self._given(arithmetic.reached)
+        conditions: list[Condition] = []
         for sign, most in ((1, high), (-1, -low)):
             if (result * sign).high <= most:
                 continue
-            for case in self._cases(result, self._given(arithmetic.reached)):
-                found = self._bounded(case, sign)
+            for term, case in self._cases(result, given.parts):
+                found = self._bounded(term * sign, case, given)
                 inside = [at_least(b.scale * most + b.scale - 1 - b.limit) for b in found.bounds]
-                whole = disjunction((*inside, found.unreachable))
-                if whole is not TRUE:
-                    yield whole
-
-    # -- assumptions -----------------------------------------------------------------------------
-
-    def _assumptions(
-        self, made_of: tuple[Term, Condition], access: Access, condition: Condition
-    ) -> tuple[tuple[Symbol, int], ...]:
-        """Give what is assumed of the scalars that an access hangs on."""
-        atoms = made_of[0].atoms() | made_of[1].atoms() | condition.atoms()
-        fed = feeding(access.op, self.summary.module)
-        for arithmetic in self.summary.arithmetic:
-            if arithmetic.op.index in fed:
-                atoms |= arithmetic.result.atoms() | arithmetic.reached.atoms()
-        return tuple(pair for pair in self._least.items() if pair[0] in atoms)
+                conditions.append(disjunction((*inside, found.unreachable)))
+                scalars |= found.scalars
+        return _Widths(tuple(each for each in conditions if each is not TRUE), scalars)
 
 
 def _without_implied(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
@@ -331,9 +385,7 @@ def _is_decided_by_parameters(condition: Condition) -> bool:
     )
 
 
-def _why_unbounded(
-    term: Term, given: Sequence[Condition], found: Sequence[Bound], summary: Summary
-) -> str:
+def _why_unbounded(term: Term, found: Sequence[Bound], summary: Summary) -> str:
     """Say in words why there is no bound."""
     contents = term.symbols("content")
     if contents:
@@ -351,5 +403,4 @@ def _why_unbounded(
         return f"its address hangs on an integer that is not followed ({why})"
     if found:
         return "a bound of its address was found, and not certified"
-    del given
     return "its address has no bound by the parameters: the sign of a factor is not known"

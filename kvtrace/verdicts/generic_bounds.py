@@ -19,6 +19,7 @@ from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term, as_term, progra
 _MOST_STATES: Final = 160
 _MOST_SCALE: Final = 1 << 12
 _DEEPEST: Final = 3
+_MOST_QUOTIENTS: Final = 3
 _MOST_TRIPS: Final = 1 << 16
 """A trip's own range is a bound worth showing where it is that of a constant loop."""
 _MOST_MONOMIALS: Final = 24
@@ -166,9 +167,14 @@ class Elimination:
             yield right - 1 - atom.term
             return
         yield atom.term
+        if is_of_parameters(right) and self._depth < _DEEPEST:
+            for bound in Elimination(self.facts, self._depth + 1).bounds(left)[:_MOST_QUOTIENTS]:
+                if bound.scale == 1 and bound.limit.coefficients:
+                    yield quotient(bound.limit, right, floor=atom.floor) - atom.term
         yield left - right * atom.term
         yield right * atom.term + right - 1 - left
-        yield left - atom.term
+        if not is_of_parameters(right):
+            yield left - atom.term
 
 
 def split(term: Term, atom: Atom) -> tuple[Term, Term]:
@@ -258,7 +264,12 @@ def _strongest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
 def _implies(one: Bound, other: Bound) -> bool:
     """Whether the limit of one is never more than the other's, sizes being at least 1."""
     gap = other.limit * one.scale - one.limit * other.scale
-    return gap.substitute({atom: _positive(atom) for atom in gap.atoms()}).low >= 0
+    return gap.substitute({a: _positive(a) for a in in_order(gap.atoms())}).low >= 0
+
+
+def in_order(atoms: Iterable[Atom]) -> list[Atom]:
+    """Sort atoms: what is made of them one after the other is the same in every process."""
+    return sorted(atoms, key=lambda atom: atom.order)
 
 
 def _positive(atom: Atom) -> Term:

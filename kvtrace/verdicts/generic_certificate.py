@@ -13,10 +13,10 @@ from typing import Final
 
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
 from kvtrace.symbolic.decide import Given, Proven, decide_given
-from kvtrace.symbolic.functions import quotient
+from kvtrace.symbolic.functions import Quotient, quotient
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import ONE, Atom, Symbol, Term, as_term, programs
-from kvtrace.verdicts.generic_bounds import Bound, is_of_parameters, split, varies
+from kvtrace.verdicts.generic_bounds import Bound, in_order, is_of_parameters, split, varies
 
 _SECONDS: Final = 0.2
 _MOST_ALTERNATIVES: Final = 4
@@ -53,17 +53,38 @@ class Certifier:
             more = _within_grid(fact.atoms())
             if not all(each in self._base for each in more):
                 given = Given((*self._base, *more), self._ranges)
-            self._facts[fact] = claim in self._stated or isinstance(
-                decide_given(claim, given, budget=_SECONDS), Proven
+            self._facts[fact] = (
+                claim in self._stated
+                or _is_monotonous(fact, given)
+                or isinstance(decide_given(claim, given, budget=_SECONDS), Proven)
             )
         return self._facts[fact]
+
+
+def _is_monotonous(fact: Term, given: Given) -> bool:
+    """Prove `more / d - less / d >= 0`: d is at least 1, and more at least less."""
+    signed = {number: monomial for monomial, number in fact.coefficients.items()}
+    if len(fact.coefficients) != 2 or signed.keys() != {1, -1}:
+        return False
+    more, less = (signed[sign] for sign in (1, -1))
+    if len(more) != 1 or len(less) != 1:
+        return False
+    one, other = more[0], less[0]
+    if not (isinstance(one, Quotient) and isinstance(other, Quotient)):
+        return False
+    if one.floor != other.floor or one.arguments[1] != other.arguments[1]:
+        return False
+    claim = conjunction(
+        (at_least(one.arguments[1] - 1), at_least(one.arguments[0] - other.arguments[0]))
+    )
+    return isinstance(decide_given(claim, given, budget=_SECONDS), Proven)
 
 
 def _within_grid(atoms: Iterable[Atom]) -> tuple[Condition, ...]:
     """Say that programs are those of the grid."""
     return tuple(
         at_least(programs(atom.key) - 1 - atom.term)
-        for atom in sorted(atoms, key=lambda each: each.order)
+        for atom in in_order(atoms)
         if isinstance(atom, Symbol) and atom.kind == "program" and isinstance(atom.key, int)
     )
 
@@ -111,7 +132,7 @@ def _follows_where_sizes_are_positive(claim: Condition, given: Sequence[Conditio
     atoms = claim.atoms().union(*(condition.atoms() for condition in given))
     positive = {
         atom: Symbol(atom.kind, atom.key, 1, atom.high).term
-        for atom in atoms
+        for atom in in_order(atoms)
         if isinstance(atom, Symbol) and atom.kind == "scalar" and atom.low == 0
     }
     claim = claim.substitute(positive)
@@ -135,7 +156,7 @@ def _place(term: Term, bound: Bound, active: Sequence[Condition]) -> Mapping[Ato
     open_ones = term.atoms().union(
         *(c.atoms() for c in active), *(v.atoms() for v in place.values())
     )
-    for one in sorted(open_ones, key=lambda each: each.order):
+    for one in in_order(open_ones):
         if not isinstance(one, Symbol) or not varies(one) or one in place:
             continue
         if one.kind not in ("program", "lane", "trip"):
