@@ -124,8 +124,18 @@ def _reaches(
             *(_in_range(atom, value) for atom, value in place.items()),
         )
     )
-    least = [at_least(other.limit - bound.limit) for other in bounds if other is not bound]
+    least = [_reduced(other.limit - bound.limit) for other in bounds if other is not bound]
     return _follows_where_sizes_are_positive(claim, (*parameters, *least))
+
+
+def _reduced(gap: Term) -> Condition:
+    """Say that a term is not negative, without the sizes (at least 1) that it is a multiple of."""
+    monomials = list(gap.coefficients)
+    for atom in monomials[0] if monomials else ():
+        if isinstance(atom, Symbol) and atom.kind == "scalar" and atom.low in (0, 1):
+            inner, rest = split(gap, atom)
+            gap = gap if rest.coefficients else inner
+    return at_least(gap)
 
 
 def _follows_where_sizes_are_positive(claim: Condition, given: Sequence[Condition]) -> bool:
