@@ -120,10 +120,17 @@ def _together(
     nothing: dict[object, tuple[Shape, Condition]] = {
         slot.own.key: (slot.shape, FALSE) for slot in slots
     }
+    own = {slot.own.key: slot for slot in slots}
+    outcomes = [filled(slot.outcome, inside) for slot in slots]
+    mentions = [each for outcome in outcomes for each in outcome.opaques() if each.key in own]
+    in_place = len({slot.shape for slot in slots}) == 1 and all(
+        each.at == own[each.key].own.at for each in mentions
+    )
     parts: list[Condition] = []
-    for slot in slots:
-        outcome = filled(filled(slot.outcome, inside), nothing)
-        parts.append(_anywhere(slot.initial, slot))
-        parts.append(_earlier(_anywhere(outcome, slot), loop, slot.own.key))
+    for slot, outcome in zip(slots, outcomes, strict=True):
+        both = [slot.initial, filled(outcome, nothing)]
+        if not in_place:
+            both = [_anywhere(each, slot) for each in both]
+        parts += [both[0], _earlier(both[1], loop, slot.own.key)]
     whole = disjunction(parts)
     return Course(whole, whole.substitute({loop.trip: loop.trips}))
