@@ -53,6 +53,33 @@ def test_the_files_say_that_they_rest_on_a_sample(over):
     assert executions == {2}
 
 
+def test_a_client_that_asks_for_no_programs_has_no_sample(over):
+    """It wants no evaluation: there is nothing that its rows would be a part of."""
+    from kvtrace.clients.profiler import Profiler
+
+    class Idle(Profiler):
+        name = "idle"
+
+        def programs(self, extents):
+            return ()
+
+    outcome, trace = over(Idle(), Programs("whole"))
+
+    assert outcome.notes == ()
+    assert "sampled" not in trace.passes(trace.run_ids[0])["idle"]
+    assert trace.table("ops").num_rows == 0
+
+
+def test_the_sanitizers_files_do_not_say_that_they_rest_on_a_sample(over):
+    from kvtrace.clients.sanitizer import Sanitizer
+
+    outcome, trace = over(Sanitizer())
+
+    assert outcome.notes == ()
+    (facts,) = trace.passes(trace.run_ids[0]).values()
+    assert "sampled" not in facts
+
+
 def test_a_sample_of_everything_is_none(over):
     outcome, _ = over(Programs("whole", [*range(4)]))
     assert "of 6 programs of 1 call" in outcome.notes[0]

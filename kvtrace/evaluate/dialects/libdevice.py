@@ -214,7 +214,7 @@ FUNCTIONS: dict[str, _Function] = {
     "isnan": np.isnan,
     "j0": _wide(partial(special.bessel_j, 0)),
     "j1": _wide(partial(special.bessel_j, 1)),
-    "jn": _wide(special.of_orders(special.bessel_j)),
+    "jn": _wide(special.of_orders(special.bessel_j, 0)),
     "ldexp": np.ldexp,
     "scalbn": np.ldexp,
     "lgamma": _wide(special.lgamma),
@@ -257,7 +257,7 @@ FUNCTIONS: dict[str, _Function] = {
     "trunc": np.trunc,
     "y0": _wide(partial(special.bessel_y, 0)),
     "y1": _wide(partial(special.bessel_y, 1)),
-    "yn": _wide(special.of_orders(special.bessel_y)),
+    "yn": _wide(special.of_orders(special.bessel_y, 1)),
     # approximations
     "fast_cos": np.cos,
     "fast_dividef": np.divide,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.evaluate.dialects.bessel import SMALLEST_ORDER, bessel_of_order
 from kvtrace.evaluate.directed import two_product
 from kvtrace.evaluate.values import Array
 
@@ -164,9 +165,10 @@ def _hankel(x: Array, order: int) -> tuple[Array, Array]:
             sine_part = sine_part + sign * term
         else:
             cosine_part = cosine_part + sign * term
-    angle = x - (order / 2 + 0.25) * np.pi
     scale = np.sqrt(2 / (np.pi * x))
-    sine, cosine = np.sin(angle), np.cos(angle)
+    shift = (order % 4 / 2 + 0.25) * np.pi
+    sine = np.sin(x) * np.cos(shift) - np.cos(x) * np.sin(shift)
+    cosine = np.cos(x) * np.cos(shift) + np.sin(x) * np.sin(shift)
     return (
         scale * (cosine_part * cosine - sine_part * sine),
         scale * (cosine_part * sine + sine_part * cosine),
@@ -244,16 +246,18 @@ def bessel_i(order: int, array: Array) -> Array:
     return _by_blocks(block, np.asarray(array))
 
 
-def of_orders(function: Callable[[int, Array], Array]) -> Callable[[Array, Array], Array]:
-    """Let the order be an array of integers."""
+def of_orders(function: Callable[[int, Array], Array], which: int) -> Callable[..., Array]:
+    """Let the order be an array of integers; `which` of J and Y (0 or 1) it is."""
 
     def lifted(orders: Array, array: Array) -> Array:
         orders, x = np.broadcast_arrays(orders, np.asarray(array, np.float64))
+        sizes = np.abs(orders.astype(np.int64))
         result: Any = np.empty(x.shape, np.float64)
-        for order in np.unique(orders):
-            chosen = orders == order
-            sign = -1.0 if order < 0 and order % 2 else 1.0
-            result[chosen] = sign * function(abs(int(order)), x[chosen])
-        return np.asarray(result)
+        beyond = sizes >= SMALLEST_ORDER
+        result[beyond] = bessel_of_order(sizes[beyond], x[beyond])[which]
+        for order in np.unique(sizes[~beyond]):
+            chosen = sizes == order
+            result[chosen] = function(int(order), x[chosen])
+        return np.asarray(np.where((orders < 0) & (orders % 2 != 0), -result, result))
 
     return lifted

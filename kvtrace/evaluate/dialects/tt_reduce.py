@@ -255,6 +255,7 @@ def histogram(op: Op, compiler: Compiler) -> Step:
     dtype = value_type(op.results[0].type).element.value
     slot, result = op.operands[0].id, op.results[0].id
     mask_slot = op.operands[1].id if len(op.operands) > 1 else None
+    mask_type = value_type(op.operands[1].type) if len(op.operands) > 1 else None
 
     def step(values: list[Any], _scope: Scope) -> None:
         mask = True if mask_slot is None else values[mask_slot]
@@ -263,7 +264,7 @@ def histogram(op: Op, compiler: Compiler) -> Step:
             values[result] = unknown
             return
         array = full_array(values[slot], type_).astype(np.int64)
-        lanes = np.asarray(True) if mask is True else to_array(mask, None)
+        lanes = np.asarray(True) if mask_slot is None else to_array(mask, mask_type)
         programs = max(array.shape[0], lanes.shape[0] if lanes.ndim else 1)
         array = np.broadcast_to(array, (programs, *type_.shape))
         counted = (array >= 0) & (array < bins) & lanes

@@ -1,0 +1,40 @@
+"""Histograms whose mask turns out to be the same for every lane, and tensors that share storage."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.kernels.blocks import counted
+from tests.kernels.launching import launch
+
+CONSTANTS = {"MASKED": True, "N": 64, "BINS": 16}
+
+
+def counts_of(x, mask, planned):
+    out = torch.full((3, 16), -1, dtype=torch.int32)
+    launch(counted, (3,), {"x": x, "mask": mask, "out": out}, CONSTANTS, planned=planned)
+    return out.numpy()
+
+
+@pytest.mark.parametrize("planned", [True, False])
+@pytest.mark.parametrize("on", [0, 1])
+def test_a_mask_that_is_the_same_everywhere(on, planned):
+    x = np.random.default_rng(2).integers(0, 16, (3, 64)).astype(np.int32)
+    mask = torch.full((3, 64), on, dtype=torch.int8)
+
+    counts = counts_of(torch.from_numpy(x), mask, planned)
+
+    np.testing.assert_array_equal(counts, [np.bincount(row, minlength=16) * on for row in x])
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_mask_that_lies_in_the_storage_of_what_is_counted(planned):
+    x = np.random.default_rng(3).integers(0, 16, (3, 64)).astype(np.int32)
+    tensor = torch.from_numpy(x)
+    mask = tensor.view(torch.int8).reshape(-1)[: 3 * 64].view(3, 64)
+
+    counts = counts_of(tensor, mask, planned)
+
+    shared = x.view(np.int8).reshape(-1)[: 3 * 64].reshape(3, 64) != 0
+    wanted = [np.bincount(x[i][shared[i]], minlength=16) for i in range(3)]
+    np.testing.assert_array_equal(counts, wanted)
