@@ -38,6 +38,7 @@ from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.generic_bounds import (
     Bound,
     Elimination,
+    in_order,
     is_of_parameters,
     varying_choice,
 )
@@ -74,10 +75,11 @@ class AccessCondition:
         return self.access.op
 
     @cached_property
-    def whole(self) -> Condition:
-        """The condition with those of the widths."""
-        assert self.condition is not None
-        return conjunction((self.condition, *self.widths))
+    def symbols(self) -> tuple[Symbol, ...]:
+        """What has to be known of a call to hold it against the conditions."""
+        conditions = (self.condition or TRUE, *self.widths)
+        atoms = frozenset().union(*(condition.atoms() for condition in conditions))
+        return tuple(atom for atom in in_order(atoms) if isinstance(atom, Symbol))
 
 
 def extent(argument: int) -> Symbol:

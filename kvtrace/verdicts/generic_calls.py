@@ -72,13 +72,11 @@ class _Numbers:
         if found.condition is None:
             return HeldAgainst(found, "open", found.reason)
         numbers: dict[Symbol, int] = {}
-        for atom in sorted(found.whole.atoms(), key=lambda each: each.order):
-            if not isinstance(atom, Symbol):
-                continue
-            number = self._number(atom)
+        for symbol in found.symbols:
+            number = self._number(symbol)
             if number is None:
                 return HeldAgainst(found, "open", "a number that it hangs on was not recorded")
-            numbers[atom] = number
+            numbers[symbol] = number
         for symbol, least in found.assumptions:
             number = self._number(symbol)
             if number is None or number < least:
