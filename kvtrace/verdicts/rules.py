@@ -9,20 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.schema.errors import BadSetting
-from kvtrace.verdicts import (
-    alignment,
-    asserts,
-    bounds,
-    definedness,
-    division,
-    hints,
-    masks,
-    overflow,
-    races,
-)
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:
@@ -30,6 +21,7 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.concrete import Concrete
 
 Judge = Callable[["BoundCall"], Iterable[Verdict]]
+MakeConcrete = Callable[["BoundCall", Sequence["Verdict"]], "Concrete | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +39,30 @@ class Rule:
     hint: str
     judge: Judge
     default: bool = True
-    concrete: Callable[[BoundCall, Sequence[Verdict]], Concrete | None] | None = None
+    concrete: MakeConcrete | None = None
+
+
+@cache
+def _judge(file: str) -> Judge:
+    """Give the `judge` of a file, which is imported when a call is judged by it."""
+
+    def judge(bound: BoundCall) -> Iterable[Verdict]:
+        found: Iterable[Verdict] = import_module(f"kvtrace.verdicts.{file}").judge(bound)
+        return found
+
+    return judge
+
+
+@cache
+def _concrete(file: str) -> MakeConcrete:
+    """Give the `concrete` of a file, likewise."""
+
+    def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
+        module = import_module(f"kvtrace.verdicts.{file}")
+        made: Concrete | None = module.concrete(bound, undecided)
+        return made
+
+    return concrete
 
 
 def _by_id(*rules: Rule) -> Mapping[str, Rule]:
@@ -60,95 +75,95 @@ RULES: Final = _by_id(
         "error",
         "a lane reads or writes outside the storage of its tensor",
         "mask the access with the tensor's extent, or launch fewer programs",
-        bounds.judge,
-        concrete=bounds.concrete,
+        _judge("bounds"),
+        concrete=_concrete("bounds"),
     ),
     Rule(
         "out-of-view",
         "warning",
         "a lane leaves its tensor's view, still inside the storage",
         "mask the access with the view's extent; if the kernel means to, turn the rule off",
-        bounds.judge,
-        concrete=bounds.concrete,
+        _judge("bounds"),
+        concrete=_concrete("bounds"),
     ),
     Rule(
         "null-pointer",
         "error",
         "an access goes through a null pointer, as of a tensor without elements",
         "do not launch on empty tensors, or mask the access with the tensor's extent",
-        alignment.judge,
+        _judge("alignment"),
     ),
     Rule(
         "misaligned",
         "error",
         "an address is no multiple of the size of the element that is accessed",
         "pass a tensor whose data pointer and strides are multiples of the pointer's type",
-        alignment.judge,
+        _judge("alignment"),
     ),
     Rule(
         "overflow",
         "error",
         "an integer that decides an access does not fit its width and wraps around",
         "compute it in 64 bits: widen one factor with .to(tl.int64) before multiplying",
-        overflow.judge,
+        _judge("overflow"),
     ),
     Rule(
         "wrong-hint",
         "error",
         "a promise to the compiler (multiple_of, max_contiguous, divisibility by 16) does not hold",
         "take the promise back, or pass what keeps it",
-        hints.judge,
+        _judge("hints"),
     ),
     Rule(
         "race",
         "error",
         "two programs touch the same bytes, one of them writes, and nothing orders them",
         "give programs parts of their own, use atomics for both, or reduce in a second launch",
-        races.judge,
-        concrete=races.concrete,
+        _judge("races"),
+        concrete=_concrete("races"),
     ),
     Rule(
         "device-assert",
         "error",
         "an assertion of the kernel's own fails",
         "look at the values that the assertion names in the program and lane of the witness",
-        asserts.judge,
-        concrete=asserts.concrete,
+        _judge("asserts"),
+        concrete=_concrete("asserts"),
     ),
     Rule(
         "division-by-zero",
         "error",
         "an integer is divided by zero",
         "check the divisor before the launch, or take max(divisor, 1)",
-        division.judge,
+        _judge("division"),
     ),
     Rule(
         "undefined-lanes",
         "warning",
         "lanes that a masked load leaves without a value are stored, or added by an atomic",
         "give the load other=, or mask these lanes off where they are stored",
-        definedness.judge,
+        _judge("definedness"),
     ),
     Rule(
         "undefined-use",
         "warning",
         "lanes that a masked load leaves without a value decide an address, a mask or a branch",
         "give the load other=, or mask these lanes off where they are used",
-        definedness.judge,
+        _judge("definedness"),
     ),
     Rule(
         "mask-always-false",
         "warning",
         "a mask is false in every lane of every program of the call: the access never happens",
         "look for a comparison that is the wrong way round, or conditions that exclude each other",
-        masks.judge,
+        _judge("masks"),
     ),
     Rule(
         "mask-always-true",
         "note",
         "a mask is true in every lane of every program of the call, and costs instructions",
         "leave it out in a variant of the kernel for shapes like these",
-        masks.judge,
+        _judge("masks"),
         default=False,
     ),
 )
