@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.decide import Method, Proven, Refuted
 from kvtrace.symbolic.definedness import Sink, sinks_of
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.taint import operand_counts
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.fills import Difference, difference
 from kvtrace.verdicts.verdict import Verdict
 
@@ -75,20 +78,21 @@ def _judged(bound: BoundCall, sink: Sink, rule: str) -> Verdict | None:
         return None if _wraps(bound, sink) else _proven(bound, sink, rule, decision)
     if not isinstance(decision, Refuted):
         return _unknown(bound, sink, rule, decision.reason, decision.solver_ns)
-    if bound.doubts(decision.model) and not _is_replayable(bound, sink):
-        return _unknown(
-            bound, sink, rule, bound.described_doubts(decision.model), decision.solver_ns
-        )
-    program = bound.program_of(decision.model)
+    doubts = bound.doubts(decision.model)
+    if doubts and not _is_replayable(bound, sink, doubts):
+        reason = bound.described_doubts(decision.model)
+        return _unknown(bound, sink, rule, reason, decision.solver_ns)
+    whole = doubts and bound.lanes <= bound.budget.replay_lanes
+    program = None if whole else bound.program_of(decision.model)
     op, value, mask = _looked_at(sink)
     if op is None:
         return _unknown(bound, sink, rule, "it is decided by what a loop carries")
     shown = difference(bound, op, value, mask, program)
     if isinstance(shown, Difference):
-        return _violation(bound, sink, rule, shown, decision, program, weak=weak)
+        return _violation(bound, sink, rule, shown, decision, weak=weak)
     reason = f"a counterexample to it did not show: {shown}"
-    if bound.doubts(decision.model):
-        reason = bound.described_doubts(decision.model)
+    if doubts:
+        reason = f"{bound.described_doubts(decision.model)}; {shown}"
     return _unknown(bound, sink, rule, reason, decision.solver_ns)
 
 
@@ -99,13 +103,20 @@ def _wraps(bound: BoundCall, sink: Sink) -> bool:
     return any(bound.may_wrap(place) is not None for place in (sink.place, *places))
 
 
-def _is_replayable(bound: BoundCall, sink: Sink) -> bool:
-    """Whether a run tells although formulas do not: it hangs on no contents, or all are there."""
+def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaque]) -> bool:
+    """Whether a run tells although formulas do not: what it hangs on was recorded, or is none."""
     tensors = [a for a in bound.call.arguments if isinstance(a, TensorArgument)]
     if all(tensor.storage.data is not None for tensor in tensors):
         return True
-    hanging = hanging_on_data(bound.call.module)
-    return not any(op.index in hanging for op in (sink.op, *sink.undefined.sources))
+    module = bound.call.module
+    ops = (sink.op, *sink.undefined.sources)
+    hanging = hanging_on_data(module)
+    if not any(op.index in hanging for op in ops):
+        return True
+    contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts)
+    if not contents or bound.unrecorded(key for key in doubts if isinstance(key, Symbol)):
+        return False
+    return not any(bound.contents.read_by(feeding(op, module)) for op in ops)
 
 
 def _looked_at(sink: Sink) -> tuple[Op | None, Value, Value | None]:
@@ -167,11 +178,9 @@ def _violation(
     rule: str,
     shown: Difference,
     decision: Refuted,
-    program: int,
     *,
     weak: bool,
 ) -> Verdict:
-    x, y, _ = bound.call.grid
     message = (
         f"{_subject(sink)} relies on an unspecified value: a lane that {_sources(bound, sink)} "
         f"without a value (masked off, no `other`) {_reaches(sink)}"
@@ -186,7 +195,7 @@ def _violation(
         decision.method,
         access=_kind(sink),
         arg=_argument(bound, sink),
-        program=(program % x, program // x % y, program // (x * y)),
+        program=shown.program,
         iteration=shown.iteration,
         lane=shown.lane,
         solver_ns=decision.solver_ns or None,

@@ -37,15 +37,18 @@ _NOT_SHOWN: Final = "other numbers in these lanes change nothing when it is run"
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a value first came out differently: trip of the innermost loop, and lane."""
+    """Where a value first came out differently: program, trip of the innermost loop, lane."""
 
+    program: tuple[int, int, int]
     iteration: int
     lane: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class _Seen:
-    iteration: int
+    programs: Any
+    grid: tuple[int, int, int]
+    iterations: Any
     numbers: Any
     mask: Any
 
@@ -97,8 +100,9 @@ class _Filled(Instrument):
     def _look(self, values: list[Any], value: Value, mask: Value | None, scope: Any) -> None:
         numbers = _numbers(values[value.id], value.type)
         on = None if mask is None else _numbers(values[mask.id], mask.type)
-        trips = np.broadcast_to(np.asarray(scope.iteration), (1,))
-        self.seen.append(_Seen(int(trips[0]), numbers, True if on is None else on))
+        trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
+        grid = scope.launch.grid
+        self.seen.append(_Seen(scope.linear, grid, trips, numbers, True if on is None else on))
 
 
 def _as(fill: float, dtype: Any) -> Any:
@@ -119,26 +123,28 @@ def _numbers(value: Any, type_: Type) -> Any:
 
 
 def difference(
-    bound: BoundCall, op: Op, value: Value, mask: Value | None, program: int
+    bound: BoundCall, op: Op, value: Value, mask: Value | None, program: int | None
 ) -> Difference | str:
-    """Run a program with different numbers in undefined lanes; give where an op sees them.
+    """Run a program (None: all) with different numbers in undefined lanes; give where it shows.
 
     `value` is an operand of the op, or its result; of an operand only lanes where `mask` is on
     count. Gives the reason in words where no difference is seen.
     """
     reason = _NOT_SHOWN
     for one, other in _FILLS:
-        first = _run(bound, _Filled(one, op, value, mask), program)
-        second = _run(bound, _Filled(other, op, value, mask), program)
-        if isinstance(first, str) or isinstance(second, str):
-            return first if isinstance(first, str) else str(second)
-        found = _first_difference(first, second)
+        one_look, other_look = (_Filled(fill, op, value, mask) for fill in (one, other))
+        first, second = (_run(bound, look, program) for look in (one_look, other_look))
+        for looked in (first, second):
+            if looked is not None:
+                reason = looked
+        found = _first_difference(one_look.seen, other_look.seen)
         if found is not None:
             return found
     return reason
 
 
-def _run(bound: BoundCall, filled: _Filled, program: int) -> list[_Seen] | str:
+def _run(bound: BoundCall, filled: _Filled, program: int | None) -> str | None:
+    """Evaluate; give the reason in words where the end was not reached."""
     call = bound.call
     try:
         arguments = with_contents(call.arguments)
@@ -148,14 +154,14 @@ def _run(bound: BoundCall, filled: _Filled, program: int) -> list[_Seen] | str:
             call.grid,
             observers=(Limit(bound.budget.replay_lanes),),
             kernel=call.kernel,
-            programs=np.array([program], np.int64),
+            programs=None if program is None else np.array([program], np.int64),
             instrument=filled,
         )
     except KvtraceError as error:
         return str(error)
     except MemoryError:
         return "its tensors are too large for a run"
-    return filled.seen
+    return None
 
 
 def _first_difference(first: Iterable[_Seen], second: Iterable[_Seen]) -> Difference | None:
@@ -168,8 +174,17 @@ def _first_difference(first: Iterable[_Seen], second: Iterable[_Seen]) -> Differ
             differs = differs & ~(np.isnan(a) & np.isnan(b))
         places = np.argwhere(differs & one.mask)
         if len(places):
-            return Difference(one.iteration, tuple(int(index) for index in places[0][1:]))
+            first_place, *lane = map(int, places[0])
+            return _difference(one, first_place, tuple(lane))
     return None
+
+
+def _difference(seen: _Seen, place: int, lane: tuple[int, ...]) -> Difference:
+    program = int(seen.programs[place])
+    x, y, _ = seen.grid
+    return Difference(
+        (program % x, program // x % y, program // (x * y)), int(seen.iterations[place]), lane
+    )
 
 
 def with_contents(arguments: Iterable[Argument]) -> tuple[Argument, ...]:

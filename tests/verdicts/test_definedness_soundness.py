@@ -1,0 +1,112 @@
+"""Verdicts on undefined lanes held against runs with other numbers in them.
+
+The kernels of the catalogue have their loads' `other` taken away. Where runs of the whole grid then
+store something else for another number in these lanes, that must have been found, or be unknown.
+"""
+
+from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+from triton.runtime import driver
+
+from kvtrace.backends.triton.free_driver import DeviceFreeDriver
+from kvtrace.evaluate import Storage, TensorArgument, evaluate
+from kvtrace.evaluate.errors import DeviceAssertion
+from kvtrace.ir import Module
+from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.passes.calls import Call
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.taint import leaves_lanes
+from kvtrace.verdicts.judge import judge
+from tests.kernels.catalogue import CASES
+from tests.kernels.launching import to_tensor
+from tests.verdicts.brute_force import _Fill
+from tests.verdicts.mutants import mutants
+from tests.verdicts.racing import call_of
+
+RULES = ("undefined-lanes", "undefined-use")
+MOST_MUTANTS = 7
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _a_driver():
+    """Some functions of the language ask the driver for its target."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
+        yield
+
+
+def without_other(module: Module) -> Module:
+    """A copy of a module whose loads leave masked lanes without a value."""
+    copy = deepcopy(module)
+    for op in copy.ops:
+        sizes = op.attributes.get("operandSegmentSizes")
+        if op.name == "tt.load" and sizes is not None and list(sizes.values)[:3] == [1, 1, 1]:
+            op.operands = op.operands[:2]
+            rest = DenseArrayAttribute(sizes.element, (1, 1, 0, *sizes.values[3:]))
+            op.attributes = {**op.attributes, "operandSegmentSizes": rest}
+    return copy
+
+
+def stored_with(call: Call, fill: float) -> list[bytes]:
+    """All storages after a run of the whole grid, with a number in lanes that have none."""
+    storages = {
+        id(a.storage): Storage(a.storage.nbytes, a.storage.data.copy())
+        for a in call.arguments
+        if isinstance(a, TensorArgument)
+    }
+    arguments = [
+        replace(a, storage=storages[id(a.storage)]) if isinstance(a, TensorArgument) else a
+        for a in call.arguments
+    ]
+    with np.errstate(all="ignore"):
+        evaluate(call.module, arguments, call.grid, instrument=_Fill(fill))
+    return [storage.data.tobytes() for storage in storages.values()]
+
+
+def check(call: Call) -> Counter:
+    """Judge a call and hold it against its runs; give what was said."""
+    found = judge(call, RULES)
+    answers = Counter(verdict.verdict for verdict in found)
+    try:
+        runs = [stored_with(call, fill) for fill in (0, 100, float("nan"))]
+    except (KvtraceError, DeviceAssertion, MemoryError, ValueError):
+        return answers
+    if runs[0] != runs[1]:
+        answers["changed"] += 1
+        assert answers["violation"] or answers["unknown"], (call.kernel, call.grid)
+    elif runs[0] == runs[2]:
+        answers["the same"] += 1
+    if runs[0] != runs[2]:
+        assert answers["violation"] or answers["unknown"], (call.kernel, call.grid)
+    for verdict in found:
+        answers[verdict.reason] += verdict.verdict == "unknown"
+    return answers
+
+
+def cases():
+    """One case of each kernel of the catalogue."""
+    return list({id(case.kernel): case for case in CASES}.values())
+
+
+def test_the_catalogue_without_other_and_its_mutants(say):
+    answers, calls = Counter(), 0
+    for case in cases():
+        arguments = {
+            name: to_tensor(value) if isinstance(value, np.ndarray) else value
+            for name, value in case.inputs.items()
+        }
+        call = call_of(case.kernel, case.grid, arguments, case.constexprs, recorded=True)
+        if not judge(call, RULES):
+            answers["nothing as it is"] += 1
+        bare = replace(call, module=without_other(call.module))
+        if not any(leaves_lanes(op) for op in bare.module.ops):
+            continue
+        for _, mutant in islice(mutants(bare), MOST_MUTANTS):
+            answers += check(mutant)
+            calls += 1
+    say("undefined lanes", f"catalogue without other, {calls} calls: {dict(answers)}")
