@@ -15,10 +15,17 @@ tracer, ...     the clients of Triton-Viz; the profiler over all programs, which
                 (its defaults look at one program, and skip loads and stores); the sanitizer without
                 what it kept of earlier launches of the same kernel
 plain           kvtrace.evaluate with real data, the launch evaluated before
-observed        the same, with rows of `ops`, `loops`, `accesses` and `findings`: our tracer,
-                profiler and sanitizer in one pass. Everything but the parsed IR is made anew for
-                every launch: nothing is kept from the one before
-observed again  the same, with what the evaluator keeps between launches of a kernel
+observed        the same by our tracer and profiler in one pass, with all rows of `ops`, `loops` and
+                `accesses`. Every launch is planned anew, its rows and its code are made anew, then
+                it runs. Kept is what hangs on the kernel alone: the parsed IR with its planning
+                steps and op counts, and what Python compiled of code, found by the code's text,
+                which holds none of a launch's numbers. The sectors of one block that no closed form
+                gives are kept too, by strides and extents
+judged          our sanitizer: all rows of `findings` of the launch, by the default rules. It judges
+                by formulas and runs nothing. The kernel's symbolic summary is kept, as it is made
+                once a kernel; all that hangs on the launch is made anew
+observed again  observed, with what the evaluator keeps between launches of a kernel: the plan, its
+                records and its code
 cold            observed, as the first launch of a process that has imported torch, NumPy and the
                 kernels: importing all that is needed of kvtrace, reading the text of the IR,
                 planning. The cache on disk is empty; writing to it, at the process's end, does not
@@ -53,11 +60,12 @@ ROOT = HERE.parent
 PEERS = ROOT / ".venv-peers"
 PEER_PACKAGES = ("torch==2.13.0", "triton==3.6.0", "triton-viz==3.0", "numpy<2.4")
 PEER_TOOLS = ("interpreter", "tracer", "profiler", "sanitizer")
-OURS = ("torch", "plain", "observed", "observed again", "no data")
+OURS = ("torch", "plain", "observed", "judged", "observed again", "no data")
 SECONDS = 0.5
 SLOW = 5.0
 COLD = ("cold", "cold, cached", "first", "first, cached")
-COLUMNS = (*PEER_TOOLS, "plain", "observed", "observed again", *COLD, "no data", "torch")
+OURS_WARM = ("plain", "observed", "judged", "observed again")
+COLUMNS = (*PEER_TOOLS, *OURS_WARM, *COLD, "no data", "torch")
 
 Figures = dict[str, dict[str, dict[str, Any]]]
 
@@ -341,7 +349,7 @@ RATIOS = (
     ("interpreter / first, cached", "interpreter", "first, cached"),
     ("tracer / observed", "tracer", "observed"),
     ("profiler / observed", "profiler", "observed"),
-    ("sanitizer / no data", "sanitizer", "no data"),
+    ("sanitizer / judged", "sanitizer", "judged"),
     ("plain / torch", "plain", "torch"),
 )
 

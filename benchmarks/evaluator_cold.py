@@ -1,10 +1,10 @@
 """A worker for the first launch in a process: nothing of kvtrace is imported before it is asked.
 
 Asked for {"case": name, "imported": [modules]}; answers wall and processor seconds of the launch,
-with rows of `ops`, `loops`, `accesses` and `findings`, from the text of the IR on; the error of the
-result; and the modules that were imported for it, in that order. Those of the request are imported
-before the clock starts. PyTorch, NumPy and the kernels are there already, as in any program that
-has kernels to launch. What a launch leaves for the cache on disk is written when the process ends.
+with all rows of `ops`, `loops` and `accesses`, from the text of the IR on; the error of the result;
+and the modules that were imported for it, in that order. Those of the request are imported before
+the clock starts. PyTorch, NumPy and the kernels are there already, as in any program that has
+kernels to launch. What a launch leaves for the cache on disk is written when the process ends.
 """
 
 import sys
@@ -29,7 +29,7 @@ def memory_of(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def launch(case: Case, text: str, arguments: dict[str, Any], memory: dict[str, Any]) -> None:
-    """Import kvtrace, read the IR, and evaluate the launch for the built-in clients.
+    """Import kvtrace, read the IR, and evaluate the launch for the tracer and the profiler.
 
     Raises:
         RuntimeError: the launch could not be evaluated to its end, or a client failed.
@@ -37,7 +37,6 @@ def launch(case: Case, text: str, arguments: dict[str, Any], memory: dict[str, A
     """
     from kvtrace.clients.profiler import Profiler
     from kvtrace.clients.running import ClientPass
-    from kvtrace.clients.sanitizer import Sanitizer
     from kvtrace.clients.tracer import Tracer
     from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
     from kvtrace.evaluate.modules import parsed
@@ -52,7 +51,7 @@ def launch(case: Case, text: str, arguments: dict[str, Any], memory: dict[str, A
         storage = Storage(memory[name].nbytes, memory[name])
         shape, strides = tuple(value.shape), tuple(value.stride())
         given.append(TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides))
-    together = ClientPass([Tracer(), Profiler(), Sanitizer()])
+    together = ClientPass([Tracer(), Profiler()])
     extents = (*case.grid, 1, 1)[:3]
     name = case.kernel.fn.__name__
     failure = together.run(Call(0, name, extents, parsed(text), tuple(given), ()))

@@ -24,6 +24,7 @@ from kvtrace.clients.running import ClientPass
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.clients.tracer import Tracer
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.plan.launch import plans_of
 from kvtrace.ir import Module, parse
 from kvtrace.passes.calls import Call
 
@@ -82,13 +83,18 @@ def without_data(arguments: list[Argument]) -> list[Argument]:
     ]
 
 
-def new_pass() -> ClientPass:
-    """Give the built-in clients, to be run together, as over the calls of a recorded run."""
-    return ClientPass([Tracer(), Profiler(), Sanitizer()])
+def observers() -> ClientPass:
+    """Give the clients that fill ops, loops and accesses, as over the calls of a recorded run."""
+    return ClientPass([Tracer(), Profiler()])
+
+
+def judges() -> ClientPass:
+    """Give the client that fills findings."""
+    return ClientPass([Sanitizer()])
 
 
 def observe(together: ClientPass, case: Case, module: Module, arguments: list[Argument]) -> None:
-    """Evaluate a launch with everything on: rows of ops, loops, accesses and findings.
+    """Have clients make their rows of a launch, which is evaluated if one of them needs it.
 
     Raises:
         RuntimeError: the launch could not be evaluated to its end, or a client failed.
@@ -118,16 +124,17 @@ class Ours:
     def module(self, case: Case) -> Module:
         """Give the case's module, parsed once."""
         if case.name not in self.modules:
-            self.modules[case.name] = self.fresh_module(case)
+            self.modules[case.name] = parse(self.text_file(case).read_text())
         return self.modules[case.name]
 
-    def fresh_module(self, case: Case) -> Module:
-        """Give a module of which no plan is kept.
+    def without_plans(self, case: Case, arguments: dict[str, Any]) -> list[Argument]:
+        """Forget the case's plans; give its arguments anew, of which nothing is worked out.
 
         Plans are kept with modules, and by the text where `kvtrace.evaluate.parsed` read it, which
         is not asked here: so neither memory nor disk has one.
         """
-        return parse(self.text_file(case).read_text())
+        plans_of(self.module(case)).forget()
+        return bound(arguments)
 
     def answer(self, request: dict[str, Any]) -> Answer:
         """Compile every case, or time one."""
@@ -151,14 +158,15 @@ class Ours:
         given = bound(arguments)
         module, name = self.module(case), case.kernel.fn.__name__
         hidden = without_data(given)
-        together = new_pass()
-        if what == "observed":
+        together = judges() if what == "judged" else observers()
+        if what in ("observed", "judged"):
             observe(together, case, module, given)
+            error = case.error(arguments) if what == "observed" else None
             return median_of(
-                lambda fresh: observe(together, case, fresh, given),
+                lambda fresh: observe(together, case, module, fresh),
                 budget,
-                prepare=lambda: self.fresh_module(case),
-            ) | {"error": case.error(arguments)}
+                prepare=lambda: self.without_plans(case, arguments),
+            ) | {"error": error}
         actions: dict[str, Callable[[], Any]] = {
             "plain": lambda: evaluate(module, given, case.grid, kernel=name),
             "observed again": lambda: observe(together, case, module, given),

@@ -77,6 +77,10 @@ class ModulePlans:
         self.plans[key] = found
         return found
 
+    def forget(self) -> None:
+        """Drop the plans in memory; what hangs on the module alone stays."""
+        self.plans.clear()
+
     def counts(self, plan: LaunchPlan) -> Mapping[int, tuple[int, int]]:
         """Give (elements, floating-point operations) of one execution of each compute op."""
         return self.compiler.counts() if plan.counts is None else plan.counts
