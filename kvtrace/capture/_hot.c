@@ -27,8 +27,17 @@ typedef struct {
   PyObject_HEAD
   recorder *recorder;
   PyObject *function, *adapter;
+  PyObject *uncommon; /* of what launches by `self.launchers`; NULL for what returns its kernel */
   descrgetfunc bind;
 } launch_function;
+
+/* A launch that is under way: what is called, and with what. */
+typedef struct {
+  launch_function *by;
+  PyObject *self, *callable;
+  PyObject *args, *kwargs; /* kwargs may be NULL */
+  Py_ssize_t first;        /* where the kernel's arguments begin in args: 1 where self is in them */
+} launching;
 
 typedef struct {
   PyObject_HEAD
@@ -42,7 +51,7 @@ typedef struct {
 } grid_probe;
 
 static PyTypeObject *recorder_type, *launch_type, *bound_type, *probe_type;
-static PyObject *name_new_kernel, *name_new_call; /* interned */
+static PyObject *name_new_kernel, *name_new_call, *name_launchers, *name_stream; /* interned */
 
 /* ---- recording -------------------------------------------------------------------------------- */
 
@@ -61,7 +70,7 @@ static int kernel_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
   int parsed = PyArg_ParseTuple(facts, "Lii", &id, &kind, &device);
   Py_DECREF(facts);
   if (!parsed) return -1;
-  *out = (struct kernel){object, NULL, id, kind, device};
+  *out = (struct kernel){.object = object, .id = id, .device_kind = kind, .device = device};
   if (kernel_find(self, object)) return 0; /* another thread was quicker */
   PyObject *unlist = PyObject_GetAttrString((PyObject *)self, "_kernel_died");
   if (!unlist) return -1;
@@ -82,25 +91,39 @@ static int kernel_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
 }
 
 static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
-                      const struct key *key, PyObject *args, PyObject *kwargs, int64_t *out) {
+                      const struct key *key, PyObject *args, Py_ssize_t first, PyObject *kwargs,
+                      int64_t *out) {
+  struct kernel *kernel = kernel_find(self, object);
+  if (kernel && kernel->last_length == key->count &&
+      !memcmp(self->arena + kernel->last_offset, key->words, key->count * 8)) {
+    *out = kernel->last_call;
+    return 0;
+  }
   uint64_t hash = key_hash(key);
   struct call *found = call_find(self, key, hash);
   if (found) {
     *out = found->id;
+    if (kernel) {
+      kernel->last_call = found->id;
+      kernel->last_offset = found->offset;
+      kernel->last_length = found->length;
+    }
     return 0;
   }
   PyObject *id = PyLong_FromLongLong((int64_t)key->words[0]);
   PyObject *grid = Py_BuildValue("(LLL)", (long long)key->words[1], (long long)key->words[2],
                                  (long long)key->words[3]);
   PyObject *given = kwargs ? kwargs : PyDict_New();
+  PyObject *values = PyTuple_GetSlice(args, first, PyTuple_Size(args));
   PyObject *made = NULL;
   if (kwargs) Py_INCREF(kwargs);
-  if (id && grid && given)
-    made = PyObject_CallMethodObjArgs(adapter, name_new_call, owner, object, id, grid, args, given,
-                                      NULL);
+  if (id && grid && given && values)
+    made = PyObject_CallMethodObjArgs(adapter, name_new_call, owner, object, id, grid, values,
+                                      given, NULL);
   Py_XDECREF(id);
   Py_XDECREF(grid);
   Py_XDECREF(given);
+  Py_XDECREF(values);
   if (!made) return -1;
   *out = PyLong_AsLongLong(made);
   Py_DECREF(made);
@@ -110,7 +133,8 @@ static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObje
 }
 
 static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
-                  PyObject *grid, PyObject *args, PyObject *kwargs, int64_t enter, int64_t leave) {
+                  PyObject *grid, PyObject *args, Py_ssize_t first, PyObject *kwargs, int64_t enter,
+                  int64_t leave) {
   struct kernel kernel;
   if (kernel_known(self, adapter, owner, object, &kernel)) return -1;
   if (kernel.id < 0) return 0;
@@ -118,8 +142,8 @@ static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *
   int64_t call;
   key_begin(&key);
   key.words[key.count++] = (uint64_t)kernel.id;
-  int failed = key_grid(&key, grid) || key_arguments(self, &key, args, kwargs) ||
-               call_known(self, adapter, owner, object, &key, args, kwargs, &call);
+  int failed = key_grid(&key, grid) || key_arguments(self, &key, args, first, kwargs) ||
+               call_known(self, adapter, owner, object, &key, args, first, kwargs, &call);
   key_end(&key);
   if (failed) return -1;
   if (call < 0) return 0;
@@ -156,15 +180,15 @@ static int report(recorder *self) {
 
 /* ---- wrapping --------------------------------------------------------------------------------- */
 
-static PyObject *call_observed(launch_function *launch, PyObject *self, PyObject *function,
-                               PyObject *args, PyObject *kwargs, PyObject *grid, int warmup) {
-  recorder *recorder = launch->recorder;
+static PyObject *call_observed(launching *launch, PyObject *grid, int warmup) {
+  recorder *recorder = launch->by->recorder;
+  PyObject *adapter = launch->by->adapter, *kwargs = launch->kwargs;
   PyObject *kernel;
   grid_probe *probe = NULL;
   int64_t enter, leave;
   if (!PyCallable_Check(grid)) {
     enter = now();
-    kernel = PyObject_Call(function, args, kwargs);
+    kernel = PyObject_Call(launch->callable, launch->args, kwargs);
     leave = now();
     Py_INCREF(grid);
   } else {
@@ -184,7 +208,7 @@ static PyObject *call_observed(launch_function *launch, PyObject *self, PyObject
       return NULL;
     }
     enter = now();
-    kernel = PyObject_Call(function, args, given);
+    kernel = PyObject_Call(launch->callable, launch->args, given);
     leave = now();
     Py_DECREF(given);
     grid = probe->given;
@@ -200,9 +224,10 @@ static PyObject *call_observed(launch_function *launch, PyObject *self, PyObject
     /* a hook of Triton's took the launch over */
   } else if (warmup) {
     struct kernel compiled;
-    failed = kernel_known(recorder, launch->adapter, self, kernel, &compiled);
+    failed = kernel_known(recorder, adapter, launch->self, kernel, &compiled);
   } else if (grid) {
-    failed = record(recorder, launch->adapter, self, kernel, grid, args, kwargs, enter, leave);
+    failed = record(recorder, adapter, launch->self, kernel, grid, launch->args, launch->first,
+                    kwargs, enter, leave);
   }
   Py_XDECREF(grid);
   if (failed && report(recorder)) {
@@ -212,36 +237,80 @@ static PyObject *call_observed(launch_function *launch, PyObject *self, PyObject
   return kernel;
 }
 
-static PyObject *launch(launch_function *launch, PyObject *self, PyObject *args, PyObject *kwargs) {
-  PyObject *function = launch->bind(launch->function, self, (PyObject *)Py_TYPE(self));
-  if (!function) return NULL;
-  PyObject *result, *grid = NULL, *warmup = NULL;
-  if (launch->recorder->active && kwargs) {
-    grid = PyDict_GetItemWithError(kwargs, name_grid);
-    warmup = PyDict_GetItemWithError(kwargs, name_warmup);
+/* Around a method that returns the kernel: grid and warmup are among its keyword arguments. */
+static PyObject *call_returning(launching *launch) {
+  PyObject *grid = NULL, *warmup = NULL;
+  if (launch->kwargs) {
+    grid = PyDict_GetItemWithError(launch->kwargs, name_grid);
+    warmup = PyDict_GetItemWithError(launch->kwargs, name_warmup);
   }
   int warm = warmup ? PyObject_IsTrue(warmup) : -1;
   if (!grid || warm < 0) {
     PyErr_Clear(); /* the function itself says what is wrong */
-    result = PyObject_Call(function, args, kwargs);
-  } else {
-    Py_INCREF(grid);
-    result = call_observed(launch, self, function, args, kwargs, grid, warm);
-    Py_DECREF(grid);
+    return PyObject_Call(launch->callable, launch->args, launch->kwargs);
   }
-  Py_DECREF(function);
+  Py_INCREF(grid);
+  PyObject *result = call_observed(launch, grid, warm);
+  Py_DECREF(grid);
   return result;
 }
 
+/* Records with the launcher that the owner has chosen; while there are several, it was a trial. */
+static int record_chosen(launching *launch, int64_t enter, int64_t leave) {
+  PyObject *launchers = PyObject_GetAttr(launch->self, name_launchers);
+  if (!launchers) return -1;
+  Py_ssize_t count = PyObject_Length(launchers);
+  PyObject *launcher = count == 1 ? PySequence_GetItem(launchers, 0) : NULL;
+  Py_DECREF(launchers);
+  if (!launcher) return count < 0 || count == 1 ? -1 : 0;
+  int failed = record(launch->by->recorder, launch->by->adapter, launch->self, launcher, NULL,
+                      launch->args, launch->first, NULL, enter, leave);
+  Py_DECREF(launcher);
+  return failed;
+}
+
+/* Around a method `run(self, *args, stream)` that launches with the one of `self.launchers`. */
+static PyObject *call_choosing(launching *launch) {
+  PyObject *stream = NULL, *kwargs = launch->kwargs;
+  if (kwargs) stream = PyDict_GetItemWithError(kwargs, name_stream);
+  if (!stream) {
+    PyErr_Clear(); /* the function itself says what is missing */
+    return PyObject_Call(launch->callable, launch->args, kwargs);
+  }
+  if (PyDict_Size(kwargs) > 1) {
+    PyObject *bound = NULL, *uncommon = launch->by->uncommon;
+    if (!launch->first) {
+      descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(uncommon), Py_tp_descr_get);
+      bound = bind(uncommon, launch->self, (PyObject *)Py_TYPE(launch->self));
+      if (!bound) return NULL;
+    }
+    PyObject *result = PyObject_Call(bound ? bound : uncommon, launch->args, kwargs);
+    Py_XDECREF(bound);
+    return result;
+  }
+  int64_t enter = now();
+  PyObject *result = PyObject_Call(launch->callable, launch->args, kwargs);
+  int64_t leave = now();
+  if (!result) return NULL;
+  if (record_chosen(launch, enter, leave) && report(launch->by->recorder)) {
+    Py_DECREF(result);
+    return NULL;
+  }
+  return result;
+}
+
+static PyObject *launch(launching *launch) {
+  if (!launch->by->recorder->active)
+    return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  return launch->by->uncommon ? call_choosing(launch) : call_returning(launch);
+}
+
+/* Called as `type.run(owner, …)`, which is also how Python calls a method (METHOD_DESCRIPTOR). */
 static PyObject *launch_call(PyObject *self, PyObject *args, PyObject *kwargs) {
   launch_function *function = (launch_function *)self;
-  Py_ssize_t count = PyTuple_Size(args);
-  if (count < 1) return PyObject_Call(function->function, args, kwargs);
-  PyObject *rest = PyTuple_GetSlice(args, 1, count);
-  if (!rest) return NULL;
-  PyObject *result = launch(function, PyTuple_GetItem(args, 0), rest, kwargs);
-  Py_DECREF(rest);
-  return result;
+  if (PyTuple_Size(args) < 1) return PyObject_Call(function->function, args, kwargs);
+  launching under_way = {function, PyTuple_GetItem(args, 0), function->function, args, kwargs, 1};
+  return launch(&under_way);
 }
 
 static PyObject *launch_get(PyObject *self, PyObject *object, PyObject *type) {
@@ -289,6 +358,7 @@ static int launch_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(function->recorder);
   Py_VISIT(function->function);
   Py_VISIT(function->adapter);
+  Py_VISIT(function->uncommon);
   return 0;
 }
 
@@ -305,13 +375,20 @@ static void launch_free(PyObject *self) {
   Py_XDECREF((PyObject *)function->recorder);
   Py_XDECREF(function->function);
   Py_XDECREF(function->adapter);
+  Py_XDECREF(function->uncommon);
   PyObject_GC_Del(self);
   Py_DECREF(type);
 }
 
 static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs) {
   bound_launch *bound = (bound_launch *)self;
-  return launch(bound->launch, bound->self, args, kwargs);
+  launch_function *by = bound->launch;
+  PyObject *method = by->bind(by->function, bound->self, (PyObject *)Py_TYPE(bound->self));
+  if (!method) return NULL;
+  launching under_way = {by, bound->self, method, args, kwargs, 0};
+  PyObject *result = launch(&under_way);
+  Py_DECREF(method);
+  return result;
 }
 
 static PyObject *bound_attribute(PyObject *self, PyObject *name) {
@@ -419,7 +496,8 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
   self->max_calls = max_calls > 0 ? max_calls : 1;
   *(void **)&self->capture_info = (void *)(intptr_t)capture_info;
   self->active = 1;
-  if (use_exchange(self, types)) {
+  self->names = PyDict_New();
+  if (!self->names || use_exchange(self, types)) {
     Py_DECREF(self);
     return NULL;
   }
@@ -469,6 +547,8 @@ static void recorder_free(PyObject *object) {
   recorder *self = (recorder *)object;
   PyObject_GC_UnTrack(object);
   recorder_clear(object);
+  for (size_t i = 0; i < NAME_SLOTS; i++) Py_XDECREF(self->name_slots[i].object);
+  Py_XDECREF(self->names);
   Py_XDECREF(self->describe);
   Py_XDECREF(self->problem);
   Py_XDECREF(self->capsule);
@@ -477,11 +557,10 @@ static void recorder_free(PyObject *object) {
   Py_DECREF(type);
 }
 
-static PyObject *recorder_wrap(PyObject *self, PyObject *args) {
-  PyObject *function, *adapter;
-  if (!PyArg_ParseTuple(args, "OO:wrap", &function, &adapter)) return NULL;
+static PyObject *wrapped(PyObject *self, PyObject *function, PyObject *adapter,
+                         PyObject *uncommon) {
   descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(function), Py_tp_descr_get);
-  if (!bind) {
+  if (!bind || (uncommon && !PyType_GetSlot(Py_TYPE(uncommon), Py_tp_descr_get))) {
     PyErr_SetString(PyExc_TypeError, "only a function that can be a method is wrapped");
     return NULL;
   }
@@ -490,12 +569,26 @@ static PyObject *recorder_wrap(PyObject *self, PyObject *args) {
   Py_INCREF(self);
   Py_INCREF(function);
   Py_INCREF(adapter);
+  Py_XINCREF(uncommon);
   launch->recorder = (recorder *)self;
   launch->function = function;
   launch->adapter = adapter;
+  launch->uncommon = uncommon;
   launch->bind = bind;
   PyObject_GC_Track(launch);
   return (PyObject *)launch;
+}
+
+static PyObject *recorder_wrap(PyObject *self, PyObject *args) {
+  PyObject *function, *adapter;
+  if (!PyArg_ParseTuple(args, "OO:wrap", &function, &adapter)) return NULL;
+  return wrapped(self, function, adapter, NULL);
+}
+
+static PyObject *recorder_wrap_choosing(PyObject *self, PyObject *args) {
+  PyObject *function, *adapter, *uncommon;
+  if (!PyArg_ParseTuple(args, "OOO:wrap_choosing", &function, &adapter, &uncommon)) return NULL;
+  return wrapped(self, function, adapter, uncommon);
 }
 
 static PyObject *recorder_record(PyObject *self, PyObject *args) {
@@ -504,7 +597,8 @@ static PyObject *recorder_record(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OOOOO!O!LL:record", &adapter, &owner, &kernel, &grid, &PyTuple_Type,
                         &given, &PyDict_Type, &kwargs, &enter, &leave))
     return NULL;
-  if (record((recorder *)self, adapter, owner, kernel, grid, given, kwargs, enter, leave))
+  if (record((recorder *)self, adapter, owner, kernel, grid, given, 0, kwargs, enter,
+             leave))
     return NULL;
   Py_RETURN_NONE;
 }
@@ -602,6 +696,8 @@ static PyObject *get_name(PyObject *self, void *unused) {
 
 static PyMethodDef recorder_methods[] = {
     {"wrap", recorder_wrap, METH_VARARGS, "Wrap a method that launches; see hot.Recorder.wrap."},
+    {"wrap_choosing", recorder_wrap_choosing, METH_VARARGS,
+     "Wrap a method that launches with a launcher it chooses; see hot.Recorder.wrap_choosing."},
     {"record", recorder_record, METH_VARARGS, "Record a launch; see hot.Recorder.record."},
     {"append", recorder_append, METH_VARARGS, "Append a launch; see hot.Recorder.append."},
     {"swap_phase", recorder_swap_phase, METH_O, "Set the thread's phase; return the one before."},
@@ -662,7 +758,8 @@ static PyType_Slot probe_slots[] = {{Py_tp_dealloc, probe_free},
 static PyType_Spec recorder_spec = {"kvtrace.capture._hot.Recorder", sizeof(recorder), 0,
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, recorder_slots};
 static PyType_Spec launch_spec = {"kvtrace.capture._hot.LaunchFunction", sizeof(launch_function), 0,
-                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON |
+                                      Py_TPFLAGS_METHOD_DESCRIPTOR,
                                   launch_slots};
 static PyType_Spec bound_spec = {"kvtrace.capture._hot.BoundLaunch", sizeof(bound_launch), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
@@ -690,6 +787,8 @@ PyMODINIT_FUNC PyInit__hot(void) {
   name_warmup = PyUnicode_InternFromString("warmup");
   name_new_kernel = PyUnicode_InternFromString("new_kernel");
   name_new_call = PyUnicode_InternFromString("new_call");
+  name_launchers = PyUnicode_InternFromString("launchers");
+  name_stream = PyUnicode_InternFromString("stream");
   recorder_type = add_type(module, &recorder_spec, "Recorder");
   launch_type = add_type(module, &launch_spec, "LaunchFunction");
   bound_type = add_type(module, &bound_spec, "BoundLaunch");

@@ -21,7 +21,19 @@ struct key {
 };
 
 /* Tags in the lowest byte of an entry's first word: entries can never be taken for one another. */
-enum { TENSOR = 1, UNSTRIDED, INTEGER, TRUE_VALUE, FALSE_VALUE, NONE, REAL, TEXT, NAME, DESCRIBED };
+enum {
+  TENSOR = 1,
+  UNSTRIDED,
+  INTEGER,
+  TRUE_VALUE,
+  FALSE_VALUE,
+  NONE,
+  REAL,
+  TEXT,
+  NAME,
+  NAME_TEXT,
+  DESCRIBED
+};
 
 static void key_begin(struct key *key) {
   key->words = key->words_at_hand;
@@ -133,6 +145,25 @@ static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
   return failed;
 }
 
+/* Tensors have few dimensions, and a call of memcpy costs more than it copies. */
+static uint64_t *copied(uint64_t *to, const int64_t *from, size_t count) {
+  switch (count) {
+  case 4:
+    to[3] = (uint64_t)from[3]; /* fall through */
+  case 3:
+    to[2] = (uint64_t)from[2]; /* fall through */
+  case 2:
+    to[1] = (uint64_t)from[1]; /* fall through */
+  case 1:
+    to[0] = (uint64_t)from[0]; /* fall through */
+  case 0:
+    break;
+  default:
+    memcpy(to, from, count * 8);
+  }
+  return to + count;
+}
+
 static int key_tensor(recorder *self, struct key *key, PyObject *value) {
   dl_tensor tensor;
   if (self->exchange->view(value, &tensor)) {
@@ -150,12 +181,8 @@ static int key_tensor(recorder *self, struct key *key, PyObject *value) {
             (uint64_t)tensor.dtype.lanes << 32 | (uint64_t)(uint8_t)tensor.device.type << 48 |
             (uint64_t)((uintptr_t)pointer & 15) << 56;
   *word++ = (uint64_t)(uint32_t)tensor.device.index | (uint64_t)alias << 32;
-  memcpy(word, tensor.shape, dimensions * 8);
-  word += dimensions;
-  if (tensor.strides) {
-    memcpy(word, tensor.strides, dimensions * 8);
-    word += dimensions;
-  }
+  word = copied(word, tensor.shape, dimensions);
+  if (tensor.strides) word = copied(word, tensor.strides, dimensions);
   key->count = (size_t)(word - key->words);
   return 0;
 }
@@ -213,7 +240,12 @@ static int grid_number(PyObject *grid, Py_ssize_t index, Py_ssize_t count, int64
   return *out == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
+/* No grid is three zeros: it follows from the kernel and its arguments. */
 static int key_grid(struct key *key, PyObject *grid) {
+  if (!grid) {
+    for (int i = 0; i < 3; i++) key->words[key->count++] = 0;
+    return 0;
+  }
   Py_ssize_t count = PyObject_Length(grid);
   if (count < 0) return -1;
   if (count == 0) {
@@ -228,21 +260,59 @@ static int key_grid(struct key *key, PyObject *grid) {
   return 0;
 }
 
+enum { NO_ARGUMENT = 0, WITHOUT_NUMBER = -1, NAME_FAILED = -2 };
+
 static int is_name(PyObject *key, PyObject *name) {
-  return key == name || (PyUnicode_Check(key) && PyUnicode_Compare(key, name) == 0);
+  return key == name || PyUnicode_Compare(key, name) == 0;
 }
 
-/* kwargs may hold grid and warmup, which are no arguments of the kernel. */
-static int key_arguments(recorder *self, struct key *key, PyObject *args, PyObject *kwargs) {
+static int64_t number_of_text(recorder *self, PyObject *name) {
+  if (is_name(name, name_grid) || is_name(name, name_warmup)) return NO_ARGUMENT;
+  if (!PyUnicode_CheckExact(name)) return WITHOUT_NUMBER;
+  PyObject *known = PyDict_GetItemWithError(self->names, name);
+  if (known) return PyLong_AsLongLong(known);
+  if (PyErr_Occurred()) return NAME_FAILED;
+  int64_t number = PyDict_Size(self->names) + 1;
+  if (number > NAMES_LIMIT) return WITHOUT_NUMBER;
+  PyObject *made = PyLong_FromLongLong(number);
+  int failed = !made || PyDict_SetItem(self->names, name, made);
+  Py_XDECREF(made);
+  return failed ? NAME_FAILED : number;
+}
+
+/* Names of keywords are few and mostly interned, so that their address tells their number. Those
+ * that are no arguments of the kernel (grid, warmup) have number 0. Runs no Python. */
+static int64_t name_number(recorder *self, PyObject *name) {
+  size_t slot = ((uintptr_t)name >> 4) % NAME_SLOTS;
+  for (; self->name_slots[slot].object; slot = (slot + 1) % NAME_SLOTS)
+    if (self->name_slots[slot].object == name) return self->name_slots[slot].number;
+  int64_t number = number_of_text(self, name);
+  if (number >= 0 && self->name_count < NAME_SLOTS / 2) {
+    Py_INCREF(name);
+    self->name_slots[slot] = (struct name){name, number};
+    self->name_count++;
+  }
+  return number;
+}
+
+/* Arguments from `first` on; kwargs may hold grid and warmup. */
+static int key_arguments(recorder *self, struct key *key, PyObject *args, Py_ssize_t first,
+                         PyObject *kwargs) {
   Py_ssize_t count = PyTuple_Size(args);
-  for (Py_ssize_t i = 0; i < count; i++)
+  for (Py_ssize_t i = first; i < count; i++)
     if (key_value(self, key, PyTuple_GetItem(args, i))) return -1;
   if (!kwargs) return 0;
   PyObject *name, *value;
   Py_ssize_t position = 0;
   while (PyDict_Next(kwargs, &position, &name, &value)) {
-    if (is_name(name, name_grid) || is_name(name, name_warmup)) continue;
-    if (key_text(key, NAME, name) || key_value(self, key, value)) return -1;
+    int64_t number = name_number(self, name);
+    if (number == NO_ARGUMENT) continue;
+    if (number == NAME_FAILED || key_reserve(key, 1)) return -1;
+    if (number > 0)
+      key->words[key->count++] = NAME | (uint64_t)number << 8;
+    else if (key_text(key, NAME_TEXT, name))
+      return -1;
+    if (key_value(self, key, value)) return -1;
   }
   return 0;
 }

@@ -62,6 +62,8 @@ struct kernel {
   PyObject *reference; /* owned: a weak reference that unlists it, or the kernel itself */
   int64_t id;
   int32_t device_kind, device;
+  int64_t last_call; /* its call that was last found in the table, and that call's words there */
+  size_t last_offset, last_length; /* length 0: none yet */
 };
 #define GONE ((PyObject *)1)
 
@@ -77,23 +79,34 @@ struct constant {
 };
 enum { CONSTANTS = 256 };
 
+struct name {
+  PyObject *object; /* owned, so that its address stays its own */
+  int64_t number;
+};
+enum { NAME_SLOTS = 512, NAMES_LIMIT = 4096 };
+
+/* What every launch reads comes first: each cache line counts where the program uses the rest. */
 typedef struct {
   PyObject_HEAD
   char active;
-  PyObject *describe, *problem, *capsule, *tensor_types;
   PyTypeObject *fast_types[2];
   dl_exchange *exchange;
   int (*capture_info)(void *stream, int *status, uint64_t *graph, void *, void *, void *);
-  int64_t max_calls, dropped, overflows, pending;
   struct kernel *kernels;
-  size_t kernel_slots, kernel_used;
+  size_t kernel_slots;
+  uint64_t *arena;
+  struct chunk *last;
+  int64_t pending;
   struct call *calls;
   size_t call_slots, call_count;
-  uint64_t *arena;
-  size_t arena_used, arena_size;
+  size_t kernel_used, arena_used, arena_size;
+  struct chunk *first;
+  int64_t max_calls, dropped, overflows;
+  PyObject *describe, *problem, *capsule, *tensor_types;
+  PyObject *names; /* text of a keyword → its number */
+  size_t constant_count, name_count;
   struct constant constants[CONSTANTS];
-  size_t constant_count;
-  struct chunk *first, *last;
+  struct name name_slots[NAME_SLOTS];
 } recorder;
 
 #endif

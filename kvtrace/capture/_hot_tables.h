@@ -112,6 +112,7 @@ static void call_put(recorder *self, struct call entry) {
 }
 
 static void calls_clear(recorder *self) {
+  for (size_t i = 0; i < self->kernel_slots; i++) self->kernels[i].last_length = 0;
   PyMem_Free(self->calls);
   PyMem_Free(self->arena);
   self->calls = NULL;

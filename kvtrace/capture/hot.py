@@ -26,6 +26,9 @@ ROWS_LIMIT: Final = 1 << 22
 #: DLPack's numbers for kinds of devices.
 NO_DEVICE, CUDA, ROCM = 0, 2, 10
 
+#: Stands for the grid where it follows from kernel and arguments.
+NO_GRID: Final = (0, 0, 0)
+
 _double = Struct("=d")
 
 
@@ -157,11 +160,40 @@ class Recorder:
                 recorder._problem(error)
             return kernel
 
-        run.__wrapped__ = function  # type: ignore[attr-defined]
-        run.__name__ = getattr(function, "__name__", "run")
-        run.__qualname__ = getattr(function, "__qualname__", "run")
-        run.__doc__ = function.__doc__
-        return run
+        return _like(run, function)
+
+    def wrap_choosing(
+        self,
+        function: Callable[..., Any],
+        adapter: Adapter,
+        uncommon: Callable[..., Any],
+    ) -> Callable[..., Any]:
+        """Wrap a method `run(self, *args, stream)` that launches with the one of `self.launchers`.
+
+        The launcher stands for the kernel, and the grid for (0, 0, 0), as it follows from launcher
+        and arguments. While there are several launchers nothing is recorded. A call with other
+        keyword arguments goes to `uncommon`, a method too, in place of `function`.
+        """
+        recorder = self
+        clock = time.time_ns
+
+        def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
+            if not recorder.active:
+                return function(self, *args, stream=stream, **kwargs)
+            if kwargs:
+                return uncommon(self, *args, stream=stream, **kwargs)
+            enter = clock()
+            result = function(self, *args, stream=stream)
+            leave = clock()
+            try:
+                launchers = self.launchers
+                if len(launchers) == 1:
+                    recorder.record(adapter, self, launchers[0], NO_GRID, args, {}, enter, leave)
+            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                recorder._problem(error)
+            return result
+
+        return _like(run, function)
 
     # -- recording --------------------------------------------------------------------------
 
@@ -306,6 +338,15 @@ class Recorder:
             if pointer not in pointers:
                 pointers.append(pointer)
             key.append(pointers.index(pointer))
+
+
+def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a wrapper look like what it wraps."""
+    run.__wrapped__ = function  # type: ignore[attr-defined]
+    run.__name__ = getattr(function, "__name__", "run")
+    run.__qualname__ = getattr(function, "__qualname__", "run")
+    run.__doc__ = function.__doc__
+    return run
 
 
 def whole_grid(grid: Any) -> tuple[int, int, int]:

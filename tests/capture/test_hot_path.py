@@ -69,9 +69,9 @@ def calls(recorder):
     return rows(recorder)["call_id"].tolist()
 
 
-def calls_of(kind, launches):
+def calls_of(kind, launches, **options):
     """The call ids that a fresh recorder gives to launches: (args, kwargs, grid) each."""
-    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+    recorder, adapter, kernel = recorder_of(kind, **options), Adapter(), Kernel()
     for args, kwargs, grid in launches:
         recorder.record(adapter, None, kernel, grid, args, kwargs, 1, 2)
     return calls(recorder)
@@ -137,6 +137,14 @@ def test_both_recorders_tell_the_same_launches_apart(launches):
 
 
 @pytest.mark.skipif(_hot is None, reason="the extension is not built")
+@given(st.lists(LAUNCH, min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_both_recorders_know_the_same_launches_again_in_a_table_that_overflows(launches, order):
+    met = [launches[index % len(launches)] for index in order]
+    assert calls_of(hot.Recorder, met, max_calls=2) == calls_of(_hot.Recorder, met, max_calls=2)
+
+
+@pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, min_size=1, max_size=6))
 @settings(max_examples=100, deadline=None)
 def test_what_was_seen_is_known_again(launches):
@@ -194,6 +202,27 @@ def test_arguments_cannot_be_taken_for_one_another(kind):
     distinct(kind, (), (1,), (1, 1), ("a", "b"), ("ab", ""), ("", "ab"), (("a", "b"),), (b"a",))
     ids = calls_of(kind, [((), {"a": 1}, (1,)), (("a", 1), {}, (1,)), ((1,), {"a": 1}, (1,))])
     assert ids == [0, 1, 2]
+
+
+def test_keywords_are_told_apart_by_their_text_and_order(kind):
+    equal = ["".join(("BLOCK", "_", "SIZE")) for _ in range(2)]
+    assert equal[0] is not equal[1]
+    given = [{equal[0]: 1}, {equal[1]: 1}, {"BLOCK_M": 1}, {"a": 1, "b": 1}, {"b": 1, "a": 1}]
+    assert calls_of(kind, [((), kwargs, (1,)) for kwargs in given]) == [0, 0, 1, 2, 3]
+    assert calls_of(kind, [((), kwargs, (1,)) for kwargs in given * 2])[5:] == [0, 0, 1, 2, 3]
+
+
+def test_any_number_of_keywords_is_known_again(kind):
+    launches = [((), {f"name{number}": 1}, (1,)) for number in range(5000)]
+    ids = calls_of(kind, launches * 2, max_calls=10_000)
+    assert ids == [*range(5000), *range(5000)]
+
+
+def test_a_call_that_alternates_with_another_is_known_again(kind):
+    x, y = torch.zeros(4, 8), torch.zeros(2, 3, 4, 5, 6)
+    launches = [((x,), {}, (1,)), ((y,), {}, (1,)), ((x, 3), {}, (1,))]
+    order = [0, 0, 0, 1, 0, 1, 1, 1, 2, 0]
+    assert calls_of(kind, [launches[index] for index in order]) == order
 
 
 def test_metadata_of_tensors_tells_calls_apart(kind):
@@ -437,6 +466,138 @@ def test_enter_and_exit_are_the_launchs_own_times_by_the_realtime_clock(kind):
         (row,) = rows(recorder)
     assert before <= row["enter"] < row["exit"] <= after
     assert row["exit"] - row["enter"] >= 9_000_000
+
+
+# -- launches by a launcher that is chosen ---------------------------------------------------------
+
+
+class Autotuner:
+    """What Inductor's autotuner is to the hot path: it launches with the one launcher it has."""
+
+    def __init__(self, *launchers, result=None, error=None):
+        self.launchers = list(launchers)
+        self.result = result
+        self.error = error
+        self.given = []
+
+    def run(self, *args, stream, benchmark_run=False, **kwargs):
+        """Launch."""
+        if self.error is not None:
+            raise self.error
+        self.given.append((args, stream, benchmark_run, kwargs))
+        return self.result
+
+
+@contextlib.contextmanager
+def choosing(kind, adapter=None, **options):
+    recorder, adapter, original = recorder_of(kind, **options), adapter or Adapter(), Autotuner.run
+    uncommon = []
+
+    def careful(self, *args, **kwargs):
+        uncommon.append((self, args, kwargs))
+        return original(self, *args, **kwargs)
+
+    Autotuner.run = recorder.wrap_choosing(original, adapter, careful)
+    try:
+        yield recorder, adapter, uncommon
+    finally:
+        Autotuner.run = original
+
+
+def ways_to_run(autotuner):
+    """Called as a method, as what a method was bound to before, and as the class's function."""
+    bound = autotuner.run
+    yield lambda *args, **kwargs: autotuner.run(*args, **kwargs)
+    yield bound
+    yield lambda *args, **kwargs: Autotuner.run(autotuner, *args, **kwargs)
+
+
+def test_the_launcher_that_was_chosen_is_what_is_recorded(kind):
+    result, x = object(), torch.zeros(8)
+    with choosing(kind) as (recorder, adapter, uncommon):
+        autotuner = Autotuner(Kernel(), result=result)
+        for stream, run in enumerate(ways_to_run(autotuner)):
+            assert run(x, 8, stream=stream) is result
+        autotuner.run(x, 9, stream=0)
+        assert autotuner.given[:3] == [((x, 8), stream, False, {}) for stream in range(3)]
+        assert (calls(recorder), uncommon, adapter.kernels) == ([0, 0, 0, 1], [], 1)
+        assert adapter.calls == [(0, (0, 0, 0), 2, ())] * 2
+
+
+def test_nothing_is_recorded_while_the_launcher_is_not_chosen(kind):
+    with choosing(kind) as (recorder, adapter, _):
+        for launchers in ([], [Kernel(), Kernel()]):
+            Autotuner(*launchers).run(1, stream=0)
+        recorder.active = False
+        Autotuner(Kernel()).run(1, stream=0)
+        Autotuner(Kernel()).run(1, stream=0, benchmark_run=True)
+        assert (calls(recorder), adapter.kernels) == ([], 0)
+
+
+def test_what_is_uncommon_goes_another_way_with_all_that_was_given(kind):
+    with choosing(kind) as (recorder, _, uncommon):
+        autotuner = Autotuner(Kernel(), result="done")
+        for run in ways_to_run(autotuner):
+            assert run(1, 2, stream=5, benchmark_run=True) == "done"
+        assert uncommon == [(autotuner, (1, 2), {"stream": 5, "benchmark_run": True})] * 3
+        assert autotuner.given == [((1, 2), 5, True, {})] * 3
+        assert calls(recorder) == []
+
+
+def test_exceptions_of_a_chosen_launch_pass_unchanged_and_are_no_launches(kind):
+    error = ValueError("the launch's own")
+    with choosing(kind) as (recorder, *_):
+        for run in ways_to_run(Autotuner(Kernel(), error=error)):
+            with pytest.raises(ValueError, match="the launch's own") as caught:
+                run(1, stream=0)
+            assert caught.value is error
+            with pytest.raises(TypeError, match="stream"):
+                run(1)
+        assert calls(recorder) == []
+
+
+def test_failures_of_ours_around_a_chosen_launch_do_not_reach_the_program(kind):
+    class Broken(Adapter):
+        def new_call(self, *arguments):
+            raise RuntimeError("ours")
+
+    problems = []
+    with choosing(kind, Broken(), problems=problems):
+        autotuner = Autotuner(Kernel(), result="done")
+        assert autotuner.run(1, stream=0) == "done"
+        del autotuner.launchers
+        assert autotuner.run(1, stream=0) == "done"
+        autotuner.launchers = 7
+        assert autotuner.run(1, stream=0) == "done"
+    assert [type(problem) for problem in problems] == [RuntimeError, AttributeError, TypeError]
+
+
+def test_references_of_a_chosen_launch_are_balanced(kind):
+    launcher, x, result = Kernel(), torch.zeros(8), object()
+    with choosing(kind) as (_, _, uncommon):
+        autotuner = Autotuner(launcher, result=result)
+
+        def launch():
+            for run in ways_to_run(autotuner):
+                run(x, 10**9, stream=0)
+                run(x, 10**9, stream=0, benchmark_run=True)
+            autotuner.given.clear()
+            uncommon.clear()
+
+        launch()
+        held = (launcher, x, result, autotuner, autotuner.launchers, Autotuner)
+        before = [sys.getrefcount(value) for value in held]
+        for _ in range(100):
+            launch()
+        assert [sys.getrefcount(value) for value in held] == before
+
+
+def test_the_wrapper_of_a_choosing_method_looks_like_what_it_wraps(kind):
+    original = Autotuner.run
+    with choosing(kind):
+        assert inspect.unwrap(Autotuner.run) is original
+        assert Autotuner.run.__doc__ == "Launch."
+        assert inspect.signature(Autotuner.run) == inspect.signature(original)
 
 
 # -- memory and threads ----------------------------------------------------------------------------
