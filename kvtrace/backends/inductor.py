@@ -17,7 +17,7 @@ from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_with
 from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
-from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM, Recorder
+from kvtrace.capture.hot import CUDA, NO_DEVICE, NO_GRID, ROCM
 from kvtrace.capture.records import ArgumentRecord, Parameter
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["BACKEND", "InductorBackend"]
 
 _DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM}
-#: Stands for the grid in a launch's identity: the grid follows from kernel and arguments.
-_ANY_GRID: Final = (0, 0, 0)
 
 
 class InductorAdapter:
@@ -60,10 +58,12 @@ class InductorAdapter:
             self._session.problem(error)
             return
         if len(launchers) == 1:
-            self.judging.before(launchers[0], _ANY_GRID, args, _passed(kwargs), autotuner)
+            self.judging.before(launchers[0], NO_GRID, args, _passed(kwargs), autotuner)
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a configuration, given its autotuner and its launcher; see `hot.Adapter`."""
+        if getattr(owner, "triton_interpret", False):
+            return (-1, NO_DEVICE, -1)  # Triton's interpreter ran the function, and no launcher
         launched = launched_with(owner, kernel)
         if not self._session.settings.records_kernel(launched.name):
             return (-1, NO_DEVICE, -1)
@@ -92,7 +92,7 @@ class InductorAdapter:
         kwargs: dict[str, Any],
     ) -> int:
         """Record a distinct call; see `hot.Adapter`."""
-        return self.coming(kernel, kernel_id, _ANY_GRID, args, kwargs).call_id
+        return self.coming(kernel, kernel_id, NO_GRID, args, kwargs).call_id
 
     def coming(
         self,
@@ -180,7 +180,7 @@ class InductorBackend:
         autotuner: Any = sys.modules[LIBRARY].CachingAutotuner
         adapter = InductorAdapter(session)
         ours = {
-            "run": _wrapped(autotuner.run, session, adapter),
+            "run": _first_launch(autotuner, session, adapter),
             "bench": _with_trials(autotuner.bench, session, adapter),
         }
         originals = {name: getattr(autotuner, name) for name in ours}
@@ -189,7 +189,7 @@ class InductorBackend:
 
         def undo() -> None:
             for name, hook in ours.items():
-                if getattr(autotuner, name) is hook:
+                if getattr(autotuner, name) in (hook, getattr(hook, "hot", hook)):
                     setattr(autotuner, name, originals[name])
 
         self._undo = undo
@@ -201,39 +201,52 @@ class InductorBackend:
             self._undo = None
 
 
-def _wrapped(
+def _first_launch(
+    autotuner: Any, session: "Session", adapter: InductorAdapter
+) -> Callable[..., Any]:
+    """Stand in for `run` until it is first called; then the hot path takes its place.
+
+    The recorder is made by the first launch, when the device is known.
+    """
+    original = autotuner.run
+
+    def hot() -> Callable[..., Any]:
+        careful = _careful(original, session, adapter)
+        if adapter.contents is not None or adapter.judging is not None:
+            return careful
+        return session.recorder.wrap_choosing(original, adapter, careful)
+
+    def first(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        session.begin_timeline()
+        made: Any = first.hot  # type: ignore[attr-defined]
+        if made is first:
+            try:
+                made = first.hot = hot()
+            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                session.problem(error)
+                return original(self, *args, **kwargs)
+            if autotuner.run is first:
+                autotuner.run = made
+        return made(self, *args, **kwargs)
+
+    first.hot = first  # type: ignore[attr-defined]
+    first.__wrapped__ = original  # type: ignore[attr-defined]
+    return first
+
+
+def _careful(
     original: Callable[..., Any], session: "Session", adapter: InductorAdapter
 ) -> Callable[..., Any]:
+    """Launch to measure, or with contents to keep, or what is to be judged first."""
     clock = time.time_ns
-    recorder: Recorder | None = None
-    plain = adapter.contents is None and adapter.judging is None
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
-        nonlocal recorder
-        if recorder is None:
-            session.begin_timeline()
-            recorder = session.recorder  # made by the first launch, when the device is known
-        if not recorder.active or getattr(self, "triton_interpret", False):
+        if not session.recorder.active or getattr(self, "triton_interpret", False):
             return original(self, *args, stream=stream, **kwargs)
-        if kwargs or not plain:
-            return uncommon(self, args, stream, kwargs)
-        enter = clock()
-        result = original(self, *args, stream=stream)
-        leave = clock()
-        try:
-            launchers = self.launchers
-            if len(launchers) == 1:
-                recorder.record(adapter, self, launchers[0], _ANY_GRID, args, {}, enter, leave)
-        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-            session.problem(error)
-        return result
-
-    def uncommon(autotuner: Any, args: tuple[Any, ...], stream: Any, kwargs: dict[str, Any]) -> Any:
-        """Launch to measure, or with contents to keep, or what is to be judged first."""
         if kwargs.get("benchmark_run"):
             with session.in_phase("autotune"):
-                return launch(autotuner, args, stream, kwargs)
-        return launch(autotuner, args, stream, kwargs)
+                return launch(self, args, stream, kwargs)
+        return launch(self, args, stream, kwargs)
 
     def launch(autotuner: Any, args: tuple[Any, ...], stream: Any, kwargs: dict[str, Any]) -> Any:
         if adapter.contents is not None:
@@ -251,7 +264,7 @@ def _wrapped(
             if len(launchers) == 1:
                 passed = _passed(kwargs)
                 session.recorder.record(
-                    adapter, autotuner, launchers[0], _ANY_GRID, args, passed, enter, leave
+                    adapter, autotuner, launchers[0], NO_GRID, args, passed, enter, leave
                 )
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             session.problem(error)
@@ -279,13 +292,13 @@ class _Trial:
         owner, session, adapter = self._facts
         passed = _passed(kwargs)
         if adapter.judging is not None:
-            adapter.judging.before(self._launcher, _ANY_GRID, args, passed, owner)
+            adapter.judging.before(self._launcher, NO_GRID, args, passed, owner)
         enter = time.time_ns()
         result = self._launcher(*args, **kwargs)
         leave = time.time_ns()
         try:
             session.recorder.record(
-                adapter, owner, self._launcher, _ANY_GRID, args, passed, enter, leave
+                adapter, owner, self._launcher, NO_GRID, args, passed, enter, leave
             )
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             session.problem(error)

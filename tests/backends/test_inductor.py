@@ -87,7 +87,11 @@ def autotuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield made
 
 
-def test_every_launch_is_recorded_with_its_kernel(autotuner: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
+def test_every_launch_is_recorded_with_its_kernel(
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str
+) -> None:
+    monkeypatch.setenv("KVTRACE_NATIVE", native)
     original = heuristics.CachingAutotuner.run
     x, y = torch.randn(1000), torch.randn(1000)
     out, other = torch.empty(1000), torch.empty(500)
@@ -140,6 +144,38 @@ def test_the_launcher_that_inductor_picks_stays_the_same(autotuner: Any, tmp_pat
         autotuner.run(x, x, out, 100, stream=0)
         assert time.perf_counter() - begin < 5
         assert autotuner.launchers[0] is before
+
+
+@pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
+def test_a_launch_that_measures_is_a_trial_and_a_bound_method_records_too(
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str
+) -> None:
+    monkeypatch.setenv("KVTRACE_NATIVE", native)
+    x, out = torch.randn(100), torch.empty(100)
+    with kvtrace.capture(tmp_path / "out"):
+        bound = autotuner.run
+        bound(x, x, out, 100, stream=0)
+        autotuner.run(x, x, out, 100, stream=0, benchmark_run=True)
+        bound(x, x, out, 100, stream=0)
+        autotuner.run(x, x, out, 100, stream=0)
+    launches = open_trace(tmp_path / "out").table("launches", columns=["call_id", "phase"])
+    assert launches["phase"].to_pylist() == ["run", "autotune", "run", "run"]
+    assert launches["call_id"].to_pylist() == [0] * 4
+
+
+def test_an_interpreted_run_is_no_launch_of_inductors(autotuner: Any, tmp_path: Path) -> None:
+    x, out = torch.randn(100), torch.empty(100)
+    with kvtrace.capture(tmp_path / "out"):
+        autotuner.run(x, x, out, 100, stream=0)
+        other = object.__new__(type(autotuner))
+        other.__dict__.update(vars(autotuner), triton_interpret=True)
+        other.configs = [triton.Config({})]
+        other.launchers = [lambda *_args, stream: None]
+        other._interpret_args_grid = lambda args, _config: (args, (1,))
+        other.fn = {(1,): lambda *_args, **_kwargs: "interpreted"}
+        other._cached_launcher = None
+        assert other.run(x, x, out, 100, stream=0) == "interpreted"
+    assert open_trace(tmp_path / "out").table("launches").num_rows == 1
 
 
 def test_a_kernel_that_is_not_asked_for_is_left_out(autotuner: Any, tmp_path: Path) -> None:
