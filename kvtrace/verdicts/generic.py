@@ -40,6 +40,7 @@ from kvtrace.verdicts.generic_bounds import (
     Elimination,
     in_order,
     is_of_parameters,
+    smaller_of,
     varying_choice,
 )
 from kvtrace.verdicts.generic_certificate import Certifier, is_reached
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 1 << 62
 _MOST_CASES: Final = 8
+_MOST_SUPPOSED: Final = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,12 +114,16 @@ class _Without(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Bounded:
-    """What bounds a term in one case, the conditions of the case, and the scalars it rests on."""
+    """What bounds a term in one case, the conditions of the case, and the scalars it rests on.
+
+    `supposed` are conditions on the parameters that the bounds hold under.
+    """
 
     bounds: tuple[Bound, ...]
     term: Term
     given: tuple[Condition, ...]
     scalars: frozenset[Symbol]
+    supposed: tuple[Condition, ...] = ()
 
     @property
     def unreachable(self) -> Condition:
@@ -184,12 +190,14 @@ class _Maker:
         given = self._given(access.active)
         for term, conditions in self._cases(offset, given.parts):
             upper = self._bounded(term, conditions, given)
-            lower = self._bounded(-term, conditions, given)
+            lower = self._bounded(-term, conditions, given, never_positive=True)
             inside = [at_least(room * b.scale + b.scale - 1 - b.limit) for b in upper.bounds]
             behind = [at_least(b.scale - 1 - b.limit) for b in lower.bounds]
-            both = conjunction((disjunction(inside), disjunction(behind)))
+            supposed = (*upper.supposed, *lower.supposed)
+            both = conjunction((disjunction(inside), disjunction(behind), *supposed))
             parts.append(disjunction((both, upper.unreachable)))
-            exact = exact and disjunction(behind) is TRUE and self._is_exact(upper)
+            plain = disjunction(behind) is TRUE and not supposed
+            exact = exact and plain and self._is_exact(upper)
             scalars |= upper.scalars | lower.scalars
         condition = conjunction(parts)
         exact = exact and len(parts) == 1
@@ -233,25 +241,74 @@ class _Maker:
             conditions = conjunction((*given, when)).substitute(replaced).conjuncts()
             yield from self._cases(replaced(term), conditions, left // 2)
 
-    def _bounded(self, term: Term, conditions: tuple[Condition, ...], given: _Given) -> _Bounded:
-        """Bound a term from above, by what is certified."""
-        found = Elimination(_facts(conditions)).bounds(term)
-        decided = [each for each in conditions if _is_decided_by_parameters(each)]
+    def _bounded(
+        self,
+        term: Term,
+        conditions: tuple[Condition, ...],
+        given: _Given,
+        *,
+        never_positive: bool = False,
+    ) -> _Bounded:
+        """Bound a term from above, by what is certified; if possible so that it is never positive.
+
+        Where divisors have to be positive for it, and are if the parameters are right, that they
+        are becomes part of the condition.
+        """
+        known = conditions
+        supposed: tuple[Condition, ...] = ()
+        best: _Bounded | None = None
+        for _ in range(_MOST_SUPPOSED):
+            elimination = Elimination(_facts(known))
+            found = elimination.bounds(term)
+            certain, scalars = self._certain(term, found, known, given)
+            enough = not never_positive or any(b.limit.high < b.scale for b in certain)
+            if certain and (enough or best is None):
+                best = _Bounded(certain, term, conditions, scalars, supposed)
+            if certain and enough:
+                break
+            more = {
+                at_least(wanted): when
+                for wanted in elimination.wanted
+                if (when := self._supposition(wanted, known, given)) is not None
+            }
+            if not more:
+                break
+            known += tuple(more)
+            supposed += tuple(more.values())
+        if best is None:
+            raise _Without(_why_unbounded(term, found, self.summary))
+        return best
+
+    def _supposition(
+        self, wanted: Term, known: tuple[Condition, ...], given: _Given
+    ) -> Condition | None:
+        """Give the condition on parameters under which a term is certainly never negative."""
+        minimum, more = smaller_of(wanted)
+        if minimum is not None:
+            parts = [self._supposition(each + more, known, given) for each in minimum.arguments]
+            return None if None in parts else conjunction(part for part in parts if part)
+        found = Elimination(_facts(known)).bounds(-wanted)
+        certain, _ = self._certain(-wanted, found, known, given)
+        alternatives = disjunction(at_least(b.scale - 1 - b.limit) for b in certain)
+        return None if alternatives.decided is False else alternatives
+
+    def _certain(
+        self, term: Term, found: Iterable[Bound], known: tuple[Condition, ...], given: _Given
+    ) -> tuple[tuple[Bound, ...], frozenset[Symbol]]:
+        """Give the bounds that are certified, and the scalars that they rest on."""
+        decided = [each for each in known if _is_decided_by_parameters(each)]
         scalars = self._scalars(term).union(*map(given.scalars_of, decided))
         certifiers: dict[frozenset[Symbol], Certifier] = {}
         certain = []
         for bound in found:
-            for used in (scalars | self._used(bound, conditions, given), given.all_scalars):
+            for used in (scalars | self._used(bound, known, given), given.all_scalars):
                 if used not in certifiers:
-                    known = (each for each in conditions if given.scalars_of(each) <= used)
-                    certifiers[used] = Certifier(known)
+                    certifiers[used] = Certifier(k for k in known if given.scalars_of(k) <= used)
                 if certifiers[used].certifies(term, bound):
                     certain.append(bound)
                     scalars |= used
                     break
-        if not certain:
-            raise _Without(_why_unbounded(term, found, self.summary))
-        return _Bounded(tuple(certain), term, conditions, scalars)
+        return tuple(certain), scalars
 
     def _used(
         self, bound: Bound, conditions: Iterable[Condition], given: _Given
@@ -307,7 +364,8 @@ class _Maker:
             for term, case in self._cases(result, given.parts):
                 found = self._bounded(term * sign, case, given)
                 inside = [at_least(b.scale * most + b.scale - 1 - b.limit) for b in found.bounds]
-                conditions.append(disjunction((*inside, found.unreachable)))
+                whole = conjunction((disjunction(inside), *found.supposed))
+                conditions += disjunction((whole, found.unreachable)).conjuncts()
                 scalars |= found.scalars
         return _Widths(tuple(each for each in conditions if each is not TRUE), scalars)
 

@@ -57,9 +57,16 @@ def is_of_parameters(term: Term) -> bool:
 
 
 class Elimination:
-    """Finds bounds of terms where `facts` are never negative."""
+    """Finds bounds of terms where `facts` are never negative.
 
-    def __init__(self, facts: Iterable[Term], depth: int = 0) -> None:
+    `wanted` are terms of which it could have used that they are never negative: divisors (less 1)
+    and dividends.
+    """
+
+    def __init__(
+        self, facts: Iterable[Term], depth: int = 0, wanted: dict[Term, None] | None = None
+    ) -> None:
+        self.wanted: dict[Term, None] = {} if wanted is None else wanted
         self.facts = tuple(fact for fact in facts if len(fact.coefficients) <= _MOST_MONOMIALS)
         self._depth = depth
         self._own: dict[Atom, tuple[Term, ...]] = {}
@@ -88,13 +95,16 @@ class Elimination:
 
     def is_never_negative(self, term: Term) -> bool:
         """Tell whether a term is seen never to be negative."""
-        if term.low >= 0:
+        if term.low >= 0 or term in self.facts:
             return True
+        minimum, more = smaller_of(term)
+        if minimum is not None:
+            return all(self.is_never_negative(part + more) for part in minimum.arguments)
         if self._depth >= _DEEPEST:
             return False
         if term not in self._signs:
             self._signs[term] = False  # asked again on the way: not known
-            inner = Elimination(self.facts, self._depth + 1)
+            inner = Elimination(self.facts, self._depth + 1, self.wanted)
             self._signs[term] = any(bound.limit.high <= 0 for bound in inner.bounds(-term))
         return self._signs[term]
 
@@ -152,6 +162,7 @@ class Elimination:
             yield gap
             yield -gap
         if not self.is_never_negative(left):
+            self.wanted[left] = None
             if right.low >= 1 and isinstance(atom, Remainder):
                 yield right - 1 - atom.term
                 yield atom.term if atom.floor else atom.term + right - 1
@@ -160,21 +171,39 @@ class Elimination:
         # Also of a negative divisor: rounding toward 0, the remainder has the dividend's sign.
         if isinstance(atom, Remainder) and (positive or not atom.floor):
             yield atom.term
-            yield left - atom.term
+            if not is_of_parameters(right) or _is_of_programs(left):
+                yield left - atom.term
         if not positive:
+            self.wanted[right - 1] = None
             return
         if isinstance(atom, Remainder):
             yield right - 1 - atom.term
             return
         yield atom.term
         if is_of_parameters(right) and self._depth < _DEEPEST:
-            for bound in Elimination(self.facts, self._depth + 1).bounds(left)[:_MOST_QUOTIENTS]:
+            inner = Elimination(self.facts, self._depth + 1, self.wanted)
+            for bound in inner.bounds(left)[:_MOST_QUOTIENTS]:
                 if bound.scale == 1 and bound.limit.coefficients:
                     yield quotient(bound.limit, right, floor=atom.floor) - atom.term
         yield left - right * atom.term
         yield right * atom.term + right - 1 - left
         if not is_of_parameters(right):
             yield left - atom.term
+
+
+def _is_of_programs(term: Term) -> bool:
+    """Whether a term is of programs alone: what is left of them may well be all."""
+    atoms = {atom for monomial in term.coefficients for atom in monomial}
+    return all(isinstance(atom, Symbol) and atom.kind == "program" for atom in atoms)
+
+
+def smaller_of(term: Term) -> tuple[Minimum | None, int]:
+    """Give a minimum and what is added to it, if that is all there is."""
+    for monomial, number in term.coefficients.items():
+        if len(monomial) == 1 and number == 1 and isinstance(monomial[0], Minimum):
+            more = (term - monomial[0].term).constant
+            return (monomial[0], more) if more is not None else (None, 0)
+    return None, 0
 
 
 def split(term: Term, atom: Atom) -> tuple[Term, Term]:
