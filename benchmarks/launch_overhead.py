@@ -7,8 +7,10 @@ Method: each recorder runs in a process of its own, which alternates rounds with
 slows launches down even while it is not active. A round launches a tiny kernel N times from Python
 and divides the wall time of the loop, without waiting for the device, by N; the device is idle at
 the start of each round. The figure is the median over the rounds, and the cost is the difference
-of the medians of on and off in the same process. Two kernels: 3 tensor arguments, and 10 tensor
-and 3 scalar arguments. torch.profiler, Proton and tritonparse run a tenth of the launches.
+of the medians of on and off in the same process. Three kernels: 3 tensor arguments; 10 tensor and
+3 scalar arguments; and what libraries of kernels pass: 4 tensors, one of them a parameter, None,
+whole numbers, floats and a dtype by position, 3 constexprs and num_warps by name. torch.profiler,
+Proton and tritonparse run a tenth of the launches.
 kvtrace's rounds record everything of launch mode: times, grid, shapes, strides, dtypes, storage
 extents, alignment, aliasing and scalars, with the journal thread writing to disk; timeline mode
 records each kernel's execution by CUPTI too. The no-op hook is Triton's own launch hook with a
@@ -40,19 +42,25 @@ RECORDERS = (
 )
 #: These run a tenth of the launches, for the memory or the time that they take.
 DEAR = RECORDERS[5:]
-KERNELS = ("3 tensors", "10 tensors")
+KERNELS = ("3 tensors", "10 tensors", "16 mixed")
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def kernels() -> dict[str, Callable[[], object]]:
-    """The two launches that are timed."""
+    """The launches that are timed."""
     import torch
-    from launch_kernels import add3, add10
+    import triton.language as tl
+    from launch_kernels import add3, add10, scale_rows
 
     x = [torch.rand(64, 64, device="cuda") for _ in range(10)]
+    weight, factors = torch.nn.Parameter(x[0][0].clone()), x[1][0].clone()
+    mixed = (x[0], 64, x[1], 64, weight, None, factors, 1, 64, 1e-6, 0.0, tl.float32)
     return {
         "3 tensors": lambda: add3[(4,)](x[0], x[1], x[2], 4096, BLOCK=1024),
         "10 tensors": lambda: add10[(4,)](*x, 4096, 1, 2, BLOCK=1024),
+        "16 mixed": lambda: scale_rows[(4,)](
+            *mixed, AFFINE=True, MODE="keep", BLOCK=64, num_warps=4
+        ),
     }
 
 
