@@ -2,8 +2,9 @@
 
 Times are *measured* while recording. Bytes, FLOPs, lanes and sectors are *derived*: `kvtrace
 replay` evaluates the IR over the whole grid and fills the table `ops`, and the sums here weigh each
-call by its launches. Launches of autotuners and warm-ups are left out of all sums and counted
-apart. docs/profile.md says what every figure is.
+call by its runs: its launches, or the replays of the graph that it was captured into. Launches of
+autotuners and warm-ups are left out of all sums and counted apart. docs/profile.md says what every
+figure is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,14 +41,15 @@ class FlopsByType:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What evaluating the IR gave, summed over launches; None where it is not known.
+    """What evaluating the IR gave, summed over runs; None where it is not known.
 
     `bytes` counts active lanes of loads, stores and atomics; where a mask hangs on data that was
     not recorded, that access is left out and counted in `unknown_accesses`, so `bytes` is a lower
-    bound. `unique_bytes` are the distinct bytes that each launch reads and writes. `intensity` is
+    bound. `unique_bytes` are the distinct bytes that each run reads and writes. `intensity` is
     FLOPs per byte, `mask_efficiency` the share of lanes that were active, `sector_efficiency` the
     share of the 32-byte sectors' bytes that were asked for, `reuse` how often an op asks for each
-    byte. `bytes_per_second` and `flops_per_second` divide by the measured device time.
+    byte. `bytes_per_second` and `flops_per_second` divide by the measured device time, where every
+    call has some.
     """
 
     bytes: int | None
@@ -74,6 +76,7 @@ class CallProfile:
     grid: tuple[int, int, int]
     tensors: tuple[str, ...]
     launches: int
+    runs: int
     measured: Measured
     derived: Derived
     roofline: Position | None
@@ -81,13 +84,18 @@ class CallProfile:
 
 @dataclass(frozen=True, slots=True)
 class KernelProfile:
-    """A kernel, by module and name, over all chosen runs."""
+    """A kernel, by module and name, over all chosen runs of the program.
+
+    Its own `runs` are its launches, where those that were captured into graphs count as often as
+    the graphs were replayed.
+    """
 
     name: str
     module: str | None
     file: str | None
     line: int | None
     launches: int
+    runs: int
     tuning_launches: int
     compilations: int
     compile_ns: int | None
@@ -121,8 +129,10 @@ class Profile:
 
     `device` is what rooflines are drawn for, None where no limits are known. `replayed` says
     whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
-    `left_out` are replay's notes on figures that it gives up for their cost. `sectors` says how
-    many memory ops were counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
+    `other_executions` and `other_device_ns` are the device timeline's executions that no call is
+    known for. `left_out` are replay's notes on figures that it gives up for their cost. `sectors`
+    says how many memory ops were counted `by_compiled_layout` and `by_lane_order`
+    (docs/accesses.md).
     """
 
     path: str
@@ -131,6 +141,8 @@ class Profile:
     kernels: tuple[KernelProfile, ...]
     replayed: bool
     missing_calls: int
+    other_executions: int = 0
+    other_device_ns: int | None = None
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
@@ -161,6 +173,7 @@ def read_profile(
         kernels, places, work = tables.kernels(), tables.places(), tables.work()
         by_line = tables.lines() if lines else []
         replayed, missing = tables.coverage()
+        others, others_ns = tables.others()
     roofs = _positions(work, flops, chosen)
     call_profiles = _call_profiles(places, by_call, work, flops, roofs)
     found = [
@@ -178,6 +191,8 @@ def read_profile(
         kernels=tuple(sorted(found, key=_cost, reverse=True)),
         replayed=replayed,
         missing_calls=missing,
+        other_executions=others,
+        other_device_ns=others_ns,
         left_out=left_out,
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),
@@ -225,20 +240,20 @@ def _positions(
             dots=by_type.dot,
             others=by_type.other,
         )
-        found[row["place"]] = position(one, device.limits, row["launches"])
+        found[row["place"]] = position(one, device.limits, row["runs"])
     return found
 
 
 def _flops_by_type(
     flops: Sequence[Row], key: str, value: int, *, once: bool = False
 ) -> FlopsByType:
-    """Sum over launches (`once`: over one of each call) of a kernel or a place."""
+    """Sum over runs (`once`: over one of each call) of a kernel or a place."""
     found = FlopsByType({}, {})
     for row in flops:
         if row[key] != value:
             continue
         kind = found.dot if row["dot"] else found.other
-        times = 1 if once else int(row["launches"])
+        times = 1 if once else int(row["runs"])
         kind[row["dtype"]] = kind.get(row["dtype"], 0) + int(row["flops"]) * times
     return found
 
@@ -256,12 +271,13 @@ def _kernel(
         file=row["file"],
         line=row["line"],
         launches=sums.get("launches") or 0,
+        runs=_whole(sums.get("runs")) or 0,
         tuning_launches=sums.get("tuning") or 0,
         compilations=row["compilations"],
         compile_ns=_whole(row["compile_ns"]),
         measured=measured,
         derived=_derived(sums, by_type, _total(unique)),
-        roofline=_achieved(roof, measured, sums.get("launches") or 0),
+        roofline=_achieved(roof, sums),
         calls=tuple(calls),
     )
 
@@ -283,19 +299,21 @@ def _call_profiles(
             continue
         measured = _measured(figures)
         unique = _whole(moved.get(place, {}).get("unique_bytes"))
+        runs = _whole(figures.get("runs")) or 0
         profile = CallProfile(
             run=row["run"],
             call_id=row["call_id"],
             grid=tuple(row["grid"]),
             tensors=tuple(row["tensors"] or ()),
             launches=figures["launches"],
+            runs=runs,
             measured=measured,
             derived=_derived(
                 figures,
                 _flops_by_type(flops, "place", place),
-                None if unique is None else unique * figures["launches"],
+                None if unique is None else unique * runs,
             ),
-            roofline=_achieved(roofs.get(place), measured, figures["launches"]),
+            roofline=_achieved(roofs.get(place), figures),
         )
         found.setdefault(row["kernel"], []).append(profile)
     for calls in found.values():
@@ -313,28 +331,25 @@ def _measured(sums: Mapping[str, Any]) -> Measured:
     )
 
 
-def _achieved(roof: Position | None, measured: Measured, launches: int) -> Position | None:
-    """Add the share of the time at best in the measured time, by mean times of an execution."""
-    if roof is None or not measured.device_ns or not launches:
-        return roof
-    mean = measured.device_ns / measured.device_executions
-    return replace(roof, achieved=roof.best_ns / launches / mean)
+def _achieved(roof: Position | None, sums: Mapping[str, Any]) -> Position | None:
+    """Add the share of the time at best in the measured time of as many runs."""
+    measured = sums.get("all_ns")
+    return replace(roof, achieved=roof.best_ns / measured) if roof and measured else roof
 
 
 def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique: int | None) -> Derived:
-    launches = _whole(sums.get("replayed_launches"))
-    known = bool(launches)
+    runs = _whole(sums.get("replayed_runs"))
+    known = bool(runs)
     moved = (_whole(sums.get("bytes")) or 0) if known else None
     flops = (_whole(sums.get("flops")) or 0) if known else None
-    whole = launches == sums.get("launches")
-    seconds = (sums.get("device") or 0) / 1e9 if whole else 0
+    seconds = (sums.get("all_ns") or 0) / 1e9 if runs == _whole(sums.get("runs")) else 0
     return Derived(
         bytes=moved,
         unique_bytes=unique if known else None,
         flops=flops,
         flops_by_type=by_type if known else None,
-        bytes_per_launch=_ratio(moved, launches),
-        flops_per_launch=_ratio(flops, launches),
+        bytes_per_launch=_ratio(moved, runs),
+        flops_per_launch=_ratio(flops, runs),
         intensity=_ratio(flops, moved),
         mask_efficiency=_mask_efficiency(sums),
         sector_efficiency=_sector_efficiency(sums),

@@ -15,7 +15,7 @@ _WANTED: Final = {
     "kernels": ("kernel_id", "name", "module", "file", "line", "target", "compile_ns"),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"),
     "launches": ("seq", "call_id", "enter", "exit", "phase"),
-    "gpu_kernels": ("launch_seq", "call_id", "start", "end"),
+    "gpu_kernels": ("launch_seq", "call_id", "start", "end", "graph_id"),
     "ops": (
         "call_id", "op_index", "kind", "dtype", "stack_id", "elements", "masked_off", "bytes",
         "unique_bytes", "sectors", "flops", "buffer",
@@ -41,28 +41,45 @@ _PREPARE: Final = """
 
     CREATE TABLE host AS
     SELECT p.place, p.kernel, epoch_ns(l."exit") - epoch_ns(l."enter") AS ns,
-        coalesce(l.phase, 'run') IN ('autotune', 'warmup') AS tuning
+        coalesce(l.phase, 'run') IN ('autotune', 'warmup') AS tuning,
+        coalesce(l.phase, 'run') = 'graph_capture' AS captured
     FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
 
     CREATE TABLE device AS
-    SELECT p.place, p.kernel, epoch_ns(g."end") - epoch_ns(g."start") AS ns
+    SELECT p.place, p.kernel, epoch_ns(g."end") - epoch_ns(g."start") AS ns,
+        g.graph_id IS NOT NULL AS replayed
     FROM gpu_kernels g
     LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
     JOIN place p ON g.run = p.run AND coalesce(g.call_id, l.call_id) = p.call_id
     WHERE coalesce(l.phase, 'run') NOT IN ('autotune', 'warmup');
 
+    -- What was captured into a graph ran when the graph was replayed, so it counts as often as
+    -- that; without a device timeline nobody knows, and it counts once.
     CREATE TABLE launched AS
-    SELECT place, count(*) FILTER (NOT tuning) AS launches, count(*) FILTER (tuning) AS tuning
-    FROM host GROUP BY place;
+    WITH told AS (
+        SELECT place, kernel, count(*) FILTER (NOT tuning) AS launches,
+            count(*) FILTER (tuning) AS tuning, count(*) FILTER (captured) AS captured
+        FROM host GROUP BY ALL
+    ), executed AS (
+        SELECT place, count(ns) AS executions, sum(ns) AS ns,
+            count(*) FILTER (replayed) AS replays
+        FROM device GROUP BY ALL
+    ), counted AS (
+        SELECT place, told.kernel, launches, tuning, executions, ns, CASE
+            WHEN p.run IN (SELECT run FROM gpu_kernels)
+            THEN launches - captured + coalesce(replays, 0) ELSE launches END AS runs
+        FROM told JOIN place p USING (place) LEFT JOIN executed USING (place)
+    )
+    SELECT *, ns * runs / executions AS all_ns FROM counted;
 
     CREATE TABLE done AS
-    SELECT p.place, p.kernel, coalesce(l.launches, 0) AS launches, p.args, o.*,
+    SELECT p.place, p.kernel, coalesce(l.runs, 0) AS runs, p.args, o.*,
         o.kind IN ('load', 'store', 'atomic') AS is_access
     FROM ops o JOIN place p ON o.run = p.run AND o.call_id = p.call_id
     LEFT JOIN launched l USING (place);
 
     CREATE TABLE work AS
-    SELECT place, kernel, launches, sum(bytes) AS bytes, coalesce(sum(flops), 0) AS flops,
+    SELECT place, kernel, runs, sum(bytes) AS bytes, coalesce(sum(flops), 0) AS flops,
         sum(elements) FILTER (masked_off IS NOT NULL) AS lanes, sum(masked_off) AS masked,
         sum(sectors) AS sectors, sum(bytes) FILTER (sectors IS NOT NULL) AS sector_bytes,
         sum(unique_bytes) AS unique_once,
@@ -70,7 +87,7 @@ _PREPARE: Final = """
         count(*) FILTER (is_access AND bytes IS NULL) AS unknown,
         count(*) FILTER (is_access AND unique_bytes IS NULL) AS uncounted,
         count(*) FILTER (is_access) AS accesses
-    FROM done o GROUP BY place, kernel, launches;
+    FROM done o GROUP BY place, kernel, runs;
 
     -- Of several ops that read (or write) one buffer, the one with most distinct bytes counts:
     -- all may touch the same ones. Buffers that share a storage are one.
@@ -100,34 +117,45 @@ _SUMS: Final = """
         SELECT {key} AS key, count(*) AS executions, sum(ns) AS device, median(ns) AS device_median
         FROM device GROUP BY ALL
     ), summed AS (
-        SELECT {key} AS key, sum(bytes * launches) AS bytes, sum(flops * launches) AS flops,
-            sum(lanes * launches) AS lanes, sum(masked * launches) AS masked,
-            sum(sectors * launches) AS sectors, sum(sector_bytes * launches) AS sector_bytes,
-            sum(unique_once * launches) AS unique_once,
-            sum(unique_asked * launches) AS unique_asked,
-            sum(unknown) FILTER (launches > 0) AS unknown, sum(launches) AS replayed_launches
+        SELECT {key} AS key, sum(bytes * runs) AS bytes, sum(flops * runs) AS flops,
+            sum(lanes * runs) AS lanes, sum(masked * runs) AS masked,
+            sum(sectors * runs) AS sectors, sum(sector_bytes * runs) AS sector_bytes,
+            sum(unique_once * runs) AS unique_once,
+            sum(unique_asked * runs) AS unique_asked,
+            sum(unknown) FILTER (runs > 0) AS unknown, sum(runs) AS replayed_runs
         FROM work GROUP BY ALL
+    ), whole AS (
+        SELECT {key} AS key, sum(runs) AS runs,
+            CASE WHEN bool_and(all_ns IS NOT NULL) FILTER (runs > 0) THEN sum(all_ns) END AS all_ns
+        FROM launched GROUP BY ALL
     )
     SELECT * FROM timed FULL JOIN executed USING (key) LEFT JOIN summed USING (key)
+    LEFT JOIN whole USING (key)
 """
 
 _PLACES: Final = "SELECT place, kernel, run, call_id, grid, tensors FROM place ORDER BY place"
 
 _WORK: Final = """
-    SELECT w.place, w.kernel, w.launches, w.bytes, w.unknown, w.uncounted, w.accesses,
+    SELECT w.place, w.kernel, w.runs, w.bytes, w.unknown, w.uncounted, w.accesses,
         t.unique_bytes
-    FROM work w LEFT JOIN traffic t USING (place) WHERE w.launches > 0 ORDER BY w.place
+    FROM work w LEFT JOIN traffic t USING (place) WHERE w.runs > 0 ORDER BY w.place
 """
 
 _FLOPS: Final = """
-    SELECT place, kernel, launches, kind = 'dot' AS dot, coalesce(dtype, '?') AS dtype,
+    SELECT place, kernel, runs, kind = 'dot' AS dot, coalesce(dtype, '?') AS dtype,
         sum(flops) AS flops
-    FROM done WHERE flops > 0 AND launches > 0 GROUP BY ALL ORDER BY place, dot, dtype
+    FROM done WHERE flops > 0 AND runs > 0 GROUP BY ALL ORDER BY place, dot, dtype
 """
 
 _COVERAGE: Final = """
     SELECT (SELECT count(*) > 0 FROM ops),
         (SELECT count(*) FROM launched WHERE launches > 0 AND place NOT IN (SELECT place FROM work))
+"""
+
+_OTHERS: Final = """
+    SELECT count(*), sum(epoch_ns(g."end") - epoch_ns(g."start")) FROM gpu_kernels g
+    LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
+    WHERE coalesce(g.call_id, l.call_id) IS NULL
 """
 
 _TARGETS: Final = """
@@ -141,17 +169,17 @@ _LINES: Final = """
     SELECT s.file, s.line, list_sort(list(DISTINCT k.name)) AS kernels,
         string_agg(DISTINCT o.kind, ', ' ORDER BY o.kind)
             FILTER (o.kind NOT IN ('other', 'elementwise')) AS accesses,
-        sum(o.bytes * o.launches) AS bytes, sum(o.flops * o.launches) AS flops,
-        sum(o.elements * o.launches) FILTER (o.masked_off IS NOT NULL) AS lanes,
-        sum(o.masked_off * o.launches) AS masked,
-        sum(o.sectors * o.launches) AS sectors,
-        sum(o.bytes * o.launches) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
-        sum(o.unique_bytes * o.launches) AS unique_once,
-        sum(o.bytes * o.launches) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked,
+        sum(o.bytes * o.runs) AS bytes, sum(o.flops * o.runs) AS flops,
+        sum(o.elements * o.runs) FILTER (o.masked_off IS NOT NULL) AS lanes,
+        sum(o.masked_off * o.runs) AS masked,
+        sum(o.sectors * o.runs) AS sectors,
+        sum(o.bytes * o.runs) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
+        sum(o.unique_bytes * o.runs) AS unique_once,
+        sum(o.bytes * o.runs) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked,
         count(*) FILTER (o.is_access AND o.bytes IS NULL) AS unknown
     FROM done o JOIN located s USING (stack_id)
     JOIN (SELECT DISTINCT kernel, name FROM kernel) k USING (kernel)
-    WHERE o.launches > 0 AND s.file IS NOT NULL AND s.line IS NOT NULL
+    WHERE o.runs > 0 AND s.file IS NOT NULL AND s.line IS NOT NULL
     GROUP BY s.file, s.line
     ORDER BY bytes DESC NULLS LAST, flops DESC NULLS LAST, s.file, s.line
 """
@@ -201,6 +229,11 @@ class ProfileTables:
         """Whether there are ops at all, and how many launched calls lack them."""
         replayed, missing = self._database.execute(_COVERAGE).fetchall()[0]
         return bool(replayed), int(missing)
+
+    def others(self) -> tuple[int, int | None]:
+        """Executions on the device that no call is known for, and their nanoseconds."""
+        number, taken = self._database.execute(_OTHERS).fetchall()[0]
+        return int(number), None if taken is None else int(taken)
 
     def targets(self) -> list[str]:
         """Compile targets, the one with most variants first."""

@@ -33,7 +33,7 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     shown = launched if full else launched[:_SHOWN]
     if not shown:
         return ["no kernel was launched"]
-    lines = [*_measured_text(shown, width), "", *_derived_text(profile, shown, width)]
+    lines = [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
     if profile.replayed:
         lines += ["", *_flops_text(shown, width), "", *_roofline_text(profile, shown, width)]
     left = len(launched) - len(shown)
@@ -47,7 +47,7 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     return lines
 
 
-def _measured_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
+def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
     device = any(k.measured.device_ns is not None for k in kernels)
     header = ["measured", "launches", "host", "median", "compile"]
     if device:
@@ -67,6 +67,30 @@ def _measured_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
     tuning = sum(k.tuning_launches for k in kernels)
     if tuning:
         lines.append(f"without {plural(tuning, 'launch')} of autotuners and warm-ups")
+    return lines + (_device_text(profile, kernels, width) if device else [])
+
+
+def _device_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    """Say of how many executions the device's times are, and of which they are not."""
+    executions = sum(k.measured.device_executions for k in kernels)
+    runs = sum(k.runs for k in kernels)
+    told = f"device: times of the device itself, of {plural(executions, 'execution')}"
+    if executions != runs:
+        told += f" of {runs:,}"
+    lines = wrapped(told, width)
+    replayed = [k for k in kernels if k.runs != k.launches]
+    if replayed:
+        lines += wrapped(
+            "launches that were captured into graphs count as often as these were replayed: "
+            + ", ".join(f"{k.name} ran {plural(k.runs, 'time')}" for k in replayed),
+            width,
+        )
+    if profile.other_executions:
+        lines += wrapped(
+            f"not in it: {plural(profile.other_executions, 'execution')} on the device "
+            f"({duration(profile.other_device_ns)}) that no launch is known for",
+            width,
+        )
     return lines
 
 
@@ -129,10 +153,10 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     for kernel in kernels:
         cells = [
             kernel.name or "(no name)",
-            size(_per_launch(kernel.derived.unique_bytes, kernel.launches)),
+            size(_per_run(kernel.derived.unique_bytes, kernel.runs)),
             "-" if kernel.derived.reuse is None else f"{kernel.derived.reuse:.1f} x",
             percent(kernel.derived.sector_efficiency),
-            *_position_cells(kernel.roofline, kernel.launches),
+            *_position_cells(kernel.roofline, kernel.runs),
         ]
         rows.append(cells if measured else cells[:-1])
     lines = columns(header, rows, width)
@@ -149,18 +173,18 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     return lines
 
 
-def _position_cells(position: Position | None, launches: int) -> tuple[str, str, str]:
+def _position_cells(position: Position | None, runs: int) -> tuple[str, str, str]:
     if position is None:
         return "-", "-", "-"
     return (
         position.bound,
-        duration(_per_launch(position.best_ns, launches)),
+        duration(_per_run(position.best_ns, runs)),
         percent(position.achieved),
     )
 
 
-def _per_launch(total: float | None, launches: int) -> float | None:
-    return None if total is None or not launches else total / launches
+def _per_run(total: float | None, runs: int) -> float | None:
+    return None if total is None or not runs else total / runs
 
 
 def _work_cells(derived: Derived) -> tuple[str, ...]:

@@ -95,8 +95,9 @@ def test_every_figure_stands_under_measured_or_derived(replayed):
         "ms",
     ]
     assert lines[2] == "without 9 launches of autotuners and warm-ups"
-    assert lines[4].split()[:3] == ["derived", "bytes/launch", "FLOP/launch"]
-    assert lines[5].split() == [
+    assert lines[3] == "device: times of the device itself, of 4 executions"
+    assert lines[5].split()[:3] == ["derived", "bytes/launch", "FLOP/launch"]
+    assert lines[6].split() == [
         "scale",
         "3.42",
         "KiB",
