@@ -166,6 +166,14 @@ RULES: Final = _by_id(
         _judge("masks"),
         default=False,
     ),
+    Rule(
+        "non-finite",
+        "warning",
+        "an operation gives a NaN or an infinity for operands that are none, and it is stored",
+        "keep its operands away from where it does: a number added, a maximum, a mask",
+        _judge("numerics"),
+        default=False,
+    ),
 )
 
 
