@@ -122,6 +122,11 @@ def execution_caption(row: Row) -> Caption:
     return Caption(kernel_name(row, "kernel of unknown name"), tuple(facts))
 
 
+def replay_caption(graph_id: int, kernels: int) -> Caption:
+    """Describe one replay of a graph, of that many kernels."""
+    return Caption(f"graph {graph_id}", (("graph_id", graph_id), ("kernels", kernels)))
+
+
 def mark_caption(mark: Row) -> Caption:
     """Describe a user's range or instant; its facts are the user's attributes."""
     attributes = tuple((key, value or "") for key, value in mark.get("attributes") or ())

@@ -22,6 +22,7 @@ from kvtrace.converters.captions import (
     mark_caption,
     message_caption,
     process_title,
+    replay_caption,
 )
 from kvtrace.converters.columns import combined_codes, dictionary_values, integers
 from kvtrace.converters.nesting import lanes
@@ -33,6 +34,8 @@ from kvtrace.schema.trace import Selection
 _FIRST_FREE_PID: Final = 1 << 22
 _LARGEST_PID: Final = (1 << 31) - 1
 _COUNTER_STEPS: Final = 2_000
+#: What the kernels of one replay of a graph have in common: its launch has one correlation id.
+_REPLAY: Final = ("device", "graph_id", "correlation_id")
 _SHORTEST_STEP_NS: Final = 1_000_000
 
 
@@ -201,10 +204,35 @@ class _Builder:
         where, first = combined_codes([rows["device"], rows["stream"]])
         places = rows.select(["device", "stream"]).take(first).to_pylist()
         for number, place in enumerate(places):
-            device = "?" if place["device"] is None else place["device"]
             stream = "?" if place["stream"] is None else place["stream"]
-            track = self._process.child(f"GPU {device}", rank=1).child(f"stream {stream}")
+            track = self._gpu(place["device"]).child(f"stream {stream}")
             self._draw_lanes(slices.rows(where == number, track))
+        self._draw_replays(rows)
+
+    def _draw_replays(self, rows: pa.Table) -> None:
+        """Draw each replay of a graph, from its first kernel to its last, above the streams."""
+        known = pc.and_(pc.is_valid(rows["graph_id"]), pc.is_valid(rows["correlation_id"]))
+        rows = rows.filter(known)
+        if not rows.num_rows:
+            return
+        starts, durations = self._interval(rows, "start", "end")
+        replay, first = combined_codes([rows[name] for name in _REPLAY])
+        begin, end = starts[first], (starts + durations)[first]
+        np.minimum.at(begin, replay, starts)
+        np.maximum.at(end, replay, starts + durations)
+        graphs = integers(rows["graph_id"].take(first))
+        alike, caption = np.unique(
+            np.stack([graphs, np.bincount(replay)], axis=1), axis=0, return_inverse=True
+        )
+        captions = [replay_caption(graph, kernels) for graph, kernels in alike.tolist()]
+        slices = Slices(self._process, "graph", begin, end - begin, caption.reshape(-1), captions)
+        devices, distinct = combined_codes([rows["device"].take(first)])
+        for number, device in enumerate(dictionary_values(rows["device"].take(first), distinct)):
+            track = self._gpu(device).child("graph replays")
+            self._draw_lanes(slices.rows(devices == number, track))
+
+    def _gpu(self, device: int | None) -> Track:
+        return self._process.child(f"GPU {'?' if device is None else device}", rank=1)
 
     def _draw_messages(self) -> None:
         messages = plain_rows(self._table("messages"))

@@ -26,6 +26,7 @@ _NOUNS: Final = {
     "compile": "compilations and stages",
     "mark": "marks",
     "gpu": "device executions",
+    "graph": "replays of graphs",
     "message": "messages",
 }
 
