@@ -8,13 +8,14 @@ unspecified value*, it need not be wrong. Where the lanes go is worked out once 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.passes.data_dependence import hanging_on_data
 from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.decide import Method, Proven, Refuted
+from kvtrace.symbolic.decide import Method, Proven, Refuted, is_counterexample
 from kvtrace.symbolic.definedness import Sink, sinks_of
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.taint import operand_counts
@@ -25,7 +26,8 @@ from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.ir import Value
-    from kvtrace.symbolic.decide import Decision, Given
+    from kvtrace.symbolic.conditions import Condition
+    from kvtrace.symbolic.decide import Decision, Given, Point
     from kvtrace.verdicts.binding import BoundCall
 
 LANES: Final = "undefined-lanes"
@@ -33,6 +35,7 @@ USE: Final = "undefined-use"
 
 _RANK: Final = ("proven", "unknown", "violation")
 _STRENGTH: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
+_MOST_FLIPPED: Final = 4
 _DECIDES: Final = {
     "address": "where memory is accessed",
     "mask": "whether memory is accessed",
@@ -78,7 +81,8 @@ def _judged(bound: BoundCall, sink: Sink, rule: str) -> Verdict | None:
         return None if _wraps(bound, sink) else _proven(bound, sink, rule, decision)
     if not isinstance(decision, Refuted):
         return _unknown(bound, sink, rule, decision.reason, decision.solver_ns)
-    doubts = bound.doubts(decision.model)
+    claim = ~(undefined.possibly if weak else undefined.surely)
+    doubts = _doubts(bound, decision.model, claim, given)
     if doubts and not _is_replayable(bound, sink, doubts):
         reason = bound.described_doubts(decision.model)
         return _unknown(bound, sink, rule, reason, decision.solver_ns)
@@ -101,6 +105,21 @@ def _wraps(bound: BoundCall, sink: Sink) -> bool:
     ops = {sink.op, *sink.undefined.sources}
     places = [each for each in bound.summary.accesses if each.op in ops]
     return any(bound.may_wrap(place) is not None for place in (sink.place, *places))
+
+
+def _doubts(
+    bound: BoundCall, point: Point, claim: Condition, given: Given
+) -> Sequence[Symbol | Opaque]:
+    """Give what a counterexample supposes and the call does not say, if it makes a difference."""
+    doubts = bound.doubts(point)
+    opaque = [key for key in doubts if isinstance(key, Opaque)]
+    if len(opaque) < len(doubts) or len(opaque) > _MOST_FLIPPED:
+        return doubts
+    for truths in product((0, 1), repeat=len(opaque)):
+        flipped = {**point, **dict(zip(opaque, truths, strict=True))}
+        if not is_counterexample(flipped, claim, given.exact):
+            return doubts
+    return ()
 
 
 def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaque]) -> bool:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 _PATTERN_BYTES: Final = 1 << 26
 """Larger made-up tensors are all zero: those cost nothing until they are touched."""
 
+#: A run ends after so many lanes: that of a program is nearly always shorter, and a whole grid is
+#: run only if it is known to be.
+_MOST_LANES: Final = 1 << 25
+
 _FILLS: Final = ((0.0, 100.0), (0.0, nan))
 _NOT_SHOWN: Final = "other numbers in these lanes change nothing when it is run"
 
@@ -152,7 +156,7 @@ def _run(bound: BoundCall, filled: _Filled, program: int | None) -> str | None:
             call.module,
             arguments,
             call.grid,
-            observers=(Limit(bound.budget.replay_lanes),),
+            observers=(Limit(_MOST_LANES),),
             kernel=call.kernel,
             programs=None if program is None else np.array([program], np.int64),
             instrument=filled,

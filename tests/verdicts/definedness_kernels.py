@@ -1,0 +1,156 @@
+"""Kernels whose masked loads leave lanes without a value."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def weighed(x, weight, out, n, BLOCK: tl.constexpr):
+    """The lanes without a value are multiplied by zeros."""
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes, mask=lanes < n)
+    weights = tl.load(weight + lanes, mask=lanes < n, other=0.0)
+    tl.store(out, tl.sum(values * weights, axis=0))
+
+
+@triton.jit
+def product(a, b, c, depth, LEFT: tl.constexpr, BLOCK: tl.constexpr):
+    """One of the factors, or none of them, has zeros past the depth."""
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, depth, BLOCK):
+        along = start + lanes
+        inside = along < depth
+        rows = lanes[:, None] * depth + along[None, :]
+        columns = along[:, None] * BLOCK + lanes[None, :]
+        if LEFT:
+            left = tl.load(a + rows, mask=inside[None, :], other=0.0)
+        else:
+            left = tl.load(a + rows, mask=inside[None, :])
+        total += tl.dot(left, tl.load(b + columns, mask=inside[:, None]))
+    tl.store(c + lanes[:, None] * BLOCK + lanes[None, :], total)
+
+
+@triton.jit
+def prefetched(x, out, n, steps, BLOCK: tl.constexpr):
+    """What the next trip works on is loaded in this one; the last of it is never used."""
+    lanes = tl.arange(0, BLOCK)
+    following = tl.load(x + lanes)
+    for step in range(steps):
+        values = following
+        place = (step + 1) * BLOCK + lanes
+        following = tl.load(x + place, mask=place < n)
+        tl.store(out + step * BLOCK + lanes, values)
+
+
+@triton.jit
+def transposed(x, out, rows, columns, BLOCK: tl.constexpr):
+    """The mask of what is stored is that of what was loaded, with its axes exchanged."""
+    r, c = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    values = tl.load(x + r * columns + c, mask=(r < rows) & (c < columns))
+    tl.store(out + r * rows + c, tl.trans(values), mask=(r < columns) & (c < rows))
+
+
+@triton.jit
+def by_turns(x, y, out, n, m, steps, BLOCK: tl.constexpr):
+    """Two values that change places: each is undefined where one of them was."""
+    lanes = tl.arange(0, BLOCK)
+    one = tl.load(x + lanes, mask=lanes < n)
+    two = tl.load(y + lanes, mask=lanes < m)
+    for _ in range(steps):
+        one, two = two, one + two
+    tl.store(out + lanes, one, mask=lanes < n)
+
+
+@triton.jit
+def mask_from_memory(x, wanted, out, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    """Whether a lane is loaded hangs on a flag that may have no value."""
+    lanes = tl.arange(0, BLOCK)
+    if OTHER:
+        flags = tl.load(wanted + lanes, mask=lanes < n, other=0)
+    else:
+        flags = tl.load(wanted + lanes, mask=lanes < n)
+    values = tl.load(x + lanes, mask=flags > 0, other=0.0)
+    tl.store(out + lanes, values, mask=lanes < n)
+
+
+@triton.jit(noinline=True)
+def twice(value):
+    return value * 2
+
+
+@triton.jit
+def by_function(x, out, n, WHOLE: tl.constexpr):
+    """A number goes through a function that is called from two places."""
+    at = tl.program_id(0)
+    value = twice(twice(tl.load(x + at, mask=at < n)))
+    if WHOLE:
+        tl.store(out + at, value)
+    else:
+        tl.store(out + at, value, mask=at < n)
+
+
+@triton.jit
+def chosen_by_data(x, wanted, out, n, BLOCK: tl.constexpr):
+    """Lanes without a value are stored where a flag says so."""
+    lanes = tl.arange(0, BLOCK)
+    flags = tl.load(wanted + lanes)
+    values = tl.load(x + lanes, mask=lanes < n)
+    tl.store(out + lanes, tl.where(flags > 0, values, 0.0))
+
+
+@triton.jit
+def until(x, out, n, limit, BLOCK: tl.constexpr):
+    """How long a loop runs hangs on lanes that may have no value."""
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes, mask=lanes < n)
+    total = tl.sum(values, axis=0)
+    steps = 0
+    while total < limit:
+        total += 1.0
+        steps += 1
+    tl.store(out, steps)
+
+
+@triton.jit
+def guarded(x, out, n, SIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """A mask by the program, which is false or true in all of them."""
+    at = tl.program_id(0)
+    lanes = at * BLOCK + tl.arange(0, BLOCK)
+    if SIDE == "far":
+        mask = lanes < -n
+    elif SIDE == "never reached":
+        mask = lanes < n
+        n = n * 0
+    else:
+        mask = lanes < n
+    if at < n:
+        tl.store(out + lanes, tl.load(x + lanes, mask=mask, other=0.0), mask=mask)
+
+
+@triton.jit
+def shares(x, out, rows, KEPT: tl.constexpr, BLOCK: tl.constexpr):
+    """Each row by its sum: rows outside are all zero, so 0 / 0, and may or may not be stored."""
+    r, c = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    values = tl.load(x + r * BLOCK + c, mask=r < rows, other=0.0)
+    values = values / tl.sum(values, axis=1)[:, None]
+    if KEPT:
+        tl.store(out + r * BLOCK + c, values)
+    else:
+        tl.store(out + r * BLOCK + c, values, mask=r < rows)
+
+
+@triton.jit
+def half(x, out, BLOCK: tl.constexpr):
+    """Halves cannot hold what floats do."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, (tl.load(x + lanes) * 2).to(tl.float16))
+
+
+@triton.jit
+def softmax(x, out, BLOCK: tl.constexpr):
+    """A row of minus infinities has no softmax."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lanes)
+    powers = tl.exp(values - tl.max(values, axis=0))
+    tl.store(out + lanes, powers / tl.sum(powers, axis=0))

@@ -1,0 +1,140 @@
+"""Lanes without a value: where they go, and what is said of them."""
+
+import numpy as np
+import pytest
+
+from kvtrace.symbolic.definedness import sinks_of
+from kvtrace.symbolic.walk import summarise
+from kvtrace.verdicts.judge import judge
+from tests.verdicts import definedness_kernels as kernels
+from tests.verdicts.calls import call, tensor
+
+RULES = ("undefined-lanes", "undefined-use")
+
+
+def answers(one):
+    return [(v.rule, v.verdict) for v in judge(one, RULES)]
+
+
+def test_what_is_multiplied_by_zero_counts_and_is_told_apart():
+    weighed = call(
+        kernels.weighed, (1,), x=tensor(50), weight=tensor(50), out=tensor(1), n=50, BLOCK=64
+    )
+
+    (verdict,) = judge(weighed, RULES)
+
+    assert verdict.verdict == "violation"
+    assert "multiplied by zero" in verdict.message
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_product_is_told_apart_too(left):
+    matrices = {"a": tensor(16, 40), "b": tensor(40, 16), "c": tensor(16, 16)}
+    (verdict,) = judge(
+        call(kernels.product, (1,), **matrices, depth=40, LEFT=left, BLOCK=16), RULES
+    )
+
+    assert verdict.verdict == "violation"
+    assert ("multiplied by zero" in verdict.message) == left
+    assert ("the load of a" in verdict.message) == (not left)
+
+
+def test_round_shapes_are_no_finding_and_it_says_why():
+    matrices = {"a": tensor(16, 48), "b": tensor(48, 16), "c": tensor(16, 16)}
+    (verdict,) = judge(
+        call(kernels.product, (1,), **matrices, depth=48, LEFT=False, BLOCK=16), RULES
+    )
+
+    assert verdict.verdict == "proven"
+    assert "true in all lanes" in verdict.message
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(640, "proven"), (600, "violation")])
+def test_what_is_loaded_for_the_next_trip_is_of_the_next_trip(n, verdict):
+    prefetched = call(
+        kernels.prefetched, (1,), x=tensor(640), out=tensor(640), n=n, steps=10, BLOCK=64
+    )
+
+    (found,) = judge(prefetched, RULES)
+
+    assert found.verdict == verdict
+    if verdict == "violation":
+        assert (found.iteration, found.lane) == (9, (600 - 9 * 64,))
+
+
+def test_masks_are_followed_through_a_transposition():
+    transposed = call(
+        kernels.transposed, (1,), x=tensor(10, 14), out=tensor(14, 10), rows=10, columns=14,
+        BLOCK=16,
+    )  # fmt: skip
+
+    assert sinks_of(summarise(transposed.module)) == ()
+    assert judge(transposed, RULES) == []
+
+
+@pytest.mark.parametrize(("m", "verdict"), [(50, "proven"), (49, "violation")])
+def test_values_that_change_places_are_followed(m, verdict):
+    by_turns = call(
+        kernels.by_turns, (1,), x=tensor(50), y=tensor(50), out=tensor(50), n=50, m=m, steps=3,
+        BLOCK=64,
+    )  # fmt: skip
+
+    assert answers(by_turns) == [("undefined-lanes", verdict)]
+
+
+def test_an_undefined_mask_is_a_use():
+    def judged(other):
+        wanted = tensor(50, dtype="i32")
+        vectors = {"x": tensor(64), "wanted": wanted, "out": tensor(50)}
+        return answers(call(kernels.mask_from_memory, (1,), **vectors, n=50, OTHER=other, BLOCK=64))
+
+    assert judged(other=False) == [("undefined-use", "violation")]
+    assert judged(other=True) == []
+
+
+def test_a_condition_of_a_loop_is_a_use():
+    until = call(
+        kernels.until, (1,), x=tensor(50), out=tensor(1, dtype="i32"), n=50, limit=200, BLOCK=64
+    )
+
+    found = judge(until, RULES)
+
+    assert ("undefined-use", "violation") in [(v.rule, v.verdict) for v in found]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_function_that_is_called_twice_is_no_way_out(whole):
+    by_function = call(kernels.by_function, (64,), x=tensor(50), out=tensor(64), n=50, WHOLE=whole)
+
+    found = {verdict for _, verdict in answers(by_function)}
+
+    assert found <= ({"violation", "unknown"} if whole else {"unknown"})
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("flags", "verdict"),
+    [([1] * 50 + [0] * 14, "unknown"), ([0] * 63 + [1], "violation"), (None, "unknown")],
+)
+def test_what_contents_decide_is_run_where_they_are_there(flags, verdict):
+    data = None if flags is None else np.array(flags, np.int32)
+    chosen = call(
+        kernels.chosen_by_data, (1,), x=tensor(50), wanted=tensor(64, dtype="i32", data=data),
+        out=tensor(64), n=50, BLOCK=64,
+    )  # fmt: skip
+
+    (found,) = judge(chosen, RULES)
+
+    assert (found.rule, found.verdict) == ("undefined-lanes", verdict)
+    if verdict == "violation":
+        assert found.lane == (63,)
+    else:
+        assert "wanted" in found.reason
+
+
+def test_the_flow_is_worked_out_once_for_a_kernel():
+    transposed = {"x": tensor(10, 14), "out": tensor(14, 10), "rows": 10, "columns": 14}
+    one = call(kernels.transposed, (1,), **transposed, BLOCK=16)
+    other = call(kernels.transposed, (2,), **transposed, BLOCK=16)
+
+    assert sinks_of(summarise(one.module)) is sinks_of(summarise(other.module))
