@@ -7,6 +7,7 @@ form describes. All numbers are exact Python integers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 Interval = tuple[int, int]
 """First and last value (both included)."""
@@ -58,18 +59,22 @@ def plus(left: Affine, right: Affine, factor: int = 1) -> Affine:
     if not right.outer:
         outer = left.outer
     elif not left.outer:
-        outer = tuple((symbol, factor * number) for symbol, number in right.outer)
+        outer = right.outer
+        if factor != 1:
+            outer = tuple([(symbol, factor * number) for symbol, number in outer])
     else:
         merged = dict(left.outer)
         for symbol, number in right.outer:
             merged[symbol] = merged.get(symbol, 0) + factor * number
-        outer = tuple(sorted((symbol, number) for symbol, number in merged.items() if number))
+        outer = tuple(sorted([pair for pair in merged.items() if pair[1]]))
     if not right.lanes:
         lanes = left.lanes
     elif not left.lanes:
-        lanes = tuple(factor * number for number in right.lanes)
+        lanes = right.lanes
+        if factor != 1:
+            lanes = tuple([factor * number for number in lanes])
     else:
-        lanes = tuple(a + factor * b for a, b in zip(left.lanes, right.lanes, strict=True))
+        lanes = tuple([a + factor * b for a, b in zip(left.lanes, right.lanes, strict=True)])
         if not any(lanes):
             lanes = ()
     return Affine(constant, outer, lanes)
@@ -83,8 +88,8 @@ def times(form: Affine, factor: int) -> Affine:
         return ZERO
     return Affine(
         form.constant * factor,
-        tuple((symbol, number * factor) for symbol, number in form.outer),
-        tuple(number * factor for number in form.lanes),
+        tuple([(symbol, number * factor) for symbol, number in form.outer]),
+        tuple([number * factor for number in form.lanes]),
     )
 
 
@@ -107,10 +112,10 @@ def multiples(form: Affine, divisor: int) -> tuple[Affine, Affine]:
 
     The constant is part of the rest.
     """
-    even = tuple(pair for pair in form.outer if pair[1] % divisor == 0)
-    odd = tuple(pair for pair in form.outer if pair[1] % divisor)
-    even_lanes = tuple(number if number % divisor == 0 else 0 for number in form.lanes)
-    odd_lanes = tuple(number if number % divisor else 0 for number in form.lanes)
+    even = tuple([pair for pair in form.outer if pair[1] % divisor == 0])
+    odd = tuple([pair for pair in form.outer if pair[1] % divisor])
+    even_lanes = tuple([number if number % divisor == 0 else 0 for number in form.lanes])
+    odd_lanes = tuple([number if number % divisor else 0 for number in form.lanes])
     return (
         Affine(0, even, even_lanes if any(even_lanes) else ()),
         Affine(form.constant, odd, odd_lanes if any(odd_lanes) else ()),
@@ -143,8 +148,9 @@ class Domain:
         """Put the value in the place of symbols that take only one."""
         constant = form.constant
         outer = []
+        ranges = self.ranges
         for symbol, number in form.outer:
-            first, last = self.ranges[symbol]
+            first, last = ranges[symbol]
             if first == last:
                 constant += number * first
             else:
@@ -155,25 +161,33 @@ class Domain:
 
     def extremes(self, form: Affine, lanes: Sequence[Interval]) -> Interval:
         """Smallest and largest value; both are reached. `lanes`: the range of each lane axis."""
-        low = high = form.constant
+        low, high = within(form, lanes)
+        ranges = self.ranges
         for symbol, number in form.outer:
-            first, last = self.ranges[symbol]
+            first, last = ranges[symbol]
             if number > 0:
                 low += number * first
                 high += number * last
             else:
                 low += number * last
                 high += number * first
-        for number, (first, last) in zip(form.lanes, lanes, strict=False):
-            if number > 0:
-                low += number * first
-                high += number * last
-            elif number:
-                low += number * last
-                high += number * first
         return low, high
 
 
+def within(form: Affine, lanes: Sequence[Interval]) -> Interval:
+    """Smallest and largest value over lanes, where all symbols are 0."""
+    low = high = form.constant
+    for number, (first, last) in zip(form.lanes, lanes, strict=False):
+        if number > 0:
+            low += number * first
+            high += number * last
+        elif number:
+            low += number * last
+            high += number * first
+    return low, high
+
+
+@lru_cache(maxsize=256)
 def whole(shape: tuple[int, ...]) -> tuple[Interval, ...]:
     """Give the range of every lane axis of a shape."""
-    return tuple((0, extent - 1) for extent in shape)
+    return tuple([(0, extent - 1) for extent in shape])

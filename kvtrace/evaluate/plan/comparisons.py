@@ -182,7 +182,7 @@ def select(op: Op, _compiler: PlanCompiler) -> PlanStep:
         if isinstance(condition, Constant):
             walk.values[result] = first if condition.value else second
             return
-        if isinstance(first, Pointer | Integer) and _is_same(walk, first, second):
+        if isinstance(first, (Pointer, Integer)) and _is_same(walk, first, second):
             walk.values[result] = first
             return
         if isinstance(first, Pointer):

@@ -55,7 +55,7 @@ class Executable:
 
     code: Generated
     chunks: tuple[Chunk, ...]
-    arrays: dict[tuple[int, ...], tuple[Array, list[Array]]] = field(default_factory=dict)
+    arrays: dict[tuple[int, ...], tuple[Array, list[Array], int]] = field(default_factory=dict)
 
     def run(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> None:
         """Run all chunks. `buffers`: storages as bytes by argument; `numbers`: float arguments."""
@@ -66,15 +66,17 @@ class Executable:
     def _cells(self, extents: tuple[int, ...]) -> list[Array]:
         if not self.code.cells:
             return []
-        size = sum(_bytes_of(cell, extents) for cell in self.code.cells)
-        block = _scratch.of(size)
         known = self.arrays.get(extents)
+        size = None if known is None else known[2]
+        if size is None:
+            size = sum([_bytes_of(cell, extents) for cell in self.code.cells])
+        block = _scratch.of(size)
         if known is not None and known[0] is block:
             return list(known[1])
         if len(self.arrays) >= _KEPT_CHUNKS:
             self.arrays.clear()
         made = _carved(block, self.code.cells, extents)
-        self.arrays[extents] = (block, made)
+        self.arrays[extents] = (block, made, size)
         return made
 
 
@@ -97,7 +99,7 @@ def _chunk_extents(cells: Sequence[Cell], extents: Sequence[int], limit: int) ->
     """Cut the slowest axes until intermediate results fit the limit."""
     sizes = list(extents)
     for axis, extent in enumerate(extents):
-        total = sum(_bytes_of(cell, sizes) for cell in cells)
+        total = sum([_bytes_of(cell, sizes) for cell in cells])
         if total <= limit:
             break
         parts = min(extent, -(-total // limit))
@@ -120,14 +122,17 @@ def _chunks(starts: Sequence[int], extents: Sequence[int], sizes: Sequence[int])
 
 def _carved(block: Array, cells: Sequence[Cell], extents: Sequence[int]) -> list[Array]:
     """Place the cells of a chunk in a block, one behind the other."""
-    offset = -block.ctypes.data % _ALIGNMENT
+    offset = -block.__array_interface__["data"][0] % _ALIGNMENT
     made = []
     memory: Any = block
     for cell in cells:
-        shape = cell.shape(extents)
-        stored = tuple(shape[axis] for axis in cell.layout)
-        array = np.ndarray(stored, cell.dtype, memory, offset)
-        back = tuple(cell.layout.index(axis) for axis in range(len(shape)))
-        made.append(array.transpose(back))
+        shape, layout = cell.shape(extents), cell.layout
+        if layout == tuple(range(len(shape))):
+            array = np.ndarray(shape, cell.dtype, memory, offset)
+        else:
+            stored = tuple([shape[axis] for axis in layout])
+            back = tuple([layout.index(axis) for axis in range(len(shape))])
+            array = np.ndarray(stored, cell.dtype, memory, offset).transpose(back)
+        made.append(array)
         offset += _bytes_of(cell, extents)
     return made

@@ -20,6 +20,7 @@ from kvtrace.evaluate.plan.affine import (
     plus,
     shifted,
     times,
+    whole,
 )
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.masks import resolved
@@ -110,12 +111,13 @@ def make_range(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 def fits(walk: Walk, form: Affine, shape: tuple[int, ...], bits: int) -> bool:
     """Tell whether no value of a form leaves a signed integer of so many bits."""
+    half = 1 << (bits - 1)
     if form.is_constant:
-        return -(1 << (bits - 1)) <= form.constant < 1 << (bits - 1)
+        return -half <= form.constant < half
     if is_open(form):
         return True  # asked again once the loop's step is known
-    low, high = walk.extremes(form, shape)
-    return -(1 << (bits - 1)) <= low and high < 1 << (bits - 1)
+    low, high = walk.domain.extremes(form, whole(shape) if form.lanes else ())
+    return -half <= low and high < half
 
 
 def _arithmetic(rule: _Rule) -> Callable[[Op, PlanCompiler], PlanStep]:

@@ -24,7 +24,10 @@ def shares_memory(instruction: Instruction) -> bool:
     """Whether results may be views of operands (or of memory), rather than cells."""
     if isinstance(instruction, Map):
         return instruction.operation.into is None
-    return isinstance(instruction, Load | View | Crop | Reshape | Call | Ramp | Parameter)
+    return isinstance(instruction, _VIEWS)
+
+
+_VIEWS = (Load, View, Crop, Reshape, Call, Ramp, Parameter)
 
 
 def is_overwritten(instructions: list[Instruction], position: int) -> bool:

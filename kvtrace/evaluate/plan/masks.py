@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvtrace.evaluate.plan.affine import Affine, Interval
+from kvtrace.evaluate.plan.affine import Affine, Interval, whole
 from kvtrace.evaluate.plan.signals import SplitAxis
 from kvtrace.evaluate.plan.values import Box, Condition
 from kvtrace.evaluate.plan.walk import Walk
@@ -19,10 +19,11 @@ class Resolved:
 
     def lanes(self, shape: tuple[int, ...]) -> tuple[Interval, ...]:
         """Ranges of the box's lanes."""
-        cuts = self.box or (None,) * len(shape)
+        if self.box is None:
+            return whole(shape)
         return tuple(
             (0, extent - 1) if cut is None else (cut[0], cut[1] - 1)
-            for cut, extent in zip(cuts, shape, strict=True)
+            for cut, extent in zip(self.box, shape, strict=True)
         )
 
 

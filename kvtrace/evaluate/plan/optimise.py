@@ -21,6 +21,9 @@ from kvtrace.evaluate.plan.values import Register
 
 Instructions = list[Instruction]
 
+_STAYING = (Store, Loop)
+_WRITING = (Store, Loop, Call)
+
 
 def optimised(instructions: Instructions) -> Instructions:
     """Give instructions that compute the same with less."""
@@ -104,7 +107,7 @@ def _hoisted(instructions: Instructions) -> Instructions:
 
 
 def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bool:
-    if isinstance(instruction, Store | Loop):
+    if isinstance(instruction, _STAYING):
         return True
     if any(source in varying for source in instruction.sources()):
         return True
@@ -119,6 +122,8 @@ def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bo
 def _sunk(instructions: Instructions) -> Instructions:
     """Move the last operation of what is stored right before its store, to write in place."""
     result = [i.with_body(_sunk(i.body)) if isinstance(i, Loop) else i for i in instructions]
+    if not any(isinstance(instruction, Store) for instruction in result):
+        return result
     uses = use_counts(result)
     position = 0
     while position < len(result):
@@ -138,7 +143,7 @@ def _last_operation(
         return None
     for index in range(position - 1, -1, -1):
         instruction = instructions[index]
-        if isinstance(instruction, Store | Loop | Call):
+        if isinstance(instruction, _WRITING):
             return None
         if instruction.target is register:
             return index if isinstance(instruction, Map) else None

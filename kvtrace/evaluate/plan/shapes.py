@@ -28,7 +28,7 @@ Axes = tuple[int | None, ...]
 def _moved_form(form: Affine, axes: Axes) -> Affine:
     if not form.lanes:
         return form
-    lanes = tuple(0 if axis is None else form.lanes[axis] for axis in axes)
+    lanes = tuple([0 if axis is None else form.lanes[axis] for axis in axes])
     return Affine(form.constant, form.outer, lanes if any(lanes) else ())
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import field
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kvtrace.evaluate.arguments import Argument
-from kvtrace.evaluate.plan.affine import Affine, Domain, Interval, whole
+from kvtrace.evaluate.plan.affine import Affine, Domain, Interval, whole, within
 from kvtrace.evaluate.plan.instructions import (
     Call,
     Crop,
@@ -127,7 +128,9 @@ class Walk:
 
     def extremes(self, form: Affine, shape: tuple[int, ...]) -> Interval:
         """Smallest and largest value over programs, trips and all lanes of a shape."""
-        if is_open(form):
+        if not form.outer:
+            return within(form, whole(shape)) if form.lanes else (form.constant, form.constant)
+        if form.outer[-1][0] >= PLACEHOLDERS:
             raise Unplannable("what a loop carries hangs on more than sums")
         return self.domain.extremes(form, whole(shape) if form.lanes else ())
 
@@ -135,7 +138,11 @@ class Walk:
         """Give the number that an integer value is everywhere, None if it varies."""
         if not isinstance(value, Integer):
             return None
-        form = self.domain.folded(value.form)
+        form = value.form
+        if form.lanes:
+            return None
+        if form.outer:
+            form = self.domain.folded(form)
         return form.constant if form.is_constant else None
 
     # -- instructions --------------------------------------------------------------------------
@@ -153,14 +160,14 @@ class Walk:
 
     def axes_of(self, form: Affine) -> tuple[bool, ...]:
         """Say which array axes a form varies over."""
-        named = {symbol for symbol, _ in form.outer}
-        return tuple(symbol in named for symbol in self.axes)
+        named = dict(form.outer)
+        return tuple([symbol in named for symbol in self.axes])
 
     def lanes_of(self, form: Affine, extents: Sequence[int]) -> tuple[int, ...]:
         """Physical extents of an array of a form's values."""
         if not form.lanes:
             return (1,) * len(extents)
-        return tuple(n if number else 1 for number, n in zip(form.lanes, extents, strict=True))
+        return tuple([n if number else 1 for number, n in zip(form.lanes, extents, strict=True)])
 
     def ramp(
         self, form: Affine, lanes: Sequence[Interval], dtype: np.dtype[Any], *, condition: bool
@@ -184,31 +191,33 @@ class Walk:
 
     def map(self, operation: Operation, operands: Sequence[Operand]) -> Register:
         """Emit an elementwise operation; at least one operand is a register."""
-        registers = [operand for operand in operands if isinstance(operand, Register)]
-        if len(registers) == 1:
-            axes, lanes = registers[0].axes, registers[0].lanes
-        else:
-            axes = tuple(any(flags) for flags in zip(*(r.axes for r in registers), strict=True))
-            lanes = tuple(max(sizes) for sizes in zip(*(r.lanes for r in registers), strict=True))
+        first, *others = [operand for operand in operands if type(operand) is Register]
+        axes, lanes = first.axes, first.lanes
+        for other in others:
+            if other.axes != axes:
+                axes = tuple(map(or_, axes, other.axes))
+            if other.lanes != lanes:
+                lanes = tuple(map(max, lanes, other.lanes))
         target = self.register(axes, lanes, operation.dtype)
-        self.emit(Map(target, tuple(operands), operation))
+        self.instructions.append(Map(target, tuple(operands), operation))
         return target
 
     def view(self, register: Register, axes: tuple[int | None, ...]) -> Register:
         """Emit a rearrangement of lane axes: source lane axis per axis, None for a new one."""
-        lanes = tuple(1 if axis is None else register.lanes[axis] for axis in axes)
+        lanes = tuple([1 if axis is None else register.lanes[axis] for axis in axes])
         count = len(self.axes)
         target = self.register(register.axes, lanes, register.dtype)
-        moved = tuple(None if axis is None else count + axis for axis in axes)
-        self.emit(View(target, (register,), tuple(range(count)) + moved))
+        moved = [None if axis is None else count + axis for axis in axes]
+        self.emit(View(target, (register,), (*range(count), *moved)))
         return target
 
     # -- values --------------------------------------------------------------------------------
 
     def materialised(self, value: Any) -> Constant | Tensor:
         """Give a number as a register or a constant."""
-        if isinstance(value, Tensor | Constant):
-            return value
+        if type(value) in _HELD:
+            held: Constant | Tensor = value
+            return held
         if isinstance(value, Integer):
             number = self.constant_of(value)
             dtype = INTEGERS[value.bits]
@@ -300,10 +309,13 @@ class Walk:
 
         Where operands share a box, only its lanes are computed, and what lies outside once.
         """
-        held = [self.materialised(value) for value in values]
-        tensors = [value for value in held if isinstance(value, Tensor)]
+        held: list[Any] = [v if type(v) in _HELD else self.materialised(v) for v in values]
+        tensors = [value for value in held if type(value) is Tensor]
+        if tensors and all(tensor.box is None for tensor in tensors):
+            operands = [v.register if type(v) is Tensor else v.value for v in held]
+            return Tensor(self.map(operation, operands), shape)
         if not tensors:
-            arrays = [np.full((1,), value.value) for value in held]  # type: ignore[union-attr]
+            arrays = [np.full((1,), value.value) for value in held]
             with np.errstate(all="ignore"):
                 result = operation.function(*arrays).astype(operation.dtype, copy=False)
             return Constant(result[0], shape)
@@ -332,6 +344,9 @@ class Walk:
         )
         self.emit(Call(None, tuple(operands), function, targets))
         return [Tensor(t, shape) for t, shape in zip(targets, shapes, strict=True)]
+
+
+_HELD = frozenset({Constant, Tensor})
 
 
 def _shared_box(tensors: Sequence[Tensor]) -> Box | None:

@@ -39,7 +39,8 @@ def write_block(
     """
     last = last_reads(instructions, writer.roots_ahead(instructions))
     local = set(owned)
-    uses = use_counts(instructions)
+    roots = writer.roots
+    uses = use_counts(instructions) if any(type(i) is Store for i in instructions) else {}
     skip: Instruction | None = None
     for position, instruction in enumerate(instructions):
         if instruction is skip:
@@ -47,13 +48,11 @@ def write_block(
         dying = {
             root
             for source in read_by(instruction)
-            for root in writer.roots.get(source, ())
-            if last.get(root) == position and root in local and root not in kept
+            for root in roots.get(source, ())
+            if root in local and last.get(root) == position and root not in kept
         }
         reused: frozenset[Register] = frozenset()
-        if isinstance(instruction, Loop):
-            reused = write_loop(writer, instruction, depth, dying, kept, write_block)
-        elif isinstance(instruction, Map):
+        if isinstance(instruction, Map):
             store = instructions[position + 1] if position + 1 < len(instructions) else None
             if is_fused(writer, instruction, store, uses):
                 assert isinstance(store, Store)
@@ -61,6 +60,8 @@ def write_block(
                 skip = store
             else:
                 reused = write_map(writer, instruction, depth, dying)
+        elif isinstance(instruction, Loop):
+            reused = write_loop(writer, instruction, depth, dying, kept, write_block)
         elif isinstance(instruction, Load):
             write_load(writer, instruction, depth, is_overwritten(instructions, position))
         elif isinstance(instruction, Dot):
@@ -70,7 +71,8 @@ def write_block(
         for root in dying - reused:
             writer.release(root)
         for register in defined(instruction):
-            if writer.roots.get(register) == frozenset({register}):
+            own = roots.get(register, ())
+            if len(own) == 1 and register in own:
                 local.add(register)
                 if register not in last and register not in kept:
                     writer.release(register)

@@ -24,8 +24,8 @@ class Cell:
 
     def shape(self, extents: Sequence[int]) -> tuple[int, ...]:
         """Logical shape for a chunk."""
-        programs = tuple(n if flag else 1 for n, flag in zip(extents, self.axes, strict=True))
-        return programs + self.lanes
+        programs = [n if flag else 1 for n, flag in zip(extents, self.axes, strict=True)]
+        return (*programs, *self.lanes)
 
 
 @dataclass(frozen=True, eq=False)

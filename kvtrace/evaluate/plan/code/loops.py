@@ -27,15 +27,17 @@ def write_loop(
 ) -> frozenset[Register]:
     """Write a loop, its body by `block`; gives operands whose cells carried registers take over."""
     taken: set[Register] = set()
+    inside = {register for inner in loop.body for register in read_by(inner)} | set(loop.outcomes)
     for operand, carried in zip(loop.operands, loop.carried, strict=True):
-        if isinstance(operand, Register) and operand in dying - taken:
-            inside = {r for inner in loop.body for r in read_by(inner)} | set(loop.outcomes)
-            if writer.cell_of(operand) == writer.cell_of(carried) and not any(
-                operand in writer.roots.get(r, ()) for r in inside
-            ):
-                taken.add(operand)
-                writer.into_cell(carried, writer.names[operand])
-                continue
+        if (
+            isinstance(operand, Register)
+            and operand in dying - taken
+            and writer.cell_of(operand) == writer.cell_of(carried)
+            and not any(operand in writer.roots.get(register, ()) for register in inside)
+        ):
+            taken.add(operand)
+            writer.into_cell(carried, writer.names[operand])
+            continue
         name = writer.into_cell(carried)
         writer.write(depth, f"copyto({name}, {writer.operand(operand)})")
     head = len(writer.lines)
@@ -139,10 +141,11 @@ def _narrow(writer: Writer, symbol: int, stairs: Staircase, depth: int, head: in
 def _next_trip(writer: Writer, loop: Loop, depth: int) -> None:
     """Write how outcomes become what the next trip carries: names change places."""
     sources: list[str] = []
+    inside = {register for instruction in loop.body for register in defined(instruction)}
     for carried, outcome in zip(loop.carried, loop.outcomes, strict=True):
         own = writer.roots.get(outcome) == frozenset({outcome})
         alone = loop.outcomes.count(outcome) == 1
-        local = any(outcome in defined(i) for i in loop.body) or outcome is carried
+        local = outcome in inside or outcome is carried
         if own and alone and local and writer.cell_of(outcome) == writer.cell_of(carried):
             sources.append(writer.names[outcome])
             continue

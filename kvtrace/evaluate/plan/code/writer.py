@@ -98,7 +98,10 @@ class Writer:
         """Name a register that may share the memory of others."""
         name = f"r{register.number}"
         self.names[register] = name
-        self.roots[register] = frozenset().union(*(self.roots[source] for source in sources))
+        if len(sources) == 1:
+            self.roots[register] = self.roots[sources[0]]
+        else:
+            self.roots[register] = frozenset().union(*[self.roots[source] for source in sources])
         if not self.unsteady.isdisjoint(sources):
             self.unsteady.add(register)
         return name
@@ -119,16 +122,21 @@ class Writer:
     def roots_ahead(self, instructions: list[Instruction]) -> dict[Register, frozenset[Register]]:
         """Work out, before writing, whose memory each register will share."""
         roots = dict(self.roots)
+        nothing: frozenset[Register] = frozenset()
         for instruction in instructions:
+            # What is written to later is copied when read, so it may be a cell.
+            copied = isinstance(instruction, Load) and instruction.written
+            if copied or not shares_memory(instruction):
+                for register in defined(instruction):
+                    roots[register] = frozenset((register,))
+                continue
+            sources = instruction.sources()
+            if len(sources) == 1:
+                shared = roots.get(sources[0], nothing)
+            else:
+                shared = nothing.union(*[roots.get(source, nothing) for source in sources])
             for register in defined(instruction):
-                # What is written to later is copied when read, so it may be a cell.
-                copied = isinstance(instruction, Load) and instruction.written
-                shared = shares_memory(instruction) and not copied
-                roots[register] = (
-                    frozenset().union(*(roots.get(s, frozenset()) for s in instruction.sources()))
-                    if shared
-                    else frozenset({register})
-                )
+                roots[register] = shared
         return roots
 
 
