@@ -67,7 +67,8 @@ class Elimination:
         self, facts: Iterable[Term], depth: int = 0, wanted: dict[Term, None] | None = None
     ) -> None:
         self.wanted: dict[Term, None] = {} if wanted is None else wanted
-        self.facts = tuple(fact for fact in facts if len(fact.coefficients) <= _MOST_MONOMIALS)
+        stated = [fact for fact in facts if len(fact.coefficients) <= _MOST_MONOMIALS]
+        self.facts = (*stated, *(fact for each in stated for fact in _rounded(each)))
         self._depth = depth
         self._own: dict[Atom, tuple[Term, ...]] = {}
         self._signs: dict[Term, bool] = {}
@@ -152,7 +153,11 @@ class Elimination:
             sign = 1 if isinstance(atom, Maximum) else -1
             for part in atom.arguments:
                 yield (atom.term - part) * sign
-            if isinstance(atom, Minimum) and all(map(self.is_never_negative, atom.arguments)):
+            if isinstance(atom, Maximum):
+                return
+            negative = [part for part in atom.arguments if not self.is_never_negative(part)]
+            self.wanted.update(dict.fromkeys(negative))
+            if not negative:
                 yield atom.term
 
     def _divided(self, atom: Quotient | Remainder) -> Iterator[Term]:
@@ -189,6 +194,16 @@ class Elimination:
         yield right * atom.term + right - 1 - left
         if not is_of_parameters(right):
             yield left - atom.term
+
+
+def _rounded(fact: Term) -> Iterator[Term]:
+    """Give `rest // a - v >= 0` of a fact `rest - a * v >= 0`, the rest being of parameters."""
+    for monomial, number in fact.coefficients.items():
+        if len(monomial) != 1 or number >= -1 or not varies(monomial[0]):
+            continue
+        rest = fact - Term({monomial: number})
+        if is_of_parameters(rest):
+            yield quotient(rest, -number, floor=rest.low < 0) - monomial[0].term
 
 
 def _is_of_programs(term: Term) -> bool:
@@ -293,7 +308,25 @@ def _strongest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
 def _implies(one: Bound, other: Bound) -> bool:
     """Whether the limit of one is never more than the other's, sizes being at least 1."""
     gap = other.limit * one.scale - one.limit * other.scale
-    return gap.substitute({a: _positive(a) for a in in_order(gap.atoms())}).low >= 0
+    gap = gap.substitute(positive_sizes(gap.atoms()))
+    return gap.low >= 0 or _without_quotients(gap).low >= 0
+
+
+def _without_quotients(term: Term) -> Term:
+    """Give what is never more than a term: quotients by numbers are what they are at least."""
+    total = term
+    for monomial, number in term.coefficients.items():
+        for position, atom in enumerate(monomial):
+            if not isinstance(atom, Quotient) or atom.arguments[0].low < 0:
+                continue
+            by = atom.arguments[1].constant
+            if by is None or by < 1 or number % by or any(each.low < 0 for each in monomial):
+                continue
+            rest = Term({monomial[:position] + monomial[position + 1 :]: number // by})
+            least = atom.arguments[0] - (by - 1 if number > 0 else 0)
+            total = total - Term({monomial: number}) + rest * least
+            break
+    return total
 
 
 def in_order(atoms: Iterable[Atom]) -> list[Atom]:
@@ -301,10 +334,13 @@ def in_order(atoms: Iterable[Atom]) -> list[Atom]:
     return sorted(atoms, key=lambda atom: atom.order)
 
 
-def _positive(atom: Atom) -> Term:
-    if isinstance(atom, Symbol) and atom.kind == "scalar" and atom.low == 0:
-        return Symbol(atom.kind, atom.key, 1, atom.high, atom.at).term
-    return atom.term
+def positive_sizes(atoms: Iterable[Atom]) -> dict[Atom, Term]:
+    """Give scalars that are at least 0 as ones that are at least 1."""
+    return {
+        atom: Symbol(atom.kind, atom.key, 1, atom.high, atom.at).term
+        for atom in in_order(atoms)
+        if isinstance(atom, Symbol) and atom.kind == "scalar" and atom.low == 0
+    }
 
 
 def varying_choice(term: Term) -> Choice | Maximum | None:

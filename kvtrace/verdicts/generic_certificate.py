@@ -16,7 +16,14 @@ from kvtrace.symbolic.decide import Given, Proven, decide_given
 from kvtrace.symbolic.functions import Quotient, quotient
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import ONE, Atom, Symbol, Term, as_term, programs
-from kvtrace.verdicts.generic_bounds import Bound, in_order, is_of_parameters, split, varies
+from kvtrace.verdicts.generic_bounds import (
+    Bound,
+    in_order,
+    is_of_parameters,
+    positive_sizes,
+    split,
+    varies,
+)
 
 _SECONDS: Final = 0.2
 _MOST_ALTERNATIVES: Final = 4
@@ -140,11 +147,7 @@ def _reduced(gap: Term) -> Condition:
 
 def _follows_where_sizes_are_positive(claim: Condition, given: Sequence[Condition]) -> bool:
     atoms = claim.atoms().union(*(condition.atoms() for condition in given))
-    positive = {
-        atom: Symbol(atom.kind, atom.key, 1, atom.high).term
-        for atom in in_order(atoms)
-        if isinstance(atom, Symbol) and atom.kind == "scalar" and atom.low == 0
-    }
+    positive = positive_sizes(atoms)
     claim = claim.substitute(positive)
     prepared = Given((condition.substitute(positive) for condition in given), Ranges({}))
     return isinstance(decide_given(claim, prepared, budget=_SECONDS), Proven)
