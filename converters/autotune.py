@@ -1,6 +1,7 @@
 """What autotuners tried: each configuration with its times and resources, and which one was kept.
 
-A tuning is the trials of one kernel on one set of arguments. A trial's time is that of its kernels
+A tuning is the trials of one kernel on one set of arguments; generated kernels of one name that
+come from several files are several kernels. A trial's time is that of its kernels
 on the device (mode timeline), without the first, which is a warm-up; without them there is none:
 the time of a launch on the host says nothing of a configuration.
 """
@@ -48,6 +49,7 @@ class Tuning:
     run: str
     kernel: str
     module: str | None
+    file: str | None
     arguments: str
     trials: tuple[Trial, ...]
     why: str
@@ -76,21 +78,21 @@ def _of_run(trace: "Trace", run: "Run") -> Iterable[Tuning]:
         return
     kernels = {row["kernel_id"]: row for row in _kernel_rows(trace, run)}
     times = _device_times(trace, run)
-    gathered: dict[tuple[str | None, str, str], _Gathered] = {}
+    gathered: dict[tuple[str | None, str | None, str, str], _Gathered] = {}
     for call in trace.table("calls", [run], ["call_id", "kernel_id", "args"]).to_pylist():
         kernel = kernels[call["kernel_id"]]
-        key = (kernel["module"], kernel["name"], _arguments(call["args"]))
+        key = (kernel["module"], kernel["file"], kernel["name"], _arguments(call["args"]))
         group = gathered.setdefault(key, _Gathered())
         group.calls[call["kernel_id"]].append(call["call_id"])
         group.trials[call["kernel_id"]] += launches.get((call["call_id"], "autotune"), 0)
         for phase in ("run", "graph_capture"):
             group.runs[call["kernel_id"]] += launches.get((call["call_id"], phase), 0)
-    for (module, name, arguments), group in gathered.items():
+    for (module, file, name, arguments), group in gathered.items():
         tried = [kernel_id for kernel_id, number in group.trials.items() if number]
         if not tried:
             continue
         trials = _trials(tried, group, kernels, times)
-        yield Tuning(run.run_id, name, module, arguments, trials, _why(trials))
+        yield Tuning(run.run_id, name, module, file, arguments, trials, _why(trials))
 
 
 def _trials(
@@ -140,7 +142,7 @@ def _why(trials: Sequence[Trial]) -> str:
         return "none was launched afterwards with these arguments"
     timed = [trial for trial in trials if trial.median_ns is not None]
     if len(timed) < len(trials):
-        return "launched after the trials; their times on the device were not recorded"
+        return "launched after the trials; not all of their times on the device are known"
     if len(kept) > 1:
         return f"{len(kept)} configurations were launched after the trials"
     best, chosen = timed[0], kept[0]
@@ -175,15 +177,17 @@ def _kernel_rows(trace: "Trace", run: "Run") -> list[dict[str, Any]]:
 
 def _device_times(trace: "Trace", run: "Run") -> dict[int, list[int]]:
     """Nanoseconds on the device of each call's trials, in order of their launch."""
-    launches = trace.table("launches", [run], ["seq", "phase"])
-    trials = launches.filter(pc.equal(launches["phase"].cast(pa.string()), "autotune"))["seq"]
-    table = trace.table("gpu_kernels", [run], ["launch_seq", "call_id", "start", "end"])
-    table = table.filter(pc.is_in(table["launch_seq"], pc.unique(trials))).sort_by("launch_seq")
+    launches = trace.table("launches", [run], ["seq", "call_id", "phase"])
+    trials = launches.filter(pc.equal(launches["phase"].cast(pa.string()), "autotune"))
+    call_of = dict(zip(trials["seq"].to_pylist(), trials["call_id"].to_pylist(), strict=True))
+    table = trace.table("gpu_kernels", [run], ["launch_seq", "start", "end"])
+    table = table.filter(pc.is_in(table["launch_seq"], pc.unique(trials["seq"])))
+    table = table.sort_by("launch_seq")
     taken = pc.subtract(table["end"].cast(pa.int64()), table["start"].cast(pa.int64()))
     found: dict[int, list[int]] = defaultdict(list)
-    for call, ns in zip(table["call_id"].to_pylist(), taken.to_pylist(), strict=True):
+    for seq, ns in zip(table["launch_seq"].to_pylist(), taken.to_pylist(), strict=True):
         if ns is not None:
-            found[call].append(ns)
+            found[call_of[seq]].append(ns)
     return found
 
 

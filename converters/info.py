@@ -84,10 +84,12 @@ class KernelOverview:
 class Recompile:
     """A compiled variant, in order of compilation, and how it differs from the nearest earlier one.
 
+    Generated kernels of one name that come from several files are several kernels.
     `changes` is empty for a kernel's first variant, and for one that was compiled again alike.
     """
 
     kernel: str
+    file: str | None
     run: str
     kernel_id: int
     compile_begin: int | None
@@ -247,14 +249,16 @@ def _recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
     table = trace.table("kernels", runs)
     begun = table["compile_begin"].cast(pa.int64())
     rows = table.set_column(table.schema.get_field_index("compile_begin"), "compile_begin", begun)
-    earlier: dict[tuple[str, str | None, str | None], list[dict[str, str]]] = {}
+    earlier: dict[tuple[str | None, ...], list[dict[str, str]]] = {}
     found = []
     for row in rows.to_pylist():
-        known = earlier.setdefault((row["run"], row["module"], row["name"]), [])
+        key = tuple(row[name] for name in ("run", "module", "file", "name"))
+        known = earlier.setdefault(key, [])
         facts = specialization(row)
         found.append(
             Recompile(
                 kernel=row["name"] or "",
+                file=row["file"],
                 run=row["run"],
                 kernel_id=row["kernel_id"],
                 compile_begin=row["compile_begin"],

@@ -145,14 +145,14 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
 
 
 def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
-    by_kernel: dict[tuple[str, str], list[Recompile]] = {}
+    by_kernel: dict[tuple[str, str | None, str], list[Recompile]] = {}
     for one in recompiles:
-        by_kernel.setdefault((one.run, one.kernel), []).append(one)
+        by_kernel.setdefault((one.run, one.file, one.kernel), []).append(one)
     repeated = {key: group for key, group in by_kernel.items() if len(group) > 1}
     if not repeated:
         return ["no kernel was compiled more than once"]
     lines = ["compiled more than once, each variant against the nearest earlier one:"]
-    for (_, kernel), group in repeated.items():
+    for (_, _, kernel), group in repeated.items():
         lines.append(f"  {shorten(printable(kernel), width - 20)}, {len(group)} variants")
         lines += [_recompile_line(one, width) for one in group if not one.first]
     return lines
