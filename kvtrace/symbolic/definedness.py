@@ -136,7 +136,7 @@ class _Flow:
                 self._used(last, 0, "branch", self._summary.places.get(block))
             for target, values in _jumps(last):
                 arriving.setdefault(target, []).append([self._of(value) for value in values])
-            if not last.successors:
+            if last.name.endswith(".return"):
                 returned.append([self._of(value) for value in last.operands])
         return [united(ways) for ways in zip(*returned, strict=True)] if returned else []
 

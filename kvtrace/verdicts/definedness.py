@@ -21,11 +21,10 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.taint import operand_counts
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.feeding import feeding
-from kvtrace.verdicts.fills import Difference, difference
+from kvtrace.verdicts.fills import Difference, Look, Replays
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.ir import Value
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.decide import Decision, Given, Point
     from kvtrace.verdicts.binding import BoundCall
@@ -48,12 +47,14 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     sinks = sinks_of(bound.summary)
     if not sinks or not bound.programs:
         return ()
+    looks = (_look(sink) for sink in sinks)
+    replays = Replays(bound, (look for look in looks if look is not None))
     worst: dict[tuple[str, Op], Verdict] = {}
     for sink in sinks:
         rule = LANES if sink.use == "value" else USE
         if rule not in bound.rules:
             continue
-        verdict = _judged(bound, sink, rule)
+        verdict = _judged(bound, sink, rule, replays)
         known = worst.get((rule, sink.op))
         if verdict is None:
             continue
@@ -62,7 +63,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     return worst.values()
 
 
-def _judged(bound: BoundCall, sink: Sink, rule: str) -> Verdict | None:
+def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdict | None:
     """Decide a sink; None: nothing is to be said."""
     place, undefined = sink.place, sink.undefined
     given = bound.active(place) if isinstance(place, Access) else bound.given(place)
@@ -88,10 +89,10 @@ def _judged(bound: BoundCall, sink: Sink, rule: str) -> Verdict | None:
         return _unknown(bound, sink, rule, reason, decision.solver_ns)
     whole = doubts and bound.lanes <= bound.budget.replay_lanes
     program = None if whole else bound.program_of(decision.model)
-    op, value, mask = _looked_at(sink)
-    if op is None:
+    look = _look(sink)
+    if look is None:
         return _unknown(bound, sink, rule, "it is decided by what a loop carries")
-    shown = difference(bound, op, value, mask, program)
+    shown = replays.difference(look, program)
     if isinstance(shown, Difference):
         return _violation(bound, sink, rule, shown, decision, weak=weak)
     reason = f"a counterexample to it did not show: {shown}"
@@ -116,7 +117,8 @@ def _doubts(
     if len(opaque) < len(doubts) or len(opaque) > _MOST_FLIPPED:
         return doubts
     for truths in product((0, 1), repeat=len(opaque)):
-        flipped = {**point, **dict(zip(opaque, truths, strict=True))}
+        flipped: dict[Symbol | Opaque, int] = dict(point)
+        flipped.update(zip(opaque, truths, strict=True))
         if not is_counterexample(flipped, claim, given.exact):
             return doubts
     return ()
@@ -138,20 +140,19 @@ def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaqu
     return not any(bound.contents.read_by(feeding(op, module)) for op in ops)
 
 
-def _looked_at(sink: Sink) -> tuple[Op | None, Value, Value | None]:
-    """Give the op around which the operand is looked at, and the mask that counts."""
+def _look(sink: Sink) -> Look | None:
+    """Give what a run is looked at for; None: a loop's own value, which no op gives."""
     op, value = sink.op, sink.value
     if sink.use == "branch":
-        owner = value.owner
-        return (owner if isinstance(owner, Op) else None), value, None
+        return Look(value.owner, value, None) if isinstance(value.owner, Op) else None
     if sink.use == "mask":
-        return op, value, None
+        return Look(op, value, None)
     position = None
     if op.name == "tt.load":
         position = 1 if operand_counts(op)[1] else None
     elif op.name in ("tt.store", "tt.atomic_rmw"):
         position = 2 if len(op.operands) > 2 else None
-    return op, value, None if position is None else op.operands[position]
+    return Look(op, value, None if position is None else op.operands[position])
 
 
 # -- what is said -------------------------------------------------------------------------------

@@ -36,7 +36,6 @@ _PATTERN_BYTES: Final = 1 << 26
 _MOST_LANES: Final = 1 << 25
 
 _FILLS: Final = ((0.0, 100.0), (0.0, nan))
-_NOT_SHOWN: Final = "other numbers in these lanes change nothing when it is run"
 
 
 @dataclass(frozen=True)
@@ -57,19 +56,31 @@ class _Seen:
     mask: Any
 
 
-class _Filled(Instrument):
-    """Puts a number into lanes that loads leave without one, and looks at an operand."""
+@dataclass(frozen=True)
+class Look:
+    """An operand (or the result) of an op to look at; of an operand lanes of `mask` count."""
 
-    def __init__(self, fill: float, op: Op, value: Value, mask: Value | None) -> None:
+    op: Op
+    value: Value
+    mask: Value | None
+
+
+class _Filled(Instrument):
+    """Puts a number into lanes that loads leave without one, and looks at operands."""
+
+    def __init__(self, fill: float, looks: Iterable[Look]) -> None:
         super().__init__()
-        self._fill, self._op, self._value, self._mask = fill, op, value, mask
-        self.seen: list[_Seen] = []
+        self._fill = fill
+        self.seen: dict[Look, list[_Seen]] = {look: [] for look in looks}
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around loads, and around the op that is looked at."""
+        """Stand around loads, and around the ops that are looked at."""
         if leaves_lanes(op) and operand_counts(op)[1]:
             step = self._filling(op, step)
-        return self._looking(step) if op is self._op else step
+        for look in self.seen:
+            if look.op is op:
+                step = self._looking(look, step)
+        return step
 
     def _filling(self, op: Op, step: Step) -> Step:
         mask, result = op.operands[1], op.results[0]
@@ -88,25 +99,25 @@ class _Filled(Instrument):
 
         return filled
 
-    def _looking(self, step: Step) -> Step:
-        value, mask = self._value, self._mask
-        given = any(each is value for each in self._op.operands)
+    def _looking(self, look: Look, step: Step) -> Step:
+        given = any(each is look.value for each in look.op.operands)
 
         def looked(values: list[Any], scope: Any) -> None:
             if given:
-                self._look(values, value, mask, scope)
+                self._look(look, values, scope)
             step(values, scope)
             if not given:
-                self._look(values, value, mask, scope)
+                self._look(look, values, scope)
 
         return looked
 
-    def _look(self, values: list[Any], value: Value, mask: Value | None, scope: Any) -> None:
-        numbers = _numbers(values[value.id], value.type)
-        on = None if mask is None else _numbers(values[mask.id], mask.type)
+    def _look(self, look: Look, values: list[Any], scope: Any) -> None:
+        numbers = _numbers(values[look.value.id], look.value.type)
+        mask = look.mask
+        on = True if mask is None else _numbers(values[mask.id], mask.type)
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        grid = scope.launch.grid
-        self.seen.append(_Seen(scope.linear, grid, trips, numbers, True if on is None else on))
+        seen = _Seen(scope.linear, scope.launch.grid, trips, numbers, on)
+        self.seen[look].append(seen)
 
 
 def _as(fill: float, dtype: Any) -> Any:
@@ -126,46 +137,65 @@ def _numbers(value: Any, type_: Type) -> Any:
     return np.array(full_array(value, value_type(type_)))
 
 
-def difference(
-    bound: BoundCall, op: Op, value: Value, mask: Value | None, program: int | None
-) -> Difference | str:
-    """Run a program (None: all) with different numbers in undefined lanes; give where it shows.
+class Replays:
+    """Runs of programs of one call with different numbers in undefined lanes, each made once.
 
-    `value` is an operand of the op, or its result; of an operand only lanes where `mask` is on
-    count. Gives the reason in words where no difference is seen.
+    All of `looks` are looked at in each.
     """
-    reason = _NOT_SHOWN
-    for one, other in _FILLS:
-        one_look, other_look = (_Filled(fill, op, value, mask) for fill in (one, other))
-        first, second = (_run(bound, look, program) for look in (one_look, other_look))
-        for looked in (first, second):
-            if looked is not None:
-                reason = looked
-        found = _first_difference(one_look.seen, other_look.seen)
-        if found is not None:
-            return found
-    return reason
+
+    def __init__(self, bound: BoundCall, looks: Iterable[Look]) -> None:
+        self._bound = bound
+        self._looks = tuple(dict.fromkeys(looks))
+        self._runs: dict[tuple[int | None, int], tuple[dict[Look, Difference], str]] = {}
+
+    def difference(self, look: Look, program: int | None) -> Difference | str:
+        """Give where other numbers change what is looked at in a program (None: in all).
+
+        Gives the reason in words where no difference is seen.
+        """
+        reason = ""
+        for number in range(len(_FILLS)):
+            differences, failure = self._run(program, number)
+            if look in differences:
+                return differences[look]
+            reason = failure
+        return reason or "other numbers in these lanes change nothing when it is run"
+
+    def _run(self, program: int | None, number: int) -> tuple[dict[Look, Difference], str]:
+        """Run with a pair of numbers; give what differs, and why an end was not reached."""
+        key = program, number
+        if key not in self._runs:
+            pair = [_Filled(fill, self._looks) for fill in _FILLS[number]]
+            failures = [_evaluated(self._bound, filled, program) for filled in pair]
+            first, second = (filled.seen for filled in pair)
+            found = {
+                look: difference
+                for look in self._looks
+                if (difference := _first_difference(first[look], second[look])) is not None
+            }
+            self._runs[key] = found, next((each for each in failures if each), "")
+        return self._runs[key]
 
 
-def _run(bound: BoundCall, filled: _Filled, program: int | None) -> str | None:
-    """Evaluate; give the reason in words where the end was not reached."""
+def _evaluated(bound: BoundCall, filled: _Filled, program: int | None) -> str:
+    """Evaluate; give the reason in words where the end was not reached, "" if it was."""
     call = bound.call
     try:
-        arguments = with_contents(call.arguments)
-        evaluate(
-            call.module,
-            arguments,
-            call.grid,
-            observers=(Limit(_MOST_LANES),),
-            kernel=call.kernel,
-            programs=None if program is None else np.array([program], np.int64),
-            instrument=filled,
-        )
+        with np.errstate(all="ignore"):
+            evaluate(
+                call.module,
+                with_contents(call.arguments),
+                call.grid,
+                observers=(Limit(_MOST_LANES),),
+                kernel=call.kernel,
+                programs=None if program is None else np.array([program], np.int64),
+                instrument=filled,
+            )
     except KvtraceError as error:
         return str(error)
     except MemoryError:
         return "its tensors are too large for a run"
-    return None
+    return ""
 
 
 def _first_difference(first: Iterable[_Seen], second: Iterable[_Seen]) -> Difference | None:
