@@ -4,6 +4,7 @@ The kernels of the catalogue have their loads' `other` taken away. Where runs of
 store something else for another number in these lanes, that must have been found, or be unknown.
 """
 
+import math
 from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
@@ -23,8 +24,9 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.verdicts.judge import judge
 from tests.kernels.catalogue import CASES
+from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
-from tests.verdicts.brute_force import _Fill
+from tests.verdicts.brute_force import _Fill, with_contents
 from tests.verdicts.mutants import mutants
 from tests.verdicts.racing import call_of
 
@@ -110,3 +112,25 @@ def test_the_catalogue_without_other_and_its_mutants(say):
             answers += check(mutant)
             calls += 1
     say("undefined lanes", f"catalogue without other, {calls} calls: {dict(answers)}")
+    assert answers["violation"]
+    assert answers["changed"]
+    assert answers["nothing as it is"] == len(cases())
+
+
+def test_the_corpus_of_defects_without_other_and_its_mutants(say):
+    answers, calls = Counter(), 0
+    for sample in CORPUS:
+        if sample.look_at or math.prod(sample.grid) > 512:
+            continue
+        arguments = tuple(with_contents(sample))
+        names = tuple(a.name for a in arguments if isinstance(a, TensorArgument))
+        call = replace(sample.call(), arguments=arguments, recorded=names)
+        bare = replace(call, module=without_other(call.module))
+        if not any(leaves_lanes(op) for op in bare.module.ops):
+            continue
+        for _, mutant in islice(mutants(bare), 3):
+            answers += check(mutant)
+            calls += 1
+    say("undefined lanes", f"corpus without other, {calls} calls: {dict(answers)}")
+    assert answers["violation"] > 100
+    assert answers["changed"] > 50

@@ -1,10 +1,18 @@
 """Masks that are the same everywhere."""
 
+import math
+from collections import Counter, defaultdict
+from itertools import islice
+
 import pytest
 
+from kvtrace.evaluate import Observer
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.replaying import run
+from tests.kernels.defects.corpus import CORPUS
 from tests.verdicts import definedness_kernels as kernels
 from tests.verdicts.calls import call, tensor
+from tests.verdicts.mutants import mutants
 
 RULES = ("mask-always-false", "mask-always-true")
 
@@ -44,3 +52,44 @@ def test_a_mask_of_round_shapes_is_a_note_where_it_is_asked_for():
 
 def test_a_mask_that_cuts_the_tail_is_neither():
     assert found(guarded("near", n=1000)) == []
+
+
+class Lanes(Observer):
+    """Counts lanes, and those that are active, by op."""
+
+    def __init__(self):
+        self.active, self.all, self.open = defaultdict(int), defaultdict(int), set()
+
+    def access(self, access):
+        index = access.op.index
+        if access.active is None or not access.certain:
+            self.open.add(index)
+            return
+        self.active[index] += access.active
+        self.all[index] += access.lanes
+
+
+def test_verdicts_are_what_all_programs_do(say):
+    """On the corpus of defects and mutants of it."""
+    answers = Counter()
+    for sample in CORPUS:
+        if sample.look_at or math.prod(sample.grid) > 512:
+            continue
+        for _, mutant in islice(mutants(sample.call()), 3):
+            lanes = Lanes()
+            ended = run(mutant, (lanes,), contents="integers")
+            never = set()
+            for verdict in judge(mutant, RULES):
+                index = verdict.op.index
+                answers[verdict.rule] += 1
+                if verdict.rule == "mask-always-false":
+                    never.add(index)
+                    assert not lanes.active[index], (sample.name, verdict)
+                elif index not in lanes.open:
+                    assert lanes.active[index] == lanes.all[index], (sample.name, verdict)
+            if ended is None:
+                idle = {i for i, count in lanes.all.items() if count and not lanes.active[i]}
+                assert idle - lanes.open <= never, sample.name
+    say("masks", f"corpus and mutants: {dict(answers)}, none of them wrong or missed")
+    assert answers["mask-always-false"]
+    assert answers["mask-always-true"]
