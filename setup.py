@@ -1,5 +1,6 @@
 """Build steps that pyproject.toml cannot say: the C extension, and kvtrace.pth when editable."""
 
+import sys
 import zipfile
 from pathlib import Path
 
@@ -26,6 +27,8 @@ setup(
             ["kvtrace/capture/_hot.c"],
             depends=[f"kvtrace/capture/_hot_{part}.h" for part in ("state", "key", "tables")],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
+            # Fewer cache lines a launch: calls into Python go by their address, not through a stub.
+            extra_compile_args=["-fno-plt"] if sys.platform == "linux" else [],
             py_limited_api=True,
             optional=True,  # without a compiler the Python twin does the same
         ),

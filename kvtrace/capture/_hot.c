@@ -55,14 +55,8 @@ static PyObject *name_new_kernel, *name_new_call, *name_launchers, *name_stream;
 
 /* ---- recording -------------------------------------------------------------------------------- */
 
-/* Gives the entry by value: the table may change with any callback. */
-static int kernel_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
-                        struct kernel *out) {
-  struct kernel *found = kernel_find(self, object);
-  if (found) {
-    *out = *found;
-    return 0;
-  }
+SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                             struct kernel *out) {
   PyObject *facts = PyObject_CallMethodObjArgs(adapter, name_new_kernel, owner, object, NULL);
   if (!facts) return -1;
   long long id;
@@ -90,26 +84,18 @@ static int kernel_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
   return 0;
 }
 
-static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
-                      const struct key *key, PyObject *args, Py_ssize_t first, PyObject *kwargs,
-                      int64_t *out) {
-  struct kernel *kernel = kernel_find(self, object);
-  if (kernel && kernel->last_length == key->count &&
-      !memcmp(self->arena + kernel->last_offset, key->words, key->count * 8)) {
-    *out = kernel->last_call;
-    return 0;
-  }
-  uint64_t hash = key_hash(key);
-  struct call *found = call_find(self, key, hash);
-  if (found) {
-    *out = found->id;
-    if (kernel) {
-      kernel->last_call = found->id;
-      kernel->last_offset = found->offset;
-      kernel->last_length = found->length;
-    }
-    return 0;
-  }
+/* Gives the entry by value: the table may change with any callback. */
+static int kernel_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                        struct kernel *out) {
+  struct kernel *found = kernel_find(self, object);
+  if (!found) return kernel_new(self, adapter, owner, object, out);
+  *out = *found;
+  return 0;
+}
+
+SELDOM static int call_new(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                           const struct key *key, uint64_t hash, PyObject *args, Py_ssize_t first,
+                           PyObject *kwargs, int64_t *out) {
   PyObject *id = PyLong_FromLongLong((int64_t)key->words[0]);
   PyObject *grid = Py_BuildValue("(LLL)", (long long)key->words[1], (long long)key->words[2],
                                  (long long)key->words[3]);
@@ -130,6 +116,27 @@ static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObje
   if (*out == -1 && PyErr_Occurred()) return -1;
   if (call_find(self, key, hash)) return 0; /* another thread was quicker */
   return call_remember(self, key, hash, *out);
+}
+
+static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                      const struct key *key, PyObject *args, Py_ssize_t first, PyObject *kwargs,
+                      int64_t *out) {
+  struct kernel *kernel = kernel_find(self, object);
+  if (kernel && kernel->last_length == key->count &&
+      !memcmp(self->arena + kernel->last_offset, key->words, key->count * 8)) {
+    *out = kernel->last_call;
+    return 0;
+  }
+  uint64_t hash = key_hash(key);
+  struct call *found = call_find(self, key, hash);
+  if (!found) return call_new(self, adapter, owner, object, key, hash, args, first, kwargs, out);
+  *out = found->id;
+  if (kernel) {
+    kernel->last_call = found->id;
+    kernel->last_offset = found->offset;
+    kernel->last_length = found->length;
+  }
+  return 0;
 }
 
 static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
@@ -159,7 +166,7 @@ static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *
 
 /* Hands an exception of ours to `problem`. What is no Exception (Ctrl-C) goes on to the program:
  * -1 then, with the exception set. */
-static int report(recorder *self) {
+SELDOM static int report(recorder *self) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);

@@ -49,7 +49,7 @@ static void key_end(struct key *key) {
 }
 
 /* Doubles a buffer that starts in the key itself. */
-static void *grown(void *buffer, const void *at_hand, size_t used, size_t size) {
+SELDOM static void *grown(void *buffer, const void *at_hand, size_t used, size_t size) {
   void *larger = PyMem_Malloc(size);
   if (!larger) {
     PyErr_NoMemory();
@@ -97,7 +97,7 @@ static int64_t alias_of(struct key *key, void *pointer) {
   return (int64_t)index;
 }
 
-static int key_described(struct key *key, PyObject *identity, PyObject *pointers) {
+SELDOM static int key_described(struct key *key, PyObject *identity, PyObject *pointers) {
   char *bytes;
   Py_ssize_t length;
   if (PyBytes_AsStringAndSize(identity, &bytes, &length)) return -1;
@@ -117,7 +117,7 @@ static int key_described(struct key *key, PyObject *identity, PyObject *pointers
 }
 
 /* An argument of no common type. Objects that never change, like dtypes, are described once. */
-static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
+SELDOM static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
   size_t slot = ((uintptr_t)value >> 4) % CONSTANTS;
   while (self->constants[slot].object) {
     if (self->constants[slot].object == value)
@@ -266,7 +266,7 @@ static int is_name(PyObject *key, PyObject *name) {
   return key == name || PyUnicode_Compare(key, name) == 0;
 }
 
-static int64_t number_of_text(recorder *self, PyObject *name) {
+SELDOM static int64_t number_of_text(recorder *self, PyObject *name) {
   if (is_name(name, name_grid) || is_name(name, name_warmup)) return NO_ARGUMENT;
   if (!PyUnicode_CheckExact(name)) return WITHOUT_NUMBER;
   PyObject *known = PyDict_GetItemWithError(self->names, name);
@@ -305,6 +305,7 @@ static int key_arguments(recorder *self, struct key *key, PyObject *args, Py_ssi
   PyObject *name, *value;
   Py_ssize_t position = 0;
   while (PyDict_Next(kwargs, &position, &name, &value)) {
+    if (name == name_grid || name == name_warmup) continue;
     int64_t number = name_number(self, name);
     if (number == NO_ARGUMENT) continue;
     if (number == NAME_FAILED || key_reserve(key, 1)) return -1;

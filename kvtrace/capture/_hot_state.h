@@ -7,6 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What is seldom run lies apart, so that a launch brings less code into the caches. */
+#if defined(__GNUC__)
+#define SELDOM __attribute__((cold, noinline))
+#else
+#define SELDOM
+#endif
+
 /* ---- DLPack, as dlpack.h 1.3 lays it out ------------------------------------------------------ */
 
 enum { DL_CUDA = 2, DL_ROCM = 10 };

@@ -37,8 +37,7 @@ static int64_t now(void) {
 #endif
 }
 
-static void renew_thread_facts(void) {
-  if (thread_facts.generation == generation) return;
+SELDOM static void new_thread_facts(void) {
   thread_facts.generation = generation;
   thread_facts.phase = 0;
 #ifdef PY_HAVE_THREAD_NATIVE_ID
@@ -46,6 +45,10 @@ static void renew_thread_facts(void) {
 #else
   thread_facts.id = (int64_t)PyThread_get_thread_ident();
 #endif
+}
+
+static void renew_thread_facts(void) {
+  if (thread_facts.generation != generation) new_thread_facts();
 }
 
 static size_t kernel_slot(PyObject *object, size_t slots) {
@@ -70,7 +73,7 @@ static void kernel_put(recorder *self, struct kernel entry) {
   self->kernel_used++;
 }
 
-static int kernels_reserve(recorder *self) {
+SELDOM static int kernels_reserve(recorder *self) {
   if (self->kernel_slots && self->kernel_used * 2 < self->kernel_slots) return 0;
   size_t live = 0, before = self->kernel_slots;
   for (size_t i = 0; i < before; i++)
@@ -111,7 +114,7 @@ static void call_put(recorder *self, struct call entry) {
   self->call_count++;
 }
 
-static void calls_clear(recorder *self) {
+SELDOM static void calls_clear(recorder *self) {
   for (size_t i = 0; i < self->kernel_slots; i++) self->kernels[i].last_length = 0;
   PyMem_Free(self->calls);
   PyMem_Free(self->arena);
@@ -120,7 +123,7 @@ static void calls_clear(recorder *self) {
   self->call_slots = self->call_count = self->arena_used = self->arena_size = 0;
 }
 
-static int calls_reserve(recorder *self, size_t words) {
+SELDOM static int calls_reserve(recorder *self, size_t words) {
   if (self->arena_used + words > self->arena_size) {
     size_t size = (self->arena_used + words) * 2 + 1024;
     uint64_t *arena = PyMem_Realloc(self->arena, size * 8);
@@ -144,7 +147,7 @@ no_memory:
   return -1;
 }
 
-static int call_remember(recorder *self, const struct key *key, uint64_t hash, int64_t id) {
+SELDOM static int call_remember(recorder *self, const struct key *key, uint64_t hash, int64_t id) {
   if ((int64_t)self->call_count >= self->max_calls) {
     calls_clear(self);
     self->overflows++;
@@ -167,22 +170,26 @@ static void rows_clear(recorder *self) {
   self->pending = 0;
 }
 
+SELDOM static struct chunk *next_chunk(recorder *self) {
+  struct chunk *chunk = self->pending >= ROWS_LIMIT ? NULL : PyMem_Malloc(sizeof *chunk);
+  if (!chunk) return NULL;
+  chunk->next = NULL;
+  chunk->count = 0;
+  if (self->last)
+    self->last->next = chunk;
+  else
+    self->first = chunk;
+  self->last = chunk;
+  return chunk;
+}
+
 static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leave, int32_t device,
                        void *stream) {
   struct chunk *chunk = self->last;
-  if (!chunk || chunk->count == ROWS_IN_CHUNK) {
-    chunk = self->pending >= ROWS_LIMIT ? NULL : PyMem_Malloc(sizeof *chunk);
-    if (!chunk) {
-      self->dropped++;
-      return;
-    }
-    chunk->next = NULL;
-    chunk->count = 0;
-    if (self->last)
-      self->last->next = chunk;
-    else
-      self->first = chunk;
-    self->last = chunk;
+  if (!chunk || chunk->count == ROWS_IN_CHUNK) chunk = next_chunk(self);
+  if (!chunk) {
+    self->dropped++;
+    return;
   }
   renew_thread_facts();
   int32_t phase = thread_facts.phase;
