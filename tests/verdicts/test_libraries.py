@@ -15,6 +15,8 @@ import torch
 import kvtrace
 from kvtrace.passes.calls import Call, calls_of
 from kvtrace.schema.trace import open_trace
+from kvtrace.verdicts.generic import conditions_of
+from kvtrace.verdicts.generic_calls import held_against
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules import RULES
 
@@ -174,3 +176,45 @@ def test_every_call_recorded_on_the_gpu_is_judged_in_seconds(say):
     assert errors(judged) == []
     assert counts["proven"] >= 0.98 * counts.total()
     assert seconds < 20
+
+
+@pytest.mark.parametrize("library", ["Liger", "Inductor, recorded on an H200"])
+def test_accesses_have_conditions_for_all_shapes(library, request, say):
+    judged = request.getfixturevalue("judged_liger" if library == "Liger" else "judged_inductor")
+    counts, reasons = Counter(), Counter()
+    inside = 0
+    for module, calls in by_module(judged).items():
+        for found in conditions_of(module):
+            answer = "enough" if found.condition is not None else "unknown"
+            counts["exact" if found.exact else answer] += 1
+            if found.reason is not None:
+                reasons["data" if "holds" in found.reason else found.reason] += 1
+        for call, verdicts in calls:
+            held = held_against(call)
+            safe = {each.condition.op.index for each in held if each.standing == "inside"}
+            safe -= {each.condition.op.index for each in held if each.standing != "inside"}
+            assert not [
+                v for v in verdicts
+                if v.rule in ACCESSES and v.verdict == "violation" and v.op.index in safe
+            ]  # fmt: skip
+            inside += all(each.standing == "inside" for each in held)
+    total = counts.total()
+    say(
+        "conditions for all shapes",
+        f"{library}: {total} accesses of {len(by_module(judged))} kernel variants: "
+        + ", ".join(f"{counts[a]} {a} ({counts[a] / total:.1%})" for a in ("exact", "enough"))
+        + f", {counts['unknown']} unknown; {inside} of {len(judged)} calls inside",
+        *(f"  unknown: {number} × {reason}" for reason, number in reasons.most_common()),
+    )
+    other = counts["unknown"] - reasons["data"]
+    floor = {"Liger": 0.86, "Inductor": 0.82}[library.partition(",")[0]]
+    assert counts["exact"] + counts["enough"] >= floor * total
+    assert other <= 0.12 * (total - reasons["data"])
+
+
+def by_module(judged):
+    """The calls of each variant of a kernel."""
+    found = defaultdict(list)
+    for call, verdicts in judged:
+        found[call.module].append((call, verdicts))
+    return found
