@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
+from kvtrace.evaluate.plan.carried import Shape, are_reached, full_shape, joined, shape_of
 from kvtrace.evaluate.plan.instructions import Instruction, Loop, Operand
 from kvtrace.evaluate.plan.integers import fits
 from kvtrace.evaluate.plan.masks import split_for
@@ -21,11 +22,10 @@ from kvtrace.evaluate.plan.staircase import (
     stepwise,
 )
 from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock, PlanStep, planned
-from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Register, Tensor
+from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk, is_open
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Block, Op
-from kvtrace.schema.dataclass import dataclass
 
 _MOST_SEGMENTS = 64
 _UNROLLED = 1
@@ -38,14 +38,6 @@ def for_(op: Op, compiler: PlanCompiler) -> PlanStep:
     return _For(op, compiler).step
 
 
-@dataclass(eq=False)
-class _Shape:
-    """What a carried register varies over."""
-
-    axes: tuple[bool, ...]
-    lanes: tuple[int, ...]
-
-
 class _For:
     def __init__(self, op: Op, compiler: PlanCompiler) -> None:
         self.op = op
@@ -54,6 +46,7 @@ class _For:
         self.initial = tuple(value.id for value in op.operands[3:])
         self.results = tuple(value.id for value in op.results)
         self.bits = value_type(op.operands[0].type).element.bits
+        self.varies_fully = True  # for all that is known so far; only time hangs on it
         self.slices = {
             position: _slice_of(op.regions[0].blocks[0], self.body, position)
             for position, value in enumerate(op.results)
@@ -228,37 +221,54 @@ class _For:
         steps: dict[int, int],
         stairs: Staircase | None,
     ) -> list[Any]:
-        """Walk a body until it is known what its carried registers vary over."""
+        """Walk a body until it is known what its carried registers vary over.
+
+        That is found from what they start as, walk by walk. Mostly they come to vary over all;
+        so that is tried first, and holds if the body makes them so whatever they vary over.
+        """
         positions = [p for p in range(len(carried)) if p not in steps]
         starts: list[Constant | Tensor] = []
         for position in positions:
             held = walk.materialised(carried[position])
             starts.append(walk.padded(held) if isinstance(held, Tensor) else held)
-        shapes = [_shape_of(walk, start) for start in starts]
+        shapes = [shape_of(walk, start) for start in starts]
         if stairs is not None:
             # Programs that have done their trips keep what they carry.
             along = tuple(s == stairs.symbol for s in walk.axes)
-            for shape in shapes:
-                shape.axes = tuple(a or b for a, b in zip(shape.axes, along, strict=True))
+            shapes = [
+                Shape(tuple(a or b for a, b in zip(shape.axes, along, strict=True)), shape.lanes)
+                for shape in shapes
+            ]
         outside = walk.instructions
         mark = walk.mark()
+        guessed, nest, executions = self.varies_fully, walk.nest, walk.executions
         while True:
             inner = list(carried)
             registers = []
-            for position, start, shape in zip(positions, starts, shapes, strict=True):
+            tried = [full_shape(walk, start) for start in starts] if guessed else shapes
+            for position, start, shape in zip(positions, starts, tried, strict=True):
                 dtype = start.register.dtype if isinstance(start, Tensor) else start.value.dtype
                 register = walk.register(shape.axes, shape.lanes, dtype)
                 registers.append(register)
                 inner[position] = Tensor(register, start.shape)
             body: list[Instruction] = []
             walk.instructions = body
-            outcome = self._body(walk, counter, inner)
-            outcomes = [walk.in_register(outcome[position]) for position in positions]
-            walk.instructions = outside
-            wider = [_joined(s, r) for s, r in zip(shapes, outcomes, strict=True)]
-            if all(
-                a.axes == b.axes and a.lanes == b.lanes for a, b in zip(shapes, wider, strict=True)
-            ):
+            try:
+                outcome = self._body(walk, counter, inner)
+                outcomes = [walk.in_register(outcome[position]) for position in positions]
+                walk.instructions = outside
+                if guessed and are_reached(body, registers, outcomes, shapes, tried):
+                    break
+            except Unplannable:
+                if not guessed:
+                    raise
+                walk.instructions, walk.nest, walk.executions = outside, nest, executions
+            if guessed:
+                guessed = self.varies_fully = False
+                walk.go_back(mark)
+                continue
+            wider = [joined(s, r) for s, r in zip(shapes, outcomes, strict=True)]
+            if wider == shapes:
                 break
             shapes = wider
             walk.go_back(mark)
@@ -358,16 +368,3 @@ def _advanced(walk: Walk, value: Integer | Pointer, by: Affine) -> Integer | Poi
     if not is_open(form) and not fits(walk, form, value.shape, value.bits):
         raise Unplannable("an integer that a loop carries may wrap around")
     return Integer(form, value.shape, value.bits)
-
-
-def _shape_of(walk: Walk, value: Constant | Tensor) -> _Shape:
-    if isinstance(value, Tensor):
-        return _Shape(value.register.axes, value.register.lanes)
-    return _Shape((False,) * len(walk.axes), (1,) * len(value.shape))
-
-
-def _joined(shape: _Shape, register: Register) -> _Shape:
-    return _Shape(
-        tuple(a or b for a, b in zip(shape.axes, register.axes, strict=True)),
-        tuple(max(a, b) for a, b in zip(shape.lanes, register.lanes, strict=True)),
-    )

@@ -1,0 +1,101 @@
+"""What registers that a loop carries vary over: program axes, and lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kvtrace.evaluate.plan.instructions import (
+    Dot,
+    Instruction,
+    Load,
+    Map,
+    Ramp,
+    Reduce,
+    Store,
+    View,
+)
+from kvtrace.evaluate.plan.values import Constant, Register, Tensor
+from kvtrace.evaluate.plan.walk import Walk
+
+
+class Shape(NamedTuple):
+    """Whether a register varies over each program axis, and its physical lanes."""
+
+    axes: tuple[bool, ...]
+    lanes: tuple[int, ...]
+
+
+def shape_of(walk: Walk, value: Constant | Tensor) -> Shape:
+    """Give what a value varies over."""
+    if isinstance(value, Tensor):
+        return Shape(value.register.axes, value.register.lanes)
+    return Shape((False,) * len(walk.axes), (1,) * len(value.shape))
+
+
+def full_shape(walk: Walk, value: Constant | Tensor) -> Shape:
+    """Give the shape of what varies over everything."""
+    return Shape((True,) * len(walk.axes), value.shape)
+
+
+def joined(shape: Shape, other: Shape | Register) -> Shape:
+    """Give the shape of what varies as either does."""
+    return Shape(
+        tuple([a or b for a, b in zip(shape.axes, other.axes, strict=True)]),
+        tuple([max(a, b) for a, b in zip(shape.lanes, other.lanes, strict=True)]),
+    )
+
+
+def are_reached(
+    body: Sequence[Instruction],
+    carried: Sequence[Register],
+    outcomes: Sequence[Register],
+    starts: Sequence[Shape],
+    tried: Sequence[Shape],
+) -> bool:
+    """Tell whether carried registers come to vary as was tried, from what they start as.
+
+    `body` was made with what was tried. False also where that is not easily seen: only of these
+    instructions is it plain that a narrower operand changes no other instruction.
+    """
+    least: dict[Register, Shape] = dict(zip(carried, starts, strict=True))
+    for instruction in body:
+        if isinstance(instruction, Store):
+            continue
+        if type(instruction) not in _PLAIN and not isinstance(instruction, Dot):
+            return False
+        sources = instruction.sources()
+        target = instruction.target
+        if target is None:
+            return False
+        if not any(source in least for source in sources):
+            continue  # it does not hang on what is carried
+        known = [least.get(s) or Shape(s.axes, s.lanes) for s in sources]
+        least[target] = _least(instruction, target, known)
+    return all(
+        joined(start, least.get(outcome, outcome)) == shape
+        for start, outcome, shape in zip(starts, outcomes, tried, strict=True)
+    )
+
+
+_PLAIN = frozenset({Load, Map, Ramp, Reduce, View})
+
+
+def _least(instruction: Instruction, target: Register, known: Sequence[Shape]) -> Shape:
+    """Give what a result varies over, where its operands vary over no more than is known."""
+    first, *others = known
+    if isinstance(instruction, View):
+        count = len(first.axes)
+        moved = instruction.axes[count:]
+        return Shape(
+            first.axes, tuple([1 if axis is None else first.lanes[axis - count] for axis in moved])
+        )
+    if isinstance(instruction, Reduce):
+        axis = instruction.axis
+        return Shape(first.axes, first.lanes[:axis] + first.lanes[axis + 1 :])
+    if isinstance(instruction, Dot):
+        axes = tuple([any(flags) for flags in zip(*[shape.axes for shape in known], strict=True)])
+        return Shape(axes, target.lanes)
+    for other in others:
+        first = joined(first, other)
+    return first
