@@ -25,7 +25,10 @@ setup(
         Extension(
             "kvtrace.capture._hot",
             ["kvtrace/capture/_hot.c"],
-            depends=[f"kvtrace/capture/_hot_{part}.h" for part in ("state", "key", "tables")],
+            depends=[
+                f"kvtrace/capture/_hot_{part}.h"
+                for part in ("state", "key", "tables", "record", "launch")
+            ],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             # Fewer cache lines a launch: calls into Python go by their address, not through a stub.
             extra_compile_args=["-fno-plt"] if sys.platform == "linux" else [],

@@ -1,0 +1,303 @@
+/* Around the methods that launch: the wrapper, the wrapper bound to its owner, and the stand-in for
+ * a callable grid. Included by _hot.c alone. */
+#ifndef KVTRACE_HOT_LAUNCH_H
+#define KVTRACE_HOT_LAUNCH_H
+
+#include "_hot_record.h"
+
+typedef struct {
+  PyObject_HEAD
+  recorder *recorder;
+  PyObject *function, *adapter;
+  PyObject *uncommon; /* of what launches by `self.launchers`; NULL for what returns its kernel */
+  descrgetfunc bind;
+} launch_function;
+
+/* A launch that is under way: what is called, and with what. */
+typedef struct {
+  launch_function *by;
+  PyObject *self, *callable;
+  PyObject *args, *kwargs; /* kwargs may be NULL */
+  Py_ssize_t first;        /* where the kernel's arguments begin in args: 1 where self is in them */
+} launching;
+
+typedef struct {
+  PyObject_HEAD
+  launch_function *launch;
+  PyObject *self;
+} bound_launch;
+
+typedef struct {
+  PyObject_HEAD
+  PyObject *function, *given;
+} grid_probe;
+
+static PyTypeObject *launch_type, *bound_type, *probe_type;
+static PyObject *name_launchers, *name_stream; /* interned */
+
+static PyObject *call_observed(launching *launch, PyObject *grid, int warmup) {
+  recorder *recorder = launch->by->recorder;
+  PyObject *adapter = launch->by->adapter, *kwargs = launch->kwargs;
+  PyObject *kernel;
+  grid_probe *probe = NULL;
+  int64_t enter, leave;
+  if (!PyCallable_Check(grid)) {
+    enter = now();
+    kernel = PyObject_Call(launch->callable, launch->args, kwargs);
+    leave = now();
+    Py_INCREF(grid);
+  } else {
+    PyObject *given = PyDict_Copy(kwargs);
+    probe = PyObject_New(grid_probe, probe_type);
+    if (!given || !probe) {
+      Py_XDECREF(given);
+      Py_XDECREF((PyObject *)probe);
+      return NULL;
+    }
+    Py_INCREF(grid);
+    probe->function = grid;
+    probe->given = NULL;
+    if (PyDict_SetItem(given, name_grid, (PyObject *)probe)) {
+      Py_DECREF(given);
+      Py_DECREF(probe);
+      return NULL;
+    }
+    enter = now();
+    kernel = PyObject_Call(launch->callable, launch->args, given);
+    leave = now();
+    Py_DECREF(given);
+    grid = probe->given;
+    Py_XINCREF(grid);
+    Py_DECREF(probe);
+  }
+  if (!kernel) {
+    Py_XDECREF(grid);
+    return NULL;
+  }
+  int failed = 0;
+  if (kernel == Py_None) {
+    /* a hook of Triton's took the launch over */
+  } else if (warmup) {
+    struct kernel compiled;
+    failed = kernel_known(recorder, adapter, launch->self, kernel, &compiled);
+  } else if (grid) {
+    failed = record(recorder, adapter, launch->self, kernel, grid, launch->args, launch->first,
+                    kwargs, enter, leave);
+  }
+  Py_XDECREF(grid);
+  if (failed && report(recorder)) {
+    Py_DECREF(kernel);
+    return NULL;
+  }
+  return kernel;
+}
+
+/* Around a method that returns the kernel: grid and warmup are among its keyword arguments. */
+static PyObject *call_returning(launching *launch) {
+  PyObject *grid = NULL, *warmup = NULL;
+  if (launch->kwargs) {
+    grid = PyDict_GetItemWithError(launch->kwargs, name_grid);
+    warmup = PyDict_GetItemWithError(launch->kwargs, name_warmup);
+  }
+  int warm = warmup ? PyObject_IsTrue(warmup) : -1;
+  if (!grid || warm < 0) {
+    PyErr_Clear(); /* the function itself says what is wrong */
+    return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  }
+  Py_INCREF(grid);
+  PyObject *result = call_observed(launch, grid, warm);
+  Py_DECREF(grid);
+  return result;
+}
+
+/* Records with the launcher that the owner has chosen; while there are several, it was a trial. */
+static int record_chosen(launching *launch, int64_t enter, int64_t leave) {
+  PyObject *launchers = PyObject_GetAttr(launch->self, name_launchers);
+  if (!launchers) return -1;
+  Py_ssize_t count = PyObject_Length(launchers);
+  PyObject *launcher = count == 1 ? PySequence_GetItem(launchers, 0) : NULL;
+  Py_DECREF(launchers);
+  if (!launcher) return count < 0 || count == 1 ? -1 : 0;
+  int failed = record(launch->by->recorder, launch->by->adapter, launch->self, launcher, NULL,
+                      launch->args, launch->first, NULL, enter, leave);
+  Py_DECREF(launcher);
+  return failed;
+}
+
+/* Around a method `run(self, *args, stream)` that launches with the one of `self.launchers`. */
+static PyObject *call_choosing(launching *launch) {
+  PyObject *stream = NULL, *kwargs = launch->kwargs;
+  if (kwargs) stream = PyDict_GetItemWithError(kwargs, name_stream);
+  if (!stream) {
+    PyErr_Clear(); /* the function itself says what is missing */
+    return PyObject_Call(launch->callable, launch->args, kwargs);
+  }
+  if (PyDict_Size(kwargs) > 1) {
+    PyObject *bound = NULL, *uncommon = launch->by->uncommon;
+    if (!launch->first) {
+      descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(uncommon), Py_tp_descr_get);
+      bound = bind(uncommon, launch->self, (PyObject *)Py_TYPE(launch->self));
+      if (!bound) return NULL;
+    }
+    PyObject *result = PyObject_Call(bound ? bound : uncommon, launch->args, kwargs);
+    Py_XDECREF(bound);
+    return result;
+  }
+  int64_t enter = now();
+  PyObject *result = PyObject_Call(launch->callable, launch->args, kwargs);
+  int64_t leave = now();
+  if (!result) return NULL;
+  if (record_chosen(launch, enter, leave) && report(launch->by->recorder)) {
+    Py_DECREF(result);
+    return NULL;
+  }
+  return result;
+}
+
+static PyObject *launch(launching *launch) {
+  if (!launch->by->recorder->active)
+    return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  return launch->by->uncommon ? call_choosing(launch) : call_returning(launch);
+}
+
+/* Called as `type.run(owner, …)`, which is also how Python calls a method (METHOD_DESCRIPTOR). */
+static PyObject *launch_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+  launch_function *function = (launch_function *)self;
+  if (PyTuple_Size(args) < 1) return PyObject_Call(function->function, args, kwargs);
+  launching under_way = {function, PyTuple_GetItem(args, 0), function->function, args, kwargs, 1};
+  return launch(&under_way);
+}
+
+static PyObject *launch_get(PyObject *self, PyObject *object, PyObject *type) {
+  (void)type;
+  if (!object || object == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  bound_launch *bound = PyObject_GC_New(bound_launch, bound_type);
+  if (!bound) return NULL;
+  Py_INCREF(self);
+  Py_INCREF(object);
+  bound->launch = (launch_function *)self;
+  bound->self = object;
+  PyObject_GC_Track(bound);
+  return (PyObject *)bound;
+}
+
+static PyObject *attribute_or(PyObject *self, PyObject *name, PyObject *other) {
+  PyObject *value = PyObject_GenericGetAttr(self, name);
+  if (value || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
+  PyErr_Clear();
+  return PyObject_GetAttr(other, name);
+}
+
+static PyObject *launch_attribute(PyObject *self, PyObject *name) {
+  return attribute_or(self, name, ((launch_function *)self)->function);
+}
+
+static PyObject *launch_wrapped(PyObject *self, void *unused) {
+  (void)unused;
+  PyObject *function = ((launch_function *)self)->function;
+  Py_INCREF(function);
+  return function;
+}
+
+static PyObject *launch_doc(PyObject *self, void *unused) {
+  (void)unused;
+  return PyObject_GetAttrString(((launch_function *)self)->function, "__doc__");
+}
+
+static int launch_traverse(PyObject *self, visitproc visit, void *arg) {
+  launch_function *function = (launch_function *)self;
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(function->recorder);
+  Py_VISIT(function->function);
+  Py_VISIT(function->adapter);
+  Py_VISIT(function->uncommon);
+  return 0;
+}
+
+static int launch_clear(PyObject *self) {
+  /* A wrapper that is still called while it is being collected needs its function and recorder. */
+  Py_CLEAR(((launch_function *)self)->adapter);
+  return 0;
+}
+
+static void launch_free(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  launch_function *function = (launch_function *)self;
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF((PyObject *)function->recorder);
+  Py_XDECREF(function->function);
+  Py_XDECREF(function->adapter);
+  Py_XDECREF(function->uncommon);
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+  bound_launch *bound = (bound_launch *)self;
+  launch_function *by = bound->launch;
+  PyObject *method = by->bind(by->function, bound->self, (PyObject *)Py_TYPE(bound->self));
+  if (!method) return NULL;
+  launching under_way = {by, bound->self, method, args, kwargs, 0};
+  PyObject *result = launch(&under_way);
+  Py_DECREF(method);
+  return result;
+}
+
+static PyObject *bound_attribute(PyObject *self, PyObject *name) {
+  return attribute_or(self, name, (PyObject *)((bound_launch *)self)->launch);
+}
+
+static PyObject *bound_self(PyObject *self, void *unused) {
+  (void)unused;
+  Py_INCREF(((bound_launch *)self)->self);
+  return ((bound_launch *)self)->self;
+}
+
+static PyObject *bound_function(PyObject *self, void *unused) {
+  (void)unused;
+  PyObject *function = (PyObject *)((bound_launch *)self)->launch;
+  Py_INCREF(function);
+  return function;
+}
+
+static int bound_traverse(PyObject *self, visitproc visit, void *arg) {
+  bound_launch *bound = (bound_launch *)self;
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(bound->launch);
+  Py_VISIT(bound->self);
+  return 0;
+}
+
+static void bound_free(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  bound_launch *bound = (bound_launch *)self;
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF((PyObject *)bound->launch);
+  Py_XDECREF(bound->self);
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+static PyObject *probe_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+  grid_probe *probe = (grid_probe *)self;
+  PyObject *given = PyObject_Call(probe->function, args, kwargs);
+  if (!given) return NULL;
+  PyObject *before = probe->given;
+  Py_INCREF(given);
+  probe->given = given;
+  Py_XDECREF(before);
+  return given;
+}
+
+static void probe_free(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  Py_XDECREF(((grid_probe *)self)->function);
+  Py_XDECREF(((grid_probe *)self)->given);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+#endif

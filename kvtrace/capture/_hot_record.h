@@ -1,0 +1,139 @@
+/* Recording a launch that has happened; what is new goes to the adapter. Included by _hot.c alone. */
+#ifndef KVTRACE_HOT_RECORD_H
+#define KVTRACE_HOT_RECORD_H
+
+#include "_hot_tables.h"
+
+static PyObject *name_new_kernel, *name_new_call; /* interned */
+
+SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                             struct kernel *out) {
+  PyObject *facts = PyObject_CallMethodObjArgs(adapter, name_new_kernel, owner, object, NULL);
+  if (!facts) return -1;
+  long long id;
+  int kind, device;
+  int parsed = PyArg_ParseTuple(facts, "Lii", &id, &kind, &device);
+  Py_DECREF(facts);
+  if (!parsed) return -1;
+  *out = (struct kernel){.object = object, .id = id, .device_kind = kind, .device = device};
+  if (kernel_find(self, object)) return 0; /* another thread was quicker */
+  PyObject *unlist = PyObject_GetAttrString((PyObject *)self, "_kernel_died");
+  if (!unlist) return -1;
+  out->reference = PyWeakref_NewRef(object, unlist);
+  Py_DECREF(unlist);
+  if (!out->reference) { /* kept alive, or its address could become another's */
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+    PyErr_Clear();
+    Py_INCREF(object);
+    out->reference = object;
+  }
+  if (kernels_reserve(self)) {
+    Py_DECREF(out->reference);
+    return -1;
+  }
+  kernel_put(self, *out);
+  return 0;
+}
+
+/* Gives the entry by value: the table may change with any callback. */
+static int kernel_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                        struct kernel *out) {
+  struct kernel *found = kernel_find(self, object);
+  if (!found) return kernel_new(self, adapter, owner, object, out);
+  *out = *found;
+  return 0;
+}
+
+SELDOM static int call_new(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                           const struct key *key, uint64_t hash, PyObject *args, Py_ssize_t first,
+                           PyObject *kwargs, int64_t *out) {
+  PyObject *id = PyLong_FromLongLong((int64_t)key->words[0]);
+  PyObject *grid = Py_BuildValue("(LLL)", (long long)key->words[1], (long long)key->words[2],
+                                 (long long)key->words[3]);
+  PyObject *given = kwargs ? kwargs : PyDict_New();
+  PyObject *values = PyTuple_GetSlice(args, first, PyTuple_Size(args));
+  PyObject *made = NULL;
+  if (kwargs) Py_INCREF(kwargs);
+  if (id && grid && given && values)
+    made = PyObject_CallMethodObjArgs(adapter, name_new_call, owner, object, id, grid, values,
+                                      given, NULL);
+  Py_XDECREF(id);
+  Py_XDECREF(grid);
+  Py_XDECREF(given);
+  Py_XDECREF(values);
+  if (!made) return -1;
+  *out = PyLong_AsLongLong(made);
+  Py_DECREF(made);
+  if (*out == -1 && PyErr_Occurred()) return -1;
+  if (call_find(self, key, hash)) return 0; /* another thread was quicker */
+  return call_remember(self, key, hash, *out);
+}
+
+static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                      const struct key *key, PyObject *args, Py_ssize_t first, PyObject *kwargs,
+                      int64_t *out) {
+  struct kernel *kernel = kernel_find(self, object);
+  if (kernel && kernel->last_length == key->count &&
+      !memcmp(self->arena + kernel->last_offset, key->words, key->count * 8)) {
+    *out = kernel->last_call;
+    return 0;
+  }
+  uint64_t hash = key_hash(key);
+  struct call *found = call_find(self, key, hash);
+  if (!found) return call_new(self, adapter, owner, object, key, hash, args, first, kwargs, out);
+  *out = found->id;
+  if (kernel) {
+    kernel->last_call = found->id;
+    kernel->last_offset = found->offset;
+    kernel->last_length = found->length;
+  }
+  return 0;
+}
+
+static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                  PyObject *grid, PyObject *args, Py_ssize_t first, PyObject *kwargs, int64_t enter,
+                  int64_t leave) {
+  struct kernel kernel;
+  if (kernel_known(self, adapter, owner, object, &kernel)) return -1;
+  if (kernel.id < 0) return 0;
+  struct key key;
+  int64_t call;
+  key_begin(&key);
+  key.words[key.count++] = (uint64_t)kernel.id;
+  int failed = key_grid(&key, grid) || key_arguments(self, &key, args, first, kwargs) ||
+               call_known(self, adapter, owner, object, &key, args, first, kwargs, &call);
+  key_end(&key);
+  if (failed) return -1;
+  if (call < 0) return 0;
+  void *stream = NULL;
+  if ((kernel.device_kind == DL_CUDA || kernel.device_kind == DL_ROCM) && self->exchange &&
+      self->exchange->current_stream(kernel.device_kind, kernel.device, &stream)) {
+    PyErr_Clear();
+    stream = NULL;
+  }
+  append_row(self, call, enter, leave, kernel.device_kind ? kernel.device : -1, stream);
+  return 0;
+}
+
+/* Hands an exception of ours to `problem`. What is no Exception (Ctrl-C) goes on to the program:
+ * -1 then, with the exception set. */
+SELDOM static int report(recorder *self) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace && value) PyException_SetTraceback(value, trace);
+  PyObject *done = value ? PyObject_CallFunctionObjArgs(self->problem, value, NULL) : NULL;
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  if (done) {
+    Py_DECREF(done);
+    return 0;
+  }
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+  PyErr_Clear();
+  return 0;
+}
+
+#endif
