@@ -83,11 +83,16 @@ def test_sanitize_prints_text_json_and_sarif(recorded, capsys):
     assert "error[out-of-bounds]: store ends 4 bytes past the" in text
     assert "kernel add" in text
     assert main(["sanitize", out, "--json"]) == 1
-    (found,) = json.loads(capsys.readouterr().out)
+    rules = {found["rule"]: found for found in json.loads(capsys.readouterr().out)}
+    assert sorted(rules) == ["out-of-bounds", "undefined-lanes"], rules
+    found = rules["out-of-bounds"]
     assert (found["verdict"], found["past_end_bytes"], found["launches"]) == ("violation", 4, 3)
     assert main(["sanitize", out, "--sarif"]) == 1
     (run,) = json.loads(capsys.readouterr().out)["runs"]
-    assert [result["level"] for result in run["results"]] == ["error"]
+    assert sorted((result["ruleId"], result["level"]) for result in run["results"]) == [
+        ("out-of-bounds", "error"),
+        ("undefined-lanes", "warning"),
+    ]
 
 
 def difference(recorded, name):
@@ -139,8 +144,10 @@ def test_a_lost_mask_is_named_and_little_else(recorded):
     assert variant.code is not None
     assert (variant.code.removed, variant.code.added) == (1, 1)
     assert [c.what for c in variant.work] == ["bytes"]
-    (finding,) = found.findings
-    assert finding.status == "new"
+    findings = {one.finding.rule: one for one in found.findings}
+    assert sorted(findings) == ["out-of-bounds", "undefined-lanes"]
+    assert {one.status for one in findings.values()} == {"new"}
+    finding = findings["out-of-bounds"]
     assert (finding.finding.rule, finding.finding.access) == ("out-of-bounds", "store")
     assert finding.finding.line == 1 + PROGRAM.splitlines().index(
         "    tl.store(out_ptr + offsets, x + y, mask=mask)"
