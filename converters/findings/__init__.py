@@ -3,6 +3,7 @@
 `reading.py` is the one reader of the table `findings`; it makes the plain data of `model.py`, with
 what comments in the kernels' source suppress (`suppressions.py`). The rest prints it: `text.py`
 for terminals, `sarif.py` for code-scanning services, `junit.py` for continuous integration.
+`conditions.py` is about conditions for all shapes, which are in no table.
 """
 
 from kvtrace.converters.findings.junit import junit

@@ -54,7 +54,8 @@ class OutsideCall:
 class KernelConditions:
     """A variant of a kernel, with its constants fixed: the conditions, and its calls.
 
-    `inside` counts calls of which every access is inside by its condition.
+    `inside` counts calls of which every access is inside by its condition. `reach` is what it takes
+    for stores to reach all that their masks let through, `short` counts calls that do not.
     """
 
     kernel: str
@@ -63,8 +64,10 @@ class KernelConditions:
     accesses: tuple[AccessLine, ...]
     widths: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+    reach: tuple[str, ...] = ()
     calls: int = 0
     inside: int = 0
+    short: int = 0
     others: tuple[OutsideCall, ...] = ()
 
     @property
@@ -115,6 +118,10 @@ def _kernel(kernel: KernelConditions, width: int, base: str | None) -> list[str]
         lines.append("  as long as no integer wraps around")
         for condition in kernel.widths:
             lines += wrapped(condition, width, _INDENT)
+    if kernel.reach:
+        lines.append("  stores reach all that their masks let through only if")
+        for condition in kernel.reach:
+            lines += wrapped(condition, width, _INDENT)
     if kernel.assumptions:
         lines += wrapped(f"assuming {', '.join(kernel.assumptions)}", width, 2)
     for reason, accesses in _unknown(kernel).items():
@@ -158,6 +165,8 @@ def _calls(kernel: KernelConditions) -> str:
             if count:
                 found = "a violation" if verdict == "violation" else verdict
                 parts.append(f"{count:,} {what}, by itself {found}")
+    if kernel.short:
+        parts.append(f"{kernel.short:,} whose stores do not reach all that their masks let through")
     return ", ".join(parts)
 
 

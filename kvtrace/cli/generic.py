@@ -25,6 +25,7 @@ class _Variant:
     described: KernelConditions
     calls: int = 0
     inside: int = 0
+    short: int = 0
     others: list[OutsideCall] = field(default_factory=list)
 
     def whole(self) -> KernelConditions:
@@ -32,7 +33,7 @@ class _Variant:
         d = self.described
         return KernelConditions(
             d.kernel, d.file, d.line, d.accesses, d.widths, d.assumptions,
-            self.calls, self.inside, tuple(self.others),
+            d.reach, self.calls, self.inside, self.short, tuple(self.others),
         )  # fmt: skip
 
 
@@ -73,6 +74,7 @@ def _described(call: Call) -> KernelConditions:
     accesses: list[AccessLine] = []
     widths: dict[str, None] = {}
     assumptions: dict[str, None] = {}
+    reach: dict[str, None] = {}
     for found in conditions_of(call.module):
         frames = source_stack(found.op)
         argument = found.access.argument
@@ -88,6 +90,7 @@ def _described(call: Call) -> KernelConditions:
             )
         )
         widths |= dict.fromkeys(width_text(each, summary) for each in found.widths)
+        reach |= dict.fromkeys(width_text(each, summary) for each in found.reach)
         assumptions |= dict.fromkeys(
             assumption_text(symbol, least, summary) for symbol, least in found.assumptions
         )
@@ -99,6 +102,7 @@ def _described(call: Call) -> KernelConditions:
         tuple(accesses),
         tuple(widths),
         tuple(assumptions),
+        tuple(reach),
     )
 
 
@@ -107,6 +111,7 @@ def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, 
 
     held = held_against(call)
     variant.calls += 1
+    variant.short += not all(each.reaches for each in held)
     if all(each.standing == "inside" for each in held):
         variant.inside += 1
         return

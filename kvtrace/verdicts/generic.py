@@ -44,6 +44,7 @@ from kvtrace.verdicts.generic_bounds import (
     varying_choice,
 )
 from kvtrace.verdicts.generic_certificate import Certifier, is_reached
+from kvtrace.verdicts.generic_reach import reach
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module, Op
@@ -61,7 +62,7 @@ class AccessCondition:
     none. `exact`: where all sizes are at least 1 and it does not hold, the access does leave; else
     it is enough and may not be needed. `widths` are the conditions under which no arithmetic of its
     address wraps around. All of this holds where the scalars of `assumptions` are at least as much
-    as is said there.
+    as is said there. `reach`: what it takes for a store to reach all that its mask lets through.
     """
 
     access: Access
@@ -70,6 +71,7 @@ class AccessCondition:
     reason: str | None = None
     widths: tuple[Condition, ...] = ()
     assumptions: tuple[tuple[Symbol, int], ...] = ()
+    reach: tuple[Condition, ...] = ()
 
     @property
     def op(self) -> Op:
@@ -79,7 +81,7 @@ class AccessCondition:
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
         """What has to be known of a call to hold it against the conditions."""
-        conditions = (self.condition or TRUE, *self.widths)
+        conditions = (self.condition or TRUE, *self.widths, *self.reach)
         atoms = frozenset().union(*(condition.atoms() for condition in conditions))
         return tuple(atom for atom in in_order(atoms) if isinstance(atom, Symbol))
 
@@ -204,7 +206,11 @@ class _Maker:
         widths = self._all_widths(access)
         scalars |= widths.scalars | self._scalars(condition)
         assumptions = tuple(pair for pair in self._least.items() if pair[0] in scalars)
-        return AccessCondition(access, condition, exact, None, widths.conditions, assumptions)
+        running = self._given(conjunction(loop.running for loop in access.loops)).parts
+        far = dict.fromkeys(reach(given.parts, running)) if access.kind == "store" else ()
+        return AccessCondition(
+            access, condition, exact, None, widths.conditions, assumptions, tuple(far)
+        )
 
     def _scalars(self, what: Term | Condition) -> frozenset[Symbol]:
         """Give the scalars in something of which anything is assumed, as they are without it."""

@@ -30,11 +30,13 @@ class HeldAgainst:
     """One access of a call: inside by its condition, outside of it, or open, and why.
 
     Outside of an exact condition the access leaves its tensor; outside of another it may.
+    `reaches`: of a store, that the grid and its blocks go as far as its mask.
     """
 
     condition: AccessCondition
     standing: Standing
     reason: str | None = None
+    reaches: bool = True
 
 
 def held_against(call: Call) -> tuple[HeldAgainst, ...]:
@@ -83,7 +85,9 @@ class _Numbers:
                 return HeldAgainst(found, "open", "it is not as assumed: see the assumptions")
         if not all(width.value(numbers) for width in found.widths):
             return HeldAgainst(found, "open", "arithmetic may leave its width")
-        return HeldAgainst(found, "inside" if found.condition.value(numbers) else "outside")
+        reaches = all(condition.value(numbers) for condition in found.reach)
+        standing: Standing = "inside" if found.condition.value(numbers) else "outside"
+        return HeldAgainst(found, standing, reaches=reaches)
 
     def _number(self, symbol: Symbol) -> int | None:
         position = symbol.key[0] if isinstance(symbol.key, tuple) else None

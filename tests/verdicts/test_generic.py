@@ -338,6 +338,22 @@ def test_softmax_asks_for_the_columns_or_the_block_whichever_is_less():
     assert widths(one)[0] == "(grid_x - 1) * x_stride <= 2**31 - 1"
 
 
+def reaches(one):
+    summary = summarise(one.module)
+    return [width_text(c, summary) for found in conditions_of(one.module) for c in found.reach]
+
+
+def test_what_it_takes_to_reach_all_that_a_mask_lets_through():
+    rows = {"x_stride": 99, "result_stride": 99, "columns": 99}
+    wide = call(kernels.softmax, (9,), x=tensor(9, 99), result=tensor(9, 99), **rows, BLOCK=64)
+    one = added(1000, n=1000, programs=1)
+
+    assert reaches(wide) == ["columns <= 64"]
+    assert [each.reaches for each in held_against(wide)] == [True, False]
+    assert reaches(one) == ["n <= 1024 * grid_x"]
+    assert all(each.reaches for each in held_against(one))
+
+
 def test_a_product_of_matrices_asks_for_the_last_row_and_column():
     grid, arguments = draw_matmul(random.Random(1))
     one = call(kernels.matmul, grid, **{**arguments, "a_inner": 2, "b_column": 3})
