@@ -27,6 +27,8 @@ _IDLE: Final = 200_000
 _SLACK: Final = 5_000
 #: So many pairs in a row, all fitting, are taken without waiting for an idle stream.
 _CERTAIN: Final = 4_096
+#: A stream that had more launches than kernels for this long has lost one, in nanoseconds.
+_BLOCKED: Final = 2_000_000_000
 #: More kernels of a stream than this do not wait for one that fits.
 _PATIENCE: Final = 200_000
 
@@ -163,7 +165,7 @@ class Joiner:
             own = launches.chosen(launches.leave < split)
             part = kernels.chosen(slice(begin, border))
             under_way = int((launches.enter < split).sum()) - len(own)
-            if (under_way or self._awaits_more(part, own)) and len(part) <= _PATIENCE:
+            if self._may_wait(part, stream) and (under_way or self._awaits_more(part, own)):
                 continue  # it is not certain on which side a launch belongs: see what follows
             given.append(self._segment(part, own, stream.lost))
             launches = launches.chosen(launches.leave >= split)
@@ -183,6 +185,12 @@ class Joiner:
         stream.kernels = [kernels] if len(kernels) else []
         stream.launches = [launches] if len(launches) else []
         return given
+
+    def _may_wait(self, kernels: Kernels, stream: _Stream) -> bool:
+        """Whether a decision can be left to a later idle moment."""
+        if stream.lost or len(kernels) > _PATIENCE:
+            return False
+        return int(kernels.end[-1]) - int(kernels.start[0]) < _BLOCKED
 
     def _awaits_more(self, kernels: Kernels, launches: Launches) -> bool:
         """Whether more was launched than ran: the stream may have waited for another one."""

@@ -176,18 +176,38 @@ def test_a_kernel_that_others_launch_under_the_same_name_costs_its_stretch_only(
     assert joiner.counts.ambiguous == 4
 
 
-def test_lost_records_leave_kernels_without_a_launch_until_the_stream_is_idle() -> None:
+def test_joins_come_back_after_another_profiler_had_the_records() -> None:
     device = Device()
-    for _ in range(4):
-        device.launch(1)
+    for _ in range(100):
+        for _ in range(4):
+            device.launch(1)
+        device.now += 1_000 * MICROSECOND
+    del device.kernels[100:200]
     joiner = Joiner()
-    del device.kernels[1]
-    joiner.add_launches(_launches(np.asarray(device.launches, np.int64)[:0]))
-    device.now += 1_000 * MICROSECOND
-    for _ in range(3):
+    launches = np.asarray(device.launches, np.int64)
+    kernels = np.asarray(device.kernels, np.int64)
+    joiner.add_launches(_launches(launches[:200]))
+    joiner.add_kernels(_kernels(kernels[:100]))
+    found = joiner.take()
+    joiner.lose_order()
+    joiner.add_launches(_launches(launches[200:]))
+    joiner.add_kernels(_kernels(kernels[100:]))
+    found += joiner.take(final=True)
+    for part in found:
+        for correlation, seq in zip(part.kernels.correlation, part.seq, strict=True):
+            assert seq in (NONE, correlation - 1)
+    assert joiner.counts.joined >= 290
+
+
+def test_joins_come_back_after_a_launch_that_never_ran() -> None:
+    device = Device()
+    for _ in range(400):
         device.launch(1)
-    joined = device.join(joiner)
-    assert all(seq == NONE or seq >= 4 for seq, _ in joined.values())
+        device.now += 20_000 * MICROSECOND
+    del device.kernels[50]
+    joiner = Joiner()
+    device.join(joiner, rounds=16)
+    assert joiner.counts.joined >= 250
 
 
 def test_a_busy_stream_is_joined_without_waiting_for_it_to_be_idle() -> None:
