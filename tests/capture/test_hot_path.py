@@ -172,19 +172,22 @@ def colliding_arguments(count=5):
     """Pairs of integers whose words have one hash in `_hot_key.h`, each pair another."""
     multiplier, mask, integer = 0x9E3779B97F4A7C15, 2**64 - 1, 3
 
-    def hashed(words, state):
+    def mixed(words, state):
         for word in words:
             state = ((state ^ (word & mask)) * multiplier) & mask
             state ^= state >> 29
         return state
 
-    def before_the_last(first):
-        return hashed([0, 1, 1, 1, integer, first, integer], 8)  # kernel, grid, two integers
+    def hashed(words):
+        return mixed([mixed(words[1::2], len(words))], mixed(words[::2], len(words)))
+
+    def before_the_last(first):  # kernel, grid, two integers: the words at odd places
+        return mixed([0, 1, 1, 1, integer, first, integer][1::2], 8)
 
     wanted = before_the_last(0)
     lasts = [wanted ^ before_the_last(first) for first in range(count)]
     words = [[0, 1, 1, 1, integer, first, integer, last] for first, last in enumerate(lasts)]
-    assert len({hashed(each, 8) for each in words}) == 1
+    assert len({hashed(each) for each in words}) == 1
     return [(first, last - 2**64 if last >> 63 else last) for first, last in enumerate(lasts)]
 
 
