@@ -5,7 +5,7 @@ into its kernel's symbolic summary; `judge.py` asks the rules and evaluates what
 undecided; `verdict.py` is what comes out, and its row of `findings`. Rules share: `replaying.py`
 (runs witnesses and grids), `concrete.py` and `evaluated.py` (decide by that), `contents.py` and
 `assumptions.py` (loaded integers), `feeding.py`, `arithmetic.py` and `widths.py` (arithmetic that
-may wrap around). `generic.py` and its parts are the conditions for all shapes, which show calls to be
-inside without judging them. May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`,
-`kvtrace.symbolic` and `kvtrace.passes`.
+may wrap around). `generic.py` and its parts are the conditions for all shapes: calls inside of them
+need no judging. May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`, `kvtrace.symbolic`
+and `kvtrace.passes`.
 """
