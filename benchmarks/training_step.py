@@ -6,7 +6,8 @@ Needs a CUDA device and the PyPI package `liger-kernel`. A small GPT (6 layers o
 heads, 1,024 tokens, batch 8, bf16 weights, AdamW) with Liger's RMSNorm, rotary embedding, SwiGLU
 and cross entropy, eager and under torch.compile. In one recording a mode, steps are recorded and
 bare in turn: before a bare step kvtrace's hooks are taken out, and CUPTI's kernel records switched
-off, so that whatever else the machine does falls on both alike. Each step ends with a
+off, so that whatever else the machine does falls on both alike; the step after a switch is not
+counted, and a second bare step tells how far two equal ones differ. Each step ends with a
 synchronisation; the first 100 steps of a recording are not counted, since kernels and calls are new
 then. The figure is the median step, and the cost the ratio of the medians. `before` are steps
 before anything was ever recorded in the process. Bytes are those of the tables `launches` and
@@ -134,7 +135,7 @@ def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> di
     """Median milliseconds of bare and of recorded steps, in turn."""
     import kvtrace
 
-    times: dict[str, list[float]] = {"bare": [], mode: []}
+    times: dict[str, list[float]] = {"bare": [], "bare again": [], mode: []}
     with kvtrace.capture(folder, mode=mode):
         for _ in range(SKIPPED):
             step()
@@ -142,8 +143,11 @@ def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> di
         for _ in range(steps):
             times[mode].append(timed(step))
             switch.off()
+            step()
             times["bare"].append(timed(step))
+            times["bare again"].append(timed(step))
             switch.on()
+            step()
     return {name: statistics.median(found) for name, found in times.items()}
 
 
@@ -179,22 +183,22 @@ def main() -> int:
     )
     figures: dict[str, dict[str, dict[str, float]]] = {}
     for compiled in (False, True):
-        name = "torch.compile" if compiled else "eager"
+        label = "torch.compile" if compiled else "eager"
         step = make_step(compiled)
         for _ in range(30):
             step()
         before = statistics.median(timed(step) for _ in range(options.steps))
-        print(f"{name:14s}{'before':10s}{before:9.3f} ms")
-        figures[name] = {}
+        print(f"{label:14s}{'before':10s}{before:9.3f} ms")
+        figures[label] = {}
         for mode in MODES:
             with tempfile.TemporaryDirectory() as folder:
                 found = measure(step, options.steps, Path(folder) / "steps", mode)
                 size = bytes_a_launch(step, 300, Path(folder) / "bytes", mode)
-            figures[name][mode] = {**found, "before": before, "bytes": size}
-            over = (found[mode] / found["bare"] - 1) * 100
+            figures[label][mode] = {**found, "before": before, "bytes": size}
+            over, again = ((found[name] / found["bare"] - 1) * 100 for name in (mode, "bare again"))
             print(
-                f"{name:14s}{mode:10s}{found[mode]:9.3f} ms, bare {found['bare']:9.3f} ms: "
-                f"{over:+.2f} %; {size:.1f} bytes a launch"
+                f"{label:14s}{mode:10s}{found[mode]:9.3f} ms, bare {found['bare']:9.3f} ms: "
+                f"{over:+.2f} % (bare again {again:+.2f} %); {size:.1f} bytes a launch"
             )
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
