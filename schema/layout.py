@@ -58,6 +58,11 @@ def journal_folder(out: Path, run_id: str) -> Path:
     return out / JOURNAL / f"run={run_id}"
 
 
+def reserve_path(out: Path, run_id: str) -> Path:
+    """Path of a file that only keeps room for the run's last row on a disk that fills up."""
+    return journal_folder(out, run_id) / "reserve"
+
+
 def segment_path(out: Path, run_id: str, table: str, number: int) -> Path:
     """The file of one journal segment; it is sealed into the part of the same number."""
     return journal_folder(out, run_id) / f"{table}-{number:05d}{SEGMENT_SUFFIX}"

@@ -24,6 +24,7 @@ from kvtrace.schema.layout import (
     journal_folder,
     part_path,
     remove_journal,
+    reserve_path,
     segment_path,
 )
 from kvtrace.schema.parts import seal_segment, write_part
@@ -36,6 +37,9 @@ SEGMENT_BYTES: Final = 128 << 20
 
 #: Pending bytes beyond which an append flushes on its own, so that memory stays bounded.
 _PENDING_BYTES: Final = 4 << 20
+
+#: Room that is kept for the last row of `runs`, in bytes.
+_RESERVE_BYTES: Final = 32 << 10
 
 #: What other tables refer to is flushed first, so that no row that survives refers to a lost one.
 _FLUSHED_FIRST: Final = ("runs", "artifacts", "stacks", "kernels", "calls")
@@ -95,6 +99,7 @@ class RunWriter:
         except OSError as error:
             raise self._fail(error) from error
         try:
+            self._keep_room()
             self.append_rows("runs", [])
             self.flush()
         except TraceWriteError:
@@ -250,12 +255,19 @@ class RunWriter:
             runs.close()
         remove_journal(self.out, self.run_id)
 
+    def _keep_room(self) -> None:
+        try:
+            reserve_path(self.out, self.run_id).write_bytes(bytes(_RESERVE_BYTES))
+        except OSError as error:
+            raise self._fail(error) from error
+
     def _leave_journal(self) -> None:
-        """Put the final row of `runs` into the journal, where it mostly finds room still."""
+        """Put the final row of `runs` into the journal, in the room that was kept for it."""
         runs = self._open.get("runs")
         if runs is None:
             return
         try:
+            reserve_path(self.out, self.run_id).unlink(missing_ok=True)
             runs.append(batch_of_rows(TABLES["runs"], [self._run]))
             runs.flush()
         except OSError as error:
