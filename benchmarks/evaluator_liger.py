@@ -4,7 +4,8 @@
 
 Method: every operator of tests/evaluate/test_liger.py on its small CPU tensors, forward and
 backward, once, each tool in a process of its own, held to one thread. A figure is the best of the
-rounds; each round is a fresh process with no cache on disk, so nothing is kept between them.
+rounds; each round is a fresh process with no cache on disk, so nothing is kept between them, but
+byte code is there, as in an installed package.
 Results are compared with torch's own operators, in both tools, within that test's tolerances.
 
 evaluation   all calls of kvtrace.evaluate: planning, generating code, running; running alone for a
@@ -26,7 +27,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evaluator import commit, inherited, processor_name
+from evaluator import commit, inherited, processor_name, write_byte_code
 from evaluator_workers import ONE_THREAD
 
 HERE = Path(__file__).resolve().parent
@@ -234,6 +235,7 @@ def main() -> None:
         run = run_interpreter if chosen.worker == "interpreter" else lambda: run_ours(chosen.folder)
         (chosen.folder / "answer.json").write_text(json.dumps(run()))
         return
+    write_byte_code()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         folders = [Path(name) / str(number) for number in range(chosen.rounds + 1)]
