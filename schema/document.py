@@ -53,6 +53,9 @@ temporary name, brought to disk (fsync) and renamed, and only then the segment i
 row is found exactly once, whatever is killed when. The row of `runs` is sealed last: where it
 is, the run is whole.
 
+The file `.reserve` beside the segments only keeps room for the run's last row on a disk that fills
+up.
+
 A killed process leaves its journal. kvtrace's reader takes the whole batches of journals too, and
 `kvtrace recover out/` seals them (`ended` stays null, `ending` is `killed`). What a cut-off write
 left at a segment's end is dropped, and said so. On a full disk writing stops after a whole batch,

@@ -60,7 +60,7 @@ def journal_folder(out: Path, run_id: str) -> Path:
 
 def reserve_path(out: Path, run_id: str) -> Path:
     """Path of a file that only keeps room for the run's last row on a disk that fills up."""
-    return journal_folder(out, run_id) / "reserve"
+    return journal_folder(out, run_id) / ".reserve"
 
 
 def segment_path(out: Path, run_id: str, table: str, number: int) -> Path:

@@ -39,7 +39,7 @@ SEGMENT_BYTES: Final = 128 << 20
 _PENDING_BYTES: Final = 4 << 20
 
 #: Room that is kept for the last row of `runs`, in bytes.
-_RESERVE_BYTES: Final = 32 << 10
+_RESERVE_BYTES: Final = 16 << 10
 
 #: What other tables refer to is flushed first, so that no row that survives refers to a lost one.
 _FLUSHED_FIRST: Final = ("runs", "artifacts", "stacks", "kernels", "calls")
@@ -256,10 +256,12 @@ class RunWriter:
         remove_journal(self.out, self.run_id)
 
     def _keep_room(self) -> None:
+        """Take room for the last row; where there is too little, what follows finds it out."""
+        reserve = reserve_path(self.out, self.run_id)
         try:
-            reserve_path(self.out, self.run_id).write_bytes(bytes(_RESERVE_BYTES))
-        except OSError as error:
-            raise self._fail(error) from error
+            reserve.write_bytes(bytes(_RESERVE_BYTES))
+        except OSError:
+            reserve.unlink(missing_ok=True)
 
     def _leave_journal(self) -> None:
         """Put the final row of `runs` into the journal, in the room that was kept for it."""

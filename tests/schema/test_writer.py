@@ -485,4 +485,4 @@ def test_the_journal_of_a_run_is_where_the_format_says(tmp_path):
 
     names = sorted(path.name for path in journal_folder(tmp_path, writer.run_id).iterdir())
 
-    assert names == ["launches-00000.arrows", "runs-00000.arrows"]
+    assert names == [".reserve", "launches-00000.arrows", "runs-00000.arrows"]
