@@ -165,10 +165,15 @@ class Joiner:
             own = launches.chosen(launches.leave < split)
             part = kernels.chosen(slice(begin, border))
             under_way = int((launches.enter < split).sum()) - len(own)
-            if self._may_wait(part, stream) and (under_way or self._awaits_more(part, own)):
+            hopeless = _is_hopeless(part)
+            open_ = under_way or (not stream.lost and self._awaits_more(part, own))
+            if open_ and not hopeless:
                 continue  # it is not certain on which side a launch belongs: see what follows
+            fits = len(own) == int(self._named(part).sum()) and not stream.lost
             given.append(self._segment(part, own, stream.lost))
-            launches = launches.chosen(launches.leave >= split)
+            # Where all fits, a launch that is under way has yet to launch; else it may have.
+            times = launches.leave if fits else launches.enter
+            launches = launches.chosen(times >= split)
             stream.lost = False
             begin = border
         kernels = kernels.chosen(slice(begin, len(kernels)))
@@ -185,12 +190,6 @@ class Joiner:
         stream.kernels = [kernels] if len(kernels) else []
         stream.launches = [launches] if len(launches) else []
         return given
-
-    def _may_wait(self, kernels: Kernels, stream: _Stream) -> bool:
-        """Whether a decision can be left to a later idle moment."""
-        if stream.lost or len(kernels) > _PATIENCE:
-            return False
-        return int(kernels.end[-1]) - int(kernels.start[0]) < _BLOCKED
 
     def _awaits_more(self, kernels: Kernels, launches: Launches) -> bool:
         """Whether more was launched than ran: the stream may have waited for another one."""
@@ -326,6 +325,12 @@ def _idle_before(kernels: Kernels) -> list[int]:
     ended = np.maximum.accumulate(kernels.end)[:-1]
     borders = np.flatnonzero(kernels.start[1:] - ended > _IDLE) + 1
     return [int(border) for border in borders]
+
+
+def _is_hopeless(kernels: Kernels) -> bool:
+    """Whether a decision was put off for too long already."""
+    span = int(kernels.end[-1]) - int(kernels.start[0])
+    return len(kernels) > _PATIENCE or span >= _BLOCKED
 
 
 def _all_equal(values: NDArray[np.int64]) -> bool:
