@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_with
 from kvtrace.backends.recorded_calls import RecordedCalls
+from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
 from kvtrace.capture.hot import CUDA, NO_DEVICE, NO_GRID, ROCM
@@ -173,65 +174,32 @@ class InductorBackend:
     libraries: Final = (LIBRARY,)
 
     def __init__(self) -> None:
-        self._undo: Callable[[], None] | None = None
+        self._replaced = Replacements()
 
     def install(self, session: "Session") -> None:
         """Wrap the method that every launch passes, and the one that measures a trial."""
         autotuner: Any = sys.modules[LIBRARY].CachingAutotuner
         adapter = InductorAdapter(session)
-        ours = {
-            "run": _first_launch(autotuner, session, adapter),
-            "bench": _with_trials(autotuner.bench, session, adapter),
-        }
-        originals = {name: getattr(autotuner, name) for name in ours}
-        for name, hook in ours.items():
-            setattr(autotuner, name, hook)
-
-        def undo() -> None:
-            for name, hook in ours.items():
-                if getattr(autotuner, name) in (hook, getattr(hook, "hot", hook)):
-                    setattr(autotuner, name, originals[name])
-
-        self._undo = undo
+        run = autotuner.run
+        self._replaced.put_at_first_call(
+            autotuner, "run", lambda: _hot_run(run, session, adapter), session.problem
+        )
+        self._replaced.put(autotuner, "bench", _with_trials(autotuner.bench, session, adapter))
 
     def uninstall(self) -> None:
-        """Take the hook out, where nothing else lies on top of it."""
-        if self._undo is not None:
-            self._undo()
-            self._undo = None
+        """Take the hooks out, where nothing else lies on top of them."""
+        self._replaced.undo()
 
 
-def _first_launch(
-    autotuner: Any, session: "Session", adapter: InductorAdapter
+def _hot_run(
+    run: Callable[..., Any], session: "Session", adapter: InductorAdapter
 ) -> Callable[..., Any]:
-    """Stand in for `run` until it is first called; then the hot path takes its place.
-
-    The recorder is made by the first launch, when the device is known.
-    """
-    original = autotuner.run
-
-    def hot() -> Callable[..., Any]:
-        careful = _careful(original, session, adapter)
-        if adapter.contents is not None or adapter.judging is not None:
-            return careful
-        return session.recorder.wrap_choosing(original, adapter, careful)
-
-    def first(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        session.begin_timeline()
-        made: Any = first.hot  # type: ignore[attr-defined]
-        if made is first:
-            try:
-                made = first.hot = hot()
-            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-                session.problem(error)
-                return original(self, *args, **kwargs)
-            if autotuner.run is first:
-                autotuner.run = made
-        return made(self, *args, **kwargs)
-
-    first.hot = first  # type: ignore[attr-defined]
-    first.__wrapped__ = original  # type: ignore[attr-defined]
-    return first
+    """Make what records launches; the first launch does, which is when a device is known."""
+    session.begin_timeline()
+    careful = _careful(run, session, adapter)
+    if adapter.contents is not None or adapter.judging is not None:
+        return careful
+    return session.recorder.wrap_choosing(run, adapter, careful)
 
 
 def _careful(

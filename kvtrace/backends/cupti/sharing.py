@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kvtrace.backends.cupti.library import CuptiUnavailable
+from kvtrace.backends.replacements import Replacements
 
 _PREPARES: Final = "_prepare_profiler"
 _STOPS: Final = "_run_on_profiler_stop"
@@ -40,7 +41,7 @@ class Sharing:
             )
         self._leave = leave
         self._problem = problem
-        self._undo: list[Callable[[], None]] = []
+        self._replaced = Replacements()
         torch = sys.modules.get("torch")
         self._profiler: Any = getattr(getattr(torch, "autograd", None), "profiler", None)
         self.lent = bool(getattr(self._profiler, "_is_profiler_enabled", False))
@@ -59,8 +60,7 @@ class Sharing:
 
     def end(self) -> None:
         """Take notice no more."""
-        while self._undo:
-            self._undo.pop()()
+        self._replaced.undo()
 
     def _wrap(self, name: str, notice: Callable[[], None]) -> None:
         original = getattr(self._profiler, name, None)
@@ -74,13 +74,7 @@ class Sharing:
                 self._problem(error)
             return original(*args, **kwargs)
 
-        setattr(self._profiler, name, wrapped)
-
-        def undo() -> None:
-            if getattr(self._profiler, name) is wrapped:
-                setattr(self._profiler, name, original)
-
-        self._undo.append(undo)
+        self._replaced.put(self._profiler, name, wrapped)
 
     def _prepare(self) -> None:
         self._stopped_at = None

@@ -9,21 +9,23 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.evaluating_launcher import before_launch, trial
 
-#: What was replaced in Triton's autotuner: name → what was there, and what is there now.
-_replaced: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {}
+#: What was replaced in Triton's autotuner; None while nothing is.
+_replaced: Replacements | None = None
 #: Tuners that have found their configuration, with the arguments that they tune for.
 _decided: dict[int, Any] = {}
 
 
 def install() -> None:
     """Replace how Triton's autotuner measures; undone by `uninstall`."""
+    global _replaced
     from triton.runtime.autotuner import Autotuner
 
-    if _replaced:
+    if _replaced is not None:
         return
-    measure, look_up = Autotuner._bench, Autotuner.check_disk_cache
+    measure = Autotuner._bench
 
     def _bench(self: Any, *args: Any, config: Any, **meta: Any) -> Sequence[float]:
         return _try(measure, self, args, config, meta)
@@ -34,23 +36,19 @@ def install() -> None:
         run_all()
         return False
 
-    _replaced["_bench"] = (measure, _bench)
-    _replaced["check_disk_cache"] = (look_up, check_disk_cache)
-    Autotuner._bench = _bench
-    Autotuner.check_disk_cache = check_disk_cache
+    _replaced = Replacements()
+    _replaced.put(Autotuner, "_bench", _bench)
+    _replaced.put(Autotuner, "check_disk_cache", check_disk_cache)
     before_launch.append(_decided.clear)
 
 
 def uninstall() -> None:
     """Give Triton's autotuner back what it had, where nothing else lies on top."""
-    if not _replaced:
+    global _replaced
+    if _replaced is None:
         return
-    from triton.runtime.autotuner import Autotuner
-
-    for name, (before, ours) in _replaced.items():
-        if getattr(Autotuner, name) is ours:
-            setattr(Autotuner, name, before)
-    _replaced.clear()
+    _replaced.undo()
+    _replaced = None
     before_launch.remove(_decided.clear)
     _decided.clear()
 

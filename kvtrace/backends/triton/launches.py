@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.recorded_calls import RecordedCalls
+from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import (
     CompilationListener,
@@ -173,7 +174,7 @@ class LaunchHooks:
     def __init__(self, session: Session) -> None:
         """Prepare the hooks; `install` puts them in."""
         self._session = session
-        self._undo: list[Callable[[], None]] = []
+        self._replaced = Replacements()
         self._adapter: LaunchAdapter | None = None
 
     def install(self) -> None:
@@ -184,50 +185,29 @@ class LaunchHooks:
         from triton.runtime.jit import JITFunction
 
         listener = CompilationListener(knobs.compilation.listener, self._session.problem)
-        self._replace(knobs.compilation, "listener", listener)
+        self._replaced.put(knobs.compilation, "listener", listener)
         self._adapter = LaunchAdapter(self._session, listener)
-        self._replace(JITFunction, "run", self._first_launch(JITFunction, JITFunction.run))
-        self._replace(Autotuner, "_bench", self._in_autotune(Autotuner._bench))
-        self._replace(CompiledKernel, "__getitem__", self._direct(CompiledKernel.__getitem__))
+        run = JITFunction.run
+        self._replaced.put_at_first_call(
+            JITFunction, "run", lambda: self._hot_run(run), self._session.problem
+        )
+        self._replaced.put(Autotuner, "_bench", self._in_autotune(Autotuner._bench))
+        self._replaced.put(CompiledKernel, "__getitem__", self._direct(CompiledKernel.__getitem__))
         if self._session.settings.sanitize != "off":
             from kvtrace.backends.triton.judging import JudgedRun, Judging
 
             judged = JudgedRun(CompiledKernel.run, Judging(self._session, self._adapter))
-            self._replace(CompiledKernel, "run", judged.as_property())
+            self._replaced.put(CompiledKernel, "run", judged.as_property())
 
     def uninstall(self) -> None:
         """Put back what was there, where nothing else lies on top of it."""
-        while self._undo:
-            self._undo.pop()()
+        self._replaced.undo()
 
-    def _replace(self, owner: Any, name: str, ours: Any) -> None:
-        before = getattr(owner, name)
-        setattr(owner, name, ours)
-
-        def undo() -> None:
-            if getattr(owner, name) is ours:
-                setattr(owner, name, before)
-
-        self._undo.append(undo)
-
-    def _first_launch(self, owner: Any, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Stand in for `run` until it is first called; then the hot path takes its place."""
-        session, adapter, hooks = self._session, self._adapter, self
-        assert adapter is not None
-
-        def first(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-            session.begin_timeline()
-            try:
-                hot = session.recorder.wrap(hooks._with_contents(run), adapter)
-                if owner.run is first:
-                    hooks._replace(owner, "run", hot)
-            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-                session.problem(error)
-                return run(self, *args, **kwargs)
-            return hot(self, *args, **kwargs)
-
-        first.__wrapped__ = run  # type: ignore[attr-defined]
-        return first
+    def _hot_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """Make the hot path around `run`; the first launch does, when the device is known."""
+        assert self._adapter is not None
+        self._session.begin_timeline()
+        return self._session.recorder.wrap(self._with_contents(run), self._adapter)
 
     def _with_contents(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Copy tensors before each new launch, where the settings ask for it."""
