@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
 from kvtrace.capture.hot import Recorder
+from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 
 if TYPE_CHECKING:
     from kvtrace.schema.writer import RunWriter
@@ -236,8 +237,6 @@ class Journal:
 
     def _tell(self, say: Callable[[Listener], None]) -> None:
         """Tell the listeners; one that fails is told nothing more, and what it lacked is said."""
-        from kvtrace.schema.errors import TraceWriteError
-
         for listener in tuple(self.listeners):
             try:
                 say(listener)
@@ -259,8 +258,6 @@ class Journal:
 
     def _append_rows(self, table: str, rows: list[dict[str, Any]]) -> None:
         """Append rows; one that does not fit its table must not take the others with it."""
-        from kvtrace.schema.errors import SchemaMismatch
-
         assert self._writer is not None
         try:
             self._writer.append_rows(table, rows)

@@ -153,8 +153,8 @@ TRUE: Final = Constant(truth=True)
 FALSE: Final = Constant(truth=False)
 
 
-class AtLeast(Condition):
-    """`term` >= 0."""
+class _OfTerm(Condition):
+    """A condition on one `term`."""
 
     __slots__ = ("term",)
 
@@ -164,6 +164,12 @@ class AtLeast(Condition):
 
     def _parts(self) -> tuple[Any, ...]:
         return (self.term,)
+
+
+class AtLeast(_OfTerm):
+    """`term` >= 0."""
+
+    __slots__ = ()
 
     def _substituted(self, substitution: Substitution) -> Condition:
         return at_least(substitution(self.term))
@@ -180,17 +186,10 @@ class AtLeast(Condition):
         return f"{self.term!r} >= 0"
 
 
-class Equal(Condition):
+class Equal(_OfTerm):
     """`term` == 0."""
 
-    __slots__ = ("term",)
-
-    def __init__(self, term: Term) -> None:
-        super().__init__()
-        self.term = term
-
-    def _parts(self) -> tuple[Any, ...]:
-        return (self.term,)
+    __slots__ = ()
 
     def _substituted(self, substitution: Substitution) -> Condition:
         return equal(substitution(self.term))
@@ -266,8 +265,8 @@ class Not(Condition):
         return f"not ({self.inner!r})"
 
 
-class And(Condition):
-    """All of `parts` hold; two or more, none of them an And."""
+class _OfParts(Condition):
+    """A condition of several others, `parts`."""
 
     __slots__ = ("parts",)
 
@@ -277,6 +276,12 @@ class And(Condition):
 
     def _parts(self) -> tuple[Any, ...]:
         return self.parts
+
+
+class And(_OfParts):
+    """All of `parts` hold; two or more, none of them an And."""
+
+    __slots__ = ()
 
     def conjuncts(self) -> tuple[Condition, ...]:
         """Give the parts."""
@@ -302,17 +307,10 @@ class And(Condition):
         return " and ".join(f"({part!r})" for part in self.parts)
 
 
-class Or(Condition):
+class Or(_OfParts):
     """One of `parts` holds; two or more, none of them an Or."""
 
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: tuple[Condition, ...]) -> None:
-        super().__init__()
-        self.parts = parts
-
-    def _parts(self) -> tuple[Any, ...]:
-        return self.parts
+    __slots__ = ()
 
     def _substituted(self, substitution: Substitution) -> Condition:
         return disjunction(part.substitute(substitution) for part in self.parts)

@@ -158,15 +158,21 @@ def _single(term: Term) -> Atom | None:
     return monomial[0] if len(monomial) == 1 and coefficient == 1 else None
 
 
-class Quotient(Applied):
-    """`arguments` are dividend and divisor, `settings` whether it rounds down, not toward 0."""
+class _Division(Applied):
+    """`arguments` are dividend and divisor, `settings` whether the quotient rounds down."""
 
     __slots__ = ()
 
     @property
     def floor(self) -> bool:
-        """Whether it rounds down."""
+        """Whether the quotient rounds down, not toward 0."""
         return bool(self.settings[0])
+
+
+class Quotient(_Division):
+    """The quotient, rounded."""
+
+    __slots__ = ()
 
     def substituted(self, substitution: Substitution) -> Term:
         """Divide again."""
@@ -194,15 +200,10 @@ class Quotient(Applied):
         return min(ends), max(ends)
 
 
-class Remainder(Applied):
-    """`arguments` are dividend and divisor, `settings` whether it has the divisor's sign."""
+class Remainder(_Division):
+    """What the quotient leaves: of the divisor's sign where that rounds down."""
 
     __slots__ = ()
-
-    @property
-    def floor(self) -> bool:
-        """Whether it goes with a quotient that rounds down."""
-        return bool(self.settings[0])
 
     def substituted(self, substitution: Substitution) -> Term:
         """Divide again."""

@@ -20,8 +20,7 @@ from kvtrace.ir import Op
 from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes, operand_counts
-from kvtrace.verdicts.replaying import _Limit as Limit
-from kvtrace.verdicts.replaying import untouched
+from kvtrace.verdicts.replaying import Limit, untouched
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step

@@ -21,8 +21,7 @@ from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir.types import FloatType
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.walk_types import element_of, number_of
-from kvtrace.verdicts.replaying import _Limit as Limit
-from kvtrace.verdicts.replaying import holds_floats, untouched
+from kvtrace.verdicts.replaying import Limit, holds_floats, untouched
 from kvtrace.verdicts.verdict import Program, Verdict
 
 if TYPE_CHECKING:

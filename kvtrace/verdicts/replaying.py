@@ -27,7 +27,7 @@ class TooManyLanes(KvtraceError):
     slug = "too-many-lanes"
 
 
-class _Limit(Observer):
+class Limit(Observer):
     """Ends an evaluation that accesses more lanes of memory than `most`."""
 
     def __init__(self, most: int) -> None:
@@ -55,7 +55,7 @@ def run(
     "none" (only addresses that hang on no data are worked out), the recorded "integers", or "all"
     that was recorded. It ends after so many `lanes` of memory accesses.
     """
-    watching = observers if lanes is None else (*observers, _Limit(lanes))
+    watching = observers if lanes is None else (*observers, Limit(lanes))
     chosen = None if programs is None else np.array(sorted(set(programs)), np.int64)
     try:
         evaluate(

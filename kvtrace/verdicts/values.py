@@ -17,8 +17,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.decide import Point
 from kvtrace.symbolic.terms import Symbol, Term
-from kvtrace.verdicts.replaying import _Limit as Limit
-from kvtrace.verdicts.replaying import untouched
+from kvtrace.verdicts.replaying import Limit, untouched
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step

@@ -158,20 +158,21 @@ class Joiner:
             return []
         kernels = _sorted(joined(stream.kernels))
         launches = _in_order(stream.launches)
+        named_before = np.concatenate(([0], np.cumsum(self._named(kernels))))
         given = []
         begin = 0
         for border in _idle_before(kernels):
             split = int(kernels.start[border]) - _IDLE // 2
-            own = launches.chosen(launches.leave < split)
+            returned = launches.leave < split
+            launched, ran = int(returned.sum()), int(named_before[border] - named_before[begin])
+            under_way = int((launches.enter < split).sum()) > launched
+            awaits_more = ran < launched  # the stream may have waited for another one
             part = kernels.chosen(slice(begin, border))
-            under_way = int((launches.enter < split).sum()) - len(own)
-            hopeless = _is_hopeless(part)
-            open_ = under_way or (not stream.lost and self._awaits_more(part, own))
-            if open_ and not hopeless:
+            if (under_way or (awaits_more and not stream.lost)) and not _is_hopeless(part):
                 continue  # it is not certain on which side a launch belongs: see what follows
-            fits = len(own) == int(self._named(part).sum()) and not stream.lost
-            given.append(self._segment(part, own, stream.lost))
+            given.append(self._segment(part, launches.chosen(returned), stream.lost))
             # Where all fits, a launch that is under way has yet to launch; else it may have.
+            fits = launched == ran and not stream.lost
             times = launches.leave if fits else launches.enter
             launches = launches.chosen(times >= split)
             stream.lost = False
@@ -190,10 +191,6 @@ class Joiner:
         stream.kernels = [kernels] if len(kernels) else []
         stream.launches = [launches] if len(launches) else []
         return given
-
-    def _awaits_more(self, kernels: Kernels, launches: Launches) -> bool:
-        """Whether more was launched than ran: the stream may have waited for another one."""
-        return int(self._named(kernels).sum()) < len(launches)
 
     def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> Joined:
         """Join all that ran between two idle moments, or nothing of it."""
@@ -253,12 +250,8 @@ class Joiner:
             replay = kernels.correlation == kernels.correlation.min()
             self._graphs[graph] = self._nodes_of(graph, kernels.chosen(replay))
         found = self._graphs[graph]
-        named = self._named(kernels)
         if found is None:
-            self.counts.ambiguous += int(named.sum())
-            self.counts.foreign += int((~named).sum())
-            none = np.full(len(kernels), NONE, np.int64)
-            return Joined(kernels, none, none)
+            return self._unjoined(kernels)
         pairs = [found.get(node, (NONE, NONE)) for node in kernels.graph_node.tolist()]
         seq, call = np.asarray(pairs, np.int64).reshape(-1, 2).T
         self.counts.joined += int((call != NONE).sum())

@@ -15,7 +15,7 @@ from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.records import Identities, Kernels, read_kernels
 from kvtrace.backends.cupti.sharing import Sharing
-from kvtrace.capture.records import GRAPH_CAPTURE, PHASES
+from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Timeline:
         call = np.asarray(columns["call_id"], np.int64)
         phase = columns["phase"].indices.to_numpy()
         graph = _plain(columns["graph_id"], 0)
-        captured = phase == PHASES.index(PHASES[GRAPH_CAPTURE])
+        captured = phase == GRAPH_CAPTURE
         identity = self._identities_of(call)
         known = (identity >= 0) & (device >= 0) & (~captured | (graph > 0))
         if not known.any():
