@@ -105,16 +105,22 @@ def columns(
 ) -> list[str]:
     """Return the lines of a table: the first column left-aligned, the others right-aligned.
 
-    The first column is shortened where the table would be wider than `width`. Cells are made
-    printable.
+    The first column is shortened where the table would be wider than `width`; where that would
+    make two of its cells the same, long ones stand on lines of their own above the rest of their
+    rows. Cells are made printable.
     """
     cells = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(display_width(row[i]) for row in cells) for i in range(len(header))]
     rest = sum(widths[1:]) + 2 * (len(header) - 1) + indent
     widths[0] = min(widths[0], max(12, width - rest))
+    firsts = {row[0]: shorten(row[0], widths[0]) for row in cells}
+    ambiguous = len(set(firsts.values())) < len(firsts)
     lines = []
     for row in cells:
-        first = shorten(row[0], widths[0])
+        first = firsts[row[0]]
+        if ambiguous and first != row[0]:
+            lines.append(" " * indent + shorten(row[0], width - indent))
+            first = ""
         first += " " * (widths[0] - display_width(first))
         others = (
             " " * (width - display_width(cell)) + cell

@@ -66,3 +66,16 @@ def test_wrapped_text_is_printable_and_loses_no_word(text):
     lines = wrapped(text, 40, 2)
     assert all(line.isprintable() for line in lines)
     assert "".join(" ".join(lines).split()) == "".join(printable(text).split())
+
+
+def test_names_that_would_be_shortened_alike_are_written_out_above_their_rows():
+    first, second = "chunk_local_cumsum_kernel", "chunk_gated_delta_kernel"
+    lines = columns(("kernel", "bytes"), [(first, "1"), (second, "2"), ("swish", "3")], width=20)
+    assert lines == [
+        "kernel         bytes",
+        "chunk_loc…sum_kernel",
+        "                   1",
+        "chunk_gat…lta_kernel",
+        "                   2",
+        "swish              3",
+    ]
