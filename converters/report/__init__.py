@@ -9,6 +9,6 @@ May import `kvtrace.schema` and what converters share; the command `kvtrace repo
 
 from kvtrace.converters.report.converter import CONVERTER
 from kvtrace.converters.report.data import Report, report_data
-from kvtrace.converters.report.page import Written, write_report
+from kvtrace.converters.report.writing import Written, write_report
 
 __all__ = ["CONVERTER", "Report", "Written", "report_data", "write_report"]

@@ -7,7 +7,7 @@ from typing import Final
 
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.report.data import report_data
-from kvtrace.converters.report.page import write_report
+from kvtrace.converters.report.writing import write_report
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 

@@ -1,21 +1,17 @@
-"""The report as one HTML file that fits its budget."""
+"""The page as one HTML file: markup, style, script, policy, and the blocks of data."""
 
 import base64
 import hashlib
 import html
 import importlib.resources
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from kvtrace.converters.output import whole_file
-from kvtrace.converters.report.budget import Budget, Dropped, ReadArtifact, fitted_blocks
-from kvtrace.converters.report.model import Report
-from kvtrace.schema.errors import BadSetting
 
-__all__ = ["SCRIPTS", "Written", "write_report"]
+__all__ = ["SCRIPTS", "shell_bytes", "write_page"]
 
 #: The page's code, in the order in which it is joined into one script.
 SCRIPTS: Final = (
@@ -37,44 +33,23 @@ SCRIPTS: Final = (
     "main.js",
 )
 
-MEBIBYTE: Final = 1 << 20
 
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What `write_report` wrote."""
-
-    path: Path
-    size_bytes: int
-    dropped: tuple[Dropped, ...]
-
-
-def write_report(
-    report: Report, read_artifact: ReadArtifact, path: Path, max_mb: float = 20.0
-) -> Written:
-    """Write the report as one page of at most `max_mb` MiB.
-
-    What does not fit is left out, least needed first: compiled code of the kernels that took
-    least time, then launches (of each call the first and the longest stay, and every n-th). The
-    page says what was left out and how to see it.
+def write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
+    """Write one page with these blocks (name → what `pack` packed); return its size in bytes.
 
     Raises:
-        BadSetting: the budget is too small for the page without launches and texts, or the file
-            cannot be written.
+        BadSetting: the file cannot be written.
 
     """
-    shell = len(_assemble(report.title, {}).encode())
-    budget = Budget(report, int(max_mb * MEBIBYTE) - shell)
-    fitted_blocks(budget, read_artifact)
-    if budget.room() < 0:
-        raise BadSetting(
-            f"a report of this trace needs at least {max_mb - budget.room() / MEBIBYTE:.2f} MiB, "
-            f"and {max_mb:g} is less; give it more with --max-mb."
-        )
-    content = _assemble(report.title, budget.blocks).encode()
+    content = _assemble(title, blocks).encode()
     with whole_file(path) as file:
         file.write(content)
-    return Written(path, len(content), tuple(budget.dropped))
+    return len(content)
+
+
+def shell_bytes(title: str) -> int:
+    """Return the size of the page without any block."""
+    return len(_assemble(title, {}).encode())
 
 
 def _assemble(title: str, blocks: Mapping[str, str]) -> str:

@@ -1,0 +1,48 @@
+"""The report fitted into its budget and written as one page."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kvtrace.converters.report.budget import Budget, Dropped, ReadArtifact, fitted_blocks
+from kvtrace.converters.report.model import Report
+from kvtrace.converters.report.page import shell_bytes, write_page
+from kvtrace.schema.errors import BadSetting
+
+__all__ = ["Written", "write_report"]
+
+MEBIBYTE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What `write_report` wrote."""
+
+    path: Path
+    size_bytes: int
+    dropped: tuple[Dropped, ...]
+
+
+def write_report(
+    report: Report, read_artifact: ReadArtifact, path: Path, max_mb: float = 20.0
+) -> Written:
+    """Write the report as one page of at most `max_mb` MiB.
+
+    What does not fit is left out, least needed first: compiled code of the kernels that took
+    least time, then launches (of each call the first and the longest stay, and every n-th). The
+    page says what was left out and how to see it.
+
+    Raises:
+        BadSetting: the budget is too small for the page without launches and texts, or the file
+            cannot be written.
+
+    """
+    budget = Budget(report, int(max_mb * MEBIBYTE) - shell_bytes(report.title))
+    fitted_blocks(budget, read_artifact)
+    if budget.room() < 0:
+        raise BadSetting(
+            f"a report of this trace needs at least {max_mb - budget.room() / MEBIBYTE:.2f} MiB, "
+            f"and {max_mb:g} is less; give it more with --max-mb."
+        )
+    size = write_page(report.title, budget.blocks, path)
+    return Written(path, size, tuple(budget.dropped))
