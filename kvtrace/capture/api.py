@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from kvtrace import _boot
+from kvtrace.capture import groups
 from kvtrace.capture.session import Session
 from kvtrace.settings import settings_from_arguments, settings_from_environment
 
 _lock = threading.RLock()
 _current: Session | None = None
 _registered = False
+_gave_group = False
 _ended = False
 
 
@@ -41,7 +43,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     Raises:
         BadSetting: there is no such setting, or its value is not possible.
     """
-    global _current, _registered
+    global _current, _gave_group, _registered
     base, problems = settings_from_environment(os.environ)
     chosen = settings_from_arguments(base, **settings)
     with _lock:
@@ -56,6 +58,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
             return going_on
         session = Session(folder, chosen)
         _current = session
+        _gave_group = groups.hand_on(os.environ)
         if not _registered:
             _registered = True
             atexit.register(process_ends)
@@ -162,7 +165,7 @@ def process_ends() -> None:
 
 
 def _end(ending: str) -> None:
-    global _current
+    global _current, _gave_group
     with _lock:
         session, _current = _current, None
         _boot.out = None  # what the variable asked for is done
@@ -172,6 +175,9 @@ def _end(ending: str) -> None:
 
     uninstall_all()
     session.stop(ending)
+    if _gave_group:
+        _gave_group = False
+        os.environ.pop(groups.VARIABLE, None)
 
 
 def _session_of_environment() -> Session | None:

@@ -10,10 +10,11 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
+
+from kvtrace.capture.groups import group_id, rank_facts
 
 #: Seconds that `git` may take for one answer, and that the end of a run waits for all of them.
 GIT_TIMEOUT: Final = 10.0
@@ -27,29 +28,9 @@ def process_facts() -> dict[str, Any]:
         "command": _command(),
         "directory": _directory(),
         "pid": os.getpid(),
-        "rank": _number(environment, "RANK"),
-        "world_size": _number(environment, "WORLD_SIZE"),
         "group_id": group_id(environment),
+        **rank_facts(environment),
     }
-
-
-def group_id(environment: Mapping[str, str]) -> str | None:
-    """The id that the ranks of one job share; None where the run stands alone.
-
-    `KVTRACE_GROUP` is handed from a process to those it starts, and so covers one host. Ranks on
-    several hosts share the rendezvous instead, and so do those that inherited nothing.
-    """
-    inherited = environment.get("KVTRACE_GROUP")
-    ranks = _number(environment, "WORLD_SIZE") or 1
-    local = _number(environment, "LOCAL_WORLD_SIZE") or ranks
-    if ranks > local or (ranks > 1 and inherited is None):
-        job = environment.get("TORCHELASTIC_RUN_ID", "none")
-        if job != "none":
-            return f"job-{job}"
-        address, port = environment.get("MASTER_ADDR"), environment.get("MASTER_PORT")
-        if address and port:
-            return f"job-{address}-{port}"
-    return inherited
 
 
 def library_versions() -> dict[str, str]:
@@ -172,11 +153,6 @@ def _directory() -> str | None:
         return str(Path.cwd())
     except OSError:
         return None  # the working directory was removed
-
-
-def _number(environment: Mapping[str, str], name: str) -> int | None:
-    text = environment.get(name, "")
-    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 @lru_cache(maxsize=1)

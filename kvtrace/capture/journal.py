@@ -4,6 +4,7 @@ One lock covers everything that touches the writer. A fork waits for it, so that
 inherits a half-written batch; the child gets a journal of its own.
 """
 
+import os
 import threading
 import time
 from collections import deque
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
+from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 
@@ -86,6 +88,7 @@ class Journal:
         self._git: GitFacts | None = None
         self.broken = False
         self._devices: list[dict[str, Any]] = []
+        self._ranks: dict[str, int] = {}
         self._next_seq = 0
         self._saw_graph_capture = False
         self._busy_ns = 0
@@ -271,7 +274,9 @@ class Journal:
     def _current_context(self, wait: bool = False) -> dict[str, Any]:
         git = {} if self._git is None else self._git.facts(wait)
         self._devices = self._devices or devices()
-        return {"versions": library_versions(), "devices": self._devices, **git}
+        self._ranks |= rank_facts(os.environ)  # known still after the program ended its group
+        found = {"versions": library_versions(), "devices": self._devices}
+        return found | self._ranks | git
 
     def _seal(self, ending: str, hurry: bool) -> None:
         if self._writer is None:

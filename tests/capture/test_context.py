@@ -7,7 +7,8 @@ import types
 import pytest
 
 from kvtrace.capture import context, stacks
-from kvtrace.capture.context import GitFacts, group_id, library_versions
+from kvtrace.capture.context import GitFacts, library_versions
+from kvtrace.capture.groups import group_id
 
 
 def git(folder, *arguments):
