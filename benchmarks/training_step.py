@@ -1,17 +1,21 @@
 """What recording costs a training step on a GPU, and how many bytes a launch takes on disk.
 
-    python benchmarks/training_step.py [--steps 240] [--json FILE]
+    python benchmarks/training_step.py [--model gpt2|tiny|both] [--compile no|yes|both]
+        [--mode launch|timeline|both] [--steps 200] [--json FILE]
 
-Needs a CUDA device and the PyPI package `liger-kernel`. A small GPT (6 layers of width 512, 8
-heads, 1,024 tokens, batch 8, bf16 weights, AdamW) with Liger's RMSNorm, rotary embedding, SwiGLU
-and cross entropy, eager and under torch.compile. In one recording a mode, steps are recorded and
-bare in turn: before a bare step kvtrace's hooks are taken out, and CUPTI's kernel records switched
-off, so that whatever else the machine does falls on both alike; the step after a switch is not
-counted, and a second bare step tells how far two equal ones differ. Each step ends with a
-synchronisation; the first 100 steps of a recording are not counted, since kernels and calls are new
-then. The figure is the median step, and the cost the ratio of the medians. `before` are steps
-before anything was ever recorded in the process. Bytes are those of the tables `launches` and
-`gpu_kernels` of a recording of 300 steps, over its launches.
+Needs a CUDA device and the PyPI package `liger-kernel`. The training step is that of a GPT of
+GPT-2 small's size (12 layers of width 768, 12 heads, 1,024 tokens, batch 8, 50,257 words, bf16
+weights, AdamW) with Liger's RMSNorm, rotary embedding, SwiGLU and cross entropy, eager and under
+torch.compile. `tiny` is the same with 6 layers of width 512, 8 heads and 32,000 words: too little
+work for the device, so that the processor's share, and with it the recording's, is largest.
+
+In one recording a mode, steps are recorded and bare in turn: before a bare step kvtrace's hooks are
+taken out, and CUPTI's kernel records switched off, so that whatever else the machine does falls on
+both alike; the step after a switch is not counted, and a second bare step tells how far two equal
+ones differ. Each step ends with a synchronisation; the first 100 steps of a recording are not
+counted, since kernels and calls are new then. The figure is the median step, and the cost the ratio
+of the medians. `before` are steps before anything was ever recorded in the process. Bytes are those
+of the tables `launches` and `gpu_kernels` of a recording of 300 steps, over its launches.
 """
 
 import argparse
@@ -22,7 +26,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,7 +35,20 @@ SKIPPED = 100
 MODES = ("launch", "timeline")
 
 
-def make_step(compiled: bool) -> Callable[[], None]:
+@dataclass(frozen=True)
+class Size:
+    """How large a model is."""
+
+    layers: int
+    width: int
+    heads: int
+    words: int
+
+
+MODELS = {"gpt2": Size(12, 768, 12, 50_257), "tiny": Size(6, 512, 8, 32_000)}
+
+
+def make_step(size: Size, compiled: bool) -> Callable[[], None]:
     """One training step of the model, as a function."""
     import torch
     from liger_kernel.ops.rope import LigerRopeFunction
@@ -38,7 +56,8 @@ def make_step(compiled: bool) -> Callable[[], None]:
     from liger_kernel.transformers.functional import liger_swiglu
     from torch import nn
 
-    width, heads, tokens, batch, words = 512, 8, 1024, 8, 32_000
+    width, heads, words = size.width, size.heads, size.words
+    tokens, batch = 1024, 8
     like = {"device": "cuda", "dtype": torch.bfloat16}
 
     class Layer(nn.Module):
@@ -63,7 +82,7 @@ def make_step(compiled: bool) -> Callable[[], None]:
         def __init__(self) -> None:
             super().__init__()
             self.embedding = nn.Embedding(words, width)
-            self.layers = nn.ModuleList(Layer() for _ in range(6))
+            self.layers = nn.ModuleList(Layer() for _ in range(size.layers))
             self.norm = LigerRMSNorm(width)
             self.head = nn.Linear(width, words, bias=False)
             self.loss = LigerCrossEntropyLoss()
@@ -151,8 +170,16 @@ def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> di
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def bytes_a_launch(step: Callable[[], None], steps: int, folder: Path, mode: str) -> float:
-    """Bytes of a launch on disk in one recording of `steps` steps."""
+@dataclass(frozen=True)
+class Recorded:
+    """What a recording of some steps holds."""
+
+    launches_a_step: float
+    bytes_a_launch: float
+
+
+def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> Recorded:
+    """Launches of a step and bytes of a launch on disk in one recording of `steps` steps."""
     import kvtrace
     from kvtrace.schema.trace import open_trace
 
@@ -161,12 +188,40 @@ def bytes_a_launch(step: Callable[[], None], steps: int, folder: Path, mode: str
             step()
     launches = open_trace(folder).table("launches").num_rows
     files = [p for t in ("launches", "gpu_kernels") for p in (folder / t).rglob("*.parquet")]
-    return sum(path.stat().st_size for path in files) / launches
+    return Recorded(launches / steps, sum(path.stat().st_size for path in files) / launches)
+
+
+def report(
+    label: str, step: Callable[[], None], modes: Sequence[str], steps: int
+) -> dict[str, dict[str, float]]:
+    """Print and return the figures of one model, a mode at a time."""
+    for _ in range(30):
+        step()
+    before = statistics.median(timed(step) for _ in range(steps))
+    print(f"{label:20s}{'before':10s}{before:9.3f} ms", flush=True)
+    figures = {}
+    for mode in modes:
+        with tempfile.TemporaryDirectory() as folder:
+            found = measure(step, steps, Path(folder) / "steps", mode)
+            seen = recorded(step, 300, Path(folder) / "bytes", mode)
+        figures[mode] = {**found, "before": before, **asdict(seen)}
+        over, again = ((found[name] / found["bare"] - 1) * 100 for name in (mode, "bare again"))
+        a_launch = (found[mode] - found["bare"]) * 1e3 / seen.launches_a_step
+        print(
+            f"{label:20s}{mode:10s}{found[mode]:9.3f} ms, bare {found['bare']:9.3f} ms: "
+            f"{over:+.2f} % (bare again {again:+.2f} %); {seen.launches_a_step:.1f} launches a "
+            f"step, {a_launch:+.2f} µs and {seen.bytes_a_launch:.1f} bytes each",
+            flush=True,
+        )
+    return figures
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="cost of recording a training step on a GPU")
-    parser.add_argument("--steps", type=int, default=240, help="counted steps in each mode")
+    parser.add_argument("--model", choices=(*MODELS, "both"), default="gpt2")
+    parser.add_argument("--compile", choices=("no", "yes", "both"), default="both")
+    parser.add_argument("--mode", choices=(*MODES, "both"), default="both")
+    parser.add_argument("--steps", type=int, default=200, help="counted steps in each mode")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
@@ -181,25 +236,20 @@ def main() -> int:
         f"{torch.cuda.get_device_name()}, Python {platform.python_version()}, torch "
         f"{torch.__version__}, triton {triton.__version__}; at least {options.steps} steps a mode"
     )
-    figures: dict[str, dict[str, dict[str, float]]] = {}
-    for compiled in (False, True):
-        label = "torch.compile" if compiled else "eager"
-        step = make_step(compiled)
-        for _ in range(30):
-            step()
-        before = statistics.median(timed(step) for _ in range(options.steps))
-        print(f"{label:14s}{'before':10s}{before:9.3f} ms")
-        figures[label] = {}
-        for mode in MODES:
-            with tempfile.TemporaryDirectory() as folder:
-                found = measure(step, options.steps, Path(folder) / "steps", mode)
-                size = bytes_a_launch(step, 300, Path(folder) / "bytes", mode)
-            figures[label][mode] = {**found, "before": before, "bytes": size}
-            over, again = ((found[name] / found["bare"] - 1) * 100 for name in (mode, "bare again"))
-            print(
-                f"{label:14s}{mode:10s}{found[mode]:9.3f} ms, bare {found['bare']:9.3f} ms: "
-                f"{over:+.2f} % (bare again {again:+.2f} %); {size:.1f} bytes a launch"
-            )
+    models = list(MODELS) if options.model == "both" else [options.model]
+    modes = MODES if options.mode == "both" else (options.mode,)
+    kinds = {"no": (False,), "yes": (True,), "both": (False, True)}[options.compile]
+    figures = {}
+    for model in models:
+        for compiled in kinds:
+            label = f"{model} {'torch.compile' if compiled else 'eager'}"
+            begin = time.monotonic()
+            step = make_step(MODELS[model], compiled)
+            figures[label] = report(label, step, modes, options.steps)
+            print(f"{label:20s}took {time.monotonic() - begin:.0f} s in all", flush=True)
+            del step
+            torch._dynamo.reset()  # or the next model's sizes would be taken to be dynamic
+            torch.cuda.empty_cache()
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
     return 0
