@@ -14,8 +14,7 @@ Proton and tritonparse run a tenth of the launches.
 kvtrace's rounds record everything of launch mode: times, grid, shapes, strides, dtypes, storage
 extents, alignment, aliasing and scalars, with the journal thread writing to disk; timeline mode
 records each kernel's execution by CUPTI too. The no-op hook is Triton's own launch hook with a
-function that does nothing. `--memory N` makes N launches in launch mode and prints the process's
-memory as they go, instead.
+function that does nothing.
 """
 
 import argparse
@@ -208,19 +207,6 @@ def recorder(
     return made[name]()
 
 
-def memory(launches: int) -> None:
-    """Print resident memory while `launches` are made in launch mode."""
-    import kvtrace
-
-    with tempfile.TemporaryDirectory() as folder, kvtrace.capture(folder):
-        launch = kernels()["3 tensors"]
-        for part in range(11):
-            resident = int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
-            print(f"{part * launches // 10:12,d} launches: {resident:8.1f} MB", flush=True)
-            if part < 10:
-                round_us(launch, launches // 10)
-
-
 def measure(name: str, rounds: int, launches: int) -> dict[str, dict[str, float]]:
     """Medians of interleaved rounds of one recorder, in this process."""
     result = {}
@@ -261,7 +247,6 @@ def main() -> int:
     parser.add_argument("--launches", type=int, default=20_000)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--recorder", choices=RECORDERS, help="only this one, in this process")
-    parser.add_argument("--memory", type=int, metavar="N", help="follow memory over N launches")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     import torch
@@ -269,9 +254,6 @@ def main() -> int:
     if not torch.cuda.is_available():
         print("launch_overhead.py needs a CUDA device: it times real launches")
         return 2
-    if options.memory:
-        memory(options.memory)
-        return 0
     if options.recorder:
         print(json.dumps(measure(options.recorder, options.rounds, options.launches)))
         return 0

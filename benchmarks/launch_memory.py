@@ -1,0 +1,112 @@
+"""Memory of a process over ten million recorded launches, in both modes.
+
+    python benchmarks/launch_memory.py [--launches 10000000] [--mode launch|timeline|both]
+
+Each mode has a process of its own, and the two run side by side: this is no timing. Launches of a
+tiny kernel with 3 tensor arguments are made from Python as fast as it can, with another number of
+elements each time (64 distinct calls), and the process's resident memory is read after 0, 1, 2, 5
+and 10 tenths of them. Ends with 1 if it grew by more than 32 MB from the first tenth to the last.
+
+Without a GPU the launch itself does nothing (Triton's Python and everything of kvtrace's is as it
+is on one) and there is only mode launch.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TENTHS = (0, 1, 2, 5, 10)
+ALLOWED_MB = 32
+
+
+def resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE") / 1e6
+
+
+def launch_nothing() -> None:
+    """Leave out what would execute a launch on a machine without a GPU."""
+    from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
+
+    def nothing(self: Any, *arguments: Any) -> None:
+        """Launch nothing."""
+
+    EvaluatingLauncher.__call__ = nothing  # type: ignore[method-assign]
+
+
+def launcher(device: str) -> Callable[[int], None]:
+    """What makes a number of launches."""
+    import torch
+    from launch_kernels import add3
+
+    x, y, out = (torch.rand(4096, device=device) for _ in range(3))
+
+    def make(launches: int) -> None:
+        for number in range(launches):
+            add3[(4,)](x, y, out, 4000 + (number & 63), BLOCK=1024)
+
+    return make
+
+
+def follow(mode: str, launches: int) -> int:
+    """Make launches in one mode, and print the memory that they take."""
+    import torch
+
+    import kvtrace
+    from kvtrace.schema.trace import open_trace
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu":
+        launch_nothing()
+    readings: dict[int, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.monotonic()
+        with kvtrace.capture(Path(folder) / "out", mode=mode) as session:
+            make = launcher(device)
+            make(100_000)  # what is made once
+            session.flush()
+            for before, tenths in zip((0, *TENTHS), TENTHS, strict=False):
+                make((tenths - before) * launches // 10)
+                readings[tenths] = resident_mb()
+                text = f"{mode:9s}{tenths * launches // 10:12,d} launches: "
+                print(f"{text}{readings[tenths]:8.1f} MB", flush=True)
+        took = time.monotonic() - begin
+        trace = open_trace(Path(folder) / "out")
+        kept = trace.table("launches", columns=["seq"]).num_rows
+        ran = trace.table("gpu_kernels", columns=["launch_seq"])
+        joined = ran.num_rows - ran["launch_seq"].null_count
+        dropped = trace.runs[0].dropped_rows
+    grown = readings[10] - readings[1]
+    print(
+        f"{mode:9s}{grown:+.1f} MB from the first tenth to the last, {took:.0f} s; "
+        f"{kept:,} launches kept, {dropped} dropped; {ran.num_rows:,} kernels on the device, "
+        f"{joined:,} joined"
+    )
+    return 1 if grown > ALLOWED_MB else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="memory over many recorded launches")
+    parser.add_argument("--launches", type=int, default=10_000_000)
+    parser.add_argument("--mode", choices=("launch", "timeline", "both"), default="both")
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    if options.mode != "both":
+        return follow(options.mode, options.launches)
+    import torch
+
+    modes = ("launch", "timeline") if torch.cuda.is_available() else ("launch",)
+    command = [sys.executable, __file__, "--launches", str(options.launches), "--mode"]
+    started = [subprocess.Popen([*command, mode]) for mode in modes]
+    return max(process.wait() for process in started)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
