@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
+from kvtrace.schema.dataclass import _compiled_init as compiled_init
 from kvtrace.schema.dataclass import dataclass as ours
+
+CALLS = [
+    ((), {}), ((1,), {}), ((1, "t"), {}), ((1, "t", [2], 3), {}), ((1, "t", [2], 3, 4), {}),
+    ((), {"number": 1}), ((1,), {"number": 1}), ((1,), {"more": 2}), ((1,), {"fixed": 2}),
+    ((), {"value": 2}), ((), {"text": "t"}),
+]  # fmt: skip
 
 OPTIONS = [
     {}, {"frozen": True}, {"slots": True}, {"frozen": True, "slots": True}, {"eq": False},
@@ -167,8 +174,37 @@ def test_making_a_class_is_several_times_cheaper():
     assert min(timeit.repeat(define(ours), number=20, repeat=5)) < standard / 4
 
 
-def test_nothing_is_compiled_until_an_instance_is_made():
+def test_nothing_is_compiled_until_many_instances_are_made():
     kind = ours(type("Some", (), {"__annotations__": {"width": int}}))
+    assert [kind(n).width for n in range(10)] == list(range(10))
     assert kind.__init__.__code__.co_varnames[:3] == ("self", "arguments", "named")
-    kind(32)
+    assert [kind(n).width for n in range(90)] == list(range(90))
     assert kind.__init__.__code__.co_varnames == ("self", "width")
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=repr)
+def test_the_first_instances_are_as_those_made_by_compiled_code(options):
+    for first, compiled in zip(classes(ours(**options)), classes(ours(**options)), strict=True):
+        compiled.__init__ = compiled_init(compiled)
+        for arguments, named in CALLS:
+            found, expected = (
+                outcome(lambda kind=kind, given=arguments, also=named: asdict(kind(*given, **also)))
+                for kind in (first, compiled)
+            )
+            assert found == expected, (first, arguments, named)
+
+
+def test_how_a_class_is_called_can_be_asked():
+    @ours
+    class Size:
+        width: int
+        height: int = 3
+
+    class Further(Size):
+        def __init__(self, depth: int) -> None:
+            super().__init__(depth)
+
+    assert [str(inspect.signature(kind)) for kind in (Size, Further)] == [
+        "(width, height=3)",
+        "(depth: int) -> None",
+    ]
