@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from kvtrace.schema.runs import Run
+from kvtrace.schema.symbols import readable
 
 Row = Mapping[str, Any]
 Facts = tuple[tuple[str, "int | str | Facts"], ...]
@@ -119,7 +120,11 @@ def execution_caption(row: Row) -> Caption:
     facts += _texts(("grid", grid_text(row)))
     numbers = ("registers", "shared_bytes", "graph_id", "graph_node_id")
     facts += [(key, row[key]) for key in numbers if row.get(key) is not None]
-    return Caption(kernel_name(row, "kernel of unknown name"), tuple(facts))
+    symbol = kernel_name(row, "kernel of unknown name")
+    name = readable(symbol)
+    if name != symbol:
+        facts.append(("symbol", symbol))
+    return Caption(name, tuple(facts))
 
 
 def replay_caption(graph_id: int, kernels: int) -> Caption:

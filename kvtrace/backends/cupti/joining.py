@@ -62,11 +62,15 @@ class Launches:
 
 @dataclass(frozen=True)
 class Joined:
-    """Kernels with the launch and the call of each; `NONE` where there is none for certain."""
+    """Kernels with the launch and the call of each; `NONE` where there is none for certain.
+
+    `foreign` are those that no launch can have caused: none has their name and grid.
+    """
 
     kernels: Kernels
     seq: NDArray[np.int64]
     call: NDArray[np.int64]
+    foreign: NDArray[np.bool_]
 
 
 @dataclass
@@ -226,16 +230,18 @@ class Joiner:
         seq = np.full(len(kernels), NONE, np.int64)
         call = seq.copy()
         seq[rows], call[rows] = launches.seq, launches.call
+        foreign = np.ones(len(kernels), bool)
+        foreign[rows] = False
         self.counts.joined += len(rows)
         self.counts.foreign += len(kernels) - len(rows)
-        return Joined(kernels, seq, call)
+        return Joined(kernels, seq, call, foreign)
 
     def _unjoined(self, kernels: Kernels) -> Joined:
-        named = int(self._named(kernels).sum())
-        self.counts.ambiguous += named
-        self.counts.foreign += len(kernels) - named
+        foreign = ~self._named(kernels)
+        self.counts.ambiguous += int((~foreign).sum())
+        self.counts.foreign += int(foreign.sum())
         none = np.full(len(kernels), NONE, np.int64)
-        return Joined(kernels, none, none)
+        return Joined(kernels, none, none, foreign)
 
     # -- graphs -----------------------------------------------------------------------------
 
@@ -256,7 +262,7 @@ class Joiner:
         seq, call = np.asarray(pairs, np.int64).reshape(-1, 2).T
         self.counts.joined += int((call != NONE).sum())
         self.counts.foreign += int((call == NONE).sum())
-        return Joined(kernels, seq, call)
+        return Joined(kernels, seq, call, call == NONE)
 
     def _nodes_of(self, graph: int, replay: Kernels) -> dict[int, tuple[int, int]] | None:
         """Give launch and call of each node, from the captured graph that this one copies."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +16,9 @@ from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.records import Identities, Kernels, read_kernels
 from kvtrace.backends.cupti.sharing import Sharing
-from kvtrace.capture.records import GRAPH_CAPTURE
+from kvtrace.capture.records import GRAPH_CAPTURE, capped
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.symbols import readable
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 10.0
 #: Rounds without one kernel for launches that were made, after which another profiler is assumed.
 _SILENT_ROUNDS: Final = 4
+#: So many kernels without a launch are named in the message that counts them.
+_NAMED: Final = 12
 
 
 class Timeline:
@@ -60,6 +64,8 @@ class Timeline:
         self._functions: dict[int, tuple[str, int]] = {}
         self._names: dict[int, str] = {}
         self._next_record = 0
+        #: executions that no launch of Python's Triton caused, by the kernel's name
+        self._foreign: Counter[str] = Counter()
         self._lost = 0
         self._silent = 0
         self._expected = False
@@ -143,6 +149,8 @@ class Timeline:
         self._join_held()
         self._write(journal, self._joiner.take(final=True))
         self._summarise()
+        if self._foreign:
+            journal.add("messages", foreign_message(self._foreign))
 
     # -- parts ------------------------------------------------------------------------------
 
@@ -251,6 +259,12 @@ class Timeline:
         for part in parts:
             if len(part.kernels):
                 journal.append("gpu_kernels", self._columns(part))
+                self._count_foreign(part.kernels.identity[part.foreign])
+
+    def _count_foreign(self, identity: NDArray[np.int64]) -> None:
+        numbers, counts = np.unique(identity, return_counts=True)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            self._foreign[self._identities.known[number][0]] += count
 
     def _columns(self, part: Joined) -> dict[str, Any]:
         kernels = part.kernels
@@ -296,7 +310,7 @@ class Timeline:
         total = counts.joined + counts.foreign + counts.ambiguous
         text = (
             f"{total} kernels ran on the device: {counts.joined} joined to launches, "
-            f"{counts.foreign} launched by others than Python's Triton"
+            f"{counts.foreign} without a launch by Python's Triton"
         )
         self._session.message("info", "device-kernels", text)
         if counts.ambiguous:
@@ -318,6 +332,25 @@ class Timeline:
             f"CUPTI's clock was {self._clock_begin} ns off the realtime clock at the start and "
             f"{self._clock_offset()} ns at the end",
         )
+
+
+def foreign_message(executions: Mapping[str, int]) -> dict[str, Any]:
+    """Say in a row of `messages` what ran without a launch, by name, the most frequent first."""
+    named: Counter[str] = Counter()
+    for symbol, count in executions.items():
+        named[readable(symbol)] += count
+    listed = ", ".join(f"{name} ({count:,})" for name, count in named.most_common(_NAMED))
+    more = f" and {len(named) - _NAMED} others" if len(named) > _NAMED else ""
+    return {
+        "time": time.time_ns(),
+        "level": "info",
+        "code": "kernels-without-launch",
+        "text": capped(
+            "these kernels ran without a launch by Python's Triton, as those of AOTInductor, C++ "
+            f"launchers and libraries do, and are in gpu_kernels without one: {listed}{more}"
+        ),
+        "count": named.total(),
+    }
 
 
 def _plain(column: Any, absent: int) -> NDArray[np.int64]:

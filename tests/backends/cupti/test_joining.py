@@ -99,6 +99,8 @@ class Device:
                 assert seq in (NONE, truth[place]), "a join is never wrong"
                 joined[place] = (int(seq), int(call))
         assert len(joined) == len(self.kernels), "every kernel is given"
+        foreign = [bool(one) for part in found for one in part.foreign]
+        assert sum(foreign) == joiner.counts.foreign, "what others launched is marked as such"
         return joined
 
 

@@ -1,0 +1,36 @@
+"""Names of device functions, read back from what compilers made of them."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtrace.schema.symbols import readable
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("added", "added"),
+        ("", ""),
+        ("_Z5addedPf", "added"),
+        ("_ZN2at6native13reduce_kernelILi512ELi1EEEvT_", "at::native::reduce_kernel"),
+        ("_ZN7cutlass7Kernel2I66cutlass_80_tensorop", "cutlass::Kernel2"),
+        ("_ZN12_GLOBAL__N_14fillEv", "(anonymous)::fill"),
+        ("_ZSt4fillIiEvv", "std::fill"),
+        ("_ZL6hiddenv", "hidden"),
+        # given nothing that can be read, then the symbol itself
+        ("_Z", "_Z"),
+        ("_ZN", "_ZN"),
+        ("_Z99short", "_Z99short"),
+        ("_ZSt", "_ZSt"),
+        ("nvjet_hsh_64x8_64x16_4x1_v_bz_TNN", "nvjet_hsh_64x8_64x16_4x1_v_bz_TNN"),
+    ],
+)
+def test_a_symbol_is_read_as_its_name(symbol, name):
+    assert readable(symbol) == name
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text("_ZNStLI019abE", max_size=40))
+def test_whatever_the_symbol_there_is_a_name(rest):
+    assert readable("_Z" + rest)
