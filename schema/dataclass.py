@@ -3,8 +3,8 @@
 The standard one writes and compiles the text of up to eight methods for each class, 0.3 ms of every
 process that imports it, used or not: a first launch imports a hundred such classes, and makes few
 instances of most. Here methods are shared, and `__init__` alone is compiled, when a class turns out
-to be used much. `fields`, `replace`, `asdict` and `is_dataclass` of the standard library work; type
-checkers see the standard library.
+to be used much. `fields`, `replace`, `asdict` and `is_dataclass` of the standard library work, for
+which they make its class (`replace` here does without); type checkers see the standard library.
 
 Supported are `frozen`, `slots` and `eq`, `field(...)`, bases made here, and `__post_init__`.
 """
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import dataclass as dataclass
+    from dataclasses import replace as replace
 else:
 
     def dataclass(
@@ -28,6 +29,17 @@ else:
             return _made(given, frozen=frozen, slots=slots, eq=eq)
 
         return made if cls is None else made(cls)
+
+    def replace(instance: Any, /, **changes: Any) -> Any:
+        """Make an instance with other values, as the standard one, which would make a class."""
+        cls = type(instance)
+        facts = cls.__dict__.get("_facts")
+        if facts is None:
+            import dataclasses
+
+            return dataclasses.replace(instance, **changes)
+        same = {name: getattr(instance, name) for name in facts.given if name not in changes}
+        return cls(**same, **changes)
 
 
 _UNCOMPILED = 24

@@ -10,7 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +23,7 @@ from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.passes.distinct import distinct
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.schema.dataclass import dataclass, replace
 from kvtrace.schema.errors import KvtraceError, SchemaMismatch
 
 if TYPE_CHECKING:

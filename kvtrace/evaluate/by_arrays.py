@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum, wrap
 from kvtrace.ir import Module
 from kvtrace.ir.types import TensorType
+from kvtrace.schema.dataclass import replace
 
 CHUNK_BYTES = 2 << 20
 """How large the largest tensor of a kernel may get over the programs that run at once."""

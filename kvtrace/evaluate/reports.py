@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +28,7 @@ from kvtrace.evaluate.values import (
     sum_of_terms,
 )
 from kvtrace.ir import Op
+from kvtrace.schema.dataclass import replace
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.requests import Request

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from kvtrace.evaluate.values import (
     sum_of_terms,
 )
 from kvtrace.ir import Op
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.schema.dataclass import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from math import prod
 from typing import Final
 
 from kvtrace.ir import Module, source_stack
 from kvtrace.passes.thread_layouts import VECTOR_BYTES, BlockedLayout
+from kvtrace.schema.dataclass import replace
 
 Place = tuple[tuple[int, int], ...]
 """Line and column of an op and of the calls that it was inlined through, innermost first."""

@@ -13,6 +13,7 @@ import pytest
 
 from kvtrace.schema.dataclass import _compiled_init as compiled_init
 from kvtrace.schema.dataclass import dataclass as ours
+from kvtrace.schema.dataclass import replace as replaced
 
 CALLS = [
     ((), {}), ((1,), {}), ((1, "t"), {}), ((1, "t", [2], 3), {}), ((1, "t", [2], 3, 4), {}),
@@ -208,3 +209,24 @@ def test_how_a_class_is_called_can_be_asked():
         "(width, height=3)",
         "(depth: int) -> None",
     ]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=repr)
+def test_instances_with_other_values_are_made_without_a_standard_class(options):
+    plain, derived, *_ = classes(ours(**options))
+    one, child = replaced(plain(1, numbers=[2]), text="new"), derived(5, more=[1])
+    assert asdict(one) == {"number": 1, "text": "new", "numbers": [2]}
+    changed = replaced(child, number=8)
+    assert (changed.number, changed.more, changed.worked_out) == (8, [1], 9)
+    for wrong in ({"fixed": 1}, {"unheard": 1}):
+        with pytest.raises(TypeError):
+            replaced(child, **wrong)
+
+
+def test_a_standard_class_that_derives_from_ours_keeps_its_fields():
+    @dataclasses.dataclass(frozen=True)
+    class Further(Cached):
+        y: int = 1
+
+    changed = replaced(Further(2, 3), x=4)
+    assert (changed.x, changed.y) == (4, 3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,7 @@ from kvtrace.evaluate.plan.points import (
 from kvtrace.evaluate.plan.records import AccessRecord, Region, RegionPlan
 from kvtrace.evaluate.scope import listeners
 from kvtrace.ir import Block
+from kvtrace.schema.dataclass import replace
 
 Counts = Mapping[int, tuple[int, int]]
 """Elements and floating-point operations of one execution of each compute op, by op index."""

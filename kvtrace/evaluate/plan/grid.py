@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer,
 from kvtrace.evaluate.plan.walk import FIRST_TRIP, Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import wrap
+from kvtrace.schema.dataclass import dataclass, replace
 
 _PLANNED_WITH = (
     accesses, bridge, comparisons, control, descriptors, integers, loops, products, shapes,

@@ -6,13 +6,12 @@ tiles of several trips are one tile in memory, and BLAS does the rest at once.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from kvtrace.evaluate.plan.affine import Affine, substituted
 from kvtrace.evaluate.plan.instructions import Dot, Instruction, Load, Loop, Map
 from kvtrace.evaluate.plan.values import Register
+from kvtrace.schema.dataclass import replace
 
 _LONGEST = 512
 """Up to how long the inner axis may get: its tiles must still fit the cache."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from kvtrace.evaluate.plan.instructions import (
     Call,
@@ -18,6 +17,7 @@ from kvtrace.evaluate.plan.instructions import (
 )
 from kvtrace.evaluate.plan.longer_products import with_longer_products
 from kvtrace.evaluate.plan.values import Register
+from kvtrace.schema.dataclass import replace
 
 Instructions = list[Instruction]
 

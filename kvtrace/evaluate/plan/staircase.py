@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from kvtrace.evaluate.plan.affine import Affine, Domain, Interval, substituted
 from kvtrace.evaluate.plan.instructions import Atomic, Dot, Loop, Store
 from kvtrace.evaluate.plan.layouts import folding
 from kvtrace.evaluate.plan.records import AccessRecord, LoopRecord, Region
 from kvtrace.ir import Op
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.schema.dataclass import dataclass, replace
 
 LEAST_STEPS = 3
 """With fewer different numbers of trips, the programs are split instead."""
