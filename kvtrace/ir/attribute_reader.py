@@ -77,22 +77,25 @@ class AttributeReader(TypeReader):
 
     def attribute(self) -> Attribute:
         """Read any attribute."""
-        keyword = self.match(_KEYWORD)
-        if keyword:
-            return self._keyword(keyword.group(), keyword.start())
-        if self.sees("{"):
-            return DictionaryAttribute(self.dictionary("{", "}"))
-        if self.accept("["):
-            return self._array()
+        self.skip_space()
         character = self.text[self.position : self.position + 1]
-        if character == '"':
-            return self._string()
-        if character == "@":
-            return self._symbol()
         if character == "#":
             return self._dialect()
         if character and character in "-0123456789":
             return self._number()
+        keyword = _KEYWORD.match(self.text, self.position)
+        if keyword:
+            self.position = keyword.end()
+            return self._keyword(keyword.group(), keyword.start())
+        if character == "{":
+            return DictionaryAttribute(self.dictionary("{", "}"))
+        if character == "[":
+            self.position += 1
+            return self._array()
+        if character == '"':
+            return self._string()
+        if character == "@":
+            return self._symbol()
         return TypeAttribute(self.type())
 
     def location(self) -> Location:

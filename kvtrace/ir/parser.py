@@ -9,10 +9,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from kvtrace.ir.attribute_reader import AttributeReader
-from kvtrace.ir.attributes import Attribute
+from kvtrace.ir.attributes import Attribute, LocationAttribute
 from kvtrace.ir.errors import IRSyntaxError
-from kvtrace.ir.locations import UNKNOWN, Location
+from kvtrace.ir.locations import (
+    UNKNOWN,
+    CallSiteLocation,
+    FileLocation,
+    Location,
+    NameLocation,
+)
 from kvtrace.ir.model import Block, Module, Op, Region, Value
+from kvtrace.ir.scanner import unescape
 from kvtrace.ir.types import FunctionType, OpaqueType, Type
 
 _NAME: Final = r"%[\w$.\-]+"
@@ -32,12 +39,20 @@ _OP = re.compile(
 )
 _BLOCK_LABEL = re.compile(_LABEL, re.ASCII)
 _BLOCK_ARGUMENT = re.compile(_NAME, re.ASCII)
-_ALIAS = re.compile(r"^[#!][A-Za-z_][\w$]*+(?:\.[\w$]++)*+[ ]=", re.ASCII | re.MULTILINE)
+_LINE_OF_ALIAS = re.compile(r"\n[#!]")
+_ALIAS = re.compile(r"[#!][A-Za-z_][\w$]*+(?:\.[\w$]++)*+[ ]=", re.ASCII)
 # Texts that repeat from op to op. A text is remembered only if the strict reader, started at its
 # beginning, ended exactly at its end, so a remembered text means the same wherever it stands.
 _PROPERTIES = re.compile(r"\s*<\{.*?\}>", re.ASCII)
 _SIGNATURE = re.compile(r"\s*:\s*\([^\n]*?(?= loc\()")
-_LOCATION = re.compile(r"\s*loc\([^()\n]*\)")
+_PLAIN_SIGNATURE = re.compile(r"\s*:\s*\(([^()]*+)\) -> (?:([^(),]++)|\(([^()]*+)\))$")
+_LOCATION = re.compile(r"\s*loc\((?:(#[A-Za-z_]\w*+)|[^()\n]*)\)", re.ASCII)
+# Nearly all aliases are of these locations, a line each: read at once.
+_LOCATION_ALIAS = re.compile(
+    r'(#loc\w*+) = loc\((?:"((?:[^"\\\n]|\\.)*+)"(?::([0-9]{1,18}):([0-9]{1,18})|\((#loc\w*+)\))'
+    r"|callsite\((#loc\w*+) at (#loc\w*+)\)|unknown)\)$",
+    re.ASCII | re.MULTILINE,
+)
 
 #: The type of a value that was used but not defined yet, until its use tells the type.
 _UNTYPED: Final = OpaqueType("")
@@ -114,8 +129,11 @@ class _Parser(AttributeReader):
 
         An alias may use another that stands later, so those that fail are tried again.
         """
-        ends: dict[int, int] = {}
-        waiting = [found.start() for found in _ALIAS.finditer(self.text)]
+        starts = [found.start() + 1 for found in _LINE_OF_ALIAS.finditer(self.text)]
+        if self.text[:1] in ("#", "!"):
+            starts.insert(0, 0)
+        ends = self._read_location_aliases(starts)
+        waiting = [at for at in starts if at not in ends and _ALIAS.match(self.text, at)]
         while waiting:
             failed: list[int] = []
             error: IRSyntaxError | None = None
@@ -129,6 +147,45 @@ class _Parser(AttributeReader):
                 raise error
             waiting = failed
         return ends
+
+    def _read_location_aliases(self, starts: list[int]) -> dict[int, int]:
+        """Read those aliases of locations that name a place, a variable or a call; start -> end.
+
+        Those that use aliases of other forms are left.
+        """
+        ends: dict[int, int] = {}
+        candidates = (_LOCATION_ALIAS.match(self.text, start) for start in starts)
+        waiting = [found for found in candidates if found]
+        while waiting:
+            later: list[re.Match[str]] = []
+            for found in waiting:
+                location = self._aliased_location(found)
+                if location is None:
+                    later.append(found)
+                    continue
+                self.attribute_aliases[found.group(1)] = LocationAttribute(location)
+                ends[found.start()] = found.end()
+            if len(later) == len(waiting):
+                break
+            waiting = later
+        return ends
+
+    def _aliased_location(self, found: re.Match[str]) -> Location | None:
+        """Give the location of an alias; None if it uses another that is not known."""
+        _, text, line, column, child, callee, caller = found.groups()
+        if line is not None:
+            return FileLocation(unescape(text), int(line), int(column))
+        if child is not None:
+            inner = self.attribute_aliases.get(child)
+            if not isinstance(inner, LocationAttribute):
+                return None
+            return NameLocation(unescape(text), inner.value)
+        if callee is None:
+            return UNKNOWN
+        inner, outer = self.attribute_aliases.get(callee), self.attribute_aliases.get(caller)
+        if isinstance(inner, LocationAttribute) and isinstance(outer, LocationAttribute):
+            return CallSiteLocation(inner.value, outer.value)
+        return None
 
     def _alias(self, start: int) -> int:
         equals = self.text.index("=", start)
@@ -338,18 +395,41 @@ class _Parser(AttributeReader):
         if known is not None and candidate:
             self.position = candidate.end()
             return known
-        self.expect(":")
-        signature = self.function_type()
+        signature = self._plain_signature(candidate.group()) if candidate else None
+        if signature and candidate:
+            self.position = candidate.end()
+        else:
+            self.expect(":")
+            signature = self.function_type()
         if candidate and self.position == candidate.end():
             self._known_signatures[candidate.group()] = signature
         return signature
 
+    def _plain_signature(self, text: str) -> FunctionType | None:
+        """Read a signature of which all types were read before; None for others."""
+        found = _PLAIN_SIGNATURE.match(text)
+        if not found:
+            return None
+        given, one, several = found.groups()
+        inputs = [self._known_types.get(part) for part in given.split(", ")] if given else []
+        outputs = (one,) if one else several.split(", ") if several else ()
+        results = [self._known_types.get(part) for part in outputs]
+        known = (tuple(filter(None, inputs)), tuple(filter(None, results)))
+        if len(known[0]) < len(inputs) or len(known[1]) < len(results):
+            return None
+        return FunctionType(*known)
+
     def _trailing_location(self) -> Location:
         candidate = _LOCATION.match(self.text, self.position)
-        known = self._known_locations.get(candidate.group()) if candidate else None
-        if known is not None and candidate:
-            self.position = candidate.end()
-            return known
+        if candidate:
+            alias = self.attribute_aliases.get(candidate.group(1))
+            if isinstance(alias, LocationAttribute):
+                self.position = candidate.end()
+                return alias.value
+            known = self._known_locations.get(candidate.group())
+            if known is not None:
+                self.position = candidate.end()
+                return known
         if not self.sees("loc("):
             return UNKNOWN
         location = self.location()

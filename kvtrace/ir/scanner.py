@@ -59,15 +59,16 @@ class Scanner:
 
     def accept(self, literal: str) -> bool:
         """Move past the literal if it comes next."""
-        if not self.sees(literal):
+        if not self.text.startswith(literal, self.position) and not self.sees(literal):
             return False
         self.position += len(literal)
         return True
 
     def expect(self, literal: str) -> None:
         """Move past the literal, which must come next."""
-        if not self.accept(literal):
+        if not self.text.startswith(literal, self.position) and not self.sees(literal):
             self.fail(f"expected {literal!r}")
+        self.position += len(literal)
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Match at the position, after white space, and move past what matched."""
