@@ -8,7 +8,7 @@ PYTHON_FOLDERS := kvtrace schema converters examples benchmarks tests setup.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest lint format types bench docs update-golden lock clean
+.PHONY: help install demo test pytest lint format types bench docs frontend update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -56,6 +56,9 @@ bench: install  ## the figures in README.md, each with its machine and method
 
 docs: install  ## regenerate docs/format.md and schema/schema.json from schema/tables.py
 	$(BIN)/python -m kvtrace.schema.document
+
+frontend: install  ## build converters/report/app.html from converters/report/frontend
+	$(BIN)/python converters/report/frontend/build.py
 
 update-golden: install  ## write the golden trace of a new format version
 	$(BIN)/python tests/schema/make_golden.py

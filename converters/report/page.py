@@ -1,37 +1,20 @@
-"""The page as one HTML file: markup, style, script, policy, and the blocks of data."""
+"""The page as one HTML file: what `frontend/` was built into, a title, and the blocks of data."""
 
-import base64
-import hashlib
+import functools
 import html
 import importlib.resources
 from collections.abc import Mapping
 from pathlib import Path
-from string import Template
 from typing import Final
 
 from kvtrace.converters.output import whole_file
 
-__all__ = ["SCRIPTS", "shell_bytes", "write_page"]
+__all__ = ["APP", "shell_bytes", "write_page"]
 
-#: The page's code, in the order in which it is joined into one script.
-SCRIPTS: Final = (
-    "format.js",
-    "blocks.js",
-    "dom.js",
-    "table.js",
-    "theme.js",
-    "timeline_rows.js",
-    "timeline_draw.js",
-    "timeline.js",
-    "overview.js",
-    "kernels.js",
-    "highlight.js",
-    "linker.js",
-    "code_view.js",
-    "launches.js",
-    "findings.js",
-    "main.js",
-)
+#: The built page (`make frontend`): style, script and a policy with their hashes are in it.
+APP: Final = "app.html"
+_TITLE: Final = "<!--kvtrace:title-->"
+_BLOCKS: Final = "<!--kvtrace:blocks-->"
 
 
 def write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
@@ -53,29 +36,19 @@ def shell_bytes(title: str) -> int:
 
 
 def _assemble(title: str, blocks: Mapping[str, str]) -> str:
-    style, script = _resource("page.css"), "".join(map(_resource, SCRIPTS))
-    policy = (
-        f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    return Template(_resource("page.html")).substitute(
-        title=html.escape(title),
-        policy=policy,
-        style=style,
-        script=script,
-        blocks="\n".join(_script(name, block) for name, block in blocks.items()),
-    )
+    before, between, after = _parts()
+    elements = "\n".join(_element(name, block) for name, block in blocks.items())
+    return "".join((before, html.escape(title), between, elements, after))
 
 
-def _script(name: str, block: str) -> str:
-    return f'<script type="application/gzip+base64" id="{name}">{block}</script>'
+def _element(name: str, block: str) -> str:
+    return f'<script type="application/gzip+base64" id="{html.escape(name)}">{block}</script>'
 
 
-def _source(content: str) -> str:
-    """Return the policy's name for an inline script or style: the hash of its content."""
-    digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
-
-
-def _resource(name: str) -> str:
-    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+@functools.cache
+def _parts() -> tuple[str, str, str]:
+    """Return the built page before the title, between title and blocks, and after them."""
+    page = importlib.resources.files(__package__).joinpath(APP).read_text(encoding="utf-8")
+    before, _, rest = page.partition(_TITLE)
+    between, _, after = rest.partition(_BLOCKS)
+    return before, between, after

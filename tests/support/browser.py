@@ -94,9 +94,16 @@ class Browser:
             context.close()
 
 
+#: The browser that runs now: Playwright allows one at a time in a process.
+_RUNNING: list[Browser] = []
+
+
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Start Chromium with a user data folder of its own."""
+    """Start Chromium with a user data folder of its own; inside another's use, give that one."""
+    if _RUNNING:
+        yield _RUNNING[-1]
+        return
     path = chromium_path()
     try:
         playwright = import_module("playwright.sync_api")
@@ -109,7 +116,9 @@ def browser() -> Iterator[Browser]:
         chromium = driver.chromium.launch(
             executable_path=path, args=list(FLAGS), env={**os.environ, "HOME": home}
         )
+        _RUNNING.append(Browser(chromium))
         try:
-            yield Browser(chromium)
+            yield _RUNNING[-1]
         finally:
+            _RUNNING.pop()
             chromium.close()

@@ -1,0 +1,99 @@
+// The frame around the views: header, navigation, the view that the address names.
+
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import type { Page } from "../data/page";
+import { Boundary, NotHere } from "./boundary";
+import { Finder } from "./finder";
+import { KeyHelp, startKeys } from "./keys";
+import { type Match, VIEWS, matchView } from "./registry";
+import { address, href } from "./router";
+import { type Choice, nextTheme, themeChoice } from "./theme";
+import type { View } from "./view";
+
+export function App(props: { page: Page }): JSX.Element {
+  const { page } = props;
+  const [help, setHelp] = useState(false);
+  const content = useRef<HTMLElement>(null);
+  const views = VIEWS.filter((view) => view.shown?.(page) ?? true);
+  const sections = views.filter((view) => view.section === view.name);
+  const { path, query, text } = address.value;
+  const match = matchView(path, views);
+
+  useEffect(() => startKeys(sections, () => setHelp(true)), []);
+  useEffect(() => window.scrollTo(0, 0), [path]);
+  useEffect(() => {
+    const heading = content.current?.querySelector("h1")?.textContent;
+    document.title = `${heading ? `${heading} · ` : ""}${page.report.title}`;
+    document.documentElement.dataset.address = text;
+  }, [text]);
+
+  return (
+    <>
+      <a
+        class="skip"
+        href="#content"
+        onClick={(event) => {
+          event.preventDefault();
+          content.current?.focus();
+        }}
+      >
+        Skip to content
+      </a>
+      <header class="bar">
+        <span class="brand">
+          kvtrace <span class="muted">{page.report.title}</span>
+        </span>
+        <nav id="nav" aria-label="Sections">
+          {sections.map((view) => (
+            <NavLink key={view.name} view={view} page={page} match={match} />
+          ))}
+        </nav>
+        <Finder page={page} views={views} />
+        <ThemeButton />
+        <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
+          ?
+        </button>
+      </header>
+      <main id="content" tabIndex={-1} ref={content}>
+        <Boundary address={text}>
+          {match ? (
+            <match.view.Component key={match.view.name} page={page} params={match.params} query={query} />
+          ) : (
+            <NotHere what="page" />
+          )}
+        </Boundary>
+      </main>
+      <KeyHelp open={help} onClose={() => setHelp(false)} />
+    </>
+  );
+}
+
+function NavLink(props: { view: View; page: Page; match: Match | null }): JSX.Element {
+  const { view, page, match } = props;
+  const badge = view.badge?.(page);
+  const current = match?.view.section === view.name;
+  return (
+    <a href={href(view.routes[0] ?? "")} aria-current={current ? "page" : undefined}>
+      {view.title}
+      {badge ? <span class={`badge ${badge.kind}`}>{badge.text}</span> : null}
+    </a>
+  );
+}
+
+const THEME_NAMES: Readonly<Record<Choice, string>> = {
+  system: "◐ System",
+  light: "☀ Light",
+  dark: "☾ Dark",
+};
+
+function ThemeButton(): JSX.Element {
+  const name = THEME_NAMES[themeChoice.value];
+  return (
+    <button type="button" id="theme" class="quiet" title="Colours: system, light or dark" onClick={nextTheme}>
+      <span class="hidden">Colours: </span>
+      {name}
+    </button>
+  );
+}

@@ -1,0 +1,110 @@
+// Numbers and names as people read them. Pure functions; null means "not known".
+
+import type { Grid } from "./types";
+
+type Maybe<T> = T | null | undefined;
+
+export const UNKNOWN = "–";
+
+const COUNT = new Intl.NumberFormat("en-GB");
+const MOMENT = new Intl.NumberFormat("en-GB", {
+  minimumFractionDigits: 3,
+  maximumFractionDigits: 3,
+});
+
+export function formatCount(value: Maybe<number>): string {
+  return value === null || value === undefined ? UNKNOWN : COUNT.format(value);
+}
+
+/** Three significant figures, without an exponent and without zeros that say nothing. */
+export function threeFigures(value: number): string {
+  if (Math.abs(value) >= 100) return COUNT.format(Math.round(value));
+  return String(Number(value.toPrecision(3)));
+}
+
+function scaled(value: number, step: number, units: readonly string[]): string {
+  let size = Math.abs(value);
+  let unit = 0;
+  while (size >= step && unit < units.length - 1) {
+    size /= step;
+    unit += 1;
+  }
+  return `${value < 0 ? "−" : ""}${threeFigures(size)} ${units[unit] ?? ""}`;
+}
+
+export function formatNanoseconds(value: Maybe<number>): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  if (Math.abs(value) < 60e9) return scaled(value, 1000, ["ns", "µs", "ms", "s"]);
+  const seconds = Math.round(Math.abs(value) / 1e9);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const parts = [hours ? `${hours} h` : "", `${minutes} min`, `${seconds % 60} s`];
+  return (value < 0 ? "−" : "") + parts.filter(Boolean).join(" ");
+}
+
+export function formatBytes(value: Maybe<number>): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
+}
+
+export function formatFlops(value: Maybe<number>): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  return scaled(value, 1000, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"]);
+}
+
+/** A rate, as "1.2 TB/s": `unit` is what stands behind the power of 1000. */
+export function formatRate(value: Maybe<number>, unit: string): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  return scaled(value, 1000, ["", "k", "M", "G", "T", "P"].map((power) => power + unit));
+}
+
+export function formatShare(part: Maybe<number>, whole: Maybe<number>): string {
+  if (part === null || part === undefined || !whole) return UNKNOWN;
+  return `${threeFigures((100 * part) / whole)} %`;
+}
+
+export function formatTuple(values: Maybe<readonly (number | null)[]>): string {
+  if (!values) return UNKNOWN;
+  return `(${values.map((value) => (value === null ? "?" : String(value))).join(", ")})`;
+}
+
+/** "4 × 2": trailing ones are left out. */
+export function formatGrid(grid: Grid): string {
+  const sizes: number[] = grid.map((size) => size ?? 1);
+  while (sizes.length > 1 && sizes[sizes.length - 1] === 1) sizes.pop();
+  return sizes.map(formatCount).join(" × ");
+}
+
+export function gridSize(grid: Grid): number {
+  return grid.reduce((size: number, axis) => size * (axis ?? 1), 1);
+}
+
+/** A moment on the timeline: milliseconds to the microsecond, so that neighbours differ. */
+export function formatMoment(nanoseconds: number): string {
+  return `${MOMENT.format(nanoseconds / 1e6)} ms`;
+}
+
+/** At most `limit` characters; what is cut off is counted. */
+export function shortText(text: Maybe<string>, limit = 240): string {
+  const characters = text ?? UNKNOWN;
+  if (characters.length <= limit) return characters;
+  return `${characters.slice(0, limit)}… (${formatCount(characters.length)} characters)`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}
+
+export function baseName(path: Maybe<string>): string {
+  return path ? path.slice(path.lastIndexOf("/") + 1) : UNKNOWN;
+}
+
+/** "file.py:12" for a frame or a kernel. */
+export function formatPlace(file: Maybe<string>, line: Maybe<number>): string {
+  if (!file) return UNKNOWN;
+  return line ? `${baseName(file)}:${line}` : baseName(file);
+}
+
+export function sumKnown(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value): value is number => value !== null);
+  return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
+}

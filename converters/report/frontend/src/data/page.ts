@@ -1,0 +1,50 @@
+// All that a view can read: the report's figures, its columns, and lazily every other block.
+
+import { blockNames, bytesBlock, columnsBlock, hasBlock, jsonBlock } from "./blocks";
+import type { BinColumns, Report, SliceColumns, Text } from "./types";
+
+export interface Page {
+  readonly report: Report;
+  readonly launches: SliceColumns;
+  readonly device: SliceColumns;
+  readonly bins: BinColumns | null;
+  /** Whether there is a block of that name. */
+  has(name: string): boolean;
+  /** The names of all blocks that begin so. */
+  names(prefix: string): string[];
+  /** A JSON block; decoded once. */
+  block<T>(name: string): Promise<T>;
+  /** A block of columns; decoded once. */
+  columns<T>(name: string): Promise<T>;
+  /** A block of plain bytes; decoded once. */
+  bytes(name: string): Promise<ArrayBuffer>;
+  /** A source file or compiler stage, by its number in the report. */
+  text(number: number): Promise<Text>;
+}
+
+/** Read what every view needs at once. */
+export async function readPage(): Promise<Page> {
+  const [report, launches, device, bins] = await Promise.all([
+    jsonBlock<Report>("report"),
+    columnsBlock<SliceColumns>("launches"),
+    columnsBlock<SliceColumns>("device"),
+    hasBlock("bins") ? columnsBlock<BinColumns>("bins") : null,
+  ]);
+  return {
+    report,
+    launches,
+    device,
+    bins,
+    has: hasBlock,
+    names: blockNames,
+    block: jsonBlock,
+    columns: columnsBlock,
+    bytes: bytesBlock,
+    text: (number) => jsonBlock<Text>(textName(number)),
+  };
+}
+
+/** A text's block, in the older spelling where the page has that. */
+function textName(number: number): string {
+  return hasBlock(`texts/${number}`) ? `texts/${number}` : `text-${number}`;
+}

@@ -1,0 +1,310 @@
+// What converters/report/model.py and its blocks hold, as the page reads it.
+//
+// null means "not known" and is never shown as a zero. Times are whole nanoseconds, sizes bytes.
+// An index is a place in one of the report's arrays; in columns -1 stands for "none".
+
+export type Grid = readonly [number | null, number | null, number | null];
+/** File, line from 1, function; innermost first in a stack. */
+export type Frame = readonly [file: string | null, line: number | null, name: string | null];
+export type Stack = readonly Frame[];
+
+export interface Run {
+  readonly run_id: string;
+  readonly label: string;
+  readonly command: string | null;
+  readonly directory: string | null;
+  readonly host: string | null;
+  readonly pid: number | null;
+  readonly rank: number | null;
+  readonly started: string | null;
+  readonly duration_ns: number | null;
+  readonly git_commit: string | null;
+  readonly git_branch: string | null;
+  readonly git_dirty: boolean | null;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly devices: readonly string[];
+  readonly mode: string | null;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly ending: string | null;
+  readonly sealed: boolean;
+  readonly schema_version: string | null;
+  readonly self_overhead_ns: number | null;
+  readonly dropped_rows: number | null;
+}
+
+export interface Totals {
+  readonly launches: number;
+  readonly host_ns: number;
+  readonly compile_ns: number;
+  readonly kernels: number;
+  readonly variants: number;
+  readonly calls: number;
+  readonly gpu_kernels: number | null;
+  readonly device_ns: number | null;
+  readonly bytes: number | null;
+  readonly flops: number | null;
+  readonly evaluated_calls: number | null;
+  /** Distinct findings with that verdict. */
+  readonly violations: number | null;
+  readonly phases: Readonly<Record<string, number>>;
+  /** Compile time of each stage over all variants, where it was timed. */
+  readonly stages: Readonly<Record<string, number>>;
+}
+
+/** A kernel function: all its variants together. */
+export interface Kernel {
+  readonly name: string;
+  readonly module: string | null;
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly origin: string | null;
+  readonly variants: readonly number[];
+  readonly calls: number;
+  readonly launches: number;
+  readonly host_ns: number;
+  readonly device_ns: number | null;
+  readonly bytes: number | null;
+  readonly flops: number | null;
+  readonly compile_ns: number | null;
+  readonly registers: number | null;
+  readonly spills: number | null;
+  readonly shared_bytes: number | null;
+  readonly violations: number | null;
+  readonly unknowns: number | null;
+  /** Accesses of its calls with any verdict. */
+  readonly judged: number;
+}
+
+/** One compiler stage of a variant; `text` is the number of a block with its text. */
+export interface Stage {
+  readonly stage: string;
+  readonly text: number | null;
+  readonly size_bytes: number | null;
+  readonly duration_ns: number | null;
+}
+
+export interface SourceFile {
+  readonly path: string;
+  readonly text: number | null;
+  /** Number of the text's first line in the file. */
+  readonly first_line: number;
+}
+
+export interface Parameter {
+  readonly name: string | null;
+  readonly type: string | null;
+  readonly constexpr: string | null;
+  readonly divisibility: number | null;
+}
+
+export interface Variant {
+  readonly kernel: number;
+  readonly run: number;
+  readonly kernel_id: number;
+  readonly target: string | null;
+  readonly warp_size: number | null;
+  readonly num_warps: number | null;
+  readonly num_ctas: number | null;
+  readonly num_stages: number | null;
+  readonly options: Readonly<Record<string, string>>;
+  readonly shared_bytes: number | null;
+  readonly registers: number | null;
+  readonly spills: number | null;
+  readonly cache_hit: boolean | null;
+  readonly cache_key: string | null;
+  readonly compile_ns: number | null;
+  readonly signature: readonly Parameter[];
+  readonly stages: readonly Stage[];
+  readonly files: readonly SourceFile[];
+  readonly launches: number;
+  readonly calls: number;
+  readonly host_ns: number;
+}
+
+export interface Argument {
+  readonly name: string | null;
+  readonly kind: string | null;
+  readonly dtype: string | null;
+  readonly device: string | null;
+  readonly shape: readonly number[] | null;
+  readonly strides: readonly number[] | null;
+  readonly offset_bytes: number | null;
+  readonly storage_bytes: number | null;
+  readonly alias_group: number | null;
+  readonly alignment: number | null;
+  readonly scalar: string | null;
+}
+
+/** A distinct call: `args` are places in `Report.arguments`, `stack` in `Report.stacks`. */
+export interface Call {
+  readonly variant: number;
+  readonly run: number;
+  readonly call_id: number;
+  readonly grid: Grid;
+  readonly args: readonly number[];
+  readonly stack: number | null;
+  readonly launches: number;
+  readonly host_ns: number;
+  readonly device_ns: number | null;
+  /** Bytes and FLOPs of one launch. */
+  readonly bytes: number | null;
+  readonly flops: number | null;
+}
+
+export interface Finding {
+  readonly finding_id: string;
+  readonly rule: string;
+  readonly verdict: string;
+  readonly severity: string;
+  readonly kernel: string;
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly column: number | null;
+  readonly access: string | null;
+  readonly arg: string | null;
+  readonly tensor: string | null;
+  readonly program: readonly [number, number, number] | null;
+  readonly iteration: number | null;
+  readonly lane: readonly number[] | null;
+  readonly address_offset: number | null;
+  readonly past_end_bytes: number | null;
+  readonly lanes: number | null;
+  readonly expression: string | null;
+  readonly method: string | null;
+  readonly reason: string | null;
+  readonly message: string | null;
+  readonly other_program: readonly [number, number, number] | null;
+  readonly nearest: string | null;
+  readonly assumption: string | null;
+  readonly hint: string | null;
+  readonly suppressed: boolean;
+  readonly suppress_reason: string | null;
+  readonly run: string | null;
+  readonly call: number | null;
+  readonly grid: readonly [number, number, number] | null;
+  readonly calls: number;
+  readonly launches: number;
+  readonly invocation: string | null;
+  readonly source: string | null;
+}
+
+/** A finding and where it is on the page. */
+export interface PlacedFinding {
+  readonly found: Finding;
+  readonly kernel: number | null;
+  readonly variant: number | null;
+  readonly call: number | null;
+  readonly stack: number | null;
+  readonly other_stack: number | null;
+}
+
+export interface FindingCount {
+  readonly rule: string | null;
+  readonly verdict: string | null;
+  readonly severity: string | null;
+  readonly count: number;
+}
+
+/** What kvtrace itself had to say of a run. */
+export interface Message {
+  readonly run: number;
+  readonly level: string | null;
+  readonly code: string | null;
+  readonly text: string | null;
+  readonly count: number | null;
+}
+
+/** A user's range, or an instant (duration null). */
+export interface Mark {
+  readonly run: number;
+  readonly name: string | null;
+  readonly begin: number;
+  readonly duration: number | null;
+  readonly thread: number | null;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+/** One row of the timeline: a host thread ("host"), or a stream of a device. */
+export interface Track {
+  readonly label: string;
+  readonly kind: string;
+  readonly run: number;
+  readonly thread: number | null;
+}
+
+/** Something that did not fit into the page, and the command that shows it. */
+export interface Dropped {
+  readonly what: string;
+  readonly text: string;
+  readonly command: string;
+}
+
+export interface Report {
+  readonly title: string;
+  /** The trace as it stands in commands: quoted for a shell. */
+  readonly trace: string;
+  readonly kvtrace: string;
+  readonly origin: string | null;
+  readonly span_ns: number;
+  readonly runs: readonly Run[];
+  readonly totals: Totals;
+  readonly kernels: readonly Kernel[];
+  readonly variants: readonly Variant[];
+  readonly arguments: readonly Argument[];
+  readonly calls: readonly Call[];
+  readonly stacks: readonly Stack[];
+  readonly findings: readonly PlacedFinding[];
+  /** null where `kvtrace sanitize` has not run. */
+  readonly finding_counts: readonly FindingCount[] | null;
+  readonly messages: readonly Message[];
+  readonly notes: readonly string[];
+  readonly marks: readonly Mark[];
+  readonly compiles: readonly (readonly [
+    variant: number,
+    begin: number,
+    duration: number,
+    track: number,
+  ])[];
+  readonly tracks: readonly Track[];
+  readonly phases: readonly string[];
+  /** Width of the timeline's bins, where launches were left out. */
+  readonly bin_ns: number | null;
+  readonly dropped: readonly Dropped[];
+}
+
+export type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
+
+/** The blocks "launches" and "device": one row a launch or an execution, in order of time. */
+export interface SliceColumns {
+  readonly begin: Column;
+  readonly duration: Column;
+  readonly kernel: Column;
+  readonly call: Column;
+  readonly track: Column;
+  readonly phase: Column;
+  readonly seq: Column;
+}
+
+/** The block "bins": counts and busy time of each track, bin and kernel. */
+export interface BinColumns {
+  readonly track: Column;
+  readonly bin: Column;
+  readonly kernel: Column;
+  readonly count: Column;
+  readonly busy: Column;
+}
+
+/** Which source lines each line of a text comes from (converters/report/locations.py). */
+export interface LineLinks {
+  readonly files: readonly string[];
+  /** Each a stack of [place in `files`, line from 1], innermost first. */
+  readonly stacks: readonly (readonly (readonly [file: number, line: number])[])[];
+  /** For each line (from 0) a place in `stacks`, or -1. */
+  readonly lines: readonly number[];
+}
+
+/** A block "texts/<number>": a source file or a compiler stage. */
+export interface Text {
+  readonly text: string;
+  readonly links: LineLinks | null;
+}

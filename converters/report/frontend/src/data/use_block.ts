@@ -1,0 +1,38 @@
+// A lazy block inside a component.
+
+import { useEffect, useState } from "preact/hooks";
+
+import type { Page } from "./page";
+
+export type Loaded<T> =
+  | { readonly state: "missing" }
+  | { readonly state: "loading" }
+  | { readonly state: "failed"; readonly reason: string }
+  | { readonly state: "ready"; readonly value: T };
+
+/** A JSON block of the page, decoded when the component is first shown. */
+export function useBlock<T>(page: Page, name: string | null): Loaded<T> {
+  const wanted = name !== null && page.has(name) ? name : null;
+  return useLoaded(wanted, wanted === null ? null : () => page.block<T>(wanted));
+}
+
+/** What a promise gives; `key` says when to ask anew, null that there is nothing to ask for. */
+export function useLoaded<T>(key: string | null, load: (() => Promise<T>) | null): Loaded<T> {
+  const [result, setResult] = useState<{ key: string; loaded: Loaded<T> } | null>(null);
+  useEffect(() => {
+    if (key === null || load === null) return undefined;
+    let wanted = true;
+    const show = (loaded: Loaded<T>): void => {
+      if (wanted) setResult({ key, loaded });
+    };
+    load().then(
+      (value) => show({ state: "ready", value }),
+      (problem: unknown) => show({ state: "failed", reason: String(problem) }),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [key]);
+  if (key === null) return { state: "missing" };
+  return result?.key === key ? result.loaded : { state: "loading" };
+}

@@ -1,0 +1,79 @@
+// The arguments of a call as a table.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { formatBytes, formatTuple, shortText } from "../data/format";
+import type { Page } from "../data/page";
+import type { Argument, Call } from "../data/types";
+import { type Column, Table } from "./table";
+
+export function callArguments(page: Page, call: Call): Argument[] {
+  return call.args.flatMap((index) => page.report.arguments[index] ?? []);
+}
+
+/** Tensors' shapes and scalars in one line; constants belong to the variant. */
+export function argumentSummary(page: Page, call: Call): string {
+  return callArguments(page, call)
+    .filter((argument) => argument.kind !== "constexpr")
+    .map((argument) => `${argument.name ?? "?"} ${shapeOrValue(argument)}`)
+    .join(", ");
+}
+
+function shapeOrValue(argument: Argument): string {
+  if (!argument.shape) return `= ${shortText(argument.scalar, 40)}`;
+  return `${argument.dtype ?? ""}[${argument.shape.join(",")}]`;
+}
+
+export function ArgumentTable(props: { page: Page; call: Call; brief?: boolean }): JSX.Element {
+  const rows = useMemo(() => callArguments(props.page, props.call), [props.call]);
+  const full = !props.brief;
+  const columns: (Column<Argument> | false)[] = [
+    { label: "Argument", cell: (each) => <code>{shortText(each.name, 80)}</code>, text: (each) => each.name ?? "" },
+    full && { label: "Kind", cell: (each) => each.kind ?? "–" },
+    { label: "Type", cell: (each) => each.dtype ?? (full ? "" : (each.kind ?? "")) },
+    {
+      label: "Shape or value",
+      prose: true,
+      cell: (each) => <code>{valueText(each)}</code>,
+      text: valueText,
+    },
+    {
+      label: "Strides",
+      cell: (each) => (each.strides ? <code>{formatTuple(each.strides)}</code> : ""),
+      text: (each) => (each.strides ? formatTuple(each.strides) : ""),
+    },
+    full && size("offset", "offset_bytes"),
+    full && size("storage", "storage_bytes"),
+    full && { label: "Device", cell: (each) => each.device ?? "" },
+    full && { label: "Same storage as", cell: (each) => aliasName(each, rows) },
+  ];
+  return (
+    <Table
+      caption="Arguments"
+      columns={columns}
+      rows={rows}
+      empty="No arguments were recorded."
+    />
+  );
+}
+
+function valueText(argument: Argument): string {
+  return argument.shape ? formatTuple(argument.shape) : shortText(argument.scalar ?? "");
+}
+
+function size(label: string, field: "offset_bytes" | "storage_bytes"): Column<Argument> {
+  return {
+    label,
+    number: true,
+    cell: (each) => (each[field] === null ? "" : formatBytes(each[field])),
+    text: (each) => String(each[field] ?? ""),
+  };
+}
+
+/** The first argument with the same storage, when that is another one. */
+function aliasName(argument: Argument, rows: readonly Argument[]): string {
+  if (argument.alias_group === null) return "";
+  const first = rows.find((other) => other.alias_group === argument.alias_group);
+  return first && first !== argument ? (first.name ?? "–") : "";
+}

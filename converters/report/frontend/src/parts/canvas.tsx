@@ -1,0 +1,89 @@
+// A canvas that is drawn in device pixels, in the theme's colours, and anew when its size, the
+// theme or what it shows changes.
+
+import type { CanvasHTMLAttributes, JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+import { theme } from "../app/theme";
+import { type Colours, themeColours } from "./colours";
+
+export interface Drawing {
+  readonly context: CanvasRenderingContext2D;
+  /** Size in CSS pixels, which is what `context` is scaled to. */
+  readonly width: number;
+  readonly height: number;
+  readonly colours: Colours;
+}
+
+interface CanvasProps extends Omit<CanvasHTMLAttributes<HTMLCanvasElement>, "height" | "label"> {
+  /** What it shows and which keys work, for those who do not see it. */
+  readonly label: string;
+  /** Height in CSS pixels; its width is its container's. */
+  readonly height: number;
+  /** Called in an animation frame; several changes make one call. */
+  draw(drawing: Drawing): void;
+}
+
+export function Canvas({ label, height, draw, ...rest }: CanvasProps): JSX.Element {
+  const element = useRef<HTMLCanvasElement>(null);
+  const latest = useRef(draw);
+  latest.current = draw;
+  const shown = theme.value;
+
+  useEffect(() => {
+    const canvas = element.current;
+    if (!canvas) return undefined;
+    let frame = requestAnimationFrame(() => {
+      frame = 0;
+      paint(canvas, latest.current);
+    });
+    const again = (): void => {
+      if (frame) return;
+      frame = requestAnimationFrame(() => {
+        frame = 0;
+        paint(canvas, latest.current);
+      });
+    };
+    const observer = new ResizeObserver(again);
+    observer.observe(canvas);
+    return () => {
+      observer.disconnect();
+      cancelAnimationFrame(frame);
+    };
+  }, [draw, height, shown]);
+
+  return (
+    <canvas
+      {...rest}
+      ref={element}
+      role="img"
+      aria-label={label}
+      style={{ blockSize: `${height}px` }}
+    />
+  );
+}
+
+function paint(canvas: HTMLCanvasElement, draw: (drawing: Drawing) => void): void {
+  const ratio = window.devicePixelRatio || 1;
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const context = canvas.getContext("2d");
+  if (!context || !width || !height) return;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.font = "12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  draw({ context, width, height, colours: themeColours() });
+}
+
+/** At most as much of a text as fits into `width` CSS pixels. */
+export function clippedText(
+  context: CanvasRenderingContext2D,
+  text: string,
+  width: number,
+): string {
+  if (text.length <= 200 && context.measureText(text).width <= width) return text;
+  let shown = text.slice(0, Math.max(Math.floor(width / 5), 0));
+  while (shown && context.measureText(`${shown}…`).width > width) shown = shown.slice(0, -1);
+  return shown ? `${shown}…` : "";
+}

@@ -1,0 +1,167 @@
+// What stands on and beside a code's lines: marks, lit lines, links, heat. Lines carry the numbers
+// that they have in their file.
+
+import { type EditorState, type Extension, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
+import {
+  Decoration,
+  type DecorationSet,
+  EditorView,
+  GutterMarker,
+  ViewPlugin,
+  type ViewUpdate,
+  gutter,
+  gutterLineClass,
+  lineNumbers,
+} from "@codemirror/view";
+
+/** Of a line: "here" is chosen, "there" belongs to it, "outer" is a caller of that. */
+export type Lit = "here" | "there" | "outer";
+export type LineMark = "violation" | "unknown" | "marked";
+
+export interface Heat {
+  /** Between 0 and 1, as the length of a bar; null shows the text alone. */
+  readonly share: number | null;
+  readonly text: string;
+  /** The tooltip; says whether it was measured or derived. */
+  readonly title: string;
+}
+
+export interface Dressing {
+  /** Number of the text's first line. */
+  readonly firstLine: number;
+  readonly marks: ReadonlyMap<number, LineMark>;
+  readonly lit: ReadonlyMap<number, Lit>;
+  readonly linked: ReadonlySet<number>;
+  readonly heat: ReadonlyMap<number, Heat> | null;
+}
+
+export const setDressing = StateEffect.define<Dressing>();
+
+export const PLAIN: Dressing = {
+  firstLine: 1,
+  marks: new Map(),
+  lit: new Map(),
+  linked: new Set(),
+  heat: null,
+};
+
+export const dressingField = StateField.define<Dressing>({
+  create: () => PLAIN,
+  update(value, transaction) {
+    for (const effect of transaction.effects) if (effect.is(setDressing)) return effect.value;
+    return value;
+  },
+});
+
+/** The file's number of the line at a position of the document. */
+export function numberAt(state: EditorState, position: number): number {
+  return state.doc.lineAt(position).number - 1 + state.field(dressingField).firstLine;
+}
+
+function changed(update: ViewUpdate): boolean {
+  return update.startState.field(dressingField) !== update.state.field(dressingField);
+}
+
+function lineClasses(dressing: Dressing, number: number): string {
+  const linked = dressing.linked.has(number) ? "linked" : "";
+  return [dressing.marks.get(number), dressing.lit.get(number), linked].filter(Boolean).join(" ");
+}
+
+const lines = ViewPlugin.fromClass(
+  class {
+    decorations: DecorationSet;
+
+    constructor(view: EditorView) {
+      this.decorations = dressedLines(view);
+    }
+
+    update(update: ViewUpdate): void {
+      if (update.docChanged || update.viewportChanged || changed(update)) {
+        this.decorations = dressedLines(update.view);
+      }
+    }
+  },
+  { decorations: (plugin) => plugin.decorations },
+);
+
+function dressedLines(view: EditorView): DecorationSet {
+  const dressing = view.state.field(dressingField);
+  const builder = new RangeSetBuilder<Decoration>();
+  for (const { from, to } of view.visibleRanges) {
+    for (let at = from; at <= to; ) {
+      const line = view.state.doc.lineAt(at);
+      const number = line.number - 1 + dressing.firstLine;
+      const attributes: Record<string, string> = { "data-line": String(number) };
+      const classes = lineClasses(dressing, number);
+      if (classes) attributes["class"] = classes;
+      builder.add(line.from, line.from, Decoration.line({ attributes }));
+      at = line.to + 1;
+    }
+  }
+  return builder.finish();
+}
+
+class ClassMarker extends GutterMarker {
+  constructor(override readonly elementClass: string) {
+    super();
+  }
+
+  override eq(other: ClassMarker): boolean {
+    return other.elementClass === this.elementClass;
+  }
+}
+
+const numberClasses = gutterLineClass.compute(["doc", dressingField], (state) => {
+  const dressing = state.field(dressingField);
+  const builder = new RangeSetBuilder<GutterMarker>();
+  const numbers = new Set([...dressing.linked, ...dressing.marks.keys()]);
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    const place = number - dressing.firstLine + 1;
+    if (place < 1 || place > state.doc.lines) continue;
+    const from = state.doc.line(place).from;
+    builder.add(from, from, new ClassMarker(lineClasses({ ...dressing, lit: PLAIN.lit }, number)));
+  }
+  return builder.finish();
+});
+
+class HeatMarker extends GutterMarker {
+  constructor(readonly heat: Heat) {
+    super();
+  }
+
+  override eq(other: HeatMarker): boolean {
+    return other.heat === this.heat;
+  }
+
+  override toDOM(): HTMLElement {
+    const cell = document.createElement("span");
+    cell.className = "heat-cell";
+    cell.title = this.heat.title;
+    if (this.heat.share !== null) {
+      const bar = document.createElement("span");
+      bar.className = "heat-bar";
+      bar.style.inlineSize = `${Math.max(0, Math.min(1, this.heat.share)) * 100}%`;
+      cell.append(bar);
+    }
+    const text = document.createElement("span");
+    text.className = "heat-text";
+    text.textContent = this.heat.text;
+    cell.append(text);
+    return cell;
+  }
+}
+
+const heatGutter = gutter({
+  class: "heat",
+  lineMarker(view, line) {
+    const heat = view.state.field(dressingField).heat?.get(numberAt(view.state, line.from));
+    return heat ? new HeatMarker(heat) : null;
+  },
+  lineMarkerChange: changed,
+});
+
+const fileNumbers = lineNumbers({
+  formatNumber: (number, state) => String(number - 1 + (state.field(dressingField, false)?.firstLine ?? 1)),
+});
+
+export const dressing: Extension = [dressingField, fileNumbers, heatGutter, numberClasses, lines];

@@ -1,0 +1,53 @@
+// Colours for canvases, from the theme's custom properties; and kernels' own colours.
+
+import { theme } from "../app/theme";
+
+const NAMES = [
+  "back", "raised", "text", "muted", "line", "accent", "accent-soft", "track", "mark", "compile",
+  "on-kernel", "no-kernel", "error", "error-soft", "warning", "warning-soft", "fine", "fine-soft",
+] as const;
+
+export type ColourName = (typeof NAMES)[number];
+export type Colours = Readonly<Record<ColourName, string>>;
+
+const cache = new Map<string, Colours>();
+
+/** The theme's colours by the names of their custom properties, without the dashes in front. */
+export function themeColours(): Colours {
+  const name = theme.value;
+  let colours = cache.get(name);
+  if (!colours) {
+    const style = getComputedStyle(document.documentElement);
+    const entries = NAMES.map((each) => [each, style.getPropertyValue(`--${each}`).trim()]);
+    colours = Object.fromEntries(entries) as Record<ColourName, string>;
+    cache.set(name, colours);
+  }
+  return colours;
+}
+
+/** Hues a golden angle apart stay distinct however many kernels there are. */
+export function kernelHue(kernel: number): number {
+  return Math.round((250 + kernel * 137.508) % 360);
+}
+
+export function kernelColour(kernel: number): string {
+  if (kernel < 0) return themeColours()["no-kernel"];
+  const saturation = theme.value === "dark" ? 45 : 55;
+  return `hsl(${kernelHue(kernel)} ${saturation}% 62%)`;
+}
+
+const HEAT = {
+  light: [[239, 242, 245], [253, 224, 160], [240, 138, 60], [176, 32, 40]],
+  dark: [[29, 33, 38], [84, 62, 20], [190, 98, 24], [255, 170, 90]],
+} as const;
+
+/** A colour for a share between 0 and 1, from the canvas's ground to hot; null is "not known". */
+export function heatColour(share: number | null): string {
+  if (share === null) return themeColours().track;
+  const stops = HEAT[theme.value];
+  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+  const low = Math.min(Math.floor(at), stops.length - 2);
+  const [from, to] = [stops[low] ?? stops[0], stops[low + 1] ?? stops[0]];
+  const mixed = from.map((value, part) => value + ((to[part] ?? 0) - value) * (at - low));
+  return `rgb(${mixed.map(Math.round).join(" ")})`;
+}

@@ -1,0 +1,111 @@
+// Curves and scatters by uPlot: small, and drawn in a canvas.
+
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+import { theme } from "../app/theme";
+import { themeColours } from "./colours";
+
+export interface Series {
+  readonly label: string;
+  /** One value for each of `x`; null leaves a gap. */
+  readonly values: readonly (number | null)[];
+  readonly kind?: "line" | "points" | "bars" | "steps";
+  readonly colour?: string;
+  readonly dashed?: boolean;
+}
+
+interface CurveProps {
+  /** What it shows, for those who do not see it. */
+  readonly label: string;
+  readonly x: readonly number[];
+  readonly series: readonly Series[];
+  readonly xLabel: string;
+  readonly yLabel: string;
+  readonly xLogarithmic?: boolean;
+  readonly yLogarithmic?: boolean;
+  readonly formatX?: (value: number) => string;
+  readonly formatY?: (value: number) => string;
+  /** Height in CSS pixels. */
+  readonly height?: number;
+}
+
+export function Curve(props: CurveProps): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const shown = theme.value;
+  const height = props.height ?? 260;
+
+  useEffect(() => {
+    const place = box.current;
+    if (!place) return undefined;
+    const data: uPlot.AlignedData = [
+      [...props.x],
+      ...props.series.map((each) => [...each.values]),
+    ];
+    const plot = new uPlot(options(props, place.clientWidth, height), data, place);
+    const observer = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
+    observer.observe(place);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [props.x, props.series, shown, height]);
+
+  return (
+    <div
+      class="curve"
+      ref={box}
+      role="img"
+      aria-label={props.label}
+      style={{ minBlockSize: `${height}px` }}
+    />
+  );
+}
+
+function options(props: CurveProps, width: number, height: number): uPlot.Options {
+  const colours = themeColours();
+  const axis = (label: string, format?: (value: number) => string): uPlot.Axis => ({
+    label,
+    stroke: colours.muted,
+    grid: { stroke: colours.line, width: 1 },
+    ticks: { stroke: colours.line, width: 1 },
+    ...(format ? { values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick))) } : {}),
+  });
+  return {
+    width,
+    height,
+    scales: {
+      x: { time: false, distr: props.xLogarithmic ? 3 : 1 },
+      y: { distr: props.yLogarithmic ? 3 : 1 },
+    },
+    axes: [axis(props.xLabel, props.formatX), { ...axis(props.yLabel, props.formatY), size: 72 }],
+    series: [
+      { label: props.xLabel, ...valueOf(props.formatX) },
+      ...props.series.map((each) => ({
+        label: each.label,
+        stroke: each.colour ?? colours.accent,
+        width: each.kind === "points" ? 0 : 1.5,
+        ...(each.kind === "bars" ? { fill: each.colour ?? colours.accent } : {}),
+        ...(each.dashed ? { dash: [5, 4] } : {}),
+        ...pathsOf(each.kind),
+        points: { show: each.kind === "points", size: 7, fill: each.colour ?? colours.accent },
+        ...valueOf(props.formatY),
+      })),
+    ],
+  };
+}
+
+function valueOf(format?: (value: number) => string): Pick<uPlot.Series, "value"> {
+  if (!format) return {};
+  return { value: (_, value) => (value === null ? "–" : format(value)) };
+}
+
+function pathsOf(kind: Series["kind"]): Pick<uPlot.Series, "paths"> {
+  const paths =
+    kind === "bars" ? uPlot.paths.bars?.({ size: [0.9, 100] })
+    : kind === "steps" ? uPlot.paths.stepped?.({ align: 1 })
+    : undefined;
+  return paths ? { paths } : {};
+}

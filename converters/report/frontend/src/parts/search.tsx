@@ -1,0 +1,55 @@
+// A search box that filters what stands below it. The key "/" goes to the first one on the page.
+
+import type { JSX } from "preact";
+
+interface SearchProps {
+  readonly label: string;
+  readonly value: string;
+  onInput(text: string): void;
+  readonly placeholder?: string;
+  readonly id?: string;
+}
+
+export function Search(props: SearchProps): JSX.Element {
+  return (
+    <label class="control">
+      <span>{props.label}</span>
+      <input
+        type="search"
+        id={props.id}
+        value={props.value}
+        placeholder={props.placeholder}
+        spellcheck={false}
+        autocomplete="off"
+        onInput={(event) => props.onInput(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+/** Whether every word of a query is somewhere in one of the texts; case does not matter. */
+export function matches(query: string, ...texts: (string | null | undefined)[]): boolean {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const all = texts.map((text) => (text ?? "").toLowerCase());
+  return words.every((word) => all.some((text) => text.includes(word)));
+}
+
+export function Choice(props: {
+  label: string;
+  value: string;
+  options: readonly (readonly [value: string, text: string])[];
+  onChoose(value: string): void;
+}): JSX.Element {
+  return (
+    <label class="control">
+      <span>{props.label}</span>
+      <select value={props.value} onChange={(event) => props.onChoose(event.currentTarget.value)}>
+        {props.options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

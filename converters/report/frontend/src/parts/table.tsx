@@ -1,0 +1,294 @@
+// One table for all lists. A long one is virtual: only the rows in view are in the document, each
+// of one height, so that a million rows scroll like ten.
+
+import type { ComponentChildren, JSX } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { formatCount } from "../data/format";
+import { type Direction, type Key, sortedRows } from "./sort";
+import { type Source, sourceText } from "./text";
+
+export interface Column<Row> {
+  readonly label: string;
+  /** What the column holds, as a tooltip. */
+  readonly title?: string;
+  /** Where its figures are from; stands below the label. */
+  readonly source?: Source;
+  /** Figures: aligned to the end, and sorted from the largest first. */
+  readonly number?: boolean;
+  /** Running text: may take several lines in a short table. */
+  readonly prose?: boolean;
+  cell(row: Row): ComponentChildren;
+  /** What to sort by, and what is copied; without it the column cannot be sorted. */
+  key?(row: Row): Key;
+  /** What is copied, where that is not the key. */
+  text?(row: Row): string;
+}
+
+interface TableProps<Row> {
+  /** What it lists, for those who do not see it. */
+  readonly caption: string;
+  readonly columns: readonly (Column<Row> | null | false)[];
+  /** An array, or a typed array of indices. Give the same object again where nothing changed. */
+  readonly rows: ArrayLike<Row>;
+  /** Label of the column that it is sorted by at first. */
+  readonly sort?: string;
+  readonly direction?: Direction;
+  readonly empty?: string;
+  readonly id?: string;
+  /** The row that is marked and brought into view. */
+  readonly chosen?: Row | null;
+  /** Makes rows choosable: by click, or by arrow keys and Enter. */
+  onChoose?(row: Row): void;
+  /** Rows that a long table shows at once. */
+  readonly height?: number;
+}
+
+/** Tables with more rows are virtual. */
+const SHORT = 40;
+const ROW = 28;
+/** Rows before and after those in view. */
+const SPARE = 12;
+/** Browsers cannot lay out elements much taller than this. */
+const TALLEST = 24_000_000;
+const MOST_COPIED = 100_000;
+
+export function Table<Row>(props: TableProps<Row>): JSX.Element {
+  const columns = props.columns.filter((column): column is Column<Row> => Boolean(column));
+  const first = columns.find((column) => column.label === props.sort);
+  const [order, setOrder] = useState<{ label: string; direction: Direction } | null>(
+    first ? { label: first.label, direction: props.direction ?? firstDirection(first) } : null,
+  );
+  const [active, setActive] = useState(-1);
+  const [scroll, setScroll] = useState(0);
+  const scroller = useRef<HTMLDivElement>(null);
+  const focusWanted = useRef(false);
+
+  const by = order ? columns.find((column) => column.label === order.label) : undefined;
+  const rows = useMemo(
+    () => (by?.key && order ? sortedRows(props.rows, by.key, order.direction) : props.rows),
+    [props.rows, order],
+  );
+  const virtual = rows.length > SHORT;
+  const shownRows = props.height ?? 18;
+  const scale = Math.max(1, (rows.length * ROW) / TALLEST);
+  const start = virtual ? Math.max(0, Math.floor((scroll * scale) / ROW) - SPARE) : 0;
+  const end = virtual ? Math.min(rows.length, start + shownRows + 2 * SPARE) : rows.length;
+  const chosenAt = useMemo(
+    () => (props.chosen === undefined || props.chosen === null ? -1 : placeOf(rows, props.chosen)),
+    [rows, props.chosen],
+  );
+
+  useLayoutEffect(() => {
+    if (chosenAt >= 0) reveal(chosenAt);
+  }, [chosenAt]);
+  useLayoutEffect(() => {
+    if (scroller.current) keepWidths(scroller.current);
+    if (!focusWanted.current) return;
+    focusWanted.current = false;
+    scroller.current?.querySelector<HTMLElement>(`tr[data-place="${active}"]`)?.focus();
+  });
+
+  function reveal(place: number): void {
+    const box = scroller.current;
+    if (!box || !virtual) return;
+    const [top, room] = [(place * ROW) / scale, box.clientHeight - 2 * ROW];
+    if (top >= box.scrollTop && top <= box.scrollTop + room) return;
+    box.scrollTop = Math.max(0, top - room / 3);
+    setScroll(box.scrollTop);
+  }
+
+  function sortBy(column: Column<Row>): void {
+    const direction =
+      order?.label !== column.label ? firstDirection(column)
+      : order.direction === "descending" ? "ascending"
+      : "descending";
+    setOrder({ label: column.label, direction });
+    setActive(-1);
+    if (scroller.current) scroller.current.scrollTop = 0;
+    setScroll(0);
+  }
+
+  function onKeyDown(event: KeyboardEvent): void {
+    const from = active >= 0 ? active : Math.max(chosenAt, -1);
+    const places: Record<string, number> = {
+      ArrowDown: from + 1,
+      ArrowUp: from - 1,
+      PageDown: from + shownRows,
+      PageUp: from - shownRows,
+      Home: 0,
+      End: rows.length - 1,
+    };
+    const target = event.target as HTMLElement;
+    if (target.closest("th, a, button, input")) return;
+    if (event.key === "Enter" && active >= 0) {
+      choose(active);
+      return;
+    }
+    const place = places[event.key];
+    if (place === undefined || event.ctrlKey || event.metaKey || event.altKey || !rows.length) return;
+    event.preventDefault();
+    const next = Math.min(Math.max(place, 0), rows.length - 1);
+    focusWanted.current = true;
+    setActive(next);
+    reveal(next);
+  }
+
+  function choose(place: number): void {
+    const row = rows[place];
+    if (row !== undefined) props.onChoose?.(row);
+  }
+
+  function onClick(event: MouseEvent): void {
+    const target = event.target as HTMLElement;
+    const row = target.closest<HTMLElement>("tr[data-place]");
+    if (!row || target.closest("a, button, input, summary")) return;
+    const place = Number(row.dataset["place"]);
+    setActive(place);
+    choose(place);
+  }
+
+  /** Ctrl+C without a selection copies the whole table, as tab-separated values. */
+  function onCopy(event: ClipboardEvent): void {
+    if (!document.getSelection()?.isCollapsed) return;
+    event.clipboardData?.setData("text/plain", tabSeparated(columns, rows));
+    event.preventDefault();
+  }
+
+  const room = virtual ? `${(Math.min(rows.length, shownRows) + 2) * ROW}px` : undefined;
+  const before = start / scale;
+  const after = (rows.length - end) / scale;
+  return (
+    <div class={virtual ? "data-table virtual" : "data-table"} id={props.id}>
+      <div
+        class="table-scroll"
+        ref={scroller}
+        role="region"
+        aria-label={props.caption}
+        tabIndex={0}
+        style={{ maxBlockSize: room }}
+        onScroll={virtual ? (event) => setScroll(event.currentTarget.scrollTop) : undefined}
+        onKeyDown={onKeyDown}
+        onClick={onClick}
+        onCopy={onCopy}
+      >
+        <table aria-rowcount={rows.length + 1}>
+          <caption class="hidden">{props.caption}</caption>
+          <thead>
+            <tr aria-rowindex={1}>
+              {columns.map((column) => (
+                <Header key={column.label} column={column} order={order} onSort={sortBy} />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {start > 0 ? <Spacer rows={before} columns={columns.length} /> : null}
+            {range(start, end).map((place) => (
+              <tr
+                key={place}
+                data-place={place}
+                aria-rowindex={place + 2}
+                tabIndex={place === (active >= 0 ? active : chosenAt) ? 0 : -1}
+                class={rowClass(place === chosenAt, Boolean(props.onChoose))}
+              >
+                {columns.map((column) => (
+                  <td key={column.label} class={cellClass(column)}>
+                    {column.cell(rows[place] as Row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+            {end < rows.length ? <Spacer rows={after} columns={columns.length} /> : null}
+            {rows.length ? null : (
+              <tr>
+                <td class="muted" colSpan={columns.length}>
+                  {props.empty ?? "Nothing here."}
+                </td>
+              </tr>
+            )}
+          </tbody>
+        </table>
+      </div>
+      {virtual ? <p class="muted small">{formatCount(rows.length)} rows</p> : null}
+    </div>
+  );
+}
+
+function Header<Row>(props: {
+  column: Column<Row>;
+  order: { label: string; direction: Direction } | null;
+  onSort(column: Column<Row>): void;
+}): JSX.Element {
+  const { column, order } = props;
+  const sorted = order?.label === column.label ? order.direction : undefined;
+  const source = column.source;
+  const title = [column.title, source ? sourceText(source) : ""].filter(Boolean).join(". ");
+  return (
+    <th scope="col" class={cellClass(column)} title={title || undefined} aria-sort={sorted}>
+      {column.key ? (
+        <button type="button" onClick={() => props.onSort(column)}>
+          {column.label}
+        </button>
+      ) : (
+        column.label
+      )}
+      {source ? <span class="column-source">{source}</span> : null}
+    </th>
+  );
+}
+
+function Spacer(props: { rows: number; columns: number }): JSX.Element {
+  return (
+    <tr class="spacer" aria-hidden="true">
+      <td colSpan={props.columns} style={{ blockSize: `${props.rows * ROW}px` }} />
+    </tr>
+  );
+}
+
+function firstDirection<Row>(column: Column<Row>): Direction {
+  return column.number ? "descending" : "ascending";
+}
+
+function rowClass(chosen: boolean, choosable: boolean): string | undefined {
+  return [chosen && "chosen", choosable && "choosable"].filter(Boolean).join(" ") || undefined;
+}
+
+function cellClass<Row>(column: Column<Row>): string | undefined {
+  return column.number ? "number" : column.prose ? "prose" : undefined;
+}
+
+function placeOf<Row>(rows: ArrayLike<Row>, row: Row): number {
+  return Array.prototype.indexOf.call(rows, row);
+}
+
+function range(start: number, end: number): number[] {
+  return Array.from({ length: Math.max(end - start, 0) }, (_, index) => start + index);
+}
+
+/** Columns of a virtual table do not jump as rows come and go: they only grow. */
+function keepWidths(box: HTMLElement): void {
+  if (!box.parentElement?.classList.contains("virtual")) return;
+  for (const header of box.querySelectorAll<HTMLElement>("th")) {
+    const kept = Number.parseFloat(header.style.minInlineSize) || 0;
+    if (header.offsetWidth > kept) header.style.minInlineSize = `${header.offsetWidth}px`;
+  }
+}
+
+function tabSeparated<Row>(columns: readonly Column<Row>[], rows: ArrayLike<Row>): string {
+  const lines = [columns.map((column) => column.label).join("\t")];
+  for (let place = 0; place < Math.min(rows.length, MOST_COPIED); place += 1) {
+    lines.push(columns.map((column) => plainCell(column, rows[place] as Row)).join("\t"));
+  }
+  return lines.join("\n");
+}
+
+function plainCell<Row>(column: Column<Row>, row: Row): string {
+  if (column.text) return oneLine(column.text(row));
+  if (column.key) return oneLine(String(column.key(row) ?? ""));
+  const content = column.cell(row);
+  return typeof content === "string" || typeof content === "number" ? oneLine(String(content)) : "";
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\t\r\n]+/g, " ");
+}

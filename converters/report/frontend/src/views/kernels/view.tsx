@@ -1,0 +1,68 @@
+// The list of kernels.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { href, setQuery } from "../../app/router";
+import type { View, ViewProps } from "../../app/view";
+import { formatCount, formatPlace, plural } from "../../data/format";
+import { Search, matches } from "../../parts/search";
+import { DroppedNotes } from "../../parts/text";
+import { KernelTable } from "./table";
+
+function Kernels({ page, query }: ViewProps): JSX.Element {
+  const { kernels } = page.report;
+  const words = query.get("q") ?? "";
+  const shown = useMemo(
+    () =>
+      kernels
+        .map((_, index) => index)
+        .filter((index) => {
+          const kernel = kernels[index];
+          return kernel && matches(words, kernel.name, kernel.module, kernel.file);
+        }),
+    [kernels, words],
+  );
+  return (
+    <>
+      <h1>Kernels</h1>
+      <DroppedNotes page={page} />
+      <div class="toolbar">
+        <Search
+          id="kernel-filter"
+          label="Filter"
+          placeholder="name, module or file"
+          value={words}
+          onInput={(text) => setQuery({ q: text })}
+        />
+        <span class="muted" aria-live="polite">
+          {formatCount(shown.length)} of {plural(kernels.length, "kernel")}
+        </span>
+      </div>
+      <KernelTable page={page} kernels={shown} caption="Kernels" />
+    </>
+  );
+}
+
+const view: View = {
+  name: "kernels",
+  title: "Kernels",
+  section: "kernels",
+  order: 20,
+  routes: ["kernels"],
+  badge: ({ report }) =>
+    report.kernels.length ? { text: formatCount(report.kernels.length), kind: "plain" } : null,
+  find: ({ report }, words) =>
+    report.kernels.flatMap((kernel, index) =>
+      matches(words, kernel.name, kernel.module, kernel.file)
+        ? [{
+            title: kernel.name,
+            detail: `kernel, ${formatPlace(kernel.file, kernel.line)}`,
+            href: href(`kernel/${index}`),
+          }]
+        : [],
+    ),
+  Component: Kernels,
+};
+
+export default view;

@@ -1,0 +1,93 @@
+// Launches as a table of rows of the page's columns.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { UNKNOWN, formatCount, formatMoment, formatNanoseconds } from "../../data/format";
+import type { Page } from "../../data/page";
+import { type Column, Table } from "../../parts/table";
+import { CallLink, KernelLink, trackName } from "../../parts/text";
+
+interface LaunchTableProps {
+  readonly page: Page;
+  readonly rows: ArrayLike<number>;
+  readonly chosen: number | null;
+  onChoose(row: number): void;
+}
+
+export function LaunchTable(props: LaunchTableProps): JSX.Element {
+  const { page } = props;
+  const { report, launches } = page;
+  const rank = useMemo(() => nameRanks(page), [page]);
+  const columns: Column<number>[] = [
+    {
+      label: "Launch",
+      number: true,
+      cell: (row) => formatCount(launches.seq[row]),
+      key: (row) => launches.seq[row],
+    },
+    {
+      label: "Kernel",
+      cell: (row) => <KernelLink page={page} kernel={launches.kernel[row] ?? -1} />,
+      key: (row) => rank[launches.kernel[row] ?? -1] ?? null,
+      text: (row) => report.kernels[launches.kernel[row] ?? -1]?.name ?? "",
+    },
+    {
+      label: "call",
+      number: true,
+      cell: (row) => <CallLink page={page} call={launches.call[row] ?? -1} />,
+      key: (row) => launches.call[row],
+      text: (row) => String(report.calls[launches.call[row] ?? -1]?.call_id ?? ""),
+    },
+    {
+      label: "begin",
+      source: "measured",
+      number: true,
+      cell: (row) => formatMoment(launches.begin[row] ?? 0),
+      key: (row) => launches.begin[row],
+    },
+    {
+      label: "host time",
+      source: "measured",
+      number: true,
+      cell: (row) => formatNanoseconds(launches.duration[row]),
+      key: (row) => launches.duration[row],
+    },
+    {
+      label: "Phase",
+      cell: (row) => report.phases[launches.phase[row] ?? -1] ?? UNKNOWN,
+      key: (row) => launches.phase[row],
+      text: (row) => report.phases[launches.phase[row] ?? -1] ?? "",
+    },
+    {
+      label: "Thread",
+      cell: (row) => trackName(report, launches.track[row] ?? -1),
+      key: (row) => launches.track[row],
+      text: (row) => trackName(report, launches.track[row] ?? -1),
+    },
+  ];
+  return (
+    <Table
+      id="launch-table"
+      caption="Launches"
+      columns={columns}
+      rows={props.rows}
+      chosen={props.chosen}
+      onChoose={props.onChoose}
+      empty="No launch matches."
+      height={22}
+    />
+  );
+}
+
+/** Each kernel's place in the order of names: sorting by name compares numbers. */
+function nameRanks({ report }: Page): number[] {
+  const names = report.kernels.map((kernel) => kernel.name);
+  const order = names.map((_, index) => index);
+  order.sort((a, b) => ((names[a] ?? "") < (names[b] ?? "") ? -1 : 1));
+  const ranks: number[] = [];
+  order.forEach((kernel, rank) => {
+    ranks[kernel] = rank;
+  });
+  return ranks;
+}

@@ -1,0 +1,132 @@
+// The list of launches: filtered by what the address says, one chosen beside it.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { href, setQuery } from "../../app/router";
+import type { View, ViewProps } from "../../app/view";
+import { formatCount, plural } from "../../data/format";
+import type { Page } from "../../data/page";
+import { Choice, Search } from "../../parts/search";
+import { DroppedNotes, Note, trackName } from "../../parts/text";
+import { filteredLaunches, wantedLaunches } from "./filter";
+import { LaunchPanel } from "./panel";
+import { LaunchTable } from "./table";
+
+function Launches({ page, query }: ViewProps): JSX.Element {
+  const { report, launches } = page;
+  const asked = ["kernel", "phase", "track", "call", "least", "q"].map((name) => query.get(name));
+  const rows = useMemo(
+    () => filteredLaunches(report, launches, wantedLaunches(query)),
+    asked,
+  );
+  const chosen = chosenLaunch(page, query.get("launch"));
+  return (
+    <>
+      <h1>Launches</h1>
+      <DroppedNotes page={page} />
+      <Toolbar page={page} query={query} />
+      <p class="muted" aria-live="polite" id="launch-count">
+        {formatCount(rows.length)} of {plural(launches.seq.length, "launch", "launches")} on this
+        page
+      </p>
+      <div class="beside">
+        <LaunchTable
+          page={page}
+          rows={rows as unknown as ArrayLike<number>}
+          chosen={chosen}
+          onChoose={(row) => setQuery({ launch: row })}
+        />
+        <div id="selected-launch" aria-live="polite">
+          {chosen === null ? (
+            <Note>Choose a launch to see its call.</Note>
+          ) : (
+            <LaunchPanel page={page} row={chosen} />
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function chosenLaunch(page: Page, text: string | null): number | null {
+  const row = text !== null && /^\d+$/.test(text) ? Number(text) : -1;
+  return row >= 0 && row < page.launches.seq.length ? row : null;
+}
+
+function Toolbar(props: { page: Page; query: URLSearchParams }): JSX.Element {
+  const { page, query } = props;
+  const { report } = page;
+  const choice = (
+    label: string,
+    name: string,
+    all: string,
+    options: readonly (readonly [number, string])[],
+  ): JSX.Element => (
+    <Choice
+      label={label}
+      value={query.get(name) ?? ""}
+      options={[["", all], ...options.map(([value, text]) => [String(value), text] as const)]}
+      onChoose={(value) => setQuery({ [name]: value })}
+    />
+  );
+  const number = (label: string, name: string, step: string): JSX.Element => (
+    <label class="control">
+      <span>{label}</span>
+      <input
+        type="number"
+        min="0"
+        step={step}
+        value={query.get(name) ?? ""}
+        onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+      />
+    </label>
+  );
+  return (
+    <div class="toolbar">
+      <Search
+        id="launch-filter"
+        label="Filter"
+        placeholder="kernel's name or launch's number"
+        value={query.get("q") ?? ""}
+        onInput={(text) => setQuery({ q: text })}
+      />
+      {choice("Kernel", "kernel", "all kernels", namedKernels(page))}
+      {choice("Phase", "phase", "all phases", report.phases.map((name, index) => [index, name]))}
+      {choice("Thread", "track", "all threads", hostTracks(page))}
+      {number("Call", "call", "1")}
+      {number("At least µs", "least", "any")}
+    </div>
+  );
+}
+
+function namedKernels({ report }: Page): (readonly [number, string])[] {
+  return report.kernels
+    .map((kernel, index) => [index, kernel.name.slice(0, 80)] as const)
+    .sort((a, b) => (a[1] < b[1] ? -1 : 1));
+}
+
+function hostTracks({ report }: Page): (readonly [number, string])[] {
+  return report.tracks.flatMap((track, index) =>
+    track.kind === "host" ? [[index, trackName(report, index)] as const] : [],
+  );
+}
+
+const view: View = {
+  name: "launches",
+  title: "Launches",
+  section: "launches",
+  order: 30,
+  routes: ["launches"],
+  badge: ({ report }) => ({ text: formatCount(report.totals.launches), kind: "plain" }),
+  find: ({ launches, report }, words) => {
+    if (!/^\d+$/.test(words.trim())) return [];
+    const row = Array.prototype.indexOf.call(launches.seq, Number(words)) as number;
+    if (row < 0) return [];
+    const kernel = report.kernels[launches.kernel[row] ?? -1]?.name ?? "unknown kernel";
+    return [{ title: `Launch ${words}`, detail: kernel, href: href(`launch/${row}`) }];
+  },
+  Component: Launches,
+};
+
+export default view;

@@ -1,0 +1,62 @@
+// What compiling took, by variant and stage.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { UNKNOWN, formatCount, formatNanoseconds, plural } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Variant } from "../../data/types";
+import { type Column, Table } from "../../parts/table";
+import { Note, VariantLink } from "../../parts/text";
+
+export function CompileCost({ page }: { page: Page }): JSX.Element {
+  const { variants, totals, kernels } = page.report;
+  const timed = useMemo(
+    () => variants.map((_, index) => index).filter((index) => variants[index]?.compile_ns),
+    [variants],
+  );
+  if (!timed.length) return <Note>No compilation was recorded.</Note>;
+  const stages = Object.entries(totals.stages);
+  const hits = variants.filter((variant) => variant.cache_hit).length;
+  const spent = stages.map(([name, time]) => `${name} ${formatNanoseconds(time)}`).join(", ");
+  const columns: Column<number>[] = [
+    {
+      label: "Variant",
+      cell: (index) => <VariantLink page={page} variant={index} />,
+      key: (index) => kernels[variants[index]?.kernel ?? -1]?.name,
+    },
+    {
+      label: "in all",
+      source: "measured",
+      number: true,
+      cell: (index) => formatNanoseconds(variants[index]?.compile_ns),
+      key: (index) => variants[index]?.compile_ns,
+    },
+    ...stages.map(([name]): Column<number> => ({
+      label: name,
+      source: "measured",
+      number: true,
+      cell: (index) => formatNanoseconds(stageTime(variants[index], name)),
+      key: (index) => stageTime(variants[index], name),
+    })),
+    { label: "Disk cache", cell: (index) => cacheText(variants[index]), key: (index) => cacheText(variants[index]) },
+  ];
+  return (
+    <>
+      <p>
+        {plural(variants.length, "variant")}, {formatCount(hits)} from the compiler's cache on disk;{" "}
+        {formatNanoseconds(totals.compile_ns)} in all{spent ? `; by stage: ${spent}` : ""}.
+      </p>
+      <Table caption="Compile time of each variant" columns={columns} rows={timed} sort="in all" height={10} />
+    </>
+  );
+}
+
+function stageTime(variant: Variant | undefined, name: string): number | null {
+  return variant?.stages.find((stage) => stage.stage === name)?.duration_ns ?? null;
+}
+
+function cacheText(variant: Variant | undefined): string {
+  const hit = variant?.cache_hit ?? null;
+  return hit === null ? UNKNOWN : hit ? "hit" : "miss";
+}

@@ -1,0 +1,104 @@
+// What ran: command, commit, versions, devices, and how it ended; with several runs, a table.
+
+import type { ComponentChildren, JSX } from "preact";
+
+import { UNKNOWN, formatCount, formatNanoseconds, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Run } from "../../data/types";
+import { type Column, Table } from "../../parts/table";
+import { Facts } from "../../parts/text";
+
+const FIRST_VERSIONS = ["python", "triton", "torch", "kvtrace", "driver"];
+
+export function WhatRan({ page }: { page: Page }): JSX.Element {
+  const { runs } = page.report;
+  const first = runs[0];
+  return (
+    <>
+      {first ? <RunFacts run={first} /> : null}
+      {runs.length > 1 ? <RunTable runs={runs} /> : null}
+    </>
+  );
+}
+
+function RunFacts({ run }: { run: Run }): JSX.Element {
+  return (
+    <Facts
+      entries={[
+        ["Command", run.command ? <code>{shortText(run.command, 2000)}</code> : null],
+        ["Commit", commit(run)],
+        ["Versions", <Versions run={run} />],
+        ["Devices", devices(run)],
+        ["Mode", run.mode],
+        ["Host", run.host ? `${run.host}, process ${run.pid ?? UNKNOWN}` : null],
+        ["Started", run.started?.replace("T", " ").replace(/\.(\d{3})\d*Z$/, ".$1 UTC")],
+        ["Ended", ending(run)],
+        ["Run", <code>{run.run_id}</code>],
+      ]}
+    />
+  );
+}
+
+function commit(run: Run): ComponentChildren {
+  if (!run.git_commit) return null;
+  const state =
+    run.git_dirty === null ? "" : run.git_dirty ? " with uncommitted changes" : ", clean";
+  return (
+    <span>
+      <code title={run.git_commit}>{run.git_commit.slice(0, 12)}</code>
+      {run.git_branch ? ` on ${run.git_branch}` : ""}
+      {state}
+    </span>
+  );
+}
+
+function Versions({ run }: { run: Run }): JSX.Element {
+  const shown = FIRST_VERSIONS.filter((name) => run.versions[name]);
+  const rest = Object.keys(run.versions).filter((name) => !shown.includes(name));
+  const text = shown.map((name) => `${name} ${run.versions[name] ?? ""}`).join(", ");
+  if (!rest.length) return <span>{text}</span>;
+  return (
+    <details class="inline">
+      <summary>
+        {text} and {rest.length} more
+      </summary>
+      {rest.map((name) => `${name} ${run.versions[name] ?? ""}`).join(", ")}
+    </details>
+  );
+}
+
+function devices(run: Run): string {
+  if (run.devices.length) return run.devices.join("; ");
+  return "none seen: launches ran on the CPU, and host time is what they took there";
+}
+
+function ending(run: Run): string {
+  const after = run.duration_ns === null ? "" : `after ${formatNanoseconds(run.duration_ns)}, `;
+  const how = run.ending ?? "not recorded: the process was killed, or still runs";
+  return `${after}${how}${run.sealed ? "" : " (read from the journal)"}`;
+}
+
+const COLUMNS: readonly Column<Run>[] = [
+  { label: "Run", cell: (run) => run.label, key: (run) => run.rank ?? run.label },
+  { label: "Host", cell: (run) => run.host ?? UNKNOWN, key: (run) => run.host },
+  { label: "Process", number: true, cell: (run) => String(run.pid ?? UNKNOWN), key: (run) => run.pid },
+  {
+    label: "Duration",
+    number: true,
+    source: "measured",
+    cell: (run) => formatNanoseconds(run.duration_ns),
+    key: (run) => run.duration_ns,
+  },
+  { label: "Ending", cell: (run) => run.ending ?? UNKNOWN, key: (run) => run.ending },
+  {
+    label: "Dropped rows",
+    number: true,
+    cell: (run) => formatCount(run.dropped_rows),
+    key: (run) => run.dropped_rows,
+  },
+  { label: "Id", cell: (run) => <code>{run.run_id}</code>, key: (run) => run.run_id },
+];
+
+function RunTable({ runs }: { runs: readonly Run[] }): JSX.Element {
+  return <Table caption="Runs" columns={COLUMNS} rows={runs} />;
+}

@@ -1,0 +1,61 @@
+"""Report pages in one Chromium for all tests of a session.
+
+`conftest.py` makes the fixtures known; a test asks for `report_browser`, writes a page with
+`written_page`, and opens it with `report_browser.open(path)` or, with all that every page must
+hold checked when it is left, with `opened_page`.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvtrace.cli import main
+from tests.support.browser import Browser, OpenPage, browser
+
+FRONTEND = Path(__file__).parents[2] / "converters" / "report" / "frontend"
+AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
+#: What the check asks for: WCAG 2.1 A and AA, and what axe calls best practice.
+AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
+
+
+@pytest.fixture(scope="session")
+def report_browser() -> Iterator[Browser]:
+    """One Chromium for the whole session; each page has a context of its own."""
+    with browser() as opened:
+        yield opened
+
+
+def written_page(trace: Path, out: Path, *settings: str) -> Path:
+    """Write the report of a trace as a user does; return the page."""
+    assert main(["report", str(trace), "-o", str(out), *settings]) == 0
+    return out
+
+
+@contextmanager
+def opened_page(
+    browser: Browser, path: Path, address: str = "", **settings: Any
+) -> Iterator[OpenPage]:
+    """Open a page; afterwards its console must be empty and the file the only request."""
+    with browser.open(path, address, **settings) as opened:
+        yield opened
+        assert opened.console == []
+        assert [url.partition("#")[0] for url in opened.requests] == [path.as_uri()]
+
+
+def accessibility_problems(opened: OpenPage) -> list[str]:
+    """What axe-core has against what is shown now: one line for each rule and place."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: make frontend")
+    # evaluate() is the debugger's, so the page's policy need not let the script in.
+    opened.page.evaluate(AXE.read_text(encoding="utf-8"))
+    options = json.dumps({"runOnly": list(AXE_TAGS), "resultTypes": ["violations"]})
+    found = opened.page.evaluate(f"() => axe.run(document, {options})")
+    return [
+        f"{rule['id']} ({rule['impact']}): {' '.join(map(str, node['target']))}: {node['html'][:160]}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
