@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.occupancy import Occupancy, occupancy
 from kvtrace.converters.specialization import specialization
 from kvtrace.converters.text import columns, count, duration, plural, printable, size, wrapped
+from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -169,10 +170,7 @@ def _launches(trace: "Trace", run: "Run") -> dict[tuple[int, str], int]:
 
 
 def _kernel_rows(trace: "Trace", run: "Run") -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = (
-        trace.table("kernels", [run]).drop_columns(["compile_begin"]).to_pylist()
-    )
-    return rows
+    return plain_rows(trace.table("kernels", [run]))
 
 
 def _device_times(trace: "Trace", run: "Run") -> dict[int, list[int]]:

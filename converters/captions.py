@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
+from kvtrace.converters.occupancy import occupancy
 from kvtrace.schema.runs import Run
 from kvtrace.schema.symbols import readable
 
@@ -16,6 +17,8 @@ Row = Mapping[str, Any]
 Facts = tuple[tuple[str, "int | str | Facts"], ...]
 
 _LONGEST_SCRIPT: Final = 60
+#: What a kernel's occupancy is worked out from, in the order of `occupancy`.
+_OCCUPANCY: Final = ("target", "num_warps", "registers", "shared_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +104,32 @@ def argument_text(argument: Row, index: int, names: Sequence[str]) -> str:
 
 
 def compile_caption(kernel: Row) -> Caption:
-    """Describe a kernel's compilation, or its loading from the compiler's cache."""
-    verb = "load" if kernel.get("cache_hit") else "compile"
+    """Describe a kernel's compilation, or its fetching from the compiler's cache."""
+    verb = "cached" if kernel.get("cache_hit") else "compile"
     facts: list[tuple[str, int | str | Facts]] = [("kernel", kernel["kernel_id"])]
     facts += _texts(("target", kernel.get("target")), ("origin", kernel.get("origin")))
     numbers = ("num_warps", "num_ctas", "num_stages", "registers", "spills", "shared_bytes")
     facts += [(key, kernel[key]) for key in numbers if kernel.get(key) is not None]
-    facts += _texts(("defined", place_text(kernel)), ("cache key", kernel.get("cache_key")))
+    facts += _texts(
+        ("occupancy", _occupancy_text(kernel)),
+        ("defined", place_text(kernel)),
+        ("cache key", kernel.get("cache_key")),
+    )
     name = kernel_name(kernel, f"kernel {kernel['kernel_id']}")
     return Caption(f"{verb} {name}", tuple(facts))
+
+
+def load_caption(kernel: Row) -> Caption:
+    """Describe the loading of a kernel's binary onto the device."""
+    name = kernel_name(kernel, f"kernel {kernel['kernel_id']}")
+    return Caption(f"load {name}", (("kernel", kernel["kernel_id"]),))
+
+
+def _occupancy_text(kernel: Row) -> str | None:
+    found = occupancy(*(kernel.get(key) for key in _OCCUPANCY))
+    if found is None:
+        return None
+    return f"{found.share:.0%} ({found.warps} of {found.of} warps, limited by {found.limited_by})"
 
 
 def execution_caption(row: Row) -> Caption:

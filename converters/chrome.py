@@ -56,6 +56,7 @@ _TIMES: Final = (
     ("gpu_kernels", "start"),
     ("marks", "begin"),
     ("kernels", "compile_begin"),
+    ("kernels", "load_begin"),
     ("messages", "time"),
 )
 

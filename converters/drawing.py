@@ -19,6 +19,7 @@ from kvtrace.converters.captions import (
     compile_caption,
     execution_caption,
     launch_caption,
+    load_caption,
     mark_caption,
     message_caption,
     process_title,
@@ -164,6 +165,10 @@ class _Builder:
     def _draw_compilations(self) -> None:
         spans: dict[int, list[tuple[int, int, Caption]]] = {}
         for kernel in self._kernels.values():
+            if kernel["load_begin"] is not None:
+                loaded = (kernel["load_begin"], max(kernel["load_ns"] or 0, 0))
+                thread = kernel["load_thread"] or 0
+                spans.setdefault(thread, []).append((*loaded, load_caption(kernel)))
             if kernel["compile_begin"] is None:
                 self._leave_out("kernels without a time of compilation")
                 continue

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.specialization import Change, changes, specialization
+from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -246,12 +247,9 @@ def _level(name: str) -> int:
 
 
 def _recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
-    table = trace.table("kernels", runs)
-    begun = table["compile_begin"].cast(pa.int64())
-    rows = table.set_column(table.schema.get_field_index("compile_begin"), "compile_begin", begun)
     earlier: dict[tuple[str | None, ...], list[dict[str, str]]] = {}
     found = []
-    for row in rows.to_pylist():
+    for row in plain_rows(trace.table("kernels", runs)):
         key = tuple(row[name] for name in ("run", "module", "file", "name"))
         known = earlier.setdefault(key, [])
         facts = specialization(row)

@@ -23,7 +23,7 @@ Kind = Literal["process", "thread", "lane", "counter"]
 LAUNCH: Final = "launch"
 _NOUNS: Final = {
     "launch": "launches",
-    "compile": "compilations and stages",
+    "compile": "compilations, stages and loads",
     "mark": "marks",
     "gpu": "device executions",
     "graph": "replays of graphs",

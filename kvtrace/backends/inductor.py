@@ -13,11 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.inductor_kernels import LIBRARY, Launched, launched_with
+from kvtrace.backends.inductor_kernels import (
+    LIBRARY,
+    STATIC_LAUNCHERS,
+    Launched,
+    launched_with,
+)
 from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
+from kvtrace.backends.triton.loading import load_of, time_static_loads
 from kvtrace.capture.hot import CUDA, NO_DEVICE, NO_GRID, ROCM
 from kvtrace.capture.records import ArgumentRecord, Parameter
 
@@ -75,7 +81,10 @@ class InductorAdapter:
 
         def add() -> int:
             compilation = _compilation_of(launched)
-            return self._session.add_kernel(lambda: launched.record(keep_source, compilation, tell))
+            load = load_of(str(launched.kernel.hash))
+            return self._session.add_kernel(
+                lambda: launched.record(keep_source, compilation, load, tell)
+            )
 
         kernel_id = self._recorded.kernel_id(kernel, add)
         device = owner.device_props
@@ -185,6 +194,8 @@ class InductorBackend:
             autotuner, "run", lambda: _hot_run(run, session, adapter), session.problem
         )
         self._replaced.put(autotuner, "bench", _with_trials(autotuner.bench, session, adapter))
+        for name in STATIC_LAUNCHERS:
+            time_static_loads(sys.modules.get(name), self._replaced, session.problem)
 
     def uninstall(self) -> None:
         """Take the hooks out, where nothing else lies on top of them."""

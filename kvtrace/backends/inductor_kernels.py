@@ -16,10 +16,16 @@ from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
 from kvtrace.backends.triton.kernels import Compilation, kernel_record, parameters_of
+from kvtrace.backends.triton.loading import Load
 from kvtrace.capture.records import KernelRecord, Parameter, capped
 
 #: The module that holds Inductor's autotuner.
 LIBRARY: Final = "torch._inductor.runtime.triton_heuristics"
+#: Those that hold its static launchers, by version of torch (2.11 and newer, older).
+STATIC_LAUNCHERS: Final = (
+    "torch._inductor.runtime.static_triton_launcher",
+    "torch._inductor.runtime.static_cuda_launcher",
+)
 
 _BINARIES: Final = frozenset({"cubin", "hsaco"})
 #: Facts of Inductor's own that are kept among the compile options.
@@ -99,12 +105,16 @@ class Launched:
         return noted[0]
 
     def record(
-        self, keep_source: bool, compilation: Compilation | None, tell: Callable[[str], None]
+        self,
+        keep_source: bool,
+        compilation: Compilation | None,
+        load: Load | None,
+        tell: Callable[[str], None],
     ) -> KernelRecord:
         """Read everything there is to record; for the background thread.
 
-        `compilation` is how it was compiled, if that is known. `tell` hears, in one sentence, of
-        what there is not.
+        `compilation` and `load` are how it was compiled and loaded, if that is known. `tell` hears,
+        in one sentence, of what there is not.
         """
         stages = dict(self.stages())
         metadata = self._metadata(stages.pop("json", None))
@@ -117,7 +127,7 @@ class Launched:
             n_regs=getattr(self.launcher, "n_regs", None),
             n_spills=getattr(self.launcher, "n_spills", None),
         )
-        record = kernel_record(made, compilation, "inductor", keep_source, tell)
+        record = kernel_record(made, compilation, load, "inductor", keep_source, tell)
         if "ttir" not in stages:
             tell(
                 f"kernel {self.name} is recorded without IR, as neither its launcher nor Triton's "

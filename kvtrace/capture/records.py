@@ -82,6 +82,9 @@ class KernelRecord:
     compile_begin: int | None = None
     compile_ns: int | None = None
     thread: int | None = None
+    load_begin: int | None = None
+    load_ns: int | None = None
+    load_thread: int | None = None
     function: str | None = None
     stages: tuple[Stage, ...] = ()
 

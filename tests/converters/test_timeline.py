@@ -126,6 +126,42 @@ def test_a_stage_without_a_duration_is_left_out():
     assert spans == [(100, 60, "compile k"), (100, 20, "ttir"), (120, 40, "ptx")]
 
 
+def test_a_compilation_holds_its_stages_and_the_loading_follows(tmp_path):
+    # given a kernel that was compiled and then loaded, and one that was only loaded
+    kernel = {
+        "kernel_id": [0, 1],
+        "name": ["k", "k"],
+        "target": ["cuda:90", None],
+        "num_warps": [4, None],
+        "registers": [64, None],
+        "shared_bytes": [0, None],
+        "thread": [4242, None],
+        "compile_begin": [EPOCH, None],
+        "compile_ns": [60, None],
+        "cache_hit": [False, None],
+        "stages": [
+            [{"stage": "ttir", "duration_ns": 20}, {"stage": "cubin", "duration_ns": 30}],
+            None,
+        ],
+        "load_begin": [EPOCH + 100, EPOCH + 500],
+        "load_ns": [7, 9],
+        "load_thread": [4242, 4242],
+    }
+
+    timeline = written(tmp_path / "out", kernels=kernel)
+
+    (part,) = timeline.slices
+    captions = [part.captions[index] for index in part.caption]
+    found = zip(part.begin - EPOCH, part.duration, captions, strict=True)
+    assert [(int(begin), int(taken), caption.name) for begin, taken, caption in found] == [
+        (100, 7, "load k"), (0, 60, "compile k"), (0, 20, "ttir"), (20, 30, "cubin"),
+        (500, 9, "load k"),
+    ]  # fmt: skip
+    facts = dict(captions[1].facts)
+    assert facts["occupancy"] == "50% (32 of 64 warps, limited by registers)"
+    assert timeline.left_out == {"kernels without a time of compilation": 1}
+
+
 def test_process_ids_are_kept_where_they_can_be():
     runs = [Run("a", pid=5), Run("b", pid=5), Run("c"), Run("d", pid=6), Run("e", pid=-1)]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import get_native_id
 from typing import Any, Final
 
+from kvtrace.backends.triton.loading import Load
 from kvtrace.backends.triton.versions import definition
 from kvtrace.capture.arguments import flattened, literal
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
@@ -131,13 +132,15 @@ def values_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 def kernel_record(
     kernel: Any,
     compilation: Compilation | None,
+    load: Load | None,
     origin: str,
     keep_source: bool,
     tell: Callable[[str], None],
 ) -> KernelRecord:
     """Everything there is to record of a compiled kernel; `tell` hears of what there is not.
 
-    It reads texts of megabytes and prints the IR again: for the background thread.
+    `compilation` and `load` are None where they happened elsewhere, or before the recording. It
+    reads texts of megabytes and prints the IR again: for the background thread.
     """
     metadata = kernel.metadata
     target = metadata.target
@@ -166,6 +169,7 @@ def kernel_record(
         cache_key=str(kernel.hash),
         function=str(kernel.name),
         **_compilation_facts(compilation),
+        **_load_facts(load),
         stages=tuple(_stages(kernel.asm, compilation, tell)),
     )
 
@@ -179,6 +183,12 @@ def _compilation_facts(compilation: Compilation | None) -> dict[str, Any]:
         "compile_ns": compilation.duration,
         "thread": compilation.thread,
     }
+
+
+def _load_facts(load: Load | None) -> dict[str, Any]:
+    if load is None:
+        return {}
+    return {"load_begin": load.begin, "load_ns": load.duration, "load_thread": load.thread}
 
 
 def _stages(

@@ -22,6 +22,7 @@ from kvtrace.backends.triton.kernels import (
     parameters_of,
     values_of,
 )
+from kvtrace.backends.triton.loading import LoadHooks, load_of
 from kvtrace.backends.triton.versions import definition, whole_kernel
 from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
 from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
@@ -121,13 +122,14 @@ class LaunchAdapter:
         if function is not None and getattr(function, "is_gluon", bool)():
             origin = "gluon"
         compilation = self._listener.take(str(kernel.hash))
+        load = load_of(str(kernel.hash))
         keep_source = session.settings.source
 
         def tell(text: str) -> None:
             session.message("warning", "no-generic-ir", text)
 
         return session.add_kernel(
-            lambda: kernel_record(kernel, compilation, origin, keep_source, tell)
+            lambda: kernel_record(kernel, compilation, load, origin, keep_source, tell)
         )
 
 
@@ -175,6 +177,7 @@ class LaunchHooks:
         """Prepare the hooks; `install` puts them in."""
         self._session = session
         self._replaced = Replacements()
+        self._loads = LoadHooks(session.problem)
         self._adapter: LaunchAdapter | None = None
 
     def install(self) -> None:
@@ -186,6 +189,7 @@ class LaunchHooks:
 
         listener = CompilationListener(knobs.compilation.listener, self._session.problem)
         self._replaced.put(knobs.compilation, "listener", listener)
+        self._loads.install(knobs.runtime)
         self._adapter = LaunchAdapter(self._session, listener)
         run = JITFunction.run
         self._replaced.put_at_first_call(
@@ -201,6 +205,7 @@ class LaunchHooks:
 
     def uninstall(self) -> None:
         """Put back what was there, where nothing else lies on top of it."""
+        self._loads.uninstall()
         self._replaced.undo()
 
     def _hot_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
