@@ -25,7 +25,7 @@ _WANTED: Final = {
 
 #: `place` numbers (run, call_id) and `kernel` numbers (module, name). An access whose active lanes
 #: are not known has null bytes.
-_PREPARE: Final = """
+_PREPARE_PLACES: Final = """
     CREATE TABLE kernel AS
     SELECT dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, '')) AS kernel,
         run, kernel_id, name, module, file, line, target, compile_ns
@@ -38,7 +38,9 @@ _PREPARE: Final = """
             lambda a: a.name || ' ' || coalesce(a.dtype, '?') || coalesce(a.shape::VARCHAR, ''))
             AS tensors, c.args
     FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
+"""
 
+_PREPARE_TIMES: Final = """
     CREATE TABLE host AS
     SELECT p.place, p.kernel, epoch_ns(l."exit") - epoch_ns(l."enter") AS ns,
         coalesce(l.phase, 'run') IN ('autotune', 'warmup') AS tuning,
@@ -71,7 +73,9 @@ _PREPARE: Final = """
         FROM told JOIN place p USING (place) LEFT JOIN executed USING (place)
     )
     SELECT *, ns * runs / executions AS all_ns FROM counted;
+"""
 
+_PREPARE_WORK: Final = """
     CREATE TABLE done AS
     SELECT p.place, p.kernel, coalesce(l.runs, 0) AS runs, p.args, o.*,
         o.kind IN ('load', 'store', 'atomic') AS is_access
@@ -147,6 +151,18 @@ _FLOPS: Final = """
     FROM done WHERE flops > 0 AND runs > 0 GROUP BY ALL ORDER BY place, dot, dtype
 """
 
+_ONE_LAUNCH: Final = """
+    SELECT p.run, p.call_id, w.bytes, w.flops, w.lanes, w.masked, w.sectors, w.sector_bytes,
+        w.unknown, w.accesses, t.unique_bytes
+    FROM work w JOIN place p USING (place) LEFT JOIN traffic t USING (place) ORDER BY place
+"""
+
+_ONE_LAUNCH_FLOPS: Final = """
+    SELECT p.run, p.call_id, kind = 'dot' AS dot, coalesce(dtype, '?') AS dtype,
+        sum(flops) AS flops
+    FROM done JOIN place p USING (place) WHERE flops > 0 GROUP BY ALL ORDER BY ALL
+"""
+
 _COVERAGE: Final = """
     SELECT (SELECT count(*) > 0 FROM ops),
         (SELECT count(*) FROM launched WHERE launches > 0 AND place NOT IN (SELECT place FROM work))
@@ -185,6 +201,20 @@ _LINES: Final = """
 """
 
 
+def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], list[Row]]:
+    """Return what one launch of each replayed call does, and its FLOPs by type, dots apart.
+
+    Rows have `run` and `call_id`. Launches are not looked at, however many there are.
+    """
+    with duckdb.connect() as database:
+        for name in ("kernels", "calls", "ops"):
+            database.register(name, trace.table(name, runs, list(_WANTED[name])))
+        database.execute(_PREPARE_PLACES)
+        database.execute("CREATE TABLE launched AS SELECT place, 1 AS runs FROM place")
+        database.execute(_PREPARE_WORK)
+        return _rows(database, _ONE_LAUNCH), _rows(database, _ONE_LAUNCH_FLOPS)
+
+
 class ProfileTables:
     """The tables of some runs in a database of their own; close it, or use it in a `with`."""
 
@@ -193,7 +223,8 @@ class ProfileTables:
         for name, columns in _WANTED.items():
             table: pa.Table = trace.table(name, runs, list(columns))
             self._database.register(name, table)
-        self._database.execute(_PREPARE)
+        for tables in (_PREPARE_PLACES, _PREPARE_TIMES, _PREPARE_WORK):
+            self._database.execute(tables)
 
     def __enter__(self) -> "ProfileTables":
         return self
@@ -240,6 +271,10 @@ class ProfileTables:
         return [row["target"] for row in self._rows(_TARGETS)]
 
     def _rows(self, query: str) -> list[Row]:
-        cursor = self._database.execute(query)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return _rows(self._database, query)
+
+
+def _rows(database: duckdb.DuckDBPyConnection, query: str) -> list[Row]:
+    cursor = database.execute(query)
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

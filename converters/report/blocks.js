@@ -51,6 +51,6 @@ const loadedTexts = new Map();
 
 /** One stage's or source file's text: {text, links}. Decoded when first asked for. */
 function readText(index) {
-  if (!loadedTexts.has(index)) loadedTexts.set(index, readJson(`text-${index}`));
+  if (!loadedTexts.has(index)) loadedTexts.set(index, readJson(`texts/${index}`));
   return loadedTexts.get(index);
 }

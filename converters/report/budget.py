@@ -1,24 +1,29 @@
 """What of a report fits into a page, and what is left out and said so."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from collections.abc import Iterable, Set
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.converters.report.locations import line_links
-from kvtrace.converters.report.model import Report
+from kvtrace.converters.device_limits import ChosenDevice
+from kvtrace.converters.report.model import Report, Variant
 from kvtrace.converters.report.pack import columns_block, json_block
 from kvtrace.converters.report.slices import Slices, bin_slices, thin
+from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
 
-__all__ = ["Budget", "Dropped", "ReadArtifact", "fitted_blocks"]
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
 
-#: Reads an artifact's plain content, or gives None where the trace has it not.
-ReadArtifact = Callable[[str], bytes | None]
+__all__ = ["Budget", "Dropped", "fitted_blocks"]
 
-#: Texts go in in this order while there is room; sources and TTIR first.
-_STAGE_ORDER: Final = ("source", "ttir", "ttir_generic", "ttgir", "ptx", "amdgcn", "llir")
-#: Launches may always have this share of the room, however much text there is.
+#: What of a report goes into its block; the rest is columns, or only leads to other blocks.
+_REPORT_FIELDS: Final = tuple(
+    each.name
+    for each in fields(Report)
+    if each.name not in {"launches", "device", "texts", "stack_places", "stage_artifacts"}
+)
+#: Launches may always have this share of the room, however much else there is.
 _LAUNCH_SHARE: Final = 0.5
 _FEWEST_LAUNCHES: Final = 20
 #: More than this a browser can hold, but not open in a second or two.
@@ -27,6 +32,10 @@ _MOST_LAUNCHES: Final = 1_000_000
 _BIN_COUNTS: Final = (2000, 500, 100, 20)
 _MOST_CALLS: Final = 20_000
 _MOST_FINDINGS: Final = 5_000
+#: As many blocks of a source may be too large before the rest is not looked at.
+_MOST_REFUSED: Final = 20
+#: More launches than this take their whole share; what they need is not worked out first.
+_PACKED_EARLY: Final = 100_000
 #: Room for the sentences about what was left out, which are known last.
 _RESERVE: Final = 16_384
 
@@ -60,16 +69,21 @@ class Budget:
         self.dropped.append(Dropped(what, text, command))
 
 
-def fitted_blocks(budget: Budget, read_artifact: ReadArtifact) -> None:
-    """Fill the budget's blocks: figures and rows first, then texts, then launches.
+def fitted_blocks(
+    budget: Budget, trace: "Trace", runs: "tuple[Run, ...]", *, source: bool = True
+) -> None:
+    """Fill the budget's blocks: figures and rows first, then what views need, then launches.
 
-    When `budget.room()` is negative afterwards, not even the figures fit.
+    When `budget.room()` is negative afterwards, not even the figures fit. Without `source`, no
+    code of the program goes in.
     """
     budget.report = _bounded(budget)
+    if not source:
+        budget.report = without_code(budget.report)
     budget.blocks["report"] = _report_block(budget) + " " * _RESERVE
     if budget.room() < 0:
         return
-    _add_texts(budget, read_artifact)
+    _add_sources(budget, Context(budget.report, trace, runs, source))
     _add_slices(budget)
     budget.blocks["report"] = _report_block(budget)
 
@@ -97,7 +111,7 @@ def _with_fewer_calls(budget: Budget, report: Report) -> Report:
         range(len(report.calls)), key=lambda i: (i not in needed, -report.calls[i].host_ns)
     )
     kept = sorted(order[:_MOST_CALLS])
-    places = np.full(len(report.calls) + 1, -1, np.int64)
+    places = np.full(len(report.calls) + 1, -1, np.int32)
     places[kept] = np.arange(len(kept))
     budget.drop(
         "calls",
@@ -130,65 +144,82 @@ def _place(places: Any, index: int) -> int | None:
     return None if found < 0 else found
 
 
+def without_code(report: Report) -> Report:
+    """Return the report without lines of source, expressions, and texts."""
+    return replace(
+        report,
+        findings=tuple(
+            replace(each, found=replace(each.found, source=None, expression=None))
+            for each in report.findings
+        ),
+    )
+
+
 def _report_block(budget: Budget) -> str:
-    report = replace(budget.report, launches=Slices.empty(), device=Slices.empty())
-    value = asdict(report)
-    del value["launches"], value["device"], value["texts"]
-    present = {int(name[5:]) for name in budget.blocks if name.startswith("text-")}
-    for variant in value["variants"]:
-        for entry in (*variant["stages"], *variant["files"]):
-            entry["text"] = entry["text"] if entry["text"] in present else None
+    value = {name: getattr(budget.report, name) for name in _REPORT_FIELDS}
+    present = {int(name[6:]) for name in budget.blocks if name.startswith("texts/")}
+    value["variants"] = [_with_texts(variant, present) for variant in budget.report.variants]
+    value["limits"] = _limits(budget.report.limits)
     value["bin_ns"] = budget.bin_ns
     value["dropped"] = [asdict(entry) for entry in budget.dropped]
     return json_block(value)
 
 
-# --- texts --------------------------------------------------------------------------------------
+def _limits(device: ChosenDevice | None) -> dict[str, Any] | None:
+    if device is None:
+        return None
+    limits = device.limits
+    return {
+        "name": limits.name,
+        "how": device.how,
+        "reported": device.reported,
+        "source": limits.source,
+        "bandwidth": limits.bandwidth,
+        "matrix": dict(limits.matrix),
+        "vector": dict(limits.vector),
+    }
 
 
-def _add_texts(budget: Budget, read_artifact: ReadArtifact) -> None:
-    """Add sources and stages, the most useful of the busiest kernels first, while there is room."""
-    report = budget.report
-    launches = _slices_block(report.launches) if len(report.launches) <= 100_000 else None
-    wanted = budget.room() if launches is None else _block_size(launches)
+def _with_texts(variant: Variant, present: Set[int]) -> Variant:
+    """Return a variant whose stages and files refer only to texts that are on the page."""
+    return replace(
+        variant,
+        stages=tuple(s if s.text in present else replace(s, text=None) for s in variant.stages),
+        files=tuple(f if f.text in present else replace(f, text=None) for f in variant.files),
+    )
+
+
+# --- blocks that views read later ----------------------------------------------------------------
+
+
+def _add_sources(budget: Budget, context: Context) -> None:
+    """Add the blocks of every source while there is room; launches keep their share of it."""
+    launches = budget.report.launches
+    packed = _slices_block(launches) if len(launches) <= _PACKED_EARLY else None
+    wanted = budget.room() if packed is None else _block_size(packed)
     reserved = min(wanted, int(budget.room() * _LAUNCH_SHARE))
-    left_out = 0
-    for index in _texts_by_need(report):
-        stage, sha256 = report.texts[index]
-        content = read_artifact(sha256)
-        if content is None:
-            continue
-        block = _text_block(stage, content)
-        if _block_size(block) > budget.room() - reserved:
+    for source in block_sources():
+        room = int((budget.room() - reserved) * source.share)
+        _add_blocks(budget, source, source.blocks(context), room)
+
+
+def _add_blocks(budget: Budget, source: BlockSource, blocks: Iterable[Block], room: int) -> None:
+    left_out = many = refused = 0
+    for block in blocks:
+        many += 1
+        packed = block.pack() if refused < _MOST_REFUSED and room > 0 else None
+        if packed is None or _block_size(packed) > room:
             left_out += 1
+            refused += 1
             continue
-        budget.blocks[f"text-{index}"] = block
+        budget.blocks[block.name] = packed
+        room -= _block_size(packed)
     if left_out:
         budget.drop(
-            "texts",
-            f"{left_out:,} of {len(report.texts):,} sources and compiler stages did not fit "
-            "into this page. They are in the table artifacts:",
-            _sql(report, "SELECT name, stages FROM kernels"),
+            source.name,
+            f"{left_out:,} of {many:,} {source.noun} did not fit into this page. All:",
+            _sql(budget.report, source.query),
         )
-
-
-def _texts_by_need(report: Report) -> list[int]:
-    need: dict[int, tuple[int, int, int]] = {}
-    for variant in report.variants:
-        entries = [stage.text for stage in variant.stages] + [file.text for file in variant.files]
-        for text in entries:
-            if text is None:
-                continue
-            stage = report.texts[text][0]
-            rank = _STAGE_ORDER.index(stage) if stage in _STAGE_ORDER else len(_STAGE_ORDER)
-            need[text] = min(need.get(text, (99, 0, 0)), (rank, -variant.host_ns, text))
-    return sorted(need, key=lambda text: need[text])
-
-
-def _text_block(stage: str, content: bytes) -> str:
-    text = content.decode("utf-8", "replace")
-    links = line_links(stage, text)
-    return json_block({"text": text, "links": None if links is None else asdict(links)})
 
 
 # --- launches -----------------------------------------------------------------------------------

@@ -15,7 +15,11 @@ __all__ = ["CONVERTER", "ReportConverter"]
 
 
 class ReportConverter:
-    """Writes one self-contained HTML page. Setting: `max-mb`, the page's largest size in MiB."""
+    """Writes one self-contained HTML page.
+
+    Settings: `max-mb`, the page's largest size in MiB; `source`, yes or no: whether sources and IR
+    go in.
+    """
 
     summary = "One self-contained HTML page: timeline, kernels, launches, source, findings"
     default_output = "report.html"
@@ -30,12 +34,13 @@ class ReportConverter:
                 cannot be written.
 
         """
-        reject_unknown_settings("report", settings, ("max-mb",))
+        reject_unknown_settings("report", settings, ("max-mb", "source"))
         max_mb = _megabytes(settings.get("max-mb", "20"))
+        source = _whether("source", settings.get("source", "yes"))
         folder = selection.trace.path
         title = folder.resolve().name or str(folder)
         report = report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"))
-        written = write_report(report, selection.trace.artifact, output, max_mb)
+        written = write_report(report, selection, output, max_mb, source=source)
         totals = report.totals
         counts = f"{totals.launches:,} launches, {totals.kernels:,} kernels"
         left_out = (f"{entry.text} {entry.command}" for entry in written.dropped)
@@ -50,6 +55,12 @@ def _megabytes(text: str) -> float:
     if not 0 < value < float("inf"):
         raise BadSetting(f"max-mb is a size in MiB above 0, and {text!r} is not that.")
     return value
+
+
+def _whether(name: str, text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise BadSetting(f"{name} is yes or no, and {text!r} is neither.")
+    return text == "yes"
 
 
 CONVERTER: Final = ReportConverter()

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kvtrace.converters.findings.model import Finding, Findings
-from kvtrace.converters.report.kernels import CallRows, KernelRows
+from kvtrace.converters.report.calls import CallRows
+from kvtrace.converters.report.kernels import KernelRows
 from kvtrace.converters.report.model import FindingCount, PlacedFinding
 
 __all__ = ["PageFindings", "finding_counts", "place_findings"]

@@ -6,12 +6,17 @@ so and never shows a zero for it. Times are whole nanoseconds, sizes bytes.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from kvtrace.converters.device_limits import ChosenDevice
 from kvtrace.converters.findings.model import Finding
+from kvtrace.converters.occupancy import Occupancy
 from kvtrace.converters.report.slices import Slices
+from kvtrace.converters.roofline import Position
+from kvtrace.converters.specialization import Change
 
 __all__ = [
+    "MEASURED",
     "Argument",
     "Call",
     "FindingCount",
@@ -19,7 +24,9 @@ __all__ = [
     "Mark",
     "Message",
     "PlacedFinding",
+    "Recompiled",
     "Report",
+    "Roofline",
     "Run",
     "SourceFile",
     "Stage",
@@ -90,10 +97,20 @@ class Kernel:
     variants: tuple[int, ...]
     calls: int
     launches: int
+    tuning_launches: int
+    """Of the launches, those of autotuners and warm-ups."""
+    runs: int
+    """The other launches; those captured into a graph count as often as it was replayed."""
     host_ns: int
     device_ns: int | None
+    device_executions: int | None
     bytes: int | None
     flops: int | None
+    """Bytes and FLOPs of all runs of the calls that were replayed."""
+    best_ns: float | None
+    """Time at best of all runs on `Report.limits`; None unless every call that ran has one."""
+    achieved: float | None
+    """Share of the time at best in the measured time of as many runs."""
     compile_ns: int | None
     registers: int | None
     spills: int | None
@@ -124,6 +141,15 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Recompiled:
+    """What differs from the nearest variant of the same kernel that the run compiled before."""
+
+    nearest: int
+    """Index into `Report.variants`."""
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Variant:
     """One compiled variant of a kernel."""
 
@@ -141,7 +167,12 @@ class Variant:
     spills: int | None
     cache_hit: bool | None
     cache_key: str | None
+    compile_begin: int | None
+    """Since the page's origin."""
     compile_ns: int | None
+    recompiled: Recompiled | None
+    """None for the first variant of a kernel in its run."""
+    occupancy: Occupancy | None
     signature: tuple[dict[str, Any], ...]
     stages: tuple[Stage, ...]
     files: tuple[SourceFile, ...]
@@ -165,6 +196,26 @@ class Argument:
     alias_group: int | None
     alignment: int | None
     scalar: str | None
+    value: str | None = None
+    """Names the block `tensor/<value>` where the contents were recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Where one launch of a call stands under the roof of `Report.limits`.
+
+    `position` has times at best; `intensity` is FLOPs per distinct byte (None: no bytes), `roof`
+    FLOPs per second that its mix of operations could reach (None: no FLOPs), `attainable` those at
+    best, `reached` those over the measured median device time. `achieved` is the share of the
+    time at best in that time.
+    """
+
+    position: Position
+    intensity: float | None
+    roof: float | None
+    attainable: float | None
+    reached: float | None
+    achieved: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +229,24 @@ class Call:
     args: tuple[int, ...]
     stack: int | None
     launches: int
+    tuning_launches: int
+    runs: int
+    """As in `Kernel`."""
     host_ns: int
+    host_median_ns: float | None
+    """Of launches that are no autotuner's or warm-up's, as the median on the device."""
     device_ns: int | None
+    device_executions: int | None
+    device_median_ns: float | None
     bytes: int | None
     flops: int | None
-    """Bytes and FLOPs of one launch."""
+    """Bytes and FLOPs of one launch; bytes are a lower bound if `unknown_accesses` is not 0."""
+    unique_bytes: int | None
+    """Distinct bytes that one launch reads, and that it writes."""
+    mask_efficiency: float | None
+    sector_efficiency: float | None
+    unknown_accesses: int | None
+    roofline: Roofline | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +319,10 @@ class Report:
     span_ns: int
     runs: tuple[Run, ...]
     totals: Totals
+    limits: ChosenDevice | None
+    """What rooflines are drawn for: recorded, or assumed for the kernels' compile target."""
+    measured: dict[str, dict[str, bool]]
+    """Where figures are from, by kind of row and field (`MEASURED`)."""
     kernels: tuple[Kernel, ...]
     variants: tuple[Variant, ...]
     arguments: tuple[Argument, ...]
@@ -272,7 +340,43 @@ class Report:
     """Variant, begin since the origin, duration, track."""
     tracks: tuple[Track, ...]
     phases: tuple[str, ...]
-    texts: tuple[tuple[str, str], ...]
-    """Stage (or "source") and sha256 of each text; the content is read when the page is written."""
     launches: Slices
     device: Slices
+    texts: tuple[tuple[str, str], ...]
+    """Stage (or "source") and sha256 of each text; the content is read when the page is written."""
+    stack_places: dict[int, int]
+    """The trace's `stack_id` → index into `stacks`."""
+    stage_artifacts: tuple[dict[str, str], ...]
+    """For each variant: stage → sha256."""
+
+
+#: Whether a figure was measured while the program ran (or told by the compiler), or worked out
+#: afterwards from IR and arguments. By field of `Totals`, `Kernel`, `Variant` and `Call`.
+MEASURED: Final[dict[str, dict[str, bool]]] = {
+    kind: {**dict.fromkeys(measured.split(), True), **dict.fromkeys(derived.split(), False)}
+    for kind, measured, derived in (
+        (
+            "totals",
+            "launches host_ns compile_ns kernels variants calls gpu_kernels device_ns",
+            "bytes flops evaluated_calls violations",
+        ),
+        (
+            "kernels",
+            "calls launches tuning_launches runs host_ns device_ns device_executions compile_ns "
+            "registers spills shared_bytes",
+            "bytes flops best_ns achieved violations unknowns judged",
+        ),
+        (
+            "variants",
+            "warp_size num_warps num_ctas num_stages shared_bytes registers spills compile_ns "
+            "launches calls host_ns",
+            "occupancy",
+        ),
+        (
+            "calls",
+            "launches tuning_launches runs host_ns host_median_ns device_ns device_executions "
+            "device_median_ns",
+            "bytes flops unique_bytes mask_efficiency sector_efficiency unknown_accesses roofline",
+        ),
+    )
+}

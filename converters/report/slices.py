@@ -1,17 +1,29 @@
-"""Launches and device kernels as columns on a time axis: merged, thinned, counted in bins."""
+"""Launches and device kernels as columns on a time axis: merged, thinned, counted in bins.
 
+There can be tens of millions, so columns are as narrow as what they hold, and nothing here makes
+more than a few arrays of their length; the rest goes piece by piece.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NO_CALL", "Bins", "Slices", "bin_slices", "thin"]
+__all__ = ["NO_CALL", "Bins", "Integers", "Slices", "bin_slices", "medians", "narrow", "thin"]
 
-Integers = npt.NDArray[np.int64]
+#: Whole numbers of any width.
+Integers = npt.NDArray[Any]
 
-#: In `Slices.call` and `Slices.kernel`: not known, or not on the page.
+#: In `Slices.call`, `Slices.kernel` and `Slices.phase`: not known, or not on the page.
 NO_CALL: Final = -1
+#: Rows that are looked at together.
+_PIECE: Final = 1 << 18
+_WIDTHS: Final = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
+#: Durations above 18 minutes are alike as far as medians are concerned.
+_MEDIAN_BITS: Final = 40
+_LONGEST: Final = (1 << _MEDIAN_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +39,7 @@ class Slices:
     track: Integers
     """Index into the report's tracks."""
     phase: Integers
-    """Index into the report's phases."""
+    """Index into the report's phases; on the device, that of the launch."""
     seq: Integers
     """`launches.seq` or `gpu_kernels.record`."""
 
@@ -41,22 +53,64 @@ class Slices:
 
     @classmethod
     def join(cls, parts: list[Self]) -> Self:
-        """Return the parts as one, sorted by begin (and by seq where two begin together)."""
-        if not parts:
+        """Return the parts as one, sorted by begin; empties the list, lest both stay in memory.
+
+        Rows that begin together keep their order: within a run, that of `seq`.
+        """
+        whole = [part for part in parts if len(part)]
+        parts.clear()
+        if not whole:
             return cls.empty()
-        columns = {
-            field.name: np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(cls)
-        }
-        begin, seq = columns["begin"], columns["seq"]
-        if not np.all(begin[1:] > begin[:-1]):
-            order = np.lexsort((seq, begin))
-            columns = {name: column[order] for name, column in columns.items()}
-        return cls(**columns)
+        if len(whole) == 1:
+            joined = whole.pop()
+        else:
+            names = [field.name for field in fields(cls)]
+            columns = {n: np.concatenate([getattr(part, n) for part in whole]) for n in names}
+            whole.clear()
+            joined = cls(**columns)
+        begin = joined.begin
+        if np.all(begin[1:] >= begin[:-1]):
+            return joined
+        return joined.take(np.argsort(begin, kind="stable"))
 
     def take(self, rows: Integers) -> Self:
         """Return the rows at these positions."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+    def pieces(self) -> Iterator[Self]:
+        """Give the rows in pieces, which are views."""
+        for start in range(0, len(self), _PIECE):
+            end = start + _PIECE
+            yield replace(self, **{f.name: getattr(self, f.name)[start:end] for f in fields(self)})
+
+
+def narrow(column: Integers) -> Integers:
+    """Return a column in the narrowest type that holds its values."""
+    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    for width in _WIDTHS:
+        limits = np.iinfo(width)
+        if limits.min <= low and high <= limits.max:
+            return column.astype(width, copy=False)
+    return column.astype(np.int64, copy=False)
+
+
+def medians(slices: Slices, left_out: Sequence[int] = ()) -> dict[int, float]:
+    """Return the median duration of each known call; phases in `left_out` do not count."""
+    wanted = slices.call != NO_CALL
+    for phase in left_out:
+        wanted &= slices.phase != phase
+    keys = slices.call[wanted].astype(np.int64) << _MEDIAN_BITS
+    duration = slices.duration[wanted]
+    keys |= np.minimum(duration, _LONGEST) if duration.itemsize == 8 else duration
+    keys.sort()
+    calls = np.arange(int(keys[-1] >> _MEDIAN_BITS) + 2) if len(keys) else np.zeros(1, np.int64)
+    bounds = np.searchsorted(keys, calls << _MEDIAN_BITS)
+    found = {}
+    for call in np.flatnonzero(np.diff(bounds)).tolist():
+        first, last = int(bounds[call]), int(bounds[call + 1])
+        middle = keys[[(first + last - 1) // 2, (first + last) // 2]] & _LONGEST
+        found[call] = float(middle.mean())
+    return found
 
 
 def thin(slices: Slices, keep: int) -> Slices:
@@ -68,18 +122,33 @@ def thin(slices: Slices, keep: int) -> Slices:
     if count <= keep:
         return slices
     chosen = np.zeros(count, bool)
-    known = np.flatnonzero(slices.call != NO_CALL)
-    calls = slices.call[known]
-    _, first = np.unique(calls, return_index=True)
+    first, longest = _first_and_longest(slices)
     if 4 * len(first) <= keep:
-        longest = np.zeros(int(calls.max(initial=0)) + 1, np.int64)
-        by_duration = known[np.argsort(slices.duration[known], kind="stable")]
-        longest[slices.call[by_duration]] = by_duration  # the last write is the longest
-        chosen[known[first]] = True
-        chosen[longest[calls[first]]] = True
+        chosen[first] = True
+        chosen[longest] = True
     rest = max(keep - int(chosen.sum()), 0)
     chosen[np.linspace(0, count - 1, rest, dtype=np.int64)] = True
     return slices.take(np.flatnonzero(chosen))
+
+
+def _first_and_longest(slices: Slices) -> tuple[Integers, Integers]:
+    """Return the rows of each call's first and (first) longest slice."""
+    calls = int(slices.call.max(initial=NO_CALL)) + 1
+    first = np.full(calls, len(slices), np.int64)
+    longest = np.full(calls, -1, np.int64)
+    most = np.full(calls, -1, np.int64)
+    start = 0
+    for piece in slices.pieces():
+        known = np.flatnonzero(piece.call != NO_CALL)
+        call, duration = piece.call[known], piece.duration[known].astype(np.int64)
+        np.minimum.at(first, call, start + known)
+        longer = np.full(calls, -1, np.int64)
+        np.maximum.at(longer, call, duration)
+        here = np.flatnonzero((duration == longer[call]) & (duration > most[call]))[::-1]
+        longest[call[here]] = start + known[here]  # the last write is the first row
+        most = np.maximum(most, longer)
+        start += len(piece)
+    return first[first < len(slices)], longest[longest >= 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +169,41 @@ class Bins:
 def bin_slices(slices: Slices, span_ns: int, bins: int = 2000) -> Bins:
     """Count slices in equal bins over the span; a slice over several bins is shared out exactly."""
     width = max(-(-span_ns // bins), 1)
+    kernels = int(slices.kernel.max(initial=0)) + 2
+    places = span_ns // width + 2
+    found = [_sums(*_shares(piece, width, kernels, places)) for piece in slices.pieces()]
+    keys, count, busy = (
+        np.concatenate([part[column] for part in found]) if found else np.zeros(0, np.int64)
+        for column in range(3)
+    )
+    keys, count, busy = _sums(keys, count, busy)
+    place, kernel = np.divmod(keys, kernels)
+    track, index = np.divmod(place, places)
+    return Bins(width, track, index, kernel - 1, count, busy)
+
+
+def _shares(
+    slices: Slices, width: int, kernels: int, places: int
+) -> tuple[Integers, Integers, Integers]:
+    """Return a key of (track, bin, kernel), a count and nanoseconds for each bin of each slice."""
+    end = slices.begin + slices.duration
     first = slices.begin // width
-    last = np.maximum(slices.begin + slices.duration - 1, slices.begin) // width
+    last = np.maximum(end - 1, slices.begin) // width
     repeats = last - first + 1
     rows = np.repeat(np.arange(len(slices)), repeats)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     where = first[rows] + within
     opens = np.maximum(slices.begin[rows], where * width)
-    closes = np.minimum(slices.begin[rows] + slices.duration[rows], (where + 1) * width)
-    kernels = int(slices.kernel.max(initial=0)) + 2
-    key = (slices.track[rows] * (int(where.max(initial=0)) + 1) + where) * kernels
-    key += slices.kernel[rows] + 1
-    unique, inverse = np.unique(key, return_inverse=True)
-    # Sums stay exact: float64 counts whole nanoseconds up to 104 days, and a bin is far shorter.
-    busy = np.bincount(inverse, weights=closes - opens, minlength=len(unique)).astype(np.int64)
-    count = np.bincount(inverse, weights=(within == 0), minlength=len(unique)).astype(np.int64)
-    place, kernel = np.divmod(unique, kernels)
-    track, index = np.divmod(place, int(where.max(initial=0)) + 1)
-    return Bins(width, track, index, kernel - 1, count, busy)
+    closes = np.minimum(end[rows], (where + 1) * width)
+    keys = (slices.track[rows].astype(np.int64) * places + where) * kernels
+    return keys + slices.kernel[rows] + 1, (within == 0).astype(np.int64), closes - opens
+
+
+def _sums(keys: Integers, *columns: Integers) -> tuple[Integers, ...]:
+    """Return the distinct keys in order, and for each the sums of some columns."""
+    if not len(keys):
+        return (keys, *columns)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    return (keys[starts], *(np.add.reduceat(column[order], starts) for column in columns))

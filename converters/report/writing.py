@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kvtrace.converters.report.budget import Budget, Dropped, ReadArtifact, fitted_blocks
+from kvtrace.converters.report.budget import Budget, Dropped, fitted_blocks
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.page import shell_bytes, write_page
 from kvtrace.schema.errors import BadSetting
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
 
 __all__ = ["Written", "write_report"]
 
@@ -24,13 +27,19 @@ class Written:
 
 
 def write_report(
-    report: Report, read_artifact: ReadArtifact, path: Path, max_mb: float = 20.0
+    report: Report,
+    selection: "Selection",
+    path: Path,
+    max_mb: float = 20.0,
+    *,
+    source: bool = True,
 ) -> Written:
-    """Write the report as one page of at most `max_mb` MiB.
+    """Write the report of the runs of a selection as one page of at most `max_mb` MiB.
 
-    What does not fit is left out, least needed first: compiled code of the kernels that took
-    least time, then launches (of each call the first and the longest stay, and every n-th). The
-    page says what was left out and how to see it.
+    What does not fit is left out, least needed first: ops and accesses of the calls that were
+    launched least, recorded tensors, compiled code of the kernels that took least time, then
+    launches (of each call the first and the longest stay, and every n-th). The page says what was
+    left out and how to see it. Without `source`, no code of the program goes in.
 
     Raises:
         BadSetting: the budget is too small for the page without launches and texts, or the file
@@ -38,7 +47,7 @@ def write_report(
 
     """
     budget = Budget(report, int(max_mb * MEBIBYTE) - shell_bytes(report.title))
-    fitted_blocks(budget, read_artifact)
+    fitted_blocks(budget, selection.trace, selection.runs, source=source)
     if budget.room() < 0:
         raise BadSetting(
             f"a report of this trace needs at least {max_mb - budget.room() / MEBIBYTE:.2f} MiB, "

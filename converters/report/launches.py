@@ -1,0 +1,271 @@
+"""Launches and device executions of the runs, read piece by piece into narrow columns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kvtrace.converters.columns import integers
+from kvtrace.converters.report.calls import CallRows
+from kvtrace.converters.report.model import Track
+from kvtrace.converters.report.slices import NO_CALL, Integers, Slices, narrow
+from kvtrace.schema.columns import filled
+from kvtrace.schema.layout import part_numbers, run_folder, segments
+from kvtrace.schema.parts import open_part, part_facts
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+__all__ = ["MISSING", "TUNING", "Timeline"]
+
+#: Stands for null in columns of whole numbers.
+MISSING: Final = int(np.iinfo(np.int64).min)
+#: Phases of launches that are left out of sums of work and of medians, as `kvtrace profile` does.
+TUNING: Final = frozenset({"autotune", "warmup"})
+_NOT_RECORDED: Final = "not recorded"
+_PIECE_ROWS: Final = 131_072
+_LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase")
+_EXECUTION: Final = (
+    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Launches:
+    """What device executions need to know of the launches of their run, in the order of `seq`."""
+
+    seq: Integers
+    call: Integers
+    phase: Integers
+
+    def rows(self, seqs: Integers) -> Integers:
+        """Return the row of each launch, -1 for one that is not there."""
+        if not len(self.seq):
+            return np.full(len(seqs), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.seq, seqs), len(self.seq) - 1)
+        return np.where(self.seq[at] == seqs, at, -1)
+
+
+@dataclass(slots=True)
+class Timeline:
+    """All that has a time and a row of its own: launches and executions, with tracks and phases."""
+
+    tracks: dict[tuple[str, int, int, int], int] = field(default_factory=dict)
+    """Kind, run, thread or device, stream → index."""
+    phases: dict[str, int] = field(default_factory=dict)
+    phase_counts: dict[str, int] = field(default_factory=dict)
+    launches: list[Slices] = field(default_factory=list)
+    device: list[Slices] = field(default_factory=list)
+    launch_count: int = 0
+    host_ns: int = 0
+    gpu_kernels: int | None = None
+    device_ns: int | None = None
+
+    def track(self, kind: str, run: int, number: int, stream: int = 0) -> int:
+        """Return the index of a track, which is made when it is first asked for."""
+        return self.tracks.setdefault((kind, run, number, stream), len(self.tracks))
+
+    def shown_tracks(self) -> tuple[Track, ...]:
+        """Return the tracks in the order of their indices."""
+        return tuple(
+            Track(_track_label(kind, number, stream), kind, run, number)
+            for kind, run, number, stream in self.tracks
+        )
+
+    def tuning_phases(self) -> list[int]:
+        """Return the indices of phases that are no runs of the program's own."""
+        return [index for name, index in self.phases.items() if name in TUNING]
+
+    def read(
+        self, trace: "Trace", run: "Run", index: int, places: Mapping[int, int], calls: CallRows
+    ) -> None:
+        """Read what a run launched and what the device executed.
+
+        Args:
+            trace: The trace.
+            run: The run.
+            index: Its place in the report.
+            places: `call_id` → index of the call.
+            calls: Counts launches and executions.
+
+        """
+        known = _Lookup(places)
+        launches = self._read_launches(trace, run, index, known, calls)
+        self._read_device(trace, run, index, known, launches, calls)
+
+    def _read_launches(
+        self, trace: "Trace", run: "Run", index: int, known: "_Lookup", calls: CallRows
+    ) -> _Launches:
+        columns: dict[str, list[Integers]] = {}
+        for table in _pieces(trace, run, "launches", _LAUNCH):
+            piece = self._launch_piece(table, index, known)
+            calls.count_launches(piece, self._is_tuning(piece["phase"]), self._captured())
+            self.launch_count += len(table)
+            self.host_ns += int(piece["duration"].sum())
+            _keep(piece, columns)
+        whole = {name: _joined(columns.pop(name)) for name in list(columns)}
+        if not whole:
+            return _Launches(*(np.zeros(0, np.int64) for _ in range(3)))
+        timed = whole.pop("timed").astype(bool)
+        kernel = calls.kernels(whole["call"])
+        slices = Slices(kernel=kernel, **whole)
+        self.launches.append(slices if timed.all() else slices.take(np.flatnonzero(timed)))
+        return _in_order(_Launches(whole["seq"], whole["call"], whole["phase"]))
+
+    def _launch_piece(self, table: pa.Table, run: int, known: "_Lookup") -> dict[str, Integers]:
+        enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
+        timed = (enter != MISSING) & (leave != MISSING)
+        threads, inverse = np.unique(integers(table["thread"], 0), return_inverse=True)
+        tracks = np.array([self.track("host", run, int(thread)) for thread in threads], np.int64)
+        return {
+            "begin": np.where(timed, enter, 0),
+            "duration": np.where(timed, leave - np.where(timed, enter, 0), 0),
+            "call": known.indices(integers(table["call_id"], MISSING)),
+            "track": tracks[inverse],
+            "phase": self._phases(table),
+            "seq": integers(table["seq"], 0),
+            "timed": timed,
+        }
+
+    def _phases(self, table: pa.Table) -> Integers:
+        """Return the index of each launch's phase, and count them."""
+        if not len(table):
+            return np.zeros(0, np.int64)
+        column = table["phase"].unify_dictionaries().combine_chunks()
+        names = [*map(str, column.dictionary.to_pylist()), _NOT_RECORDED]
+        codes = column.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False)
+        counts = np.bincount(codes, minlength=len(names))
+        places = np.zeros(len(names), np.int64)
+        for code in np.flatnonzero(counts).tolist():
+            name = names[code]
+            places[code] = self.phases.setdefault(name, len(self.phases))
+            self.phase_counts[name] = self.phase_counts.get(name, 0) + int(counts[code])
+        found: Integers = places[codes]
+        return found
+
+    def _is_tuning(self, phase: Integers) -> Integers:
+        return np.isin(phase, self.tuning_phases())
+
+    def _captured(self) -> int:
+        return self.phases.get("graph_capture", NO_CALL - 1)
+
+    def _read_device(
+        self,
+        trace: "Trace",
+        run: "Run",
+        index: int,
+        known: "_Lookup",
+        launches: _Launches,
+        calls: CallRows,
+    ) -> None:
+        columns: dict[str, list[Integers]] = {}
+        for table in _pieces(trace, run, "gpu_kernels", _EXECUTION):
+            if not len(table):
+                continue
+            piece = self._device_piece(table, index, known, launches)
+            replayed = integers(table["graph_id"], MISSING) != MISSING
+            calls.count_executions(piece, self._is_tuning(piece["phase"]), replayed)
+            self.gpu_kernels = (self.gpu_kernels or 0) + len(table)
+            self.device_ns = (self.device_ns or 0) + int(piece["duration"].sum())
+            _keep(piece, columns)
+        calls.end_run(timeline=bool(columns))
+        if columns:
+            whole = {name: _joined(columns.pop(name)) for name in list(columns)}
+            timed = whole.pop("timed").astype(bool)
+            slices = Slices(kernel=calls.kernels(whole["call"]), **whole)
+            self.device.append(slices if timed.all() else slices.take(np.flatnonzero(timed)))
+
+    def _device_piece(
+        self, table: pa.Table, run: int, known: "_Lookup", launches: _Launches
+    ) -> dict[str, Integers]:
+        start, end = (integers(table[name], MISSING) for name in ("start", "end"))
+        timed = (start != MISSING) & (end != MISSING)
+        rows = launches.rows(integers(table["launch_seq"], MISSING))
+        launched = rows >= 0
+        call = known.indices(integers(table["call_id"], MISSING))
+        phase = np.full(len(rows), NO_CALL, np.int64)
+        phase[launched] = launches.phase[rows[launched]]
+        through = launched & (call == NO_CALL)
+        call[through] = launches.call[rows[through]]
+        return {
+            "begin": np.where(timed, start, 0),
+            "duration": np.where(timed, end - np.where(timed, start, 0), 0),
+            "call": call,
+            "track": self._streams(table, run),
+            "phase": phase,
+            "seq": integers(table["record"], 0),
+            "timed": timed,
+        }
+
+    def _streams(self, table: pa.Table, run: int) -> Integers:
+        places = np.stack([integers(table["device"], 0), integers(table["stream"], 0)])
+        found, inverse = np.unique(places, axis=1, return_inverse=True)
+        tracks = [self.track("device", run, int(d), int(s)) for d, s in found.T]
+        return np.asarray(tracks, np.int64)[inverse.reshape(-1)]
+
+
+class _Lookup:
+    """Ids to indices, for whole columns."""
+
+    def __init__(self, places: Mapping[int, int]) -> None:
+        ids = np.fromiter(places, np.int64, len(places))
+        order = np.argsort(ids)
+        self._ids = ids[order]
+        self._places = np.fromiter(places.values(), np.int64, len(places))[order]
+
+    def indices(self, ids: Integers) -> Integers:
+        """Return the index of each id, NO_CALL for one that is not there."""
+        if not len(self._ids):
+            return np.full(len(ids), NO_CALL, np.int64)
+        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        return np.where(self._ids[at] == ids, self._places[at], NO_CALL)
+
+
+def _pieces(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Give the rows of a captured table of a run; of a sealed run by row groups.
+
+    Raises:
+        DamagedFile, NewerFormat, OlderFormat: as `Trace.table`.
+
+    """
+    parts = part_numbers(run_folder(trace.path, name, run.run_id)).values()
+    if not run.sealed or segments(trace.path, run.run_id).get(name):
+        yield trace.table(name, (run,), columns)
+        return
+    for path in parts:
+        with open_part(path) as file:
+            if part_facts(file, path, name).major != version_numbers(FORMAT_VERSION)[0]:
+                yield trace.table(name, (run,), columns)
+                return
+            present = [column for column in columns if column in file.schema_arrow.names]
+            for batch in file.iter_batches(_PIECE_ROWS, columns=present, use_threads=False):
+                yield filled(TABLES[name], pa.Table.from_batches([batch]), columns, str(path))
+
+
+def _keep(piece: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
+    """Add a piece's columns to those that are kept, narrowed but for times."""
+    for name, column in piece.items():
+        kept = column if name == "begin" else narrow(column)
+        columns.setdefault(name, []).append(kept)
+
+
+def _joined(columns: list[Integers]) -> Integers:
+    """Return one column; the pieces, which it empties, are of one kind and any width."""
+    joined = np.concatenate(columns)
+    columns.clear()
+    return joined
+
+
+def _in_order(launches: _Launches) -> _Launches:
+    if np.all(launches.seq[1:] >= launches.seq[:-1]):
+        return launches
+    order = np.argsort(launches.seq, kind="stable")
+    return _Launches(launches.seq[order], launches.call[order], launches.phase[order])
+
+
+def _track_label(kind: str, number: int, stream: int) -> str:
+    return f"device {number} stream {stream}" if kind == "device" else f"thread {number}"

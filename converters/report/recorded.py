@@ -1,0 +1,63 @@
+"""Which tensors of a call were recorded with their contents, and what is in them."""
+
+from dataclasses import dataclass
+
+from kvtrace.converters.report.model import Argument
+from kvtrace.converters.report.sources import Context
+from kvtrace.converters.report.values import Histogram, Layout, elements_of, histogram
+
+__all__ = ["RecordedValue", "recorded_values"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedValue:
+    """A tensor argument as it was before the call's first launch.
+
+    `arg` is the position of the argument in the call, `artifact` names the block
+    `tensor/<artifact>` with its storage's bytes, in which `offset_bytes`, `shape` and `strides`
+    (in elements) say where its elements are. `histogram` is None where the type has no numbers
+    that we know, or the storage was not recorded whole.
+    """
+
+    arg: int
+    name: str | None
+    artifact: str
+    dtype: str | None
+    offset_bytes: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    histogram: Histogram | None
+    measured: bool = True
+
+
+def recorded_values(context: Context, call: int) -> tuple[RecordedValue, ...]:
+    """Return the recorded tensors of a call of the report, in the order of its arguments."""
+    report = context.report
+    found = []
+    for position, index in enumerate(report.calls[call].args):
+        argument = report.arguments[index]
+        value = _value(context, position, argument)
+        if value is not None:
+            found.append(value)
+    return tuple(found)
+
+
+def _value(context: Context, position: int, argument: Argument) -> RecordedValue | None:
+    if argument.value is None or argument.shape is None or argument.strides is None:
+        return None
+    content = context.trace.artifact(argument.value)
+    if content is None:
+        return None
+    offset = argument.offset_bytes or 0
+    layout = Layout(argument.dtype, offset, argument.shape, argument.strides)
+    values = elements_of(content, layout)
+    return RecordedValue(
+        arg=position,
+        name=argument.name,
+        artifact=argument.value,
+        dtype=argument.dtype,
+        offset_bytes=offset,
+        shape=argument.shape,
+        strides=argument.strides,
+        histogram=None if values is None else histogram(values),
+    )

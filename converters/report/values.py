@@ -1,0 +1,186 @@
+"""Recorded tensors: their elements as numbers, and what a histogram shows of them.
+
+Types that NumPy lacks are widened to float32: bf16 by its bits, 8-bit floats by a table of their
+256 values (OCP 8-bit Floating Point Specification 1.0 for e4m3fn and e5m2; the FNUZ types of
+MLIR's documentation have one NaN, at the place of negative zero).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Histogram", "Layout", "elements_of", "histogram"]
+
+_PLAIN: Final = {
+    "fp64": "<f8", "fp32": "<f4", "fp16": "<f2",
+    "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "i1",
+    "u64": "<u8", "u32": "<u4", "u16": "<u2", "u8": "u1", "i1": "u1",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Float8:
+    """Bits of the exponent, its bias, and which patterns are no finite number."""
+
+    exponent: int
+    bias: int
+    specials: str
+
+
+_FLOAT8: Final = {
+    "fp8e4nv": _Float8(4, 7, "fn"),
+    "fp8e5": _Float8(5, 15, "ieee"),
+    "fp8e4b8": _Float8(4, 8, "fnuz"),
+    "fp8e5b16": _Float8(5, 16, "fnuz"),
+}
+BINS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a tensor's elements lie in its storage: offset in bytes, shape, strides in elements."""
+
+    dtype: str | None
+    offset_bytes: int
+    shape: Sequence[int]
+    strides: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How often values occur; `edges` has one entry more than `counts`. None: no finite value.
+
+    `nan`, `inf` (both signs) and `zeros` count elements; the bins count the finite ones, zeros
+    among them. Means are of the finite elements, in float64.
+    """
+
+    elements: int
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    nan: int
+    inf: int
+    zeros: int
+    min: float | int | None
+    max: float | int | None
+    mean: float | None
+
+
+def elements_of(content: bytes, layout: Layout) -> npt.NDArray[Any] | None:
+    """Return a tensor's elements in its shape.
+
+    None where they are not all in `content`, or the type is not known.
+    """
+    stored = _stored(layout.dtype)
+    if stored is None or len(layout.shape) != len(layout.strides):
+        return None
+    size = stored.itemsize
+    reach = _reach(layout)
+    if (
+        reach is None
+        or layout.offset_bytes < 0
+        or layout.offset_bytes + reach * size > len(content)
+    ):
+        return None
+    flat = np.frombuffer(content, stored, reach, layout.offset_bytes)
+    steps = [stride * size for stride in layout.strides]
+    view = np.lib.stride_tricks.as_strided(flat, tuple(layout.shape), steps, writeable=False)
+    return _widened(view, layout.dtype or "")
+
+
+def histogram(values: npt.NDArray[Any]) -> Histogram:
+    """Return the histogram of a tensor in equal bins from its least to its greatest value."""
+    flat = values.reshape(-1)
+    floating = flat.dtype.kind == "f"
+    nan = int(np.isnan(flat).sum()) if floating else 0
+    inf = int(np.isinf(flat).sum()) if floating else 0
+    finite = flat[np.isfinite(flat)] if nan or inf else flat
+    zeros = int((finite == 0).sum())
+    if not finite.size:
+        return Histogram(flat.size, (), (), nan, inf, zeros, None, None, None)
+    least, most = finite.min().item(), finite.max().item()
+    counts, edges = _counted(finite, least, most)
+    mean = float(finite.mean(dtype=np.float64))
+    return Histogram(
+        flat.size,
+        edges,
+        counts,
+        nan,
+        inf,
+        zeros,
+        least,
+        most,
+        mean if math.isfinite(mean) else None,
+    )
+
+
+def _counted(
+    finite: npt.NDArray[Any], least: float, most: float
+) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Count in bins; whole numbers that span fewer values than there are bins get one each."""
+    if least == most:
+        return (finite.size,), (float(least), float(most))
+    if finite.dtype.kind != "f" and most - least < BINS:
+        found = np.bincount((finite - finite.min()).astype(np.int64))
+        edges = tuple(float(least + step) for step in range(len(found) + 1))
+        return tuple(found.tolist()), edges
+    width = float(most) - float(least)
+    if not math.isfinite(width):  # both ends of float64
+        return (finite.size,), (float(least), float(most))
+    counts, places = np.histogram(finite.astype(np.float64), BINS, (float(least), float(most)))
+    return tuple(counts.tolist()), tuple(places.tolist())
+
+
+def _stored(dtype: str | None) -> np.dtype[Any] | None:
+    if dtype in _PLAIN:
+        return np.dtype(_PLAIN[dtype])
+    if dtype == "bf16":
+        return np.dtype("<u2")
+    return np.dtype("u1") if dtype in _FLOAT8 else None
+
+
+def _reach(layout: Layout) -> int | None:
+    """Return how many elements of the storage lie between the first and the last.
+
+    None if some stride goes backwards or a size is below 0.
+    """
+    if any(size < 0 for size in layout.shape) or any(stride < 0 for stride in layout.strides):
+        return None
+    if 0 in layout.shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True))
+
+
+def _widened(view: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
+    found = view
+    if dtype == "bf16":
+        found = (view.astype(np.uint32) << 16).view(np.float32)
+    elif dtype in _FLOAT8:
+        found = _float8_values(dtype)[view]
+    elif dtype == "i1":
+        found = view != 0
+    return found
+
+
+@cache
+def _float8_values(dtype: str) -> npt.NDArray[np.float32]:
+    """Return the value of each of the 256 patterns."""
+    form = _FLOAT8[dtype]
+    mantissa_bits = 7 - form.exponent
+    found = np.zeros(256, np.float32)
+    for bits in range(128):
+        exponent, mantissa = bits >> mantissa_bits, bits & ((1 << mantissa_bits) - 1)
+        scale = 2.0 ** (max(exponent, 1) - form.bias - mantissa_bits)
+        value = (mantissa + (exponent > 0) * (1 << mantissa_bits)) * scale
+        if form.specials == "ieee" and exponent == 31:
+            value = math.nan if mantissa else math.inf
+        if form.specials == "fn" and bits == 127:
+            value = math.nan
+        found[bits], found[bits | 128] = value, -value
+    if form.specials == "fnuz":
+        found[128] = math.nan
+    return found

@@ -1,0 +1,37 @@
+"""What views read from a page besides its report: one module for each kind of block.
+
+A view is a folder in `frontend/src/views`; data of its own comes from a module here, and adding
+one touches no other file. A module `graph.py` for a view of tensor graphs:
+
+    from collections.abc import Iterable
+    from typing import Final
+
+    from kvtrace.converters.report.pack import json_block
+    from kvtrace.converters.report.sources import Block, BlockSource, Context
+
+
+    def _blocks(context: Context) -> Iterable[Block]:
+        for index, run in enumerate(context.runs):
+            rows = context.trace.table("graph_ops", (run,))
+            if len(rows):
+                yield Block(f"graph/{index}", lambda rows=rows: json_block(_graph(rows)))
+
+
+    SOURCE: Final = BlockSource(
+        name="graph", order=40, share=0.5, noun="tensor graphs", query="FROM graph_ops",
+        blocks=_blocks,
+    )
+
+- A block's name is its element's id in the page: `kind/which`, of letters, digits, `/`, `-`, `_`.
+- `blocks` gives them most needed first. `pack` is called when there is room, so reading and
+  deriving belong into it; what it needs of a table is read once (`context.by_call`).
+- A block holds plain JSON (`json_block`), columns of whole numbers (`columns_block`) or bytes
+  (`bytes_block`). Ids of the trace become indices of the report: `context.stack(stack_id)`.
+- Figures come with `measured`, true for what was taken while the program ran and false for what
+  was worked out afterwards; null is "not known" and never 0.
+- With `context.source` false nothing may hold code: sources, IR, expressions.
+- What does not fit is counted, and the page names `kvtrace sql TRACE "<query>"` for it.
+- The page learns whether a block is there from the element: `page.has("graph/0")`.
+
+May import what `kvtrace.converters.report` may.
+"""

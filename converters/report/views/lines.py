@@ -1,0 +1,146 @@
+"""`lines/<variant>`: what the ops of each source line and IR line did, over all runs of a variant.
+
+A source line has what stands on it and what was inlined into it, so the lines of a file do not add
+up to the whole. A variant without ops has no block.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.converters.device_limits import DeviceLimits
+from kvtrace.converters.report.generic_ops import generic_ops, op_lines
+from kvtrace.converters.report.line_figures import OpFigures, line_figures
+from kvtrace.converters.report.model import Call
+from kvtrace.converters.report.pack import json_block
+from kvtrace.converters.report.slices import Integers
+from kvtrace.converters.report.sources import Block, BlockSource, Context
+
+__all__ = ["SOURCE"]
+
+_SUMS: Final = ("executions", "bytes", "unique_bytes", "flops", "masked_off", "sectors")
+_KEYS: Final = ("op_index", "op", "kind", "dtype", "stack_id")
+
+
+def _blocks(context: Context) -> Iterable[Block]:
+    if not context.source:
+        return
+    ops = [_ops_of_run(context, run) for run in range(len(context.runs))]
+    variants = context.report.variants
+    for variant in sorted(range(len(variants)), key=lambda v: (-variants[v].host_ns, v)):
+        own = ops[variants[variant].run].get(variant)
+        if own:
+            yield Block(f"lines/{variant}", partial(_packed, context, variant, own))
+
+
+def _ops_of_run(context: Context, run: int) -> dict[int, list[OpFigures]]:
+    """Return the ops of each variant of a run, summed over the runs of its calls."""
+    ops = context.by_call("ops", run)
+    calls = {call.call_id: call for call in context.report.calls if call.run == run}
+    known = np.isin(ops.calls, list(calls))
+    if not known.any():
+        return {}
+    ids, inverse = np.unique(ops.calls[known], return_inverse=True)
+    own = [calls[call] for call in ids.tolist()]
+    weights = _weights(own)[inverse]
+    variants = np.array([call.variant for call in own], np.int64)[inverse]
+    return _summed(ops.table.filter(pa.array(known)), variants, weights)
+
+
+def _weights(calls: Sequence[Call]) -> Integers:
+    """Return how often each call counts: its runs, or once where its variant never ran."""
+    ran = {call.variant for call in calls if call.runs}
+    return np.array([call.runs if call.variant in ran else 1 for call in calls], np.int64)
+
+
+def _summed(table: pa.Table, variants: Integers, weights: Integers) -> dict[int, list[OpFigures]]:
+    columns = {name: table[name] for name in _SUMS}
+    nothing = pa.scalar(None, pa.int64())
+    columns["lanes"] = pc.if_else(pc.is_valid(table["masked_off"]), table["elements"], nothing)
+    columns["sector_bytes"] = pc.if_else(pc.is_valid(table["sectors"]), table["bytes"], nothing)
+    weighed = {name: pc.multiply(column, pa.array(weights)) for name, column in columns.items()}
+    keys = {name: table[name] for name in _KEYS}
+    grouped = (
+        pa.table({"variant": pa.array(variants), **keys, **weighed})
+        .group_by(["variant", *_KEYS])
+        .aggregate([(name, "sum") for name in weighed])
+        .sort_by([("variant", "ascending"), ("op_index", "ascending")])
+    )
+    found: dict[int, list[OpFigures]] = {}
+    for row in grouped.to_pylist():
+        sums = {name: row[f"{name}_sum"] for name in weighed}
+        figures = OpFigures(**{name: row[name] for name in _KEYS}, **sums)
+        found.setdefault(row["variant"], []).append(figures)
+    return found
+
+
+def _packed(context: Context, variant: int, ops: Sequence[OpFigures]) -> str:
+    report = context.report
+    limits = None if report.limits is None else report.limits.limits
+    whole = sum(op.best_ns(limits) for op in ops)
+    return json_block(
+        {
+            "measured": False,
+            "runs": sum(call.runs for call in report.calls if call.variant == variant),
+            "files": _files(context, ops, limits, whole),
+            "ops": {
+                str(op.op_index): {"op": op.op, **asdict(line_figures([op], limits, whole))}
+                for op in ops
+            },
+            "stages": _stages(context, variant),
+        }
+    )
+
+
+def _files(
+    context: Context, ops: Sequence[OpFigures], limits: DeviceLimits | None, whole: float
+) -> list[dict[str, Any]]:
+    """Return the figures of every line that some op stands on, or was inlined into."""
+    on_line: dict[tuple[str, int], list[OpFigures]] = {}
+    innermost: set[tuple[str, int]] = set()
+    for op in ops:
+        places = _places(context, op.stack_id)
+        innermost.update(places[:1])
+        for place in dict.fromkeys(places):
+            on_line.setdefault(place, []).append(op)
+    files: dict[str, dict[str, Any]] = {}
+    for place in sorted(on_line):
+        figures = asdict(line_figures(on_line[place], limits, whole))
+        file, line = place
+        files.setdefault(file, {})[str(line)] = {"own": place in innermost, **figures}
+    return [{"path": path, "lines": lines} for path, lines in files.items()]
+
+
+def _places(context: Context, stack_id: int | None) -> list[tuple[str, int]]:
+    place = context.stack(stack_id)
+    frames = () if place is None else context.report.stacks[place]
+    return [(file, line) for file, line, _ in frames if file is not None and line is not None]
+
+
+def _stages(context: Context, variant: int) -> Mapping[str, Mapping[str, int]]:
+    """Return for each text with the module's ops: `op_index` → line, counted from 1."""
+    generic = context.stage(variant, "ttir_generic")
+    if generic is None:
+        return {}
+    found = {"ttir_generic": {op.index: op.line for op in generic_ops(generic)}}
+    pretty = context.stage(variant, "ttir")
+    if pretty is not None:
+        found["ttir"] = op_lines(generic, pretty)
+    return {
+        stage: {str(op): line + 1 for op, line in lines.items()} for stage, lines in found.items()
+    }
+
+
+SOURCE: Final = BlockSource(
+    name="lines",
+    order=20,
+    share=0.5,
+    noun="kernels' figures by line",
+    query="FROM ops",
+    blocks=_blocks,
+)
