@@ -55,7 +55,7 @@ def accessibility_problems(opened: OpenPage) -> list[str]:
     options = json.dumps({"runOnly": list(AXE_TAGS), "resultTypes": ["violations"]})
     found = opened.page.evaluate(f"() => axe.run(document, {options})")
     return [
-        f"{rule['id']} ({rule['impact']}): {' '.join(map(str, node['target']))}: {node['html'][:160]}"
+        f"{rule['id']} at {' '.join(map(str, node['target']))}: {node['html'][:160]}"
         for rule in found["violations"]
         for node in rule["nodes"]
     ]
