@@ -1,0 +1,353 @@
+"""Reading and writing of views: elements, what of them is defined, bounds, and who wrote them."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.nki import dtypes, sharing
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.findings import OUT_OF_BOUNDS, UNDEFINED_LANES, UNINITIALISED
+from kvtrace.nki.memory import DEFINED, GARBAGE, NEVER_WRITTEN, Memory
+from kvtrace.nki.tensors import Tensor
+
+if TYPE_CHECKING:
+    from kvtrace.nki.operations import Issue, Result
+
+
+class Values:
+    """The values of an operand, their states (None: all defined), and its element type."""
+
+    __slots__ = ("dtype", "space", "states", "values")
+
+    def __init__(
+        self,
+        values: NDArray[Any],
+        states: NDArray[np.uint8] | None,
+        dtype: np.dtype[Any],
+        space: str = "",
+    ) -> None:
+        self.values = values
+        self.states = states
+        self.dtype = dtype
+        #: hbm, sbuf or psum; empty for a number.
+        self.space = space
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a plain number of the program."""
+        return not self.space
+
+    def computed(self) -> NDArray[Any]:
+        """Give the values in float32, as engines compute with them."""
+        return dtypes.computed(self.values)
+
+
+_FLOAT: Final = dtypes.float32
+
+
+def number(operand: Any) -> Values:
+    """Give a plain number of the program as an operand.
+
+    Raises:
+        NkiError: it is none.
+    """
+    if isinstance(operand, bool | np.bool_):
+        return Values(np.asarray(bool(operand)), None, dtypes.bool_)
+    if isinstance(operand, int | np.integer):
+        return Values(np.asarray(int(operand), np.int64), None, dtypes.int32)
+    if isinstance(operand, float | np.floating) or _is_scalar_array(operand):
+        return Values(np.asarray(float(operand), np.float32), None, _FLOAT)
+    raise NkiError(f"an op takes tiles and numbers, not {type(operand).__name__}")
+
+
+def _is_scalar_array(operand: Any) -> bool:
+    return getattr(operand, "ndim", None) == 0 and hasattr(operand, "dtype")
+
+
+def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Values:
+    """Read a view: count its bytes, look at what is defined, and at bounds."""
+    memory = tensor.memory
+    _used(issue, memory)
+    issue.readers.append(memory.number)
+    if tensor.selection is not None:
+        values, states, count = _gather(issue, tensor, lanes)
+    else:
+        values = tensor.array()
+        count = tensor.size if lanes is None else int(_on(lanes, tensor.shape).sum())
+        states = None if memory.states is None else tensor.of_elements(memory.states)
+        if memory.shared or issue.run.loops:
+            sharing.note_read(issue, tensor, None)
+    nbytes = count * tensor.dtype.itemsize
+    if memory.space == "hbm":
+        issue.device_bytes += nbytes
+    else:
+        issue.chip_bytes += nbytes
+    if states is not None:
+        states = _looked_at(issue, tensor, states, lanes)
+    if tensor.on_chip and values.ndim == 1:
+        values = values.reshape(-1, 1)
+        states = None if states is None else states.reshape(-1, 1)
+    return Values(values, states, tensor.dtype, memory.space)
+
+
+def _used(issue: "Issue", memory: Memory) -> None:
+    life = memory.life
+    life.last = issue.order
+    if life.first < 0:
+        life.first = issue.order
+
+
+def _looked_at(
+    issue: "Issue",
+    tensor: Tensor,
+    states: NDArray[np.uint8],
+    lanes: NDArray[np.bool_] | None,
+) -> NDArray[np.uint8] | None:
+    """Find reads of what was never written; give states only where some are not defined."""
+    least = states.min() if states.size else DEFINED
+    if least == DEFINED:
+        return None
+    if least > NEVER_WRITTEN:
+        return states
+    unwritten = states == NEVER_WRITTEN
+    if lanes is not None:
+        unwritten = unwritten & lanes
+    count = int(unwritten.sum())
+    if count:
+        lane = tuple(int(place) for place in np.argwhere(unwritten)[0])
+        text = (
+            f"{issue.operation.name} reads {count} elements of {_called(tensor)} "
+            "that nothing was written to"
+        )
+        issue.find(UNINITIALISED, text, access="load", lane=lane, lanes=count)
+    return np.maximum(states, GARBAGE)
+
+
+def least(shape: tuple[int, ...], operands: tuple[Values, ...]) -> NDArray[np.uint8] | None:
+    """Give the states of a result: the least of its operands', None where all are defined."""
+    found: NDArray[np.uint8] | None = None
+    for operand in operands:
+        if operand.states is None:
+            continue
+        states = np.broadcast_to(operand.states, shape)
+        found = states if found is None else np.minimum(found, states)
+    return found
+
+
+def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
+    """Write a result to a view; one of equal size is reshaped, a smaller one repeated."""
+    memory = tensor.memory
+    values, states = _fitted(tensor, result.values), None
+    if result.states is not None:
+        states = _fitted(tensor, result.states)
+    values = dtypes.rounded(values, tensor.dtype)
+    _used(issue, memory)
+    lanes = result.mask
+    if tensor.selection is not None:
+        count = _scatter(issue, tensor, values, states, lanes)
+    else:
+        count = _place(issue, tensor, values, states, lanes)
+    nbytes = count * tensor.dtype.itemsize
+    issue.masked_off += tensor.size - count
+    if memory.space == "hbm":
+        issue.device_bytes += nbytes
+        if states is not None:
+            _stored_garbage(issue, tensor, states, lanes)
+    else:
+        issue.chip_bytes += nbytes
+
+
+def _place(
+    issue: "Issue",
+    tensor: Tensor,
+    values: NDArray[Any],
+    states: NDArray[np.uint8] | None,
+    lanes: NDArray[np.bool_] | None,
+) -> int:
+    """Write to a view of plain strides; give the number of elements written."""
+    memory = tensor.memory
+    target = tensor.array()
+    if memory.shared or issue.run.loops:
+        sharing.note_write(issue, tensor, None, lanes)
+    kept = None
+    if memory.states is not None or states is not None:
+        kept = tensor.of_elements(memory.state_array())
+        if kept.shape != target.shape:  # another width: what it covers counts as defined
+            kept[...] = DEFINED
+            kept = None
+    if lanes is None or lanes.all():
+        target[...] = values
+        if kept is not None:
+            kept[...] = DEFINED if states is None else states
+            _forget_states(memory, tensor)
+        return tensor.size
+    where = np.broadcast_to(lanes, target.shape)
+    np.copyto(target, values, where=where)
+    if kept is not None:
+        np.copyto(kept, np.uint8(DEFINED) if states is None else states, where=where)
+    return int(where.sum())
+
+
+def _forget_states(memory: Memory, tensor: Tensor) -> None:
+    """A memory that was written whole and is defined needs no states any more."""
+    if tensor.size * tensor.dtype.itemsize == memory.raw.size and memory.states is not None:
+        if memory.states.min() == DEFINED:
+            memory.states = None
+
+
+def _fitted(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
+    shape = tensor.shape
+    if values.shape == shape:
+        return values
+    if values.size == tensor.size:
+        return values.reshape(shape)
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        raise NkiError(f"{values.shape} cannot be written to a view of {shape}") from None
+
+
+def _stored_garbage(
+    issue: "Issue",
+    tensor: Tensor,
+    states: NDArray[np.uint8],
+    lanes: NDArray[np.bool_] | None,
+) -> None:
+    garbage = states < DEFINED
+    if lanes is not None:
+        garbage = garbage & lanes
+    count = int(garbage.sum())
+    if not count:
+        return
+    lane = tuple(int(place) for place in np.argwhere(garbage)[0])
+    text = f"{count} lanes without a value are stored to {_called(tensor)}"
+    argument = tensor.memory.argument
+    issue.find(
+        UNDEFINED_LANES, text, access="store", lane=lane, lanes=count, argument=argument
+    )
+
+
+# -- selections -----------------------------------------------------------------------------
+
+
+def _gather(
+    issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None
+) -> tuple[NDArray[Any], NDArray[np.uint8] | None, int]:
+    """Read a selection; lanes that are masked off, or outside, are garbage."""
+    memory = tensor.memory
+    places, active = _places(issue, tensor, lanes, "load")
+    values = np.full(tensor.shape, dtypes.poison(tensor.dtype), tensor.dtype)
+    states = np.full(tensor.shape, GARBAGE, np.uint8)
+    inside = places[active]
+    values[active] = memory.raw.view(tensor.dtype)[inside]
+    states[active] = DEFINED if memory.states is None else memory.states[inside]
+    if memory.shared or issue.run.loops:
+        sharing.note_read(issue, tensor, inside)
+    issue.masked_off += tensor.size - inside.size
+    return values, states, int(inside.size)
+
+
+def _scatter(
+    issue: "Issue",
+    tensor: Tensor,
+    values: NDArray[Any],
+    states: NDArray[np.uint8] | None,
+    lanes: NDArray[np.bool_] | None,
+) -> int:
+    """Write to a selection; lanes outside of the tensor touch nothing."""
+    memory = tensor.memory
+    places, active = _places(issue, tensor, lanes, "store")
+    inside = places[active]
+    if memory.shared or issue.run.loops:
+        sharing.note_write(issue, tensor, inside, lanes)
+    memory.raw.view(tensor.dtype)[inside] = np.broadcast_to(values, tensor.shape)[active]
+    if memory.states is not None or states is not None:
+        kept = memory.state_array()
+        kept[inside] = (
+            DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
+        )
+    return int(inside.size)
+
+
+def _places(
+    issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None, access: str
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Give the element of the memory that each lane means, and which lanes touch theirs."""
+    selection = tensor.selection
+    assert selection is not None
+    places = np.full(tensor.shape, tensor.offset, np.int64)
+    outside = np.zeros(tensor.shape, bool)
+    dimension = -1
+    for axis, (indices, size, step) in enumerate(
+        zip(selection.indices, tensor.sizes, tensor.strides, strict=True)
+    ):
+        places += indices * step
+        wrong = (indices < 0) | (indices >= size)
+        if dimension < 0 and _wanted(wrong, lanes, tensor.shape).any():
+            dimension = axis
+        outside |= wrong
+    active = np.ones(tensor.shape, bool) if lanes is None else _on(lanes, tensor.shape)
+    broken = outside & active
+    if dimension >= 0 and broken.any():
+        if selection.strict and lanes is None:
+            found = selection.indices[dimension]
+            raise NkiError(
+                f"the slice up to {int(found.max()) + 1} leaves dimension {dimension} of "
+                f"{_called(tensor)}, which has {tensor.sizes[dimension]} elements"
+            )
+        _left(issue, tensor, broken, places, dimension, access)
+    return places, active & ~outside
+
+
+def _wanted(
+    wrong: NDArray[np.bool_], lanes: NDArray[np.bool_] | None, shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    return wrong if lanes is None else np.broadcast_to(wrong, shape) & _on(lanes, shape)
+
+
+def _on(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    try:
+        return np.broadcast_to(lanes, shape)
+    except ValueError:
+        raise NkiError(f"a mask of {lanes.shape} does not fit lanes of {shape}") from None
+
+
+def _left(
+    issue: "Issue",
+    tensor: Tensor,
+    broken: NDArray[np.bool_],
+    places: NDArray[np.int64],
+    dimension: int,
+    access: str,
+) -> None:
+    """Find lanes that leave their tensor; the first of them is the witness."""
+    assert tensor.selection is not None
+    lane = tuple(int(place) for place in np.argwhere(broken)[0])
+    indices = np.broadcast_to(tensor.selection.indices[dimension], tensor.shape)
+    width = tensor.dtype.itemsize
+    address = int(places[lane]) * width
+    past = address + width - tensor.memory.raw.size
+    verb = "reads" if access == "load" else "writes"
+    text = (
+        f"{issue.operation.name} {verb} index {int(indices[lane])} of dimension {dimension} of "
+        f"{_called(tensor)}, which has {tensor.sizes[dimension]} elements"
+    )
+    issue.find(
+        OUT_OF_BOUNDS,
+        text,
+        access=access,
+        lane=lane,
+        lanes=int(broken.sum()),
+        argument=tensor.memory.argument,
+        address_offset=address,
+        past_end_bytes=past if past > 0 or address >= 0 else address,
+    )
+
+
+def _called(tensor: Tensor) -> str:
+    """Give what a tensor is called in a sentence."""
+    memory = tensor.memory
+    name = memory.argument or memory.life.name
+    shape = "×".join(str(size) for size in memory.shape)
+    return f"{name!r}" if name else f"the {shape} tensor in {memory.space}"

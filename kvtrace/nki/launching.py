@@ -1,0 +1,184 @@
+"""Kernels: what the decorators of both interfaces make, and how a launch on a grid runs.
+
+`execute` runs a kernel and gives its outcome. Who wants to hear of launches (the capture backend)
+registers in `listeners`; without any, findings are told as Python warnings.
+"""
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from kvtrace.nki import arguments, capacity
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.machine import Run, going_on, set_current
+from kvtrace.nki.recorder import Recorder
+from kvtrace.nki.targets import Target, target_named
+from kvtrace.nki.tensors import Tensor
+
+
+class NkiWarning(UserWarning):
+    """A kernel breaks a rule of the machine; it ran on all the same."""
+
+
+@dataclass
+class Outcome:
+    """What a launch gave: the kernel's results, and the record of what it did."""
+
+    kernel: "Kernel"
+    grid: tuple[int, ...]
+    target: Target
+    result: Any
+    recorder: Recorder
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+class Listener(Protocol):
+    """Hears of launches. What it does must never raise."""
+
+    def before(self, kernel: "Kernel", grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
+        """Hear of a launch; what it gives is handed to `after`."""
+
+    def after(self, token: Any, outcome: Outcome | None) -> None:
+        """Hear that the launch is over; None where the kernel raised."""
+
+
+listeners: Final[list[Listener]] = []
+
+
+class Kernel:
+    """A function that is a kernel of one of the interfaces; `kernel[grid](...)` launches it."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: type[Tensor],
+        grid: tuple[int, ...] = (),
+        target: str | None = None,
+    ) -> None:
+        self.function = function
+        self.kind = kind
+        self.grid = grid
+        self.target = target
+        self.__name__ = getattr(function, "__name__", "kernel")
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+        self.__module__ = function.__module__
+
+    def __getitem__(self, grid: Any) -> "Kernel":
+        return Kernel(self.function, self.kind, whole_grid(grid), self.target)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Launch the kernel; inside of another one, it is a plain function."""
+        if going_on() is not None:
+            return self.function(*args, **kwargs)
+        grid = self.grid or (1,)
+        bound = bound_arguments(self.function, args, kwargs)
+        told = [(listener, listener.before(self, grid, bound)) for listener in listeners]
+        outcome: Outcome | None = None
+        try:
+            outcome = execute(self, grid, bound)
+        finally:
+            for listener, token in told:
+                listener.after(token, outcome)
+        if not told:
+            _warn(outcome)
+        return outcome.result
+
+
+def whole_grid(grid: Any) -> tuple[int, ...]:
+    """Give a grid as sizes: numbers, `nl.nc(2)`, and `nl.spmd_dim(4, nl.nc(2))` are products.
+
+    Raises:
+        NkiError: a size is not a positive number.
+    """
+    listed = grid if isinstance(grid, tuple | list) else (grid,)
+    sizes = tuple(int(size) for size in listed)
+    if any(size < 1 for size in sizes):
+        raise NkiError(f"the grid {sizes} has a size below 1")
+    return sizes
+
+
+def bound_arguments(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Give the arguments of a launch by the names of the kernel's parameters.
+
+    Raises:
+        TypeError: they do not fit the kernel's parameters, as Python says it.
+    """
+    signature = inspect.signature(function)
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Outcome:
+    """Run a kernel on a grid, one program after the other.
+
+    Raises:
+        NkiError: the kernel does what NKI does not have; the sentence ends with the line.
+    """
+    target = target_named(kernel.target)
+    recorder = Recorder(_call.__code__)
+    run = Run(target, kernel.kind, grid, recorder)
+    taken = arguments.Taken(run)
+    inputs = {name: taken.of(name, value) for name, value in bound.items()}
+    args, kwargs = _passed(kernel.function, inputs)
+    set_current(run)
+    try:
+        with np.errstate(all="ignore"):
+            for program in range(run.programs):
+                run.begin_program(program)
+                given = _call(kernel.function, args, kwargs)
+                if program == 0:
+                    result = given
+    except NkiError as error:
+        raise _placed(error, recorder, kernel) from None
+    finally:
+        set_current(None)
+    taken.give_back()
+    capacity.find_overflows(run)
+    return Outcome(kernel, grid, target, taken.result(result), recorder, bound)
+
+
+def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call the kernel. Its code is where recorded stacks end."""
+    return function(*args, **kwargs)
+
+
+def _passed(
+    function: Callable[..., Any], inputs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Give arguments as positional and named ones, as the function takes them."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            args += inputs.get(name, ())
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            kwargs |= inputs.get(name, {})
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            kwargs[name] = inputs[name]
+        else:
+            args.append(inputs[name])
+    return args, kwargs
+
+
+def _placed(error: NkiError, recorder: Recorder, kernel: Kernel) -> NkiError:
+    """Give the error with the kernel's name and the line that it came from."""
+    place = recorder.raised_at(error)
+    where = "" if place is None else f" ({place.file}:{place.line})"
+    return NkiError(f"kernel {kernel.__name__}: {error}{where}")
+
+
+def _warn(outcome: Outcome | None) -> None:
+    if outcome is None:
+        return
+    for finding in outcome.recorder.findings:
+        frames = outcome.recorder.sites[finding.site].frames
+        where = f" ({frames[0].file}:{frames[0].line})" if frames else ""
+        warnings.warn(f"{finding.rule}: {finding.message}{where}", NkiWarning, stacklevel=3)

@@ -1,0 +1,75 @@
+"""Loops and programs of the language."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.machine import LoopNumber, current
+
+
+def _numbers(bounds: tuple[Any, ...]) -> range:
+    return range(*(int(bound) for bound in bounds))
+
+
+def affine_range(*bounds: Any) -> Iterator[LoopNumber]:
+    """Count in a loop whose iterations may run at once: none needs what another one wrote."""
+    return current().iterate("affine_range", _numbers(bounds))
+
+
+def sequential_range(*bounds: Any) -> Iterator[LoopNumber]:
+    """Count in a loop whose iterations run one after the other."""
+    return current().iterate("sequential_range", _numbers(bounds))
+
+
+def static_range(*bounds: Any) -> Iterator[LoopNumber]:
+    """Count in a loop that the compiler unrolls."""
+    return current().iterate("static_range", _numbers(bounds))
+
+
+def program_id(axis: int) -> int:
+    """Give the running program's place along an axis of the grid."""
+    return current().coordinate(axis)
+
+
+def num_programs(axes: Any = 0) -> Any:
+    """Give the number of programs along an axis, or along several."""
+    grid = current().grid
+    if isinstance(axes, tuple | list):
+        return tuple(num_programs(axis) for axis in axes)
+    if not 0 <= axes < len(grid):
+        raise NkiError(f"the grid {grid} has no axis {axes}")
+    return grid[axes]
+
+
+def program_ndim() -> int:
+    """Give the number of axes of the grid."""
+    return len(current().grid)
+
+
+def device_print(*parts: Any, **settings: Any) -> None:
+    """Print a prefix and the values of tensors, while the kernel runs."""
+    del settings
+    shown = (part.array() if hasattr(part, "array") else part for part in parts)
+    print(*shown)
+
+
+class CoreCount(int):
+    """`nl.nc(2)`: programs that run on neighbouring cores; a number for a grid."""
+
+    def __mul__(self, other: Any) -> "CoreCount":
+        return CoreCount(int(self) * int(other))
+
+    __rmul__ = __mul__
+
+
+def nc(count: int) -> CoreCount:
+    """Give a number of cores for a grid."""
+    return CoreCount(count)
+
+
+def spmd_dim(*sizes: Any) -> CoreCount:
+    """Give a size of a grid as a product, of programs and the cores they run on."""
+    total = CoreCount(1)
+    for size in sizes:
+        total = total * int(size)
+    return total

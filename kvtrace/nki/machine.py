@@ -1,0 +1,176 @@
+"""The run of a kernel that goes on in the thread: target, grid, program, loops, allocations."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.nki import tensors
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.findings import PARTITION_LIMIT, Finding
+from kvtrace.nki.memory import Life, Memory, Space, partitions_of, size_of
+from kvtrace.nki.recorder import Recorder
+from kvtrace.nki.targets import PARTITIONS, Target
+from kvtrace.nki.tensors import Tensor
+
+_thread: Final = threading.local()
+
+
+class Loop:
+    """One execution of a loop: which iteration it is in, and what reductions over it hold."""
+
+    __slots__ = ("accumulators", "parallel", "serial", "site", "trip")
+
+    def __init__(self, site: int, parallel: bool) -> None:
+        self.site = site
+        #: Whether it promises that no iteration needs what another one wrote.
+        self.parallel = parallel
+        self.trip = -1
+        #: Number of the iteration among all iterations of the run.
+        self.serial = 0
+        self.accumulators: dict[int, Any] = {}
+
+
+class LoopNumber(int):
+    """The number of a loop's iteration, which knows its loop."""
+
+    loop: Loop
+
+
+class Run:
+    """One launch on a grid. Programs run one after the other, each with on-chip memory of its own.
+
+    What is allocated as shared device memory is the same for all of them: the n-th such allocation
+    of a program is the n-th of the first program.
+    """
+
+    def __init__(
+        self, target: Target, kind: type[Tensor], grid: tuple[int, ...], recorder: Recorder
+    ) -> None:
+        self.target = target
+        self.kind = kind
+        self.grid = grid
+        self.recorder = recorder
+        self.program = 0
+        self.programs = size_of(grid)
+        self.loops: list[Loop] = []
+        self._iterations = 0
+        self._shared: list[Memory] = []
+        self._next_shared = 0
+        self.random = np.random.default_rng(0)
+
+    # -- programs ---------------------------------------------------------------------------
+
+    def begin_program(self, program: int) -> None:
+        """Begin the next program; the first axis of the grid varies fastest."""
+        self.program = program
+        self.loops.clear()
+        self._next_shared = 0
+
+    def coordinate(self, axis: int) -> int:
+        """Give the running program's place along an axis of the grid."""
+        if not 0 <= axis < len(self.grid):
+            raise NkiError(f"the grid {self.grid} has no axis {axis}")
+        return self.program // size_of(self.grid[:axis]) % self.grid[axis]
+
+    # -- loops ------------------------------------------------------------------------------
+
+    def iterate(self, kind: str, numbers: range) -> Iterator[LoopNumber]:
+        """Give the numbers of a loop, and note its iterations."""
+        loop = Loop(self._loop_site(kind), kind == "affine_range")
+        self.loops.append(loop)
+        depth = len(self.loops)
+        try:
+            for trip, number in enumerate(numbers):
+                del self.loops[depth:]  # loops that were left by `break`
+                loop.trip = trip
+                self._iterations += 1
+                loop.serial = self._iterations
+                value = LoopNumber(number)
+                value.loop = loop
+                yield value
+        finally:
+            self.recorder.loops[loop.site].trips.append(loop.trip + 1)
+            del self.loops[depth - 1 :]
+
+    def _loop_site(self, kind: str) -> int:
+        return self.recorder.loop(kind, self.loop_number)
+
+    @property
+    def loop_number(self) -> int:
+        """The site of the loop that the op is in, -1 outside of all."""
+        return self.loops[-1].site if self.loops else -1
+
+    # -- allocations ------------------------------------------------------------------------
+
+    def allocate(
+        self,
+        space: Space,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        *,
+        partition: int = 0,
+        name: str = "",
+        shared: bool = False,
+        raw: Any = None,
+        site: int | None = None,
+    ) -> Memory:
+        """Allocate a buffer; `raw` are its bytes, if they are there already.
+
+        One on chip that spans more partitions than there are is a finding.
+        """
+        if shared and self._next_shared < len(self._shared):
+            return self._same_for_all(shape, dtype)
+        if site is None:
+            site = self.recorder.site("ndarray", "none", "allocate", self.loop_number)
+        partitions = partitions_of(shape, partition) if space != "hbm" else 0
+        life = Life(space, size_of(shape) * dtype.itemsize, partitions, name, site)
+        memory = Memory(space, shape, dtype, partition if space != "hbm" else -1, life, raw)
+        memory.number = len(self.recorder.buffers)
+        memory.born = tuple(loop.serial for loop in self.loops)
+        self.recorder.buffers.append(life)
+        if space != "hbm" and shape and shape[partition] > PARTITIONS:
+            text = f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"
+            self.recorder.find(Finding(PARTITION_LIMIT, site, text, program=self.program))
+        if shared:
+            memory.shared = True
+            self._shared.append(memory)
+            self._next_shared += 1
+        return memory
+
+    def _same_for_all(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Memory:
+        memory = self._shared[self._next_shared]
+        self._next_shared += 1
+        if memory.shape != shape or memory.dtype != dtype:
+            raise NkiError(
+                f"program {self.program} allocates shared device memory of {shape} {dtype} where "
+                f"program 0 allocated {memory.shape} {memory.dtype}"
+            )
+        return memory
+
+    def tensor(self, memory: Memory) -> Tensor:
+        """Give the whole of a memory as the running interface's tensor."""
+        return tensors.whole(self.kind, memory)
+
+
+def current() -> Run:
+    """Give the run that goes on in the thread.
+
+    Raises:
+        NkiError: none does.
+    """
+    run: Run | None = getattr(_thread, "run", None)
+    if run is None:
+        raise NkiError("ops of NKI run inside of a kernel only, which nki.jit makes of a function")
+    return run
+
+
+def going_on() -> Run | None:
+    """Give the run that goes on in the thread, if one does."""
+    return getattr(_thread, "run", None)
+
+
+def set_current(run: Run | None) -> None:
+    """Set the run that goes on in the thread."""
+    _thread.run = run

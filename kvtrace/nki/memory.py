@@ -1,0 +1,131 @@
+"""What tensors lie in: the bytes of a buffer, what of them is defined, and how long it was used.
+
+The state of an element is one byte: never written, garbage (a lane that a mask left out), or
+defined. A memory without states is defined throughout.
+"""
+
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.nki import dtypes
+from kvtrace.nki.targets import PARTITIONS, PSUM_BANK_BYTES
+
+Space = Literal["hbm", "sbuf", "psum"]
+
+#: States of an element, ordered: an op's result has the least of its operands' states.
+NEVER_WRITTEN: Final = 0
+GARBAGE: Final = 1
+DEFINED: Final = 2
+
+
+class Life:
+    """What is kept of a buffer after it is gone: the rows of `buffers` are made from it."""
+
+    __slots__ = (
+        "bytes",
+        "first",
+        "last",
+        "name",
+        "partition_bytes",
+        "partitions",
+        "settled",
+        "site",
+        "space",
+    )
+
+    def __init__(self, space: Space, nbytes: int, partitions: int, name: str, site: int) -> None:
+        self.space = space
+        self.bytes = nbytes
+        self.partitions = partitions
+        self.name = name
+        self.site = site
+        #: Whether it never was: the op's result was written where it was assigned to.
+        self.settled = False
+        self.partition_bytes = nbytes // max(partitions, 1)
+        #: Orders of the first and of the last op that used it; -1: none did.
+        self.first = -1
+        self.last = -1
+
+    @property
+    def banks(self) -> int:
+        """PSUM banks of a partition that it takes."""
+        return -(-self.partition_bytes // PSUM_BANK_BYTES)
+
+
+class Memory:
+    """A buffer: its bytes, states, element type, and which dimension partitions are."""
+
+    __slots__ = (
+        "argument",
+        "born",
+        "dtype",
+        "fresh",
+        "life",
+        "number",
+        "partition",
+        "raw",
+        "shape",
+        "shared",
+        "space",
+        "stamps",
+        "states",
+        "writers",
+    )
+
+    def __init__(
+        self,
+        space: Space,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        partition: int,
+        life: Life,
+        raw: NDArray[np.uint8] | None = None,
+    ) -> None:
+        """Make a buffer; without `raw`, of garbage that was never written."""
+        self.space = space
+        self.shape = shape
+        self.dtype = dtype
+        self.partition = partition
+        self.life = life
+        #: Name of the kernel's parameter that it is; empty for others.
+        self.argument = ""
+        #: Whether every program of a launch sees it.
+        self.shared = False
+        #: Number of the loop iterations around its allocation, for what loops carry.
+        self.born: tuple[int, ...] = ()
+        self.number = 0
+        #: Order of the op whose result it is, -1 for what was allocated by name.
+        self.fresh = -1
+        #: Per element, which program wrote it (1 is the first) and in which iteration; made when
+        #: they are first needed.
+        self.writers: NDArray[np.int32] | None = None
+        self.stamps: NDArray[np.int32] | None = None
+        self.states: NDArray[np.uint8] | None
+        if raw is not None:
+            self.raw = raw
+            self.states = None
+            return
+        count = size_of(shape)
+        self.raw = np.full(count, dtypes.poison(dtype), dtype).view(np.uint8)
+        self.states = np.zeros(count, np.uint8)
+
+    def state_array(self) -> NDArray[np.uint8]:
+        """Give the states of all elements, made if there are none yet."""
+        if self.states is None:
+            self.states = np.full(self.raw.size // self.dtype.itemsize, DEFINED, np.uint8)
+        return self.states
+
+
+def size_of(shape: tuple[int, ...]) -> int:
+    """Give the number of elements of a shape."""
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def partitions_of(shape: tuple[int, ...], partition: int) -> int:
+    """Give how many partitions a shape spans."""
+    return min(shape[partition], PARTITIONS) if shape and partition >= 0 else 1

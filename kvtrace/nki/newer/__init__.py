@@ -1,0 +1,27 @@
+"""The newer interface, `nki`: the decorator here, `language` and `isa` beside.
+
+Instructions write to a `dst` tensor. Tensors have no operators and take no masks, and no integer
+indexes their partition dimension.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from kvtrace.nki.launching import Kernel
+from kvtrace.nki.newer import isa, language, typing
+from kvtrace.nki.newer.tensors import NkiTensor
+
+__all__ = ["isa", "jit", "language", "simulate", "typing"]
+
+
+def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: Any) -> Any:
+    """Make a kernel of a function: `@nki.jit`, or `@nki.jit(platform_target="trn2")`."""
+    del mode
+    if func is None:
+        return lambda function: jit(function, **settings)
+    return Kernel(func, NkiTensor, target=settings.get("platform_target"))
+
+
+def simulate(kernel: Any) -> Any:
+    """Give the kernel itself: it runs on NumPy anyway."""
+    return kernel if isinstance(kernel, Kernel) else Kernel(kernel, NkiTensor)

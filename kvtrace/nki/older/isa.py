@@ -1,0 +1,45 @@
+"""`neuronxcc.nki.isa`: the names of the older instructions, each from where it is written."""
+
+from kvtrace.nki.constants import (
+    dge_mode,
+    engine,
+    get_nc_version,
+    matmul_perf_mode,
+    nc_version,
+    oob_mode,
+    reduce_cmd,
+)
+from kvtrace.nki.ops import elementwise, moves, products, reductions
+
+__all__ = [
+    "dge_mode",
+    "engine",
+    "get_nc_version",
+    "matmul_perf_mode",
+    "nc_version",
+    "oob_mode",
+    "reduce_cmd",
+]
+
+tensor_engine = engine.tensor
+vector_engine = engine.vector
+scalar_engine = engine.scalar
+gpsimd_engine = engine.gpsimd
+dma_engine = engine.dma
+unknown_engine = engine.unknown
+
+activation = elementwise.activation.older
+activation_reduce = elementwise.activation_reduce.older
+affine_select = moves.affine_select.older
+dma_copy = moves.dma_copy.older
+iota = moves.iota.older
+memset = moves.memset.older
+nc_matmul = products.nc_matmul.older
+nc_transpose = products.nc_transpose.older
+reciprocal = elementwise.reciprocal.older
+scalar_tensor_tensor = elementwise.scalar_tensor_tensor.older
+tensor_copy = moves.tensor_copy.older
+tensor_partition_reduce = reductions.tensor_partition_reduce.older
+tensor_reduce = reductions.tensor_reduce.older
+tensor_scalar = elementwise.tensor_scalar.older
+tensor_tensor = elementwise.tensor_tensor.older

@@ -1,0 +1,15 @@
+"""`neuronxcc.nki.typing`: names for annotations."""
+
+from kvtrace.nki.older.tiles import Tile
+
+
+class _Annotation:
+    """`nt.tensor`, which annotations may index with a type and a shape."""
+
+    def __getitem__(self, key: object) -> type[Tile]:
+        del key
+        return Tile
+
+
+tensor = _Annotation()
+scalar = _Annotation()

@@ -1,0 +1,305 @@
+"""Registration of ops. One function says what an op means; this file makes all else of it.
+
+    @operation("nisa.tensor_tensor", engine="vector", kind="elementwise")
+    def tensor_tensor(issue, data1, data2, op, *, dtype=None, mask=None):
+        left, right = issue.read(data1), issue.read(data2)
+        …
+        return issue.result(values, dtype, left, right, mask=mask)
+
+`tensor_tensor.older(data1, …)` then gives a new tile, as the older interface has it, and
+`tensor_tensor.newer(dst, data1, …)` writes one, as the newer one. Reads, writes, their bytes, what
+is defined, bounds, and the record of the execution come from `issue.read` and `issue.result`;
+limits are said with `issue.find`, operations with `issue.flops`.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.nki import access, dtypes
+from kvtrace.nki.access import Values
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.findings import MEMORY_SPACE, PARTITION_LIMIT, Finding
+from kvtrace.nki.indices import lanes_of
+from kvtrace.nki.machine import Run, current
+from kvtrace.nki.memory import GARBAGE, Space
+from kvtrace.nki.recorder import Execution
+from kvtrace.nki.tensors import Tensor
+
+Engine = Literal["tensor", "vector", "scalar", "gpsimd", "dma", "none"]
+
+ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
+
+#: Every registered op by its name.
+OPERATIONS: Final[dict[str, "Operation"]] = {}
+
+
+class Result:
+    """What an op's function gives: values, their states (None: all defined), type and space."""
+
+    __slots__ = ("dtype", "mask", "space", "states", "values")
+
+    def __init__(
+        self,
+        values: NDArray[Any],
+        states: NDArray[np.uint8] | None,
+        dtype: np.dtype[Any],
+        space: Space,
+        mask: NDArray[np.bool_] | None,
+    ) -> None:
+        self.values = values
+        self.states = states
+        self.dtype = dtype
+        self.space: Space = space
+        self.mask = mask
+
+
+class Issue:
+    """One execution of an op: reads its operands, takes its result, and keeps the record."""
+
+    __slots__ = (
+        "chip_bytes",
+        "destination",
+        "device_bytes",
+        "engine",
+        "flops",
+        "masked_off",
+        "operation",
+        "order",
+        "readers",
+        "run",
+        "site",
+    )
+
+    def __init__(self, operation: "Operation", run: Run, destination: Tensor | None) -> None:
+        self.operation = operation
+        self.run = run
+        #: Where the newer interface wants the result; None where a new tile is given.
+        self.destination = destination
+        self.engine: Engine = operation.engine
+        #: Floating-point operations; the op's function sets it.
+        self.flops = 0
+        self.masked_off = 0
+        self.device_bytes = 0
+        self.chip_bytes = 0
+        self.readers: list[int] = []
+        self.order = run.recorder.count
+        self.site = run.recorder.site(
+            operation.name, operation.engine, operation.kind, run.loop_number
+        )
+
+    # -- operands ---------------------------------------------------------------------------
+
+    def read(self, operand: Any, mask: Any = None, *, device: bool = False) -> Values:
+        """Give the values of a tensor, or of a number, which has no dimensions.
+
+        A tile of one dimension is a column: (partitions, 1). Elements outside of the tensor that
+        `mask` lets through are a finding, and garbage. `device`: the op reads device memory; else
+        a tensor there is a finding.
+        """
+        if not isinstance(operand, Tensor):
+            return access.number(operand)
+        if not device and operand.memory.space == "hbm":
+            self.find(
+                MEMORY_SPACE,
+                f"{self.operation.name} reads a tensor in device memory; load it into SBUF first",
+            )
+        return access.read(self, operand, None if mask is None else lanes_of(mask))
+
+    def find(self, rule: str, message: str, **facts: Any) -> None:
+        """Say that a rule is broken here; the run goes on."""
+        loops = self.run.loops
+        iteration = loops[-1].trip if loops else None
+        program = self.run.program
+        finding = Finding(rule, self.site, message, program=program, iteration=iteration, **facts)
+        self.run.recorder.find(finding)
+
+    def runs_on(self, engine: Any) -> None:
+        """Take the engine that the program asks for, unless it leaves the choice to the compiler."""
+        name = getattr(engine, "name", None)
+        if name in ENGINES:
+            self.engine = name
+            self._at_site(self.operation.kind)
+
+    def moves(self, source: Tensor, destination: Tensor) -> None:
+        """Count a copy as a load or a store, by the memories that it goes between."""
+        spaces = (source.on_chip, destination.on_chip)
+        self._at_site({(False, True): "load", (True, False): "store"}.get(spaces, "other"))
+
+    def _at_site(self, kind: str) -> None:
+        run = self.run
+        self.site = run.recorder.site(self.operation.name, self.engine, kind, run.loop_number)
+
+    # -- results ----------------------------------------------------------------------------
+
+    def result(
+        self,
+        values: NDArray[Any],
+        dtype: Any,
+        *operands: Values,
+        space: Space = "sbuf",
+        mask: Any = None,
+        states: NDArray[np.uint8] | None = None,
+    ) -> Result:
+        """Make the result. Without a `dtype`, it has that of the first operand.
+
+        States of `operands` that can be broadcast to the result go over to it; `states` are what
+        the op has worked out itself. Lanes that `mask` leaves out are garbage.
+        """
+        given = operands[0].dtype if dtype is None and operands else dtypes.as_dtype(dtype)
+        if states is None:
+            states = access.least(values.shape, operands)
+        lanes = None if mask is None else lanes_of(mask)
+        return Result(values, states, given, space, lanes)
+
+    def also(self, destination: Tensor, result: Result) -> None:
+        """Write a second result."""
+        access.write(self, destination, result)
+
+    def finish(self, result: Result | None) -> Tensor | None:
+        """Write the result, where there is one, and keep the record."""
+        if result is None:
+            self._keep(0, -1)
+            return None
+        if self.destination is not None:
+            access.write(self, self.destination, result)
+            self._keep(self.destination.size, self.destination.memory.number)
+            return self.destination
+        tile = self._tile(result)
+        self._keep(tile.size, tile.memory.number)
+        tile.memory.fresh = self.order
+        return tile
+
+    def _tile(self, result: Result) -> Tensor:
+        """Make a tile of the result; it keeps at least two dimensions."""
+        values = dtypes.rounded(result.values, result.dtype)
+        states = result.states
+        shape = values.shape
+        if len(shape) < 2:
+            shape = (values.size, 1) if shape else (1, 1)
+        if result.mask is not None and not result.mask.all():
+            off = ~np.broadcast_to(result.mask, values.shape)
+            values = np.where(off, dtypes.poison(result.dtype), values).astype(result.dtype)
+            given = np.full(values.shape, 2, np.uint8) if states is None else states
+            states = np.where(off, np.minimum(given, GARBAGE), given).astype(np.uint8)
+            self.masked_off += int(off.sum())
+        raw = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
+        memory = self.run.allocate(
+            result.space, shape, result.dtype, raw=raw, site=self.site, name=self.operation.name
+        )
+        if states is not None:
+            memory.states = np.ascontiguousarray(states).reshape(-1)
+        memory.life.first = memory.life.last = self.order
+        self.chip_bytes += raw.size
+        return self.run.tensor(memory)
+
+    def _keep(self, elements: int, written: int) -> None:
+        self.run.recorder.execute(
+            Execution(
+                self.site,
+                self.run.program,
+                elements,
+                self.masked_off,
+                self.device_bytes,
+                self.chip_bytes,
+                self.flops,
+                written,
+                tuple(self.readers),
+            )
+        )
+
+    # -- limits -----------------------------------------------------------------------------
+
+    def limit(self, size: int, most: int, rule: str, what: str) -> None:
+        """Say that a size is above its limit, if it is."""
+        if size > most:
+            self.find(rule, f"{what} is {size}, the limit is {most}")
+
+    def limit_partitions(self, *operands: Values) -> None:
+        """Say of operands that they span too many partitions."""
+        for operand in operands:
+            if operand.values.ndim:
+                self.limit(
+                    operand.values.shape[0],
+                    128,
+                    PARTITION_LIMIT,
+                    f"the partition dimension of an operand of {self.operation.name}",
+                )
+
+
+class Quiet(Issue):
+    """Access on behalf of the op that ran last, whose record is there already."""
+
+    def __init__(self, operation: "Operation", run: Run) -> None:
+        super().__init__(operation, run, None)
+        self.order = max(run.recorder.count - 1, 0)
+
+
+Function = Callable[..., Result | None]
+
+
+class Operation:
+    """A registered op: its name, engine and kind, and how both interfaces call it."""
+
+    def __init__(self, name: str, engine: Engine, kind: str, function: Function) -> None:
+        self.name = name
+        self.engine: Engine = engine
+        #: load, store, dot, reduce, scan, elementwise or other, as the column `ops.kind` has it.
+        self.kind = kind
+        self.function = function
+        self.older = self._named(self._older())
+        self.newer = self._named(self._newer())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Execute the op, and give a new tile."""
+        return self.older(*args, **kwargs)
+
+    def into(self, destination: Tensor | None, *args: Any, **kwargs: Any) -> Any:
+        """Execute the op, and write its result to `destination`; without one, to a new tile."""
+        issue = Issue(self, current(), destination)
+        return issue.finish(self.function(issue, *args, **kwargs))
+
+    def _older(self) -> Callable[..., Any]:
+        function = self.function
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            issue = Issue(self, current(), None)
+            return issue.finish(function(issue, *args, **kwargs))
+
+        return run
+
+    def _newer(self) -> Callable[..., Any]:
+        function = self.function
+
+        def run(dst: Any, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("name", None)
+            if not isinstance(dst, Tensor):
+                raise NkiError(f"dst of {self.name} is {type(dst).__name__}, not a tensor")
+            if kwargs.get("mask") is not None:
+                raise NkiError(f"{self.name} of this interface has no mask; slice its operands")
+            issue = Issue(self, current(), dst)
+            issue.finish(function(issue, *args, **kwargs))
+
+        return run
+
+    def _named(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        run.__name__ = run.__qualname__ = self.name.rpartition(".")[2]
+        run.__doc__ = self.function.__doc__
+        run.__wrapped__ = self.function  # type: ignore[attr-defined]
+        return run
+
+
+def operation(name: str, *, engine: Engine, kind: str) -> Callable[[Function], Operation]:
+    """Register a function as the meaning of an op; see the top of this file.
+
+    The function's first parameter is the `Issue`; the others are the public ones of the older
+    interface, and those that the newer one has besides.
+    """
+
+    def register(function: Function) -> Operation:
+        made = OPERATIONS[name] = Operation(name, engine, kind, function)
+        return made
+
+    return register

@@ -1,0 +1,315 @@
+"""Element by element: tokens as ops of the language, and the instructions that take them."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.nki import dtypes
+from kvtrace.nki.access import Values
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.findings import ENGINE_DTYPE
+from kvtrace.nki.operations import Engine, Issue, Operation, Result, operation
+from kvtrace.nki.tokens import TOKENS, Token, token_of
+
+Array = NDArray[Any]
+
+
+def applied(token: Token, *operands: Values | Array) -> Array:
+    """Apply a token to operands: in float32, or on the integers themselves for bits.
+
+    Raises:
+        NkiError: bits of floating-point numbers are asked for.
+    """
+    arrays = [each.values if isinstance(each, Values) else each for each in operands]
+    if token.kind == "bits":
+        if any(array.dtype.kind not in "iub" for array in arrays):
+            raise NkiError(f"nl.{token.name} works on bits and takes integers")
+        return token.apply(*_of_one_width(arrays))
+    return token.apply(*(dtypes.computed(array) for array in arrays))
+
+
+def _of_one_width(arrays: list[Array]) -> list[Array]:
+    """Give plain numbers the type of the tile that they meet."""
+    tiles = [array.dtype for array in arrays if array.ndim]
+    if not tiles:
+        return arrays
+    return [array if array.ndim else array.astype(tiles[0]) for array in arrays]
+
+
+def _language_dtype(token: Token, operands: list[Values], dtype: Any) -> Any:
+    if dtype is not None:
+        return dtype
+    if token.truth:
+        return dtypes.bool_
+    tiles = [operand.dtype for operand in operands if not operand.is_number]
+    numbers = [operand.dtype for operand in operands if operand.is_number]
+    if not tiles:
+        return dtypes.promoted(*numbers)
+    given = dtypes.promoted(*tiles)
+    if given not in dtypes.FLOATS and dtypes.float32 in numbers:
+        return dtypes.float32
+    return given
+
+
+def _language_op(token: Token) -> Operation:
+    """Make the op that a token is when it is called with tiles."""
+    engine: Engine = "scalar" if token.kind == "activation" else "vector"
+
+    def compute(
+        issue: Issue, *operands: Any, dtype: Any = None, mask: Any = None, **others: Any
+    ) -> Result:
+        if token.arity == 2 and len(operands) == 1:
+            operands = (*operands, others.pop("y"))
+        if len(operands) != token.arity or others:
+            raise NkiError(f"nl.{token.name} takes {token.arity} operands, dtype and mask")
+        read = [issue.read(operand, mask) for operand in operands]
+        values = applied(token, *read)
+        issue.flops = values.size
+        return issue.result(
+            values, _language_dtype(token, read, dtype), *read, mask=mask, space="sbuf"
+        )
+
+    compute.__doc__ = f"Give {token.name} of tiles, element by element."
+    return operation(f"nl.{token.name}", engine=engine, kind="elementwise")(compute)
+
+
+#: Tokens as ops of the language; a copy is a move, in moves.py.
+LANGUAGE: Final = {name: _language_op(token) for name, token in TOKENS.items() if name != "copy"}
+for _name, _operation in LANGUAGE.items():
+    TOKENS[_name].execute = _operation.older
+
+
+@operation("nl.where", engine="vector", kind="elementwise")
+def where(
+    issue: Issue, condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
+) -> Result:
+    """Give `x` where the condition holds, and `y` elsewhere."""
+    chosen, one, other = (issue.read(operand, mask) for operand in (condition, x, y))
+    values = np.where(chosen.values.astype(bool), one.computed(), other.computed())
+    given = _language_dtype(TOKENS["add"], [one, other], dtype)
+    return issue.result(values, given, chosen, one, other, mask=mask)
+
+
+@operation("nisa.tensor_tensor", engine="vector", kind="elementwise")
+def tensor_tensor(
+    issue: Issue,
+    data1: Any,
+    data2: Any,
+    op: Any,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+    engine: Any = None,
+) -> Result:
+    """Combine two tiles of one shape, element by element."""
+    issue.runs_on(engine)
+    left, right = issue.read(data1, mask), issue.read(data2, mask)
+    if left.values.shape != right.values.shape and left.values.size != right.values.size:
+        raise NkiError(
+            f"tensor_tensor takes tiles of one shape, not {left.values.shape} and "
+            f"{right.values.shape}; broadcast the smaller one first"
+        )
+    right = reshaped(right, left.values.shape)
+    values = applied(token_of(op, 2), left, right)
+    issue.flops = values.size
+    given = dtypes.promoted(left.dtype, right.dtype) if dtype is None else dtype
+    return issue.result(values, given, left, right, mask=mask)
+
+
+def reshaped(operand: Values, shape: tuple[int, ...]) -> Values:
+    """Give an operand of equal size under another shape."""
+    if operand.values.shape == shape:
+        return operand
+    states = None if operand.states is None else operand.states.reshape(shape)
+    return Values(operand.values.reshape(shape), states, operand.dtype, operand.space)
+
+
+def column(issue: Issue, operand: Any, partitions: int, rank: int) -> Values:
+    """Read an operand that is a number, or one number per partition, for a tile of that rank.
+
+    Raises:
+        NkiError: it has more than one element a partition.
+    """
+    read = issue.read(operand)
+    if read.is_number or read.values.size == 1 and partitions == 1:
+        return read if read.is_number else reshaped(read, (1,) * rank)
+    if read.values.size != read.values.shape[0]:
+        raise NkiError(f"a vector operand is one number a partition, not {read.values.shape}")
+    if read.values.shape[0] not in (1, partitions):
+        raise NkiError(
+            f"a vector operand has {read.values.shape[0]} partitions for a tile of {partitions}"
+        )
+    return reshaped(read, (read.values.shape[0],) + (1,) * (rank - 1))
+
+
+@operation("nisa.tensor_scalar", engine="vector", kind="elementwise")
+def tensor_scalar(
+    issue: Issue,
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    reverse0: bool = False,
+    op1: Any = None,
+    operand1: Any = None,
+    reverse1: bool = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+    engine: Any = None,
+) -> Result:
+    """Apply one or two operations with a number, or with one number per partition."""
+    issue.runs_on(engine)
+    tile = issue.read(data, mask)
+    shape = tile.values.shape
+    operands = [tile]
+    values: Array = tile.values
+    for op, operand, swapped in ((op0, operand0, reverse0), (op1, operand1, reverse1)):
+        if op is None:
+            continue
+        other = column(issue, operand, shape[0], len(shape))
+        operands.append(other)
+        pair = (other.values, values) if swapped else (values, other.values)
+        values = applied(token_of(op, 2), *pair)
+        issue.flops += values.size
+    return issue.result(values, dtype, *operands, mask=mask)
+
+
+@operation("nisa.scalar_tensor_tensor", engine="vector", kind="elementwise")
+def scalar_tensor_tensor(
+    issue: Issue,
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    op1: Any,
+    operand1: Any,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Apply an operation with a number or a column, then one with a tile of the same shape."""
+    tile = issue.read(data, mask)
+    shape = tile.values.shape
+    first = column(issue, operand0, shape[0], len(shape))
+    second = reshaped(issue.read(operand1, mask), shape)
+    pair = (first, tile) if reverse0 else (tile, first)
+    values = applied(token_of(op0, 2), *pair)
+    values = applied(token_of(op1, 2), *((second, values) if reverse1 else (values, second)))
+    issue.flops = 2 * values.size
+    return issue.result(values, dtype, tile, first, second, mask=mask)
+
+
+@operation("nisa.activation", engine="scalar", kind="elementwise")
+def activation(
+    issue: Issue,
+    op: Any,
+    data: Any,
+    *,
+    bias: Any = None,
+    scale: Any = 1.0,
+    reduce_op: Any = None,
+    reduce_res: Any = None,
+    reduce_cmd: Any = None,
+    mask: Any = None,
+    dtype: Any = None,
+) -> Result:
+    """Give `op(data × scale + bias)`; scale and bias are numbers or columns.
+
+    With `reduce_res` the results are also reduced over the free dimensions, into that column.
+    """
+    del reduce_cmd
+    tile = issue.read(data, mask)
+    shape = tile.values.shape
+    operands = [tile]
+    values = tile.computed()
+    if not (isinstance(scale, int | float) and scale == 1):
+        factor = column(issue, scale, shape[0], len(shape))
+        operands.append(factor)
+        values = values * factor.computed()
+        issue.flops += values.size
+    if bias is not None:
+        addend = column(issue, bias, shape[0], len(shape))
+        operands.append(addend)
+        if not addend.is_number and addend.dtype not in dtypes.FLOATS:
+            issue.find(ENGINE_DTYPE, f"the bias of an activation is {addend.dtype}, not a float")
+        values = values + addend.computed()
+        issue.flops += values.size
+    values = applied(token_of(op, 1), values)
+    issue.flops += values.size
+    if reduce_res is not None:
+        token = token_of(reduce_op or "add", 2)
+        reduced = issue.result(reduced_free(token, values), reduce_res.dtype, *operands)
+        issue.also(reduce_res, reduced)
+    return issue.result(values, dtype, *operands, mask=mask)
+
+
+def reduced_free(token: Token, values: Array) -> Array:
+    """Reduce a tile over its free dimensions, to one number a partition."""
+    ufunc = getattr(np, token.name, None)
+    if not isinstance(ufunc, np.ufunc):
+        raise NkiError(f"nl.{token.name} is no operation to reduce with")
+    flat = values.reshape(values.shape[0], -1)
+    return np.asarray(ufunc.reduce(flat, axis=1)).reshape(-1, 1)
+
+
+@operation("nisa.activation_reduce", engine="scalar", kind="reduce")
+def activation_reduce(
+    issue: Issue,
+    op: Any,
+    data: Any,
+    *,
+    reduce_op: Any,
+    reduce_res: Any,
+    bias: Any = None,
+    scale: Any = 1.0,
+    mask: Any = None,
+    dtype: Any = None,
+) -> Result | None:
+    """Give `op(data × scale + bias)`, and reduce it over the free dimensions as well."""
+    return activation.function(
+        issue,
+        op,
+        data,
+        bias=bias,
+        scale=scale,
+        reduce_op=reduce_op,
+        reduce_res=reduce_res,
+        mask=mask,
+        dtype=dtype,
+    )
+
+
+@operation("nisa.reciprocal", engine="vector", kind="elementwise")
+def reciprocal(
+    issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None
+) -> Result:
+    """Give one over each element."""
+    issue.runs_on(engine)
+    tile = issue.read(data, mask)
+    values = np.reciprocal(tile.computed())
+    issue.flops = values.size
+    return issue.result(values, dtype, tile, mask=mask)
+
+
+@operation("nisa.exponential", engine="vector", kind="elementwise")
+def exponential(
+    issue: Issue,
+    src: Any,
+    max_value: Any = 0.0,
+    reduce_res: Any = None,
+    reduce_cmd: Any = None,
+    reduce_init: float = 0.0,
+) -> Result:
+    """Give `exp(src − max_value)`; with `reduce_res`, its sum a partition as well."""
+    del reduce_cmd
+    tile = issue.read(src)
+    shape = tile.values.shape
+    greatest = column(issue, max_value, shape[0], len(shape))
+    values = np.exp(tile.computed() - greatest.computed())
+    issue.flops = 2 * values.size
+    if reduce_res is not None:
+        total = reduced_free(TOKENS["add"], values) + np.float32(reduce_init)
+        issue.also(reduce_res, issue.result(total, reduce_res.dtype, tile, greatest))
+    return issue.result(values, None, tile, greatest)

@@ -1,0 +1,175 @@
+"""Data from one memory to another: loads, stores, copies, fills."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.nki import access, dtypes
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.findings import MEMORY_SPACE
+from kvtrace.nki.indices import Index, Mask, lanes_of
+from kvtrace.nki.machine import current
+from kvtrace.nki.operations import Issue, Quiet, Result, operation
+from kvtrace.nki.tensors import Tensor
+from kvtrace.nki.tokens import TOKENS
+
+Array = NDArray[Any]
+
+
+@operation("nl.load", engine="dma", kind="load")
+def load(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
+    """Load from device memory to a new tile in SBUF; lanes that are masked off are garbage."""
+    if not isinstance(src, Tensor):
+        raise NkiError(f"nl.load takes a tensor in device memory, not {type(src).__name__}")
+    if src.on_chip:
+        issue.find(MEMORY_SPACE, "nl.load reads a tile that is on chip already; use nl.copy")
+    read = issue.read(src, mask, device=True)
+    return issue.result(read.values, dtype, read, mask=mask)
+
+
+@operation("nl.load_transpose2d", engine="dma", kind="load")
+def load_transpose2d(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
+    """Load from device memory to a new tile with the two dimensions swapped."""
+    read = issue.read(src, mask, device=True)
+    if read.values.ndim != 2:
+        raise NkiError(f"load_transpose2d takes two dimensions, not {read.values.shape}")
+    states = None if read.states is None else read.states.T
+    lanes = None if mask is None else np.broadcast_to(lanes_of(mask), read.values.shape).T
+    return issue.result(read.values.T, dtype, read, states=states, mask=lanes)
+
+
+@operation("nl.store", engine="dma", kind="store")
+def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
+    """Store a tile, or a number, to device memory, where the mask lets it."""
+    if not isinstance(dst, Tensor) or dst.on_chip:
+        raise NkiError("nl.store writes to a tensor in device memory; assign to a tile on chip")
+    read = issue.read(value)
+    issue.destination = dst
+    return issue.result(read.values, dst.dtype, read, mask=mask)
+
+
+@operation("nisa.dma_copy", engine="dma", kind="other")
+def dma_copy(
+    issue: Issue,
+    dst: Any,
+    src: Any,
+    priority: Any = None,
+    oob_mode: Any = None,
+    dge_mode: Any = None,
+    engine: Any = None,
+    *,
+    mask: Any = None,
+    dst_rmw_op: Any = None,
+    unique_indices: Any = None,
+    name: Any = None,
+) -> Result:
+    """Copy between memories; `dst_rmw_op` combines with what is there."""
+    del priority, oob_mode, dge_mode, engine, unique_indices, name
+    if not isinstance(dst, Tensor) or not isinstance(src, Tensor):
+        raise NkiError("nisa.dma_copy copies from a tensor to a tensor")
+    issue.moves(src, dst)
+    read = issue.read(src, mask, device=True)
+    issue.destination = dst
+    if read.values.size != dst.size:
+        raise NkiError(f"nisa.dma_copy copies {src.shape} to {dst.shape}: the sizes differ")
+    values = read.values
+    if dst_rmw_op is not None:
+        values = dtypes.computed(dst.array()) + read.computed().reshape(dst.shape)
+    return issue.result(values, dst.dtype, read, mask=mask)
+
+
+@operation("nl.copy", engine="vector", kind="other")
+def copy(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
+    """Copy a tile to a new one in SBUF."""
+    read = issue.read(src, mask)
+    return issue.result(read.values, dtype, read, mask=mask)
+
+
+TOKENS["copy"].execute = copy.older
+
+
+@operation("nisa.tensor_copy", engine="vector", kind="other")
+def tensor_copy(
+    issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = None
+) -> Result:
+    """Copy a tile on chip; with a destination, its sizes are those of the source."""
+    issue.runs_on(engine)
+    read = issue.read(src, mask)
+    if issue.destination is not None and issue.destination.size != read.values.size:
+        raise NkiError(
+            f"nisa.tensor_copy copies {read.values.shape} to {issue.destination.shape}: "
+            "the sizes differ"
+        )
+    return issue.result(read.values, dtype, read, mask=mask)
+
+
+@operation("nisa.memset", engine="vector", kind="other")
+def memset(
+    issue: Issue, shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any = None
+) -> Result:
+    """Give a new tile filled with a number."""
+    issue.runs_on(engine)
+    given = dtypes.as_dtype(dtype)
+    return issue.result(np.full(tuple(shape), value, given), given, mask=mask)
+
+
+@operation("nisa.memset", engine="vector", kind="other")
+def memset_into(issue: Issue, value: Any, engine: Any = None) -> Result:
+    """Fill a tile with a number."""
+    issue.runs_on(engine)
+    destination = issue.destination
+    assert destination is not None
+    return issue.result(np.full(destination.shape, value, destination.dtype), destination.dtype)
+
+
+@operation("nisa.iota", engine="gpsimd", kind="other")
+def iota(issue: Issue, expr: Any, dtype: Any, *, mask: Any = None) -> Result:
+    """Give a new tile of the values of an index expression."""
+    if not isinstance(expr, Index):
+        raise NkiError("nisa.iota takes an index expression, as nl.arange(128)[:, None]")
+    return issue.result(expr.values(), dtype, mask=mask)
+
+
+@operation("nisa.affine_select", engine="gpsimd", kind="elementwise")
+def affine_select(
+    issue: Issue,
+    pred: Any,
+    on_true_tile: Any,
+    on_false_value: Any,
+    *,
+    mask: Any = None,
+    dtype: Any = None,
+) -> Result:
+    """Keep elements of a tile where a comparison of index expressions holds."""
+    tile = issue.read(on_true_tile, mask)
+    if not isinstance(pred, Mask | bool | np.bool_):
+        raise NkiError("pred of nisa.affine_select compares index expressions")
+    lanes = np.broadcast_to(lanes_of(pred), tile.values.shape)
+    values = np.where(lanes, tile.computed(), np.float32(on_false_value))
+    return issue.result(values, dtype, tile, mask=mask)
+
+
+@operation("assignment", engine="vector", kind="other")
+def assign(issue: Issue, destination: Any, value: Any) -> Result:
+    """Copy to a part of a tile, as `tile[...] = value` does."""
+    read = issue.read(value)
+    issue.destination = destination
+    return issue.result(read.values, destination.dtype, read)
+
+
+def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
+    """Have the op that ran last write its result to `target`, and not to a tile of its own.
+
+    With `add` the result is added to what is there: products are accumulated in PSUM.
+    """
+    run = current()
+    issue = Quiet(assign, run)
+    given = access.read(issue, value, None)
+    values = given.values
+    if add:
+        held = access.read(issue, target, None)
+        values = dtypes.computed(held.values) + values.reshape(held.values.shape)
+        given.states = access.least(values.shape, (held, given))
+    access.write(issue, target, Result(values, given.states, target.dtype, "sbuf", None))
+    run.recorder.settle(value.memory.fresh, value.memory.number, target.memory.number)

@@ -1,0 +1,189 @@
+"""What is kept of a run: sites with their counts, one row per executed op, buffers, findings.
+
+A site is an op at a place of the program, reached through the same calls of the user's own
+functions. Executing an op costs one tuple and a few additions; tables are made at the end.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Final, NamedTuple
+
+from kvtrace.nki.findings import Finding
+from kvtrace.nki.memory import Life
+
+#: Executed ops that are kept one by one; beyond it they are only counted.
+ROWS_LIMIT: Final = 2_000_000
+
+_OWN: Final = str(Path(__file__).parent) + "/"
+_own_code: dict[CodeType, bool] = {}
+
+
+class Execution(NamedTuple):
+    """One executed op: counts are numbers of elements, bytes and floating-point operations.
+
+    `written` and `read` are places among the recorder's buffers, -1 and () where there are none.
+    Its place in the list is its order.
+    """
+
+    site: int
+    program: int
+    elements: int
+    masked_off: int
+    device_bytes: int
+    chip_bytes: int
+    flops: int
+    written: int
+    read: tuple[int, ...]
+
+
+class Place(NamedTuple):
+    """A line of the user's program; column counts from 1."""
+
+    file: str
+    line: int | None
+    column: int | None
+    function: str
+
+
+class LoopSite:
+    """A loop at a place of the program: how many trips its executions had."""
+
+    __slots__ = ("frames", "kind", "parent", "trips")
+
+    def __init__(self, kind: str, frames: tuple[Place, ...], parent: int) -> None:
+        self.kind = kind
+        self.frames = frames
+        self.parent = parent
+        self.trips: list[int] = []
+
+
+@dataclass(slots=True)
+class Site:
+    """An op at a place, and what its executions come to. `frames`: the innermost first."""
+
+    op: str
+    engine: str
+    kind: str
+    frames: tuple[Place, ...]
+    loop: int
+    dtype: str = ""
+    argument: str = ""
+    executions: int = 0
+    elements: int = 0
+    masked_off: int = 0
+    device_bytes: int = 0
+    chip_bytes: int = 0
+    flops: int = 0
+
+
+class Recorder:
+    """The record of one run. `bottom` is the code that calls the kernel: no frame from it down."""
+
+    def __init__(self, bottom: CodeType) -> None:
+        self._bottom = bottom
+        self._site_of: dict[tuple[object, ...], int] = {}
+        self._loop_of: dict[tuple[object, ...], int] = {}
+        self._finding_of: dict[tuple[object, ...], Finding] = {}
+        self.sites: list[Site] = []
+        self.loops: list[LoopSite] = []
+        self.rows: list[Execution] = []
+        self.buffers: list[Life] = []
+        self.findings: list[Finding] = []
+        #: Executed ops so far, also those beyond the limit.
+        self.count = 0
+
+    def site(self, op: str, engine: str, kind: str, loop: int) -> int:
+        """Give the number of an op's site: that of the nearest frames of the user's."""
+        key: list[object] = [op, engine, kind]
+        for frame in self._frames():
+            key.append(frame.f_code)
+            key.append(frame.f_lasti)
+        known = self._site_of.get(identity := tuple(key))
+        if known is None:
+            known = self._site_of[identity] = len(self.sites)
+            self.sites.append(Site(op, engine, kind, self._places(), loop))
+        return known
+
+    def loop(self, kind: str, parent: int) -> int:
+        """Give the number of a loop's site."""
+        key = (kind, *((frame.f_code, frame.f_lasti) for frame in self._frames()))
+        known = self._loop_of.get(key)
+        if known is None:
+            known = self._loop_of[key] = len(self.loops)
+            self.loops.append(LoopSite(kind, self._places(), parent))
+        return known
+
+    def execute(self, row: Execution) -> None:
+        """Count an executed op, and keep it while there is room."""
+        site = self.sites[row.site]
+        site.executions += 1
+        site.elements += row.elements
+        site.masked_off += row.masked_off
+        site.device_bytes += row.device_bytes
+        site.chip_bytes += row.chip_bytes
+        site.flops += row.flops
+        self.count += 1
+        if len(self.rows) < ROWS_LIMIT:
+            self.rows.append(row)
+
+    def settle(self, order: int, made: int, written: int) -> None:
+        """Say that an executed op wrote another buffer than the new one that was made for it."""
+        self.buffers[made].settled = True
+        if order < len(self.rows):
+            self.rows[order] = self.rows[order]._replace(written=written)
+
+    def find(self, finding: Finding) -> None:
+        """Keep a finding; the same rule at the same place and argument is counted."""
+        key = (finding.rule, finding.site, finding.argument, finding.access)
+        known = self._finding_of.get(key)
+        if known is None:
+            self._finding_of[key] = finding
+            self.findings.append(finding)
+            return
+        known.times += 1
+        known.lanes += finding.lanes
+
+    @staticmethod
+    def raised_at(error: BaseException) -> Place | None:
+        """Give the innermost line of the user's that an error came through."""
+        found = None
+        trace = error.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if not code.co_filename.startswith(_OWN):
+                found = _place(code, trace.tb_lasti)
+            trace = trace.tb_next
+        return found
+
+    # -- frames -----------------------------------------------------------------------------
+
+    def _frames(self) -> Iterator[FrameType]:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            if code is self._bottom:
+                return
+            own = _own_code.get(code)
+            if own is None:
+                own = _own_code[code] = code.co_filename.startswith(_OWN)
+            if not own:
+                yield frame
+            frame = frame.f_back
+
+    def _places(self) -> tuple[Place, ...]:
+        return tuple(_place(frame.f_code, frame.f_lasti) for frame in self._frames())
+
+
+def _place(code: CodeType, instruction: int) -> Place:
+    position = next(islice(code.co_positions(), instruction // 2, None), None)
+    line, column = (position[0], position[2]) if position else (None, None)
+    return Place(
+        code.co_filename,
+        code.co_firstlineno if line is None else line,
+        None if column is None else column + 1,
+        code.co_qualname,
+    )

@@ -1,0 +1,93 @@
+"""The machines that kernels are written for: sizes and published rates, each with its source.
+
+Sources, all public documentation of AWS Neuron:
+(a) "Trainium/Inferentia2 architecture guide for NKI": engines, SBUF 24 MiB, PSUM 2 MiB, 128
+    partitions, PSUM banks of 2 KiB.
+(b) "Trainium2 architecture guide for NKI": the same for NeuronCore-v3, SBUF 28 MiB a core pair
+    as published per partition (224 KiB).
+(c) "Trainium3 architecture guide for NKI": NeuronCore-v4, SBUF 256 KiB a partition.
+(d) reference of `nki.isa`: limits of single instructions.
+(e) `nki.language.tile_size.total_available_sbuf_size`: what the compiler leaves to kernels of a
+    partition of SBUF, in bytes.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.nki.errors import NkiError
+
+#: Partitions of SBUF and of PSUM, and so the longest partition dimension of a tile (a).
+PARTITIONS: Final = 128
+
+#: Largest stationary tile of a matrix multiplication: rows are partitions (d).
+STATIONARY_FREE: Final = 128
+
+#: Most elements a partition of the moving tile of a matrix multiplication (d).
+MOVING_FREE: Final = 512
+
+#: PSUM: banks of a partition, and bytes of a bank (a).
+PSUM_BANKS: Final = 8
+PSUM_BANK_BYTES: Final = 2048
+
+#: Most float32 elements of a matrix multiplication's result a partition: one bank (a, d).
+PSUM_FREE: Final = 512
+
+#: Most elements a partition that one `bn_stats` takes (d).
+BN_STATS_FREE: Final = 512
+
+KIB: Final = 1024
+
+
+@dataclass(frozen=True)
+class Target:
+    """One generation of the machine.
+
+    Attributes:
+        name: trn1, trn2 or trn3.
+        generation: number of the NeuronCore's version, as `nki.isa.nc_version` counts (gen2 …).
+        sbuf_partition_bytes: raw bytes of SBUF of one partition.
+        sbuf_usable_bytes: what kernels may use of them.
+        clock_hz: clock of the engines, for estimates of time only.
+        hbm_bytes_per_second: published bandwidth of one NeuronCore's share of device memory.
+        matmul_flops_per_second: published dense bfloat16 rate of one NeuronCore.
+    """
+
+    name: str
+    generation: int
+    sbuf_partition_bytes: int
+    sbuf_usable_bytes: int
+    clock_hz: float
+    hbm_bytes_per_second: float
+    matmul_flops_per_second: float
+
+
+#: Published: Trn1 has 2 cores a chip, 820 GB/s and 190 TFLOPS bfloat16 (a); Trn2 has 8 cores,
+#: 2.9 TB/s and 667 TFLOPS (b); Trn3 has 8 cores, 4.9 TB/s and 671 TFLOPS (c).
+TARGETS: Final = {
+    target.name: target
+    for target in (
+        Target("trn1", 2, 192 * KIB, 180_224, 1.4e9, 820e9 / 2, 190e12 / 2),
+        Target("trn2", 3, 224 * KIB, 212_984, 1.4e9, 2.9e12 / 8, 667e12 / 8),
+        Target("trn3", 4, 256 * KIB, 245_752, 1.4e9, 4.9e12 / 8, 671e12 / 8),
+    )
+}
+
+_ALIASES: Final = {"gen2": "trn1", "inf2": "trn1", "gen3": "trn2", "gen4": "trn3"}
+
+#: The variable that Neuron itself reads, and its default here.
+VARIABLE: Final = "NEURON_PLATFORM_TARGET_OVERRIDE"
+DEFAULT: Final = "trn2"
+
+
+def target_named(name: str | None = None) -> Target:
+    """Give a target by its name; without one, that of the environment, else trn2.
+
+    Raises:
+        NkiError: there is no such target.
+    """
+    wanted = (name or os.environ.get(VARIABLE) or DEFAULT).lower()
+    found = TARGETS.get(_ALIASES.get(wanted, wanted))
+    if found is None:
+        raise NkiError(f"there is no Neuron target {wanted!r}; there are {', '.join(TARGETS)}")
+    return found
