@@ -411,13 +411,14 @@ class _Parser(AttributeReader):
         if not found:
             return None
         given, one, several = found.groups()
-        inputs = [self._known_types.get(part) for part in given.split(", ")] if given else []
-        outputs = (one,) if one else several.split(", ") if several else ()
-        results = [self._known_types.get(part) for part in outputs]
-        known = (tuple(filter(None, inputs)), tuple(filter(None, results)))
-        if len(known[0]) < len(inputs) or len(known[1]) < len(results):
+        texts = given.split(", ") if given else []
+        outputs = [one] if one else several.split(", ") if several else []
+        known = self._known_types
+        inputs = tuple([known[text] for text in texts if text in known])
+        results = tuple([known[text] for text in outputs if text in known])
+        if len(inputs) < len(texts) or len(results) < len(outputs):
             return None
-        return FunctionType(*known)
+        return FunctionType(inputs, results)
 
     def _trailing_location(self) -> Location:
         candidate = _LOCATION.match(self.text, self.position)
