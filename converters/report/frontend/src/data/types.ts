@@ -61,10 +61,20 @@ export interface Kernel {
   readonly variants: readonly number[];
   readonly calls: number;
   readonly launches: number;
+  /** Of the launches, those of autotuners and warm-ups. */
+  readonly tuning_launches: number;
+  /** The other launches; those captured into a graph count as often as it was replayed. */
+  readonly runs: number;
   readonly host_ns: number;
   readonly device_ns: number | null;
+  readonly device_executions: number | null;
+  /** Bytes and FLOPs of all runs of the calls that were replayed. */
   readonly bytes: number | null;
   readonly flops: number | null;
+  /** Time at best of all runs on `Report.limits`; null unless every call that ran has one. */
+  readonly best_ns: number | null;
+  /** Share of the time at best in the measured time of as many runs. */
+  readonly achieved: number | null;
   readonly compile_ns: number | null;
   readonly registers: number | null;
   readonly spills: number | null;
@@ -97,6 +107,26 @@ export interface Parameter {
   readonly divisibility: number | null;
 }
 
+/** A fact of a variant's specialisation that differs; null where a side does not have it. */
+export interface Change {
+  readonly what: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** What differs from the nearest variant of the same kernel that the run compiled before. */
+export interface Recompiled {
+  readonly nearest: number;
+  readonly changes: readonly Change[];
+}
+
+/** Warps on a multiprocessor at once, of how many, and what keeps there from being more. */
+export interface Occupancy {
+  readonly warps: number;
+  readonly of: number;
+  readonly limited_by: string;
+}
+
 export interface Variant {
   readonly kernel: number;
   readonly run: number;
@@ -112,7 +142,12 @@ export interface Variant {
   readonly spills: number | null;
   readonly cache_hit: boolean | null;
   readonly cache_key: string | null;
+  /** Since the page's origin. */
+  readonly compile_begin: number | null;
   readonly compile_ns: number | null;
+  /** null for the first variant of a kernel in its run. */
+  readonly recompiled: Recompiled | null;
+  readonly occupancy: Occupancy | null;
   readonly signature: readonly Parameter[];
   readonly stages: readonly Stage[];
   readonly files: readonly SourceFile[];
@@ -133,6 +168,48 @@ export interface Argument {
   readonly alias_group: number | null;
   readonly alignment: number | null;
   readonly scalar: string | null;
+  /** Names the block "tensor/<value>" where the contents were recorded. */
+  readonly value: string | null;
+}
+
+/** Where work stands under the roof of a device. */
+export interface Position {
+  readonly memory_ns: number;
+  readonly uncached_ns: number | null;
+  readonly compute_ns: number;
+  readonly best_ns: number;
+  readonly bound: "memory" | "caches" | "compute";
+  readonly achieved: number | null;
+}
+
+/** One launch of a call under the roof of `Report.limits`; rates are FLOPs per second. */
+export interface Roofline {
+  readonly position: Position;
+  /** FLOPs per distinct byte; null where there are no bytes. */
+  readonly intensity: number | null;
+  /** What its mix of operations could reach; null where there are no FLOPs. */
+  readonly roof: number | null;
+  readonly attainable: number | null;
+  /** Over the measured median device time. */
+  readonly reached: number | null;
+  /** Share of the time at best in that time. */
+  readonly achieved: number | null;
+}
+
+/** Peaks of a device: bytes per second, and operations per second by element type. */
+export interface DeviceLimits {
+  readonly name: string;
+  readonly bandwidth: number;
+  readonly matrix: Readonly<Record<string, number>>;
+  readonly vector: Readonly<Record<string, number>>;
+  readonly source: string;
+}
+
+/** The device that figures are held against; `how`: recorded, given, or assumed. */
+export interface ChosenDevice {
+  readonly limits: DeviceLimits;
+  readonly how: string;
+  readonly reported: string | null;
 }
 
 /** A distinct call: `args` are places in `Report.arguments`, `stack` in `Report.stacks`. */
@@ -144,11 +221,24 @@ export interface Call {
   readonly args: readonly number[];
   readonly stack: number | null;
   readonly launches: number;
+  /** As in `Kernel`. */
+  readonly tuning_launches: number;
+  readonly runs: number;
   readonly host_ns: number;
+  /** Of launches that are no autotuner's or warm-up's, as the median on the device. */
+  readonly host_median_ns: number | null;
   readonly device_ns: number | null;
-  /** Bytes and FLOPs of one launch. */
+  readonly device_executions: number | null;
+  readonly device_median_ns: number | null;
+  /** Of one launch; a lower bound if `unknown_accesses` is not 0. */
   readonly bytes: number | null;
   readonly flops: number | null;
+  /** Distinct bytes that one launch reads, and that it writes. */
+  readonly unique_bytes: number | null;
+  readonly mask_efficiency: number | null;
+  readonly sector_efficiency: number | null;
+  readonly unknown_accesses: number | null;
+  readonly roofline: Roofline | null;
 }
 
 export interface Finding {
@@ -248,6 +338,10 @@ export interface Report {
   readonly span_ns: number;
   readonly runs: readonly Run[];
   readonly totals: Totals;
+  /** What rooflines are drawn for: recorded, or assumed for the kernels' compile target. */
+  readonly limits: ChosenDevice | null;
+  /** Where figures are from, by kind of row and field: true is measured, false derived. */
+  readonly measured: Readonly<Record<string, Readonly<Record<string, boolean>>>>;
   readonly kernels: readonly Kernel[];
   readonly variants: readonly Variant[];
   readonly arguments: readonly Argument[];

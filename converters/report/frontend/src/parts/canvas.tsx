@@ -1,7 +1,7 @@
 // A canvas that is drawn in device pixels, in the theme's colours, and anew when its size, the
 // theme or what it shows changes.
 
-import type { CanvasHTMLAttributes, JSX } from "preact";
+import type { CanvasHTMLAttributes, JSX, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import { theme } from "../app/theme";
@@ -22,34 +22,30 @@ interface CanvasProps extends Omit<CanvasHTMLAttributes<HTMLCanvasElement>, "hei
   readonly height: number;
   /** Called in an animation frame; several changes make one call. */
   draw(drawing: Drawing): void;
+  /** For listeners that need the element itself. */
+  readonly elementRef?: RefObject<HTMLCanvasElement | null>;
 }
 
-export function Canvas({ label, height, draw, ...rest }: CanvasProps): JSX.Element {
-  const element = useRef<HTMLCanvasElement>(null);
+export function Canvas({ label, height, draw, elementRef, ...rest }: CanvasProps): JSX.Element {
+  const own = useRef<HTMLCanvasElement>(null);
+  const element = elementRef ?? own;
   const latest = useRef(draw);
   latest.current = draw;
+  const frame = useRef(0);
   const shown = theme.value;
 
   useEffect(() => {
     const canvas = element.current;
     if (!canvas) return undefined;
-    let frame = requestAnimationFrame(() => {
-      frame = 0;
-      paint(canvas, latest.current);
-    });
-    const again = (): void => {
-      if (frame) return;
-      frame = requestAnimationFrame(() => {
-        frame = 0;
-        paint(canvas, latest.current);
-      });
-    };
-    const observer = new ResizeObserver(again);
+    const observer = new ResizeObserver(() => schedule(canvas, frame, latest));
     observer.observe(canvas);
     return () => {
       observer.disconnect();
-      cancelAnimationFrame(frame);
+      cancelAnimationFrame(frame.current);
     };
+  }, []);
+  useEffect(() => {
+    if (element.current) schedule(element.current, frame, latest);
   }, [draw, height, shown]);
 
   return (
@@ -61,6 +57,19 @@ export function Canvas({ label, height, draw, ...rest }: CanvasProps): JSX.Eleme
       style={{ blockSize: `${height}px` }}
     />
   );
+}
+
+/** Several changes before the next frame make one drawing. */
+function schedule(
+  canvas: HTMLCanvasElement,
+  frame: { current: number },
+  latest: { readonly current: (drawing: Drawing) => void },
+): void {
+  if (frame.current) return;
+  frame.current = requestAnimationFrame(() => {
+    frame.current = 0;
+    paint(canvas, latest.current);
+  });
 }
 
 function paint(canvas: HTMLCanvasElement, draw: (drawing: Drawing) => void): void {

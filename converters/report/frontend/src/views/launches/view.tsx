@@ -7,10 +7,10 @@ import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, plural } from "../../data/format";
 import type { Page } from "../../data/page";
+import { LaunchPanel } from "../../parts/launch_panel";
 import { Choice, Search } from "../../parts/search";
 import { DroppedNotes, Note, trackName } from "../../parts/text";
 import { filteredLaunches, wantedLaunches } from "./filter";
-import { LaunchPanel } from "./panel";
 import { LaunchTable } from "./table";
 
 function Launches({ page, query }: ViewProps): JSX.Element {

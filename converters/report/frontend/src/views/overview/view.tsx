@@ -5,7 +5,8 @@ import type { JSX } from "preact";
 import { href } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount } from "../../data/format";
-import { DroppedNotes, Section } from "../../parts/text";
+import { DroppedNotes, Note, Section } from "../../parts/text";
+import { TIMELINE_KEYS, Timeline } from "../../parts/timeline";
 import { KernelTable } from "../kernels/table";
 import { CompileCost } from "./compile_cost";
 import { FindingsSummary } from "./findings_summary";
@@ -16,7 +17,7 @@ import { WhatRan } from "./what_ran";
 
 const TOP = 10;
 
-function Overview({ page }: ViewProps): JSX.Element {
+function Overview({ page, query }: ViewProps): JSX.Element {
   const { report } = page;
   return (
     <>
@@ -24,6 +25,13 @@ function Overview({ page }: ViewProps): JSX.Element {
       <WhatRan page={page} />
       <TotalFigures page={page} />
       <DroppedNotes page={page} />
+      <Section title="Timeline">
+        {report.tracks.length ? (
+          <Timeline page={page} query={query} />
+        ) : (
+          <Note>Nothing was recorded that has a time.</Note>
+        )}
+      </Section>
       <Section title="Kernels by host time">
         <TopKernels page={page} />
       </Section>
@@ -67,6 +75,7 @@ const view: View = {
   section: "overview",
   order: 10,
   routes: [""],
+  keys: TIMELINE_KEYS,
   Component: Overview,
 };
 

@@ -2,12 +2,12 @@
 
 import type { JSX } from "preact";
 
-import { href } from "../../app/router";
-import { formatCount, formatGrid, formatMoment, formatNanoseconds } from "../../data/format";
-import type { Page } from "../../data/page";
-import { ArgumentTable } from "../../parts/arguments";
-import { Value } from "../../parts/figure";
-import { CallLink, Facts, KernelLink, Note, trackName } from "../../parts/text";
+import { href } from "../app/router";
+import { formatCount, formatGrid, formatMoment, formatNanoseconds } from "../data/format";
+import type { Page } from "../data/page";
+import { ArgumentTable } from "./arguments";
+import { Value } from "./figure";
+import { CallLink, Facts, KernelLink, Note, trackName } from "./text";
 
 /** `row` is the launch's row on this page. */
 export function LaunchPanel(props: { page: Page; row: number }): JSX.Element {

@@ -1,0 +1,161 @@
+// What is in the part of the timeline that is shown: by kernel, and one by one.
+
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+
+import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";
+import type { Page } from "../data/page";
+import { type Column, Table } from "./table";
+import { Tabs } from "./tabs";
+import { KernelLink, kernelName } from "./text";
+import { type Row, type Slice, lowerBound, rowNouns, sliceKernel, sliceName } from "./timeline_rows";
+import type { Range, TimelineScene } from "./timeline_scene";
+
+interface Sum {
+  readonly kernel: number;
+  count: number;
+  host: number;
+  executions: number;
+  device: number;
+}
+
+const MOST_KERNELS = 12;
+const MOST_SLICES = 20_000;
+
+interface InViewProps {
+  readonly scene: TimelineScene;
+  readonly range: Range;
+  onChoose(slice: Slice): void;
+}
+
+export function InView(props: InViewProps): JSX.Element {
+  const [tab, setTab] = useState("kernels");
+  return (
+    <div id="in-view">
+      <Tabs
+        label="What is in view"
+        chosen={tab}
+        onChoose={setTab}
+        tabs={[
+          { name: "kernels", title: "Kernels in view" },
+          { name: "slices", title: "One by one" },
+        ]}
+      >
+        {tab === "kernels" ? <ByKernel {...props} /> : <OneByOne {...props} />}
+      </Tabs>
+    </div>
+  );
+}
+
+function ByKernel({ scene, range }: InViewProps): JSX.Element {
+  const { page } = scene;
+  const sums = useMemo(() => sumsInView(scene, range), [scene, range]);
+  const device = sums.some((sum) => sum.executions > 0);
+  const columns: (Column<Sum> | false)[] = [
+    {
+      label: "Kernel",
+      cell: (sum) => <KernelLink page={page} kernel={sum.kernel} />,
+      key: (sum) => kernelName(page.report, sum.kernel),
+    },
+    { label: "launches", source: "measured", number: true, cell: (sum) => formatCount(sum.count), key: (sum) => sum.count },
+    { label: "host time", source: "measured", number: true, cell: (sum) => formatNanoseconds(sum.host), key: (sum) => sum.host },
+    device && { label: "executions", source: "measured", number: true, cell: (sum) => formatCount(sum.executions), key: (sum) => sum.executions },
+    device && { label: "device time", source: "measured", number: true, cell: (sum) => formatNanoseconds(sum.device), key: (sum) => sum.device },
+  ];
+  return (
+    <Table
+      caption="Kernels in the part of the timeline that is in view"
+      columns={columns}
+      rows={sums}
+      empty="No launch in view."
+    />
+  );
+}
+
+function OneByOne({ scene, range, onChoose }: InViewProps): JSX.Element {
+  const { report } = scene.page;
+  const [slices, left] = useMemo(() => slicesInView(scene, range), [scene, range]);
+  const begin = ({ row, index }: Slice): number => row.begin[index] as number;
+  const length = ({ row, index }: Slice): number => (row.end[index] as number) - begin({ row, index });
+  const columns: Column<Slice>[] = [
+    { label: "What", cell: (slice) => rowNouns(slice.row)[0], key: (slice) => slice.row.kind },
+    { label: "Name", cell: (slice) => shortText(sliceName(report, slice), 80), key: (slice) => sliceName(report, slice) },
+    { label: "begin", number: true, source: "measured", cell: (slice) => formatMoment(begin(slice)), key: begin },
+    { label: "duration", number: true, source: "measured", cell: (slice) => formatNanoseconds(length(slice)), key: length },
+    { label: "Row", cell: (slice) => slice.row.label, key: (slice) => slice.row.label },
+  ];
+  return (
+    <>
+      <Table
+        caption="Launches, executions, marks and compilations in view"
+        columns={columns}
+        rows={slices}
+        sort="begin"
+        direction="ascending"
+        height={12}
+        onChoose={onChoose}
+        empty="Nothing in view."
+      />
+      {left ? <p class="muted small">{formatCount(left)} more are in view: zoom in for them.</p> : null}
+    </>
+  );
+}
+
+function sumsInView(scene: TimelineScene, range: Range): Sum[] {
+  const sums = new Map<number, Sum>();
+  const of = (kernel: number): Sum => {
+    let sum = sums.get(kernel);
+    if (!sum) sums.set(kernel, (sum = { kernel, count: 0, host: 0, executions: 0, device: 0 }));
+    return sum;
+  };
+  for (const row of scene.rows) {
+    if (row.kind !== "launch" && row.kind !== "device") continue;
+    if (scene.isBinned(row, range)) addBins(scene.page, scene.binWidth, row, range, of);
+    else addSlices(scene.page, row, range, of);
+  }
+  return [...sums.values()]
+    .sort((a, b) => b.device - a.device || b.host - a.host)
+    .slice(0, MOST_KERNELS);
+}
+
+function addBins({ bins }: Page, width: number, row: Row, range: Range, of: (kernel: number) => Sum): void {
+  if (!bins) return;
+  for (const bin of row.bins ?? []) {
+    const begin = (bins.bin[bin] as number) * width;
+    if (begin + width < range.begin || begin > range.end) continue;
+    const sum = of(bins.kernel[bin] as number);
+    sum.count += bins.count[bin] as number;
+    sum.host += bins.busy[bin] as number;
+  }
+}
+
+function addSlices({ report }: Page, row: Row, range: Range, of: (kernel: number) => Sum): void {
+  const last = lowerBound(row.begin, range.end);
+  for (let index = lowerBound(row.reach, range.begin); index < last; index += 1) {
+    const [begin, end] = [row.begin[index] as number, row.end[index] as number];
+    if (end < range.begin) continue;
+    const sum = of(sliceKernel(report, { row, index }));
+    if (row.kind === "launch") {
+      sum.count += 1;
+      sum.host += end - begin;
+    } else {
+      sum.executions += 1;
+      sum.device += end - begin;
+    }
+  }
+}
+
+/** Slices in view, at most so many, and how many are left out. */
+function slicesInView(scene: TimelineScene, range: Range): [Slice[], left: number] {
+  const found: Slice[] = [];
+  let all = 0;
+  for (const row of scene.rows) {
+    const last = lowerBound(row.begin, range.end);
+    for (let index = lowerBound(row.reach, range.begin); index < last; index += 1) {
+      if ((row.end[index] as number) < range.begin) continue;
+      all += 1;
+      if (found.length < MOST_SLICES) found.push({ row, index });
+    }
+  }
+  return [found, all - found.length];
+}

@@ -1,0 +1,165 @@
+// What a timeline draws: for each thread a row of marks, one of compilations, one of launches; for
+// each stream of a device its executions; slices that overlap in lanes below each other.
+
+import type { Page } from "../data/page";
+import type { BinColumns, Mark, Report, SliceColumns } from "../data/types";
+import { kernelName } from "./text";
+
+export type RowKind = "mark" | "compile" | "launch" | "device";
+
+interface Slices {
+  readonly count: number;
+  readonly begin: Float64Array;
+  readonly end: Float64Array;
+}
+
+export interface Row extends Slices {
+  readonly kind: RowKind;
+  readonly label: string;
+  /** The row of columns behind each slice of launches and executions. */
+  readonly indices: Uint32Array | null;
+  readonly columns: SliceColumns | null;
+  readonly marks: readonly Mark[];
+  /** Variants behind the slices of compilations. */
+  readonly variants: readonly number[];
+  /** Rows of the page's bins that count this row's launches. */
+  readonly bins: Uint32Array | null;
+  readonly lane: Uint8Array;
+  /** The latest end up to each slice: sorted, so that a search finds what reaches into a view. */
+  readonly reach: Float64Array;
+  readonly lanes: number;
+}
+
+export interface Slice {
+  readonly row: Row;
+  readonly index: number;
+}
+
+const MOST_LANES = 4;
+const NOUNS: Readonly<Record<RowKind, readonly [string, string]>> = {
+  mark: ["mark", "marks"],
+  compile: ["compilation", "compilations"],
+  launch: ["launch", "launches"],
+  device: ["execution", "executions"],
+};
+
+export function rowNouns(row: Row): readonly [one: string, many: string] {
+  return NOUNS[row.kind];
+}
+
+/** The kernel of a slice, or -1. */
+export function sliceKernel(report: Report, { row, index }: Slice): number {
+  if (row.indices && row.columns) return row.columns.kernel[row.indices[index] ?? -1] ?? -1;
+  return report.variants[row.variants[index] ?? -1]?.kernel ?? -1;
+}
+
+export function sliceName(report: Report, slice: Slice): string {
+  const { row, index } = slice;
+  if (row.kind === "mark") return row.marks[index]?.name ?? "";
+  const name = kernelName(report, sliceKernel(report, slice));
+  return row.kind === "compile" ? `compile ${name}` : name;
+}
+
+/** Rows from top to bottom. */
+export function timelineRows(page: Page): Row[] {
+  const { report, launches, device, bins } = page;
+  return report.tracks.flatMap((track, index) => {
+    const prefix = report.runs.length > 1 ? `${report.runs[track.run]?.label ?? ""} ` : "";
+    if (track.kind !== "host") {
+      return columnRows("device", prefix + track.label, device, index, null);
+    }
+    const marks = report.marks
+      .filter((mark) => mark.run === track.run && mark.thread === track.thread)
+      .sort((a, b) => a.begin - b.begin);
+    const compiles = report.compiles
+      .filter((each) => each[3] === index)
+      .sort((a, b) => a[1] - b[1]);
+    return [
+      ...objectRows("mark", `${prefix}marks ${track.thread ?? ""}`, marks.map(markTimes), { marks }),
+      ...objectRows("compile", `${prefix}compile ${track.thread ?? ""}`, compiles.map(([, begin, duration]) => [begin, duration]), {
+        variants: compiles.map((each) => each[0]),
+      }),
+      ...columnRows("launch", prefix + track.label, launches, index, bins),
+    ];
+  });
+}
+
+function markTimes(mark: Mark): [number, number] {
+  return [mark.begin, mark.duration ?? 0];
+}
+
+const NOTHING = { indices: null, columns: null, marks: [], variants: [], bins: null };
+
+function objectRows(
+  kind: RowKind,
+  label: string,
+  times: readonly (readonly [begin: number, duration: number])[],
+  more: Partial<Row>,
+): Row[] {
+  if (!times.length) return [];
+  const slices = {
+    count: times.length,
+    begin: Float64Array.from(times, (time) => time[0]),
+    end: Float64Array.from(times, (time) => time[0] + time[1]),
+  };
+  return [{ ...NOTHING, kind, label, ...slices, ...inLanes(slices), ...more }];
+}
+
+function columnRows(
+  kind: RowKind,
+  label: string,
+  columns: SliceColumns,
+  track: number,
+  bins: BinColumns | null,
+): Row[] {
+  const indices = rowsWith(columns.track, track);
+  const ownBins = bins ? rowsWith(bins.track, track) : null;
+  if (!indices.length && !ownBins?.length) return [];
+  const begin = new Float64Array(indices.length);
+  const end = new Float64Array(indices.length);
+  indices.forEach((row, place) => {
+    begin[place] = columns.begin[row] as number;
+    end[place] = (columns.begin[row] as number) + (columns.duration[row] as number);
+  });
+  const slices = { count: indices.length, begin, end };
+  return [{ ...NOTHING, kind, label, indices, columns, bins: ownBins, ...slices, ...inLanes(slices) }];
+}
+
+function rowsWith(column: ArrayLike<number>, value: number): Uint32Array {
+  const found = new Uint32Array(column.length);
+  let length = 0;
+  for (let row = 0; row < column.length; row += 1) {
+    if (column[row] !== value) continue;
+    found[length] = row;
+    length += 1;
+  }
+  return found.slice(0, length);
+}
+
+function inLanes({ count, begin, end }: Slices): Pick<Row, "lane" | "reach" | "lanes"> {
+  const lane = new Uint8Array(count);
+  const reach = new Float64Array(count);
+  const ends: number[] = [];
+  let latest = -Infinity;
+  for (let index = 0; index < count; index += 1) {
+    const [from, to] = [begin[index] as number, end[index] as number];
+    let free = ends.findIndex((last) => last <= from);
+    if (free < 0) free = Math.min(ends.length, MOST_LANES - 1);
+    ends[free] = Math.max(ends[free] ?? -Infinity, to);
+    lane[index] = free;
+    latest = Math.max(latest, to);
+    reach[index] = latest;
+  }
+  return { lane, reach, lanes: Math.max(1, ends.length) };
+}
+
+/** First place in a sorted array whose value is at least `value`. */
+export function lowerBound(sorted: Float64Array, value: number): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] as number) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

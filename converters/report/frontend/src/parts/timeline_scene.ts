@@ -1,0 +1,253 @@
+// Draws a timeline's rows: single slices, or where there are too many, columns of one pixel.
+
+import { formatNanoseconds, plural } from "../data/format";
+import type { Page } from "../data/page";
+import { type Drawing, clippedText } from "./canvas";
+import { kernelColour } from "./colours";
+import { PixelColumns } from "./timeline_columns";
+import { type Row, type Slice, lowerBound, rowNouns, sliceKernel, sliceName } from "./timeline_rows";
+
+export interface Range {
+  readonly begin: number;
+  readonly end: number;
+}
+
+const NARROWEST_GUTTER = 80;
+const WIDEST_GUTTER = 210;
+const AXIS = 24;
+const LANE = 18;
+const GAP = 8;
+/** With more slices than this in view, a row is drawn as columns. */
+const MOST_SINGLE = 6000;
+/** Bins narrower than this many pixels stand in for the launches that are on the page. */
+const BIN_PIXELS = 24;
+/** A slice is hit from this many pixels away. */
+const SLACK = 3;
+
+export class TimelineScene {
+  readonly height: number;
+  readonly tops: readonly number[];
+  /** Room for labels; known once it was drawn. */
+  gutter = NARROWEST_GUTTER;
+  width = 0;
+  /** What is not drawn one by one. */
+  notes: string[] = [];
+
+  constructor(
+    readonly page: Page,
+    readonly rows: readonly Row[],
+  ) {
+    let top = AXIS;
+    this.tops = rows.map((row) => {
+      const own = top;
+      top += row.lanes * LANE + GAP;
+      return own;
+    });
+    this.height = top;
+  }
+
+  /** Pixels a nanosecond. */
+  scale(range: Range): number {
+    return Math.max(this.width - this.gutter, 1) / (range.end - range.begin);
+  }
+
+  x(range: Range, time: number): number {
+    return this.gutter + (time - range.begin) * this.scale(range);
+  }
+
+  time(range: Range, x: number): number {
+    return range.begin + (x - this.gutter) / this.scale(range);
+  }
+
+  isBinned(row: Row, range: Range): boolean {
+    return row.bins !== null && row.bins.length > 0 && this.binWidth * this.scale(range) < BIN_PIXELS;
+  }
+
+  get binWidth(): number {
+    return this.page.report.bin_ns ?? 1;
+  }
+
+  draw(drawing: Drawing, range: Range, selected: Slice | null, marked: Range | null): void {
+    const { context, colours, width, height } = drawing;
+    this.width = width;
+    this.gutter = gutterWidth(context, this.rows);
+    this.notes = [];
+    this.drawAxis(drawing, range);
+    this.rows.forEach((row, place) => this.drawRow(drawing, range, row, this.tops[place] ?? 0, selected));
+    if (!marked) return;
+    const [from, to] = [this.x(range, marked.begin), this.x(range, marked.end)];
+    context.globalAlpha = 0.2;
+    context.fillStyle = colours.accent;
+    context.fillRect(Math.min(from, to), 0, Math.abs(to - from), height);
+    context.globalAlpha = 1;
+  }
+
+  private drawAxis({ context, colours, width, height }: Drawing, range: Range): void {
+    const step = niceStep(110 / this.scale(range));
+    context.fillStyle = colours.muted;
+    context.strokeStyle = colours.line;
+    context.lineWidth = 1;
+    for (let tick = Math.ceil(range.begin / step) * step; tick <= range.end; tick += step) {
+      const at = Math.round(this.x(range, tick)) + 0.5;
+      if (at < this.gutter) continue;
+      context.beginPath();
+      context.moveTo(at, AXIS - 6);
+      context.lineTo(at, height);
+      context.stroke();
+      if (at + 60 < width) context.fillText(axisLabel(tick, step), at + 3, AXIS / 2 - 2);
+    }
+  }
+
+  private drawRow(drawing: Drawing, range: Range, row: Row, top: number, selected: Slice | null): void {
+    const { context, colours, width } = drawing;
+    const height = row.lanes * LANE;
+    const [first, last] = [lowerBound(row.reach, range.begin), lowerBound(row.begin, range.end)];
+    context.save();
+    context.beginPath();
+    context.rect(this.gutter, top, width - this.gutter, height);
+    context.clip();
+    context.fillStyle = colours.track;
+    context.fillRect(this.gutter, top, width - this.gutter, height);
+    if (this.isBinned(row, range)) this.drawBins(drawing, range, row, top);
+    else if (last - first > MOST_SINGLE) this.drawColumns(drawing, range, row, top, first, last);
+    else this.drawSlices(drawing, range, row, top, first, last, selected);
+    context.restore();
+    context.fillStyle = colours.text;
+    context.fillText(clippedText(context, row.label, this.gutter - 8), 4, top + height / 2);
+  }
+
+  private drawSlices(
+    drawing: Drawing,
+    range: Range,
+    row: Row,
+    top: number,
+    first: number,
+    last: number,
+    selected: Slice | null,
+  ): void {
+    const { context, colours, width } = drawing;
+    const plain = plainColour(drawing, row);
+    for (let index = first; index < last; index += 1) {
+      const slice = { row, index };
+      const left = Math.max(this.x(range, row.begin[index] as number), this.gutter - 2);
+      const right = Math.min(this.x(range, row.end[index] as number), width + 2);
+      const wide = Math.max(right - left, 1);
+      const at = top + (row.lane[index] as number) * LANE;
+      context.fillStyle = plain ?? kernelColour(sliceKernel(this.page.report, slice));
+      context.fillRect(left, at + 1, wide > 3 ? wide - 0.5 : wide, LANE - 2);
+      if (selected?.row === row && selected.index === index) {
+        context.strokeStyle = colours.text;
+        context.lineWidth = 2;
+        context.strokeRect(left + 1, at + 1, Math.max(wide - 2, 1), LANE - 2);
+      }
+      if (wide <= 28) continue;
+      context.fillStyle = plain ? colours.text : colours["on-kernel"];
+      const name = clippedText(context, sliceName(this.page.report, slice), wide - 8);
+      context.fillText(name, left + 4, at + LANE / 2 + 0.5);
+    }
+  }
+
+  /** One column a pixel: its height is the share of time that was busy, split by kernel. */
+  private drawColumns(
+    drawing: Drawing,
+    range: Range,
+    row: Row,
+    top: number,
+    first: number,
+    last: number,
+  ): void {
+    const { report } = this.page;
+    const scale = this.scale(range);
+    const columns = new PixelColumns(Math.ceil(drawing.width - this.gutter), report.kernels.length);
+    for (let index = first; index < last; index += 1) {
+      const begin = row.begin[index] as number;
+      const pixel = Math.max(Math.floor((begin - range.begin) * scale), 0);
+      columns.add(pixel, sliceKernel(report, { row, index }), (row.end[index] as number) - begin);
+    }
+    this.paintColumns(drawing, columns, 1 / scale, row, top);
+    const count = plural(last - first, ...rowNouns(row));
+    this.notes.push(
+      `${row.label}: ${count} in view, drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones`,
+    );
+  }
+
+  private drawBins(drawing: Drawing, range: Range, row: Row, top: number): void {
+    const { bins, report } = this.page;
+    if (!bins || !row.bins) return;
+    const scale = this.scale(range);
+    const columns = new PixelColumns(Math.ceil(drawing.width - this.gutter), report.kernels.length);
+    let total = 0;
+    for (const bin of row.bins) {
+      const begin = (bins.bin[bin] as number) * this.binWidth;
+      if (begin + this.binWidth < range.begin || begin > range.end) continue;
+      total += bins.count[bin] as number;
+      const from = (begin - range.begin) * scale;
+      const to = from + this.binWidth * scale;
+      columns.spread(from, to, bins.kernel[bin] as number, bins.busy[bin] as number);
+    }
+    this.paintColumns(drawing, columns, 1 / scale, row, top);
+    this.notes.push(
+      `${row.label}: ${plural(total, ...rowNouns(row))} in view, counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`,
+    );
+  }
+
+  private paintColumns(
+    drawing: Drawing,
+    columns: PixelColumns,
+    perPixel: number,
+    row: Row,
+    top: number,
+  ): void {
+    const { context } = drawing;
+    const height = row.lanes * LANE - 2;
+    const plain = plainColour(drawing, row);
+    columns.forEach(perPixel, (pixel, kernel, from, to) => {
+      const tall = Math.max(height * (to - from), from === 0 ? 1.5 : 0.5);
+      context.fillStyle = plain ?? kernelColour(kernel);
+      context.fillRect(this.gutter + pixel, top + 1 + height * (1 - from) - tall, 1, tall);
+    });
+  }
+
+  /** The slice at a point of the canvas, or the nearest within three pixels. */
+  sliceAt(range: Range, x: number, y: number): Slice | null {
+    const place = this.tops.findLastIndex((top) => y >= top);
+    const row = this.rows[place];
+    if (!row || x < this.gutter || this.isBinned(row, range)) return null;
+    const lane = Math.floor((y - (this.tops[place] ?? 0)) / LANE);
+    const [time, slack] = [this.time(range, x), SLACK / this.scale(range)];
+    let best: { index: number; distance: number } | null = null;
+    for (let index = lowerBound(row.reach, time - slack); index < row.count; index += 1) {
+      const [begin, end] = [row.begin[index] as number, row.end[index] as number];
+      if (begin > time + slack) break;
+      const distance = Math.max(begin - time, time - end, 0);
+      if (distance > slack || row.lane[index] !== lane) continue;
+      if (!best || distance <= best.distance) best = { index, distance };
+    }
+    return best ? { row, index: best.index } : null;
+  }
+}
+
+function plainColour({ colours }: Drawing, row: Row): string | null {
+  return row.kind === "mark" ? colours.mark : row.kind === "compile" ? colours.compile : null;
+}
+
+/** Room for the longest label, within bounds. */
+function gutterWidth(context: CanvasRenderingContext2D, rows: readonly Row[]): number {
+  const longest = Math.max(0, ...rows.map((row) => context.measureText(row.label).width));
+  return Math.min(Math.max(Math.ceil(longest) + 14, NARROWEST_GUTTER), WIDEST_GUTTER);
+}
+
+/** The smallest 1, 2 or 5 times a power of ten that is at least `least`. */
+function niceStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return [1, 2, 5].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
+}
+
+const AXIS_UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]] as const;
+
+/** Ticks of one axis share their unit's precision: 1.25 s, not 1.3 s twice. */
+function axisLabel(tick: number, step: number): string {
+  const [size, unit] = AXIS_UNITS.find(([each]) => step * 10 >= each) ?? [1, "ns"];
+  const digits = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
+  return `${(tick / size).toFixed(Math.min(digits, 9))} ${unit}`;
+}
