@@ -6,6 +6,10 @@ BIN := .venv/bin
 NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.c)
 PYTHON_FOLDERS := kvtrace schema converters examples benchmarks tests setup.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start many processes; those that read bytecode need not compile every module of ours anew.
+unexport PYTHONDONTWRITEBYTECODE
+# How `make test` spreads the tests over processes; `make pytest WORKERS=0` runs them in one.
+WORKERS ?= auto
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test pytest lint format types bench docs frontend update-golden lock clean
@@ -33,8 +37,8 @@ demo: install  ## capture a training run; make every file; find a defect; diff t
 
 test: lint pytest  ## lint, then every test
 
-pytest: install
-	$(BIN)/python -m pytest
+pytest: install  ## every test, one process a core
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
 lint: types  ## ruff, its formatting, and mypy --strict
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
@@ -69,3 +73,4 @@ lock: install  ## write requirements/dev.lock from what is in .venv
 clean:  ## remove what the other targets made, .venv too
 	rm -rf .venv build dist demo-out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find kvtrace -name '*.so' -delete
+	find $(PYTHON_FOLDERS) -name __pycache__ -prune -exec rm -rf {} +

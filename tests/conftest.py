@@ -1,5 +1,69 @@
-"""For all tests: no cache on disk of the user's, neither here nor in processes that tests start."""
+"""For all tests: no cache on disk of the user's, and what is printed when a session ends.
+
+What tests have to say travels with their reports as properties, so that it arrives from the
+processes of pytest-xdist too.
+"""
 
 import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
 
-os.environ["KVTRACE_CACHE"] = "0"
+import pytest
+
+os.environ["KVTRACE_CACHE"] = "0"  # also in processes that tests start
+
+
+@pytest.fixture
+def say(record_property: Callable[[str, object], None]) -> Callable[..., None]:
+    """Add lines to a section of the terminal's summary: say(section, *lines)."""
+
+    def add(section: str, *lines: str) -> None:
+        record_property("said", (section, lines))
+
+    return add
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if config.option.verbose < 0:
+        return
+    _write_coverage(terminalreporter)
+    sections: dict[str, list[str]] = defaultdict(list)
+    for _, (section, lines) in _properties(terminalreporter, "said"):
+        sections[section].extend(lines)
+    for section, said in sections.items():
+        terminalreporter.section(section)
+        for line in said:
+            terminalreporter.line(line)
+
+
+def _properties(
+    reporter: pytest.TerminalReporter, name: str
+) -> Iterator[tuple[pytest.TestReport, Any]]:
+    """Each property of that name, with the report of the test that recorded it."""
+    for outcome in ("passed", "failed"):
+        for report in reporter.getreports(outcome):
+            if getattr(report, "when", None) == "call":
+                yield from ((report, value) for key, value in report.user_properties if key == name)
+
+
+def _write_coverage(reporter: pytest.TerminalReporter) -> None:
+    """What the conformance tests covered, if any ran."""
+    ran = [
+        (op, dtype, undefined, report.passed)
+        for report, (op, dtype, undefined) in _properties(reporter, "conformance")
+    ]
+    if not ran:
+        return
+    from tests.kernels.coverage_table import cells_of, plain_table
+
+    failed = sum(not passed for *_, passed in ran)
+    reporter.section("coverage of the language by the evaluator")
+    reporter.line(
+        f"{len(ran)} cases ran, {failed} failed; ✓ equal to its definition, u undefined in Triton, "
+        "✗ failed; what is blank is in docs/coverage.md"
+    )
+    for line in plain_table(cells_of(sorted(ran))):
+        reporter.line(line)

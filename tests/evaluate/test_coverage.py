@@ -4,15 +4,8 @@ import re
 
 from tests.kernels.case import DTYPES
 from tests.kernels.catalogue import CASES
-from tests.kernels.coverage import (
-    DOCUMENT,
-    LIBRARY_DTYPES,
-    MISSING,
-    TESTED,
-    UNDEFINED,
-    cells_of_cases,
-    forgotten,
-)
+from tests.kernels.coverage import DOCUMENT, cells_of_cases, forgotten
+from tests.kernels.coverage_table import LIBRARY_DTYPES, MISSING, TESTED, UNDEFINED
 
 UPDATE = "run: python -m tests.kernels.coverage"
 

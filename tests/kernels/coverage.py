@@ -4,8 +4,6 @@ python -m tests.kernels.coverage        # rewrites docs/coverage.md; a test tell
 """
 
 import inspect
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,19 +18,18 @@ from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from kvtrace.schema.errors import KvtraceError
 from tests.kernels.case import DTYPES, NUMPY, Case
 from tests.kernels.catalogue import CASES
+from tests.kernels.coverage_table import (
+    LEGEND,
+    MEANING,
+    MISSING,
+    NONE,
+    Cells,
+    cells_of,
+    markdown_table,
+)
 from tests.kernels.launching import launch, to_tensor
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "coverage.md"
-
-TESTED, UNDEFINED, MEANING, MISSING, NONE = "✓", "u", "○", "✗", "·"
-LEGEND = {
-    TESTED: "compared with its definition, planned and as whole arrays",
-    UNDEFINED: "compared, but Triton leaves the result undefined",
-    MEANING: "the evaluator runs it; no case compares it",
-    MISSING: "Triton compiles it to TTIR, the evaluator refuses it",
-    NONE: "Triton refuses it",
-}
-LIBRARY_DTYPES = ("fp32", "fp64", "i32", "i64", "u32", "u64")
 
 #: Functions of `triton.language` that name no row of the table: where they are tested instead.
 ELSEWHERE: dict[str, str] = {
@@ -92,19 +89,9 @@ def forgotten() -> list[str]:
     return [name for name in language() if name not in rows and name not in ELSEWHERE]
 
 
-Cells = Mapping[tuple[str, str], str]
-
-
-def cells_of_cases(failed: Iterable[str] = ()) -> dict[tuple[str, str], str]:
-    """Marks by op and type, from the catalogue; `failed` names cases that did not pass."""
-    broken = set(failed)
-    cells: dict[tuple[str, str], str] = {}
-    for case in CASES:
-        key = (case.op, case.dtype)
-        mark = MISSING if case.name in broken else UNDEFINED if case.undefined else TESTED
-        order = [UNDEFINED, TESTED, MISSING]
-        cells[key] = max(cells.get(key, UNDEFINED), mark, key=order.index)
-    return cells
+def cells_of_cases() -> dict[tuple[str, str], str]:
+    """Marks by op and type, from the catalogue."""
+    return cells_of((case.op, case.dtype, bool(case.undefined), True) for case in CASES)
 
 
 def probed(cells: Cells) -> dict[tuple[str, str], str]:
@@ -143,38 +130,6 @@ def _tried(case: Case, dtype: str) -> str:
     except (CompilationError, RuntimeError):
         return NONE
     return MEANING
-
-
-def rows_of(cells: Cells, *, library: bool) -> list[str]:
-    """Ops in the order of the catalogue."""
-    ops = dict.fromkeys(op for op, _ in cells if op.startswith("libdevice.") is library)
-    return list(ops)
-
-
-def markdown_table(cells: Cells, *, library: bool) -> list[str]:
-    dtypes = LIBRARY_DTYPES if library else DTYPES
-    lines = [f"| op | {' | '.join(dtypes)} |", f"|---|{':-:|' * len(dtypes)}"]
-    for op in rows_of(cells, library=library):
-        marks = " | ".join(cells.get((op, dtype), "") for dtype in dtypes)
-        name = op.removeprefix("libdevice.").replace("|", "\\|")
-        lines.append(f"| `{name}` | {marks} |")
-    return lines
-
-
-def plain_table(cells: Cells) -> list[str]:
-    """For a terminal: one character a type."""
-    heads = " ".join(f"{dtype[:7]:>7}" for dtype in DTYPES)
-    lines = [f"{'op':24} {heads}"]
-    for op in rows_of(cells, library=False):
-        marks = " ".join(f"{cells.get((op, dtype), ''):>7}" for dtype in DTYPES)
-        lines.append(f"{op[:24]:24} {marks}")
-    library: dict[str, int] = defaultdict(int)
-    for (op, _), mark in cells.items():
-        if op.startswith("libdevice."):
-            library[mark] += 1
-    counts = ", ".join(f"{count} {mark}" for mark, count in library.items())
-    lines.append(f"libdevice: {len(rows_of(cells, library=True))} functions; cells: {counts}")
-    return lines
 
 
 def document() -> str:

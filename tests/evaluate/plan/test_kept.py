@@ -142,7 +142,7 @@ def test_plain_data_are_what_marshal_holds_and_come_back():
         np.dtype(np.int8), np.float64(0.5), None, True, 5, 0.5, "text", (1, None),
         np.arange(6, dtype=np.int64).reshape(2, 3), np.full((), 2.5),
     ],
-    ids=repr,
+    ids=lambda value: value.__name__ if callable(value) else repr(value),
 )  # fmt: skip
 def test_what_code_refers_to_comes_back(value):
     back = kept._value_of(marshal.loads(marshal.dumps(kept._named(value))))

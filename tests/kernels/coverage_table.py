@@ -1,0 +1,60 @@
+"""Tables of what of the language is tested, made from marks alone: no torch, no Triton."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from tests.kernels.case import DTYPES
+
+TESTED, UNDEFINED, MEANING, MISSING, NONE = "✓", "u", "○", "✗", "·"
+LEGEND = {
+    TESTED: "compared with its definition, planned and as whole arrays",
+    UNDEFINED: "compared, but Triton leaves the result undefined",
+    MEANING: "the evaluator runs it; no case compares it",
+    MISSING: "Triton compiles it to TTIR, the evaluator refuses it",
+    NONE: "Triton refuses it",
+}
+LIBRARY_DTYPES = ("fp32", "fp64", "i32", "i64", "u32", "u64")
+
+Cells = Mapping[tuple[str, str], str]
+
+
+def cells_of(cases: Iterable[tuple[str, str, bool, bool]]) -> dict[tuple[str, str], str]:
+    """Marks by op and type, from (op, type, whether Triton leaves it undefined, passed) a case."""
+    cells: dict[tuple[str, str], str] = {}
+    order = [UNDEFINED, TESTED, MISSING]
+    for op, dtype, undefined, passed in cases:
+        mark = MISSING if not passed else UNDEFINED if undefined else TESTED
+        cells[op, dtype] = max(cells.get((op, dtype), UNDEFINED), mark, key=order.index)
+    return cells
+
+
+def rows_of(cells: Cells, *, library: bool) -> list[str]:
+    """Ops in the order of the catalogue."""
+    ops = dict.fromkeys(op for op, _ in cells if op.startswith("libdevice.") is library)
+    return list(ops)
+
+
+def markdown_table(cells: Cells, *, library: bool) -> list[str]:
+    dtypes = LIBRARY_DTYPES if library else DTYPES
+    lines = [f"| op | {' | '.join(dtypes)} |", f"|---|{':-:|' * len(dtypes)}"]
+    for op in rows_of(cells, library=library):
+        marks = " | ".join(cells.get((op, dtype), "") for dtype in dtypes)
+        name = op.removeprefix("libdevice.").replace("|", "\\|")
+        lines.append(f"| `{name}` | {marks} |")
+    return lines
+
+
+def plain_table(cells: Cells) -> list[str]:
+    """For a terminal: one character a type."""
+    heads = " ".join(f"{dtype[:7]:>7}" for dtype in DTYPES)
+    lines = [f"{'op':24} {heads}"]
+    for op in rows_of(cells, library=False):
+        marks = " ".join(f"{cells.get((op, dtype), ''):>7}" for dtype in DTYPES)
+        lines.append(f"{op[:24]:24} {marks}")
+    library: dict[str, int] = defaultdict(int)
+    for (op, _), mark in cells.items():
+        if op.startswith("libdevice."):
+            library[mark] += 1
+    counts = ", ".join(f"{count} {mark}" for mark, count in library.items())
+    lines.append(f"libdevice: {len(rows_of(cells, library=True))} functions; cells: {counts}")
+    return lines
