@@ -1,0 +1,101 @@
+"""Rows of the table `graph_ops` as plain data, and the graphs that they make.
+
+A graph is the rows of one `graph_id`, in the order of `op_index`. Bodies of loops and branches are
+graphs of their own; their ids are `outermost + (number << 32)`, and the op that they belong to names
+them in attributes (`condition`, `body`, `true`, `false`).
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kvtrace.schema.trace import Selection
+
+#: The number of a body stands above these bits of its id, that of its outermost graph below.
+BODY_SHIFT: Final = 32
+
+#: Attributes that name a body by its graph_id.
+BODY_ROLES: Final = ("condition", "body", "true", "false")
+
+#: File, line, column (from 1) and function, innermost frame first.
+Frame = tuple[str | None, int | None, int | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOp:
+    """One row; `stack` in the place of its id."""
+
+    graph_id: int
+    op_index: int
+    opcode: str
+    operands: tuple[int, ...]
+    dtype: str
+    shape: tuple[int, ...]
+    attributes: Mapping[str, str]
+    stack: tuple[Frame, ...] = ()
+    input_name: str | None = None
+    output_name: str | None = None
+    aliases: str | None = None
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """Give an attribute that is not text as the value that it was."""
+        text = self.attributes.get(name)
+        return default if text is None else json.loads(text)
+
+
+def outermost(graph_id: int) -> int:
+    """The graph that a body belongs to, or the graph itself."""
+    return graph_id & ((1 << BODY_SHIFT) - 1)
+
+
+def by_graph(rows: Iterable[GraphOp]) -> dict[int, list[GraphOp]]:
+    """Rows by graph_id, each graph in order."""
+    graphs: dict[int, list[GraphOp]] = {}
+    for row in rows:
+        graphs.setdefault(row.graph_id, []).append(row)
+    for listed in graphs.values():
+        listed.sort(key=lambda row: row.op_index)
+    return graphs
+
+
+def outputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
+    """The results of a graph, in order."""
+    found = [op for op in ops if op.output_name is not None]
+    return sorted(found, key=lambda op: int(op.attributes["output_index"]))
+
+
+def inputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
+    """The parameters of a graph, in order."""
+    return [op for op in ops if op.opcode == "parameter"]
+
+
+def read_graphs(selection: Selection) -> dict[tuple[str, int], list[GraphOp]]:
+    """Every outermost graph of the selected runs, by (run, graph_id), with the rows of its bodies."""
+    frames = _frames(selection)
+    found: dict[tuple[str, int], list[GraphOp]] = {}
+    for row in selection.table("graph_ops").to_pylist(maps_as_pydicts="lossy"):
+        op = GraphOp(
+            graph_id=row["graph_id"],
+            op_index=row["op_index"],
+            opcode=row["opcode"],
+            operands=tuple(row["operands"] or ()),
+            dtype=row["dtype"],
+            shape=tuple(row["shape"] or ()),
+            attributes=row["attributes"] or {},
+            stack=frames.get((row["run"], row["stack_id"]), ()),
+            input_name=row["input_name"],
+            output_name=row["output_name"],
+            aliases=row["aliases"],
+        )
+        found.setdefault((row["run"], outermost(op.graph_id)), []).append(op)
+    return found
+
+
+def _frames(selection: Selection) -> dict[tuple[str, int], tuple[Frame, ...]]:
+    return {
+        (row["run"], row["stack_id"]): tuple(
+            (f["file"], f["line"], f["column"], f["function"]) for f in row["frames"] or ()
+        )
+        for row in selection.table("stacks").to_pylist()
+    }

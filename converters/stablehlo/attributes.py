@@ -1,0 +1,102 @@
+"""How the attributes and regions of each opcode are written, in MLIR's generic form.
+
+Most are lists or numbers of a fixed kind: a line in `KINDS`. What needs more has a function in
+`REGIONS` (a body that is given by the name of a reducer) or `COMPOUND` (an attribute of StableHLO's
+own that is made of several of ours).
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kvtrace.converters.graph_ops import GraphOp
+from kvtrace.converters.stablehlo.types import tensor_type
+
+
+def _array(text: str) -> str:
+    inner = text.strip("[]()")
+    return f"array<i64: {inner}>" if inner else "array<i64>"
+
+
+def _integer(text: str) -> str:
+    return f"{text} : i64"
+
+
+def _boolean(text: str) -> str:
+    return text
+
+
+def _direction(text: str) -> str:
+    return f"#stablehlo<comparison_direction {text}>"
+
+
+def _comparison(text: str) -> str:
+    return f"#stablehlo<comparison_type {text}>"
+
+
+#: Attribute → how its text becomes MLIR's.
+KINDS: Final[dict[str, Callable[[str], str]]] = {
+    "broadcast_dimensions": _array,
+    "comparison_direction": _direction,
+    "compare_type": _comparison,
+    "dimension": _integer,
+    "dimensions": _array,
+    "edge_padding_high": _array,
+    "edge_padding_low": _array,
+    "interior_padding": _array,
+    "iota_dimension": _integer,
+    "is_stable": _boolean,
+    "limit_indices": _array,
+    "permutation": _array,
+    "slice_sizes": _array,
+    "start_indices": _array,
+    "strides": _array,
+}
+
+
+def _dot(op: GraphOp) -> dict[str, str]:
+    names = ("batching", "contracting")
+    parts = ", ".join(
+        f"{side}_{name}_dimensions = {op.attributes[f'{side}_{name}_dimensions']}"
+        for name in names
+        for side in ("lhs", "rhs")
+    )
+    return {"dot_dimension_numbers": f"#stablehlo.dot<{parts}>"}
+
+
+#: Opcode → attributes that are made of several of ours.
+COMPOUND: Final[dict[str, Callable[[GraphOp], dict[str, str]]]] = {
+    "dot_general": _dot,
+}
+
+
+def reducer_region(dtype: str, reducer: str, location: str) -> str:
+    """A body that joins two scalars with one op."""
+    kind = tensor_type(dtype, ())
+    return (
+        f"({{\n^bb0(%left: {kind}, %right: {kind}):\n"
+        f'  %joined = "stablehlo.{reducer}"(%left, %right) : ({kind}, {kind}) -> {kind}{location}\n'
+        f'  "stablehlo.return"(%joined) : ({kind}) -> (){location}\n}})'
+    )
+
+
+def _reducer(op: GraphOp, location: str) -> str:
+    return reducer_region(op.dtype, op.attributes["reducer"], location)
+
+
+#: Opcode → the regions after its operands.
+REGIONS: Final[dict[str, Callable[[GraphOp, str], str]]] = {
+    "reduce": _reducer,
+}
+
+
+def attributes_text(op: GraphOp) -> str:
+    """The op's attributes, as ` {name = value, …}`; empty where it has none."""
+    written = {
+        name: KINDS[name](text) for name, text in op.attributes.items() if name in KINDS
+    }
+    compound = COMPOUND.get(op.opcode)
+    if compound is not None:
+        written |= compound(op)
+    if not written:
+        return ""
+    return f" {{{', '.join(f'{name} = {value}' for name, value in sorted(written.items()))}}}"

@@ -1,0 +1,65 @@
+"""NumPy programs as tensor graphs: the user writes NumPy, and under `trace` each function becomes a
+graph of ops (the rows of `graph_ops`) that is recorded, run by NumPy, and written as StableHLO.
+
+    import numpy as np
+    from kvtrace.hlo import float32, ops, tensor, trace
+
+    @trace
+    def attention(q: tensor[float32, ("N", 64)], k, v):
+        weights = ops.softmax(q @ k.T / 8.0, axis=-1)
+        return weights @ v
+
+    graph = attention.specialize(*[tensor[float32, (16, 64)]] * 3)
+    print(graph.to_stablehlo())
+
+`registry.py` says how functions are added, docs/hlo.md what there is. May import the schema, and
+converters for text.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kvtrace.hlo import distributed as distributed
+    from kvtrace.hlo import ops as ops
+    from kvtrace.hlo.annotations import immutable as immutable
+    from kvtrace.hlo.annotations import mutable as mutable
+    from kvtrace.hlo.annotations import mutable_tensor as mutable_tensor
+    from kvtrace.hlo.annotations import tensor as tensor
+    from kvtrace.hlo.errors import GraphError as GraphError
+    from kvtrace.hlo.graph import Graph as Graph
+    from kvtrace.hlo.wrapper import Tensor as Tensor
+    from kvtrace.hlo.traced import trace as trace
+
+_PLACES = {
+    "Graph": "graph",
+    "GraphError": "errors",
+    "Tensor": "wrapper",
+    "immutable": "annotations",
+    "mutable": "annotations",
+    "mutable_tensor": "annotations",
+    "tensor": "annotations",
+    "trace": "traced",
+}
+
+_DTYPES = (
+    "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 "
+    "float8_e4m3fn float8_e5m2 float8_e4m3"
+).split()
+
+__all__ = [*_PLACES, *_DTYPES, "distributed", "ops"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("distributed", "ops"):
+        return import_module(f"kvtrace.hlo.{name}")
+    if name in _DTYPES:
+        from kvtrace.hlo.primitives import dtype_of
+
+        value: Any = dtype_of(name)
+    elif name in _PLACES:
+        value = getattr(import_module(f"kvtrace.hlo.{_PLACES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'kvtrace.hlo' has no attribute {name!r}")
+    globals()[name] = value
+    return value

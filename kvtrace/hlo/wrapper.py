@@ -1,0 +1,394 @@
+"""The wrapper that stands for an array while its function is traced.
+
+It has a shape and an element type, and no values. NumPy hands functions over to it
+(`__array_function__`, `__array_ufunc__`); operators and methods go to the same builders. Assignment
+in place gives the wrapper another op to stand for; a view writes through to what it views, and
+reads anew where that was written to (`views.py`).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from kvtrace.hlo.builder import Builder, current
+from kvtrace.hlo.dtypes import BOOL, Dtype, is_float, is_integer
+from kvtrace.hlo.errors import (
+    BadArgument,
+    DataDependent,
+    GraphError,
+    RefusedMutation,
+    ShapeMismatch,
+    UnsupportedFunction,
+)
+from kvtrace.hlo.registry import ACCUMULATIONS, FUNCTIONS, METHODS, REDUCTIONS, name_of
+
+if TYPE_CHECKING:
+    from kvtrace.hlo.views import View
+
+
+def _operator(ufunc: Any) -> Callable[["Tensor", Any], "Tensor"]:
+    def apply(self: "Tensor", other: Any) -> "Tensor":
+        result: Tensor = FUNCTIONS[ufunc](self, other)
+        return result
+
+    return apply
+
+
+def _reflected(ufunc: Any) -> Callable[["Tensor", Any], "Tensor"]:
+    def apply(self: "Tensor", other: Any) -> "Tensor":
+        result: Tensor = FUNCTIONS[ufunc](other, self)
+        return result
+
+    return apply
+
+
+def _in_place(ufunc: Any) -> Callable[["Tensor", Any], "Tensor"]:
+    def apply(self: "Tensor", other: Any) -> "Tensor":
+        self.assign(FUNCTIONS[ufunc](self, other))
+        return self
+
+    return apply
+
+
+def _unary(ufunc: Any) -> Callable[["Tensor"], "Tensor"]:
+    def apply(self: "Tensor") -> "Tensor":
+        result: Tensor = FUNCTIONS[ufunc](self)
+        return result
+
+    return apply
+
+
+class Tensor:
+    """A value of a graph that is being traced.
+
+    Attributes:
+        shape: its shape, of Python integers.
+        dtype: its element type.
+
+    """
+
+    __slots__ = ("_builder", "_frozen", "_index", "_version", "_view", "dtype", "shape")
+
+    #: Before arrays and scalars of NumPy in mixed operations.
+    __array_priority__ = 1000.0
+
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's arrays: == compares elements
+
+    def __init__(self, builder: Builder, index: int, shape: tuple[int, ...], dtype: Dtype) -> None:
+        self._builder = builder
+        self._index = index
+        self.shape = shape
+        self.dtype = dtype
+        self._version = 0
+        self._view: View | None = None
+        self._frozen: str | None = None
+
+    # -- facts ------------------------------------------------------------------------------
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def T(self) -> "Tensor":  # noqa: N802 - as NumPy's
+        """The tensor with its axes in reverse order."""
+        result: Tensor = FUNCTIONS[np.transpose](self)
+        return result
+
+    @property
+    def mT(self) -> "Tensor":  # noqa: N802 - as NumPy's
+        """The tensor with its last two axes swapped."""
+        result: Tensor = FUNCTIONS[np.swapaxes](self, -1, -2)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<traced {self.dtype.name}{list(self.shape)} in {self._builder.name}>"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ShapeMismatch.here("a tensor without axes has no length; use its shape")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator["Tensor"]:
+        take = METHODS["__getitem__"]
+        return iter([take(self, row) for row in range(len(self))])
+
+    # -- values, which there are none of ----------------------------------------------------
+
+    def __bool__(self) -> bool:
+        self._no_value(
+            "a branch hangs on a traced value",
+            "use np.where to choose by element, or kvtrace.hlo.ops.cond to choose what runs",
+        )
+
+    def __index__(self) -> int:
+        self._no_value(
+            "a traced value is used as a Python integer, as range and slices take",
+            "make it an argument that is no array, or use kvtrace.hlo.ops.fori_loop",
+        )
+
+    def __int__(self) -> int:
+        self._no_value("a traced value is turned into a Python int", "use astype(np.int32)")
+
+    def __float__(self) -> float:
+        self._no_value("a traced value is turned into a Python float", "use astype(np.float32)")
+
+    def __complex__(self) -> complex:
+        self._no_value("a traced value is turned into a Python number", "keep it a tensor")
+
+    def item(self, *_: Any) -> NoReturn:
+        """Refuse: there is no value.
+
+        Raises:
+            DataDependent: always.
+
+        """
+        self._no_value("item() asks for a traced value", "keep it a tensor")
+
+    def tolist(self) -> NoReturn:
+        """Refuse: there are no values.
+
+        Raises:
+            DataDependent: always.
+
+        """
+        self._no_value("tolist() asks for traced values", "keep it a tensor")
+
+    def __contains__(self, _: Any) -> bool:
+        self._no_value("'in' asks for traced values", "use np.any(x == value)")
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self._no_value(
+            "NumPy asks for the values of a traced tensor, as np.array and np.asarray do",
+            "use the tensor itself, or np.stack to join several",
+        )
+
+    def _no_value(self, found: str, advice: str) -> NoReturn:
+        raise DataDependent.here(f"{found} ({self.dtype.name}{list(self.shape)}); {advice}")
+
+    # -- NumPy's functions ------------------------------------------------------------------
+
+    def __array_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        builder = FUNCTIONS.get(function)
+        if builder is None:
+            raise _unsupported(name_of(function))
+        try:
+            return builder(*args, **kwargs)
+        except TypeError as error:
+            raise _bad_call(name_of(function), error) from error
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        builders = {
+            "__call__": FUNCTIONS,
+            "reduce": REDUCTIONS,
+            "accumulate": ACCUMULATIONS,
+        }.get(method, {})
+        builder = builders.get(ufunc)
+        if builder is None:
+            suffix = "" if method == "__call__" else f".{method}"
+            raise _unsupported(f"{name_of(ufunc)}{suffix}")
+        if method != "__call__":
+            out = kwargs.pop("out", None)
+            # NumPy's ufuncs reduce along the first axis where none is named.
+            arguments = (*inputs, 0) if len(inputs) == 1 and "axis" not in kwargs else inputs
+            result = builder(*arguments, **kwargs)
+            return result if out is None else _into(out[0], result)
+        return _call_ufunc(builder, ufunc, inputs, kwargs)
+
+    # -- operators --------------------------------------------------------------------------
+
+    __add__ = _operator(np.add)
+    __sub__ = _operator(np.subtract)
+    __mul__ = _operator(np.multiply)
+    __truediv__ = _operator(np.divide)
+    __floordiv__ = _operator(np.floor_divide)
+    __mod__ = _operator(np.remainder)
+    __pow__ = _operator(np.power)
+    __matmul__ = _operator(np.matmul)
+    __and__ = _operator(np.bitwise_and)
+    __or__ = _operator(np.bitwise_or)
+    __xor__ = _operator(np.bitwise_xor)
+    __lshift__ = _operator(np.left_shift)
+    __rshift__ = _operator(np.right_shift)
+    __radd__ = _reflected(np.add)
+    __rsub__ = _reflected(np.subtract)
+    __rmul__ = _reflected(np.multiply)
+    __rtruediv__ = _reflected(np.divide)
+    __rfloordiv__ = _reflected(np.floor_divide)
+    __rmod__ = _reflected(np.remainder)
+    __rpow__ = _reflected(np.power)
+    __rmatmul__ = _reflected(np.matmul)
+    __rand__ = _reflected(np.bitwise_and)
+    __ror__ = _reflected(np.bitwise_or)
+    __rxor__ = _reflected(np.bitwise_xor)
+    __rlshift__ = _reflected(np.left_shift)
+    __rrshift__ = _reflected(np.right_shift)
+    __iadd__ = _in_place(np.add)
+    __isub__ = _in_place(np.subtract)
+    __imul__ = _in_place(np.multiply)
+    __itruediv__ = _in_place(np.divide)
+    __ifloordiv__ = _in_place(np.floor_divide)
+    __imod__ = _in_place(np.remainder)
+    __ipow__ = _in_place(np.power)
+    __imatmul__ = _in_place(np.matmul)
+    __iand__ = _in_place(np.bitwise_and)
+    __ior__ = _in_place(np.bitwise_or)
+    __ixor__ = _in_place(np.bitwise_xor)
+    __ilshift__ = _in_place(np.left_shift)
+    __irshift__ = _in_place(np.right_shift)
+    __neg__ = _unary(np.negative)
+    __pos__ = _unary(np.positive)
+    __abs__ = _unary(np.absolute)
+    __invert__ = _unary(np.invert)
+    __lt__ = _operator(np.less)
+    __le__ = _operator(np.less_equal)
+    __gt__ = _operator(np.greater)
+    __ge__ = _operator(np.greater_equal)
+    __eq__ = _operator(np.equal)  # type: ignore[assignment]
+    __ne__ = _operator(np.not_equal)  # type: ignore[assignment]
+
+    def __divmod__(self, other: Any) -> Any:
+        return FUNCTIONS[np.divmod](self, other)
+
+    # -- assignment -------------------------------------------------------------------------
+
+    def assign(self, value: "Tensor") -> None:
+        """Have the tensor, and all that it views or that views it, hold the value from now on.
+
+        Raises:
+            ShapeMismatch: the value's shape is another.
+            BadArgument: its element type is of a higher kind, as float is over integer.
+            RefusedMutation: the tensor cannot be written to.
+
+        """
+        if value.shape != self.shape:
+            raise ShapeMismatch.here(
+                f"a result of shape {list(value.shape)} cannot be written into a tensor of shape "
+                f"{list(self.shape)}; give both the same shape"
+            )
+        if _kind(value.dtype) > _kind(self.dtype):
+            raise BadArgument.here(
+                f"a result of type {value.dtype.name} cannot be written in place into "
+                f"{self.dtype.name}; convert it with astype first"
+            )
+        self._become(FUNCTIONS[np.astype](value, self.dtype, copy=False))
+
+    def _become(self, value: "Tensor") -> None:
+        """Stand for the value, which has this tensor's shape and element type."""
+        if self._view is not None:
+            self._follow_base()
+            self._view.write_back(value)
+        elif self._frozen is not None:
+            raise RefusedMutation.here(self._frozen)
+        elif self._builder is not current():
+            raise RefusedMutation.here(
+                "a tensor from outside a loop's or branch's body is written to in the body; "
+                "carry it through the loop and return it"
+            )
+        self._index = current().index_of(value)
+        self._builder = current()
+        self._version += 1
+        if self._view is not None:
+            self._view.version = self._view.base._version
+
+    def _follow_base(self) -> None:
+        """Read a view's value anew if what it views was written to since."""
+        view = self._view
+        assert view is not None
+        if view.base._view is not None:
+            view.base._follow_base()
+        if view.version == view.base._version:
+            return
+        with view.base._builder.active() as builder:
+            value = view.read_again()
+            self._index = builder.index_of(value)
+            self._builder = builder
+        view.version = view.base._version
+        self._version += 1
+
+
+Builder.tensor_class = Tensor
+
+
+def _kind(dtype: Dtype) -> int:
+    """Kinds that a value may be written in place into: the same one or a higher."""
+    if dtype == BOOL:
+        return 0
+    return 1 if is_integer(dtype) else 2 if is_float(dtype) else 3
+
+
+def _call_ufunc(
+    builder: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    out = kwargs.pop("out", None)
+    where = kwargs.pop("where", True)
+    dtype = kwargs.pop("dtype", None)
+    kwargs.pop("casting", None)
+    if kwargs:
+        raise BadArgument.here(
+            f"{name_of(ufunc)} has no argument {next(iter(kwargs))} in a graph; leave it out"
+        )
+    if dtype is not None:
+        astype = FUNCTIONS[np.astype]
+        inputs = tuple(astype(value, dtype) for value in inputs)
+    result = builder(*inputs)
+    if where is not True:
+        if out is None:
+            raise BadArgument.here(
+                f"{name_of(ufunc)} with where leaves elements without a value; give out as well"
+            )
+        result = FUNCTIONS[np.where](where, result, out[0])
+    if out is None:
+        return result
+    if isinstance(result, tuple):
+        return tuple(_into(place, value) for place, value in zip(out, result, strict=True))
+    return _into(out[0], result)
+
+
+def _into(place: Any, result: Tensor) -> Tensor:
+    """Write a result into what `out` names."""
+    if not isinstance(place, Tensor):
+        raise RefusedMutation.here(
+            "a traced value is written into a NumPy array that is no tensor of the graph; "
+            "make the array with np.zeros_like of a tensor, or kvtrace.hlo.ops.zeros"
+        )
+    place.assign(result)
+    return place
+
+
+def _unsupported(name: str) -> GraphError:
+    return UnsupportedFunction.here(
+        f"{name} has no form as graph ops; write it with functions that have one "
+        "(docs/hlo.md lists them), or add it as kvtrace/hlo/registry.py says"
+    )
+
+
+def _bad_call(name: str, error: TypeError) -> Exception:
+    """A call whose arguments the builder does not take is the user's; any other error is ours."""
+    trace = error.__traceback__
+    inner = trace.tb_next if trace is not None else None
+    if inner is not None:
+        return error
+    return BadArgument.here(f"{name} is called as a graph does not have it ({error}); see its page")
