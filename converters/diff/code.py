@@ -68,7 +68,9 @@ def compare_code(
     pairs, foreign = _corresponding(a, b, _align(a.keys, b.keys))
     if len(pairs) == len(a.lines) == len(b.lines):
         return None
-    every = tuple(_unified(a, b, pairs, foreign))
+    script = _script(a, b, pairs, foreign)
+    every = tuple(_with_context(script))
+    whole = tuple(mark + line for mark, line in script)
     substitutions = _only_numbers(a, b) or dict(known or {})
     folded = [
         pair for pair in _align_but_for(a, b, substitutions) if _alike(a, b, pair, substitutions)
@@ -76,18 +78,18 @@ def compare_code(
     folded, foreign = _corresponding(a, b, folded)
     touched = [(i, j) for i, j in folded if a.keys[i] != b.keys[j]]
     if not touched:
-        return CodeDifference(
-            stage, every, every, len(a.lines) - len(pairs), len(b.lines) - len(pairs), (), 0
-        )
+        removed, added = len(a.lines) - len(pairs), len(b.lines) - len(pairs)
+        return CodeDifference(stage, every, every, removed, added, (), 0, whole)
     used = {pair for i, j in touched for pair in _number_changes(a.keys[i], b.keys[j])}
     return CodeDifference(
         stage=stage,
-        lines=tuple(_unified(a, b, folded, foreign)),
+        lines=tuple(_with_context(_script(a, b, folded, foreign))),
         all_lines=every,
         removed=len(a.lines) - len(folded),
         added=len(b.lines) - len(folded),
         substitutions=tuple(pair for pair in substitutions.items() if pair in used),
         substituted_lines=len(touched),
+        whole=whole,
     )
 
 
@@ -290,10 +292,10 @@ def _alike(a: _Code, b: _Code, pair: tuple[int, int], substitutions: Mapping[str
     )
 
 
-def _unified(
+def _script(
     a: _Code, b: _Code, pairs: Sequence[tuple[int, int]], foreign: dict[int, str]
-) -> list[str]:
-    """Lines of a unified difference with three lines of context, b's names written as a's."""
+) -> list[tuple[str, str]]:
+    """Every line of both sides after its mark (space, - or +), b's names written as a's."""
     script: list[tuple[str, str]] = []
     i = j = 0
     for next_i, next_j in (*pairs, (len(a.lines), len(b.lines))):
@@ -302,10 +304,11 @@ def _unified(
         if next_i < len(a.lines):
             script.append((" ", a.lines[next_i]))
         i, j = next_i + 1, next_j + 1
-    return _with_context(script)
+    return script
 
 
-def _with_context(script: list[tuple[str, str]]) -> list[str]:
+def _with_context(script: Sequence[tuple[str, str]]) -> list[str]:
+    """Lines of a unified difference with three lines of context."""
     changed = [position for position, (mark, _) in enumerate(script) if mark != " "]
     near = {p for c in changed for p in range(c - _CONTEXT, c + _CONTEXT + 1)}
     lines: list[str] = []

@@ -219,11 +219,22 @@ def _source(pairing: _Pairing, a: Variant, b: Variant) -> SourceDifference | Non
     if not lines:
         return None
     body = lines[2:]
+    longest = max(len(left), len(right))
+    whole = [line.rstrip("\n") for line in unified_diff(left, right, n=longest, lineterm="")]
     return SourceDifference(
         lines=tuple(lines),
         removed=sum(line.startswith("-") for line in body),
         added=sum(line.startswith("+") for line in body),
+        whole=tuple(whole[3:]),
+        first_lines=(_first_line(a, left), _first_line(b, right)),
     )
+
+
+def _first_line(variant: Variant, lines: Sequence[str]) -> int | None:
+    """Return the number of a source's first line in its file; a kernel's line is its `def`."""
+    line: int | None = variant.row["line"]
+    decorators = next((i for i, text in enumerate(lines) if text.lstrip().startswith("def ")), 0)
+    return None if line is None else line - decorators
 
 
 def _code(pairing: _Pairing, a: Variant, b: Variant) -> CodeDifference | None:

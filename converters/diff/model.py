@@ -29,11 +29,17 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class SourceDifference:
-    """Unified difference of a kernel's own source text."""
+    """Unified difference of a kernel's own source text.
+
+    `whole` has all lines, those that both sides have too, each after its mark (space, - or +);
+    `first_lines` are the numbers of both texts' first lines in their files.
+    """
 
     lines: tuple[str, ...]
     removed: int
     added: int
+    whole: tuple[str, ...] = ()
+    first_lines: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,8 @@ class CodeDifference:
 
     `substitutions` are numbers that stand for each other all through, as block sizes do, and
     `substituted_lines` counts the lines that differ in nothing else. `lines` is the unified
-    difference without those lines, which `removed` and `added` count; `all_lines` has them too.
+    difference without those lines, which `removed` and `added` count; `all_lines` has them too, and
+    `whole` also every line that both sides have.
     """
 
     stage: str
@@ -52,6 +59,7 @@ class CodeDifference:
     added: int
     substitutions: tuple[tuple[str, str], ...]
     substituted_lines: int
+    whole: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

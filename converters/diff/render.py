@@ -37,8 +37,13 @@ _WORD: Final = {
 
 
 def difference_object(difference: Difference) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Difference`, and `empty`."""
-    return {"empty": difference.empty, **asdict(difference)}
+    """Return the JSON form: the fields of `Difference`, and `empty`; whole texts are left out."""
+    form = asdict(difference)
+    for kernel in form["kernels"]:
+        for found in (kernel["source"], *(variant["code"] for variant in kernel["variants"])):
+            for name in ("whole", "first_lines"):
+                (found or {}).pop(name, None)
+    return {"empty": difference.empty, **form}
 
 
 def difference_text(

@@ -1,5 +1,6 @@
 """The report fitted into its budget and written as one page."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -33,20 +34,23 @@ def write_report(
     max_mb: float = 20.0,
     *,
     source: bool = True,
+    blocks: Mapping[str, str] | None = None,
 ) -> Written:
     """Write the report of the runs of a selection as one page of at most `max_mb` MiB.
 
     What does not fit is left out, least needed first: ops and accesses of the calls that were
     launched least, recorded tensors, compiled code of the kernels that took least time, then
     launches (of each call the first and the longest stay, and every n-th). The page says what was
-    left out and how to see it. Without `source`, no code of the program goes in.
+    left out and how to see it. Without `source`, no code of the program goes in. `blocks` are on
+    the page whatever else fits.
 
     Raises:
         BadSetting: the budget is too small for the page without launches and texts, or the file
             cannot be written.
 
     """
-    budget = Budget(report, int(max_mb * MEBIBYTE) - shell_bytes(report.title))
+    room = int(max_mb * MEBIBYTE) - shell_bytes(report.title)
+    budget = Budget(report, room, dict(blocks or {}))
     fitted_blocks(budget, selection.trace, selection.runs, source=source)
     if budget.room() < 0:
         raise BadSetting(

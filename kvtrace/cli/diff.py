@@ -2,11 +2,15 @@
 
 import json as json_format
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kvtrace.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from kvtrace.converters.diff import Difference
+    from kvtrace.schema.trace import Selection
 
 _SIDE = "Trace directory, DIRECTORY/@COMMIT or DIRECTORY/RUN; with --in also @COMMIT or RUN"
 
@@ -25,6 +29,15 @@ def command(
     full: Annotated[
         bool, typer.Option("--full", help="Print every line of every difference")
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page: source and IR side by side, figures as pairs, the report of AFTER",
+            show_default=False,
+        ),
+    ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 if there is a difference")
     ] = False,
@@ -47,6 +60,7 @@ def command(
         kvtrace diff old/ new/
         kvtrace diff out/@3f2c81a out/@9be1042 --exit-code
         kvtrace diff @3f2c81a @9be1042 --in out/ --time-threshold 10% --markdown
+        kvtrace diff old/ new/ --html difference.html
 
     """
     from kvtrace.cli.options import print_lines
@@ -60,21 +74,32 @@ def command(
     from kvtrace.schema.errors import BadSetting
     from kvtrace.schema.trace import resolve
 
-    if json and markdown:
-        raise BadSetting("--json and --markdown are two forms of one output; choose one.")
+    if sum((json, markdown, html is not None)) > 1:
+        raise BadSetting("--json, --markdown and --html are forms of one output; choose one.")
     difference = compare(
         resolve(before, base=base),
         resolve(after, base=base),
         labels=(before, after),
         time_threshold=None if time_threshold is None else _share(time_threshold),
     )
-    if json:
+    if html is not None:
+        _write_page(difference, resolve(after, base=base), html)
+    elif json:
         print(json_format.dumps(difference_object(difference), indent=2))
     elif markdown:
         print_lines(difference_markdown(difference))
     else:
         print_lines(difference_text(difference, full=full, width=terminal_width()))
     return int(exit_code and not difference.empty)
+
+
+def _write_page(difference: "Difference", after: "Selection", path: Path) -> None:
+    from kvtrace.converters.diff.page import write_comparison
+
+    written = write_comparison(difference, after, path)
+    typer.echo(f"wrote {path} ({written.size_bytes / 1e6:,.1f} MB)")
+    for entry in written.dropped:
+        typer.echo(f"  {entry.text} {entry.command}")
 
 
 def _share(text: str) -> float:

@@ -1,0 +1,238 @@
+"""A `Difference` as a page: what the report's view "compare" reads, in the report of AFTER.
+
+The block "compare" is plain data: texts side by side, line by line, and figures as pairs.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.converters.diff.model import (
+    CodeDifference,
+    Difference,
+    FindingDifference,
+    KernelDifference,
+    Side,
+    SourceDifference,
+    Totals,
+    VariantDifference,
+)
+from kvtrace.converters.specialization import Change
+
+if TYPE_CHECKING:
+    from kvtrace.converters.report import Written
+    from kvtrace.schema.trace import Selection
+
+__all__ = ["comparison_object", "write_comparison"]
+
+#: The figures of `Totals`: name, unit, and whether they were measured.
+_METRICS: Final = (
+    ("launches", "count", True),
+    ("host_ns", "ns", True),
+    ("host_median_ns", "ns", True),
+    ("device_ns", "ns", True),
+    ("device_median_ns", "ns", True),
+    ("compile_ns", "ns", True),
+    ("bytes", "bytes", False),
+    ("flops", "count", False),
+)
+#: Rows of code that may go into a page; beyond it only what changed, with its surroundings.
+_MOST_ROWS: Final = 20_000
+
+Row = tuple[str, int | None, str | None, int | None, str | None]
+"""Kind (same, changed, removed, added or gap), then number and text of the line on each side."""
+
+
+def write_comparison(
+    difference: Difference,
+    after: "Selection",
+    path: Path,
+    *,
+    max_mb: float = 20.0,
+    source: bool = True,
+) -> "Written":
+    """Write the report of AFTER with the difference in it as one page.
+
+    Raises:
+        BadSetting: the budget is too small, or the file cannot be written.
+
+    """
+    import shlex
+
+    from kvtrace.converters.report import report_data, write_report
+    from kvtrace.converters.report.pack import json_block
+
+    folder = shlex.quote(f"{after.trace.path}/")
+    title = f"{difference.before.label} → {difference.after.label}"
+    report = report_data(after.trace, after.runs, title, folder)
+    found = comparison_object(difference, source=source)
+    places = {(kernel.name, kernel.module): index for index, kernel in enumerate(report.kernels)}
+    for kernel in found["kernels"]:
+        kernel["kernel"] = places.get((kernel["name"] or "(no name)", kernel["module"]))
+    blocks = {"compare": json_block(found)}
+    return write_report(report, after, path, max_mb, source=source, blocks=blocks)
+
+
+def comparison_object(difference: Difference, *, source: bool = True) -> dict[str, Any]:
+    """Return the block "compare"; without `source`, no text of the program is in it."""
+    rows = sum(
+        len(found.whole)
+        for kernel in difference.kernels
+        for found in (kernel.source, *(variant.code for variant in kernel.variants))
+        if found is not None
+    )
+    whole = rows <= _MOST_ROWS
+    return {
+        "empty": difference.empty,
+        "before": _side(difference.before),
+        "after": _side(difference.after),
+        "metrics": _metrics(difference.before.totals, difference.after.totals),
+        "same_kernels": difference.same_kernels,
+        "kernels": [_kernel(kernel, source, whole) for kernel in difference.kernels],
+        "findings": [_finding(found, source) for found in difference.findings],
+        "times": [
+            {"name": time.name, "metrics": _metrics(time.before, time.after)}
+            for time in difference.times
+        ],
+        "context": _changes(difference.context),
+        "notes": list(difference.notes),
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "label": side.label,
+        "runs": list(side.runs),
+        "commit": side.commit,
+        "kernels": side.kernels,
+    }
+
+
+def _metrics(before: Totals | None, after: Totals | None) -> list[dict[str, Any]]:
+    """Return the figures that some side knows; None where a side does not."""
+    found = []
+    for name, unit, measured in _METRICS:
+        pair = [None if side is None else getattr(side, name) for side in (before, after)]
+        if pair != [None, None]:
+            found.append(_metric(name, unit, pair, measured=measured))
+    return found
+
+
+def _metric(name: str, unit: str, pair: Sequence[Any], *, measured: bool) -> dict[str, Any]:
+    before, after = pair
+    return {
+        "name": name, "unit": unit, "measured": measured, "before": before, "after": after,
+    }  # fmt: skip
+
+
+def _kernel(kernel: KernelDifference, source: bool, whole: bool) -> dict[str, Any]:
+    return {
+        "status": kernel.status,
+        "name": kernel.name,
+        "module": kernel.module,
+        "file": kernel.file,
+        "line": kernel.line,
+        "kernel": None,
+        "changes": _changes(kernel.changes),
+        "metrics": _metrics(kernel.before, kernel.after),
+        "source": _source(kernel.source, whole) if source and kernel.source else None,
+        "variants": [_variant(variant, source, whole) for variant in kernel.variants],
+    }
+
+
+def _variant(variant: VariantDifference, source: bool, whole: bool) -> dict[str, Any]:
+    return {
+        "status": variant.status,
+        "label": variant.label,
+        "changes": _changes(variant.changes),
+        "resources": [
+            _metric(
+                change.what,
+                "bytes" if change.what.endswith("bytes") else "count",
+                [_number(change.before), _number(change.after)],
+                measured=True,
+            )
+            for change in variant.resources
+        ],
+        "work": _changes(variant.work),
+        "times": _changes(variant.times),
+        "metrics": _metrics(variant.before, variant.after),
+        "calls": [{**asdict(call.change), "calls": call.calls} for call in variant.calls],
+        "calls_unread": variant.calls_unread,
+        "calls_added": variant.calls_added,
+        "calls_removed": variant.calls_removed,
+        "code": _code(variant.code, whole) if source and variant.code else None,
+    }
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _source(source: SourceDifference, whole: bool) -> dict[str, Any]:
+    lines = source.whole if whole else source.lines[2:]
+    first = source.first_lines if whole else (None, None)
+    return {
+        "removed": source.removed,
+        "added": source.added,
+        "rows": _rows(lines, first),
+    }
+
+
+def _code(code: CodeDifference, whole: bool) -> dict[str, Any]:
+    return {
+        "stage": code.stage,
+        "removed": code.removed,
+        "added": code.added,
+        "substitutions": [list(pair) for pair in code.substitutions],
+        "substituted_lines": code.substituted_lines,
+        # Locations and comments are gone, so lines have no numbers of the text itself.
+        "rows": _rows(code.whole if whole else code.all_lines, (None, None)),
+    }
+
+
+def _rows(lines: Iterable[str], first: tuple[int | None, int | None]) -> list[Row]:
+    """Return marked lines side by side; lines that went stand beside those that came for them.
+
+    `first` numbers the first line of both sides; lines have no numbers where it is None.
+    """
+    rows: list[Row] = []
+    at = list(first)
+    removed: list[str] = []
+    added: list[str] = []
+    for line in (*lines, "@@"):
+        mark, text = line[:1], line[1:]
+        if mark == "-":
+            removed.append(text)
+        elif mark == "+":
+            added.append(text)
+        else:
+            pairs = zip_longest(removed, added)
+            rows += [_row(at, before, after) for before, after in pairs]
+            removed, added = [], []
+            rows.append(("gap", None, None, None, None) if mark == "@" else _row(at, text, text))
+    return rows[:-1]
+
+
+def _row(at: list[int | None], before: str | None, after: str | None) -> Row:
+    """Return the next row, and count the lines that it shows."""
+    numbers = [None if text is None else at[side] for side, text in enumerate((before, after))]
+    for side, number in enumerate(numbers):
+        at[side] = at[side] if number is None else number + 1
+    kind = "same" if before == after else "changed"
+    if before is None or after is None:
+        kind = "added" if before is None else "removed"
+    return (kind, numbers[0], before, numbers[1], after)
+
+
+def _changes(changes: Iterable[Change]) -> list[dict[str, Any]]:
+    return [asdict(change) for change in changes]
+
+
+def _finding(found: FindingDifference, source: bool) -> dict[str, Any]:
+    finding = found.finding
+    if not source:
+        finding = replace(finding, source=None, expression=None)
+    return {"status": found.status, "finding": asdict(replace(finding, stack=(), other_stack=()))}
