@@ -196,20 +196,19 @@ export interface Roofline {
   readonly achieved: number | null;
 }
 
-/** Peaks of a device: bytes per second, and operations per second by element type. */
-export interface DeviceLimits {
+/**
+ * Peaks of the device that figures are held against: bytes per second, and operations per second
+ * by element type; `how` it was chosen: recorded, given, or assumed.
+ */
+export interface Limits {
   readonly name: string;
+  readonly how: string;
+  readonly reported: string | null;
+  /** The data sheet. */
+  readonly source: string;
   readonly bandwidth: number;
   readonly matrix: Readonly<Record<string, number>>;
   readonly vector: Readonly<Record<string, number>>;
-  readonly source: string;
-}
-
-/** The device that figures are held against; `how`: recorded, given, or assumed. */
-export interface ChosenDevice {
-  readonly limits: DeviceLimits;
-  readonly how: string;
-  readonly reported: string | null;
 }
 
 /** A distinct call: `args` are places in `Report.arguments`, `stack` in `Report.stacks`. */
@@ -339,7 +338,7 @@ export interface Report {
   readonly runs: readonly Run[];
   readonly totals: Totals;
   /** What rooflines are drawn for: recorded, or assumed for the kernels' compile target. */
-  readonly limits: ChosenDevice | null;
+  readonly limits: Limits | null;
   /** Where figures are from, by kind of row and field: true is measured, false derived. */
   readonly measured: Readonly<Record<string, Readonly<Record<string, boolean>>>>;
   readonly kernels: readonly Kernel[];

@@ -40,12 +40,12 @@ interface TableProps<Row> {
   readonly chosen?: Row | null;
   /** Makes rows choosable: by click, or by arrow keys and Enter. */
   onChoose?(row: Row): void;
-  /** Rows that a long table shows at once. */
+  /** Rows that are shown at once; with more, the table scrolls in a box of its own. */
   readonly height?: number;
 }
 
-/** Tables with more rows are virtual. */
-const SHORT = 40;
+/** Tables with more rows are virtual; shorter ones may have rows of several lines. */
+const SHORT = 60;
 const ROW = 28;
 /** Rows before and after those in view. */
 const SPARE = 12;
@@ -91,7 +91,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
 
   function reveal(place: number): void {
     const box = scroller.current;
-    if (!box || !virtual) return;
+    if (!box || !virtual) return; // the browser scrolls to a row that gets the focus
     const [top, room] = [(place * ROW) / scale, box.clientHeight - 2 * ROW];
     if (top >= box.scrollTop && top <= box.scrollTop + room) return;
     box.scrollTop = Math.max(0, top - room / 3);
@@ -155,11 +155,12 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
     event.preventDefault();
   }
 
-  const room = virtual ? `${(Math.min(rows.length, shownRows) + 2) * ROW}px` : undefined;
+  const boxed = virtual || (props.height !== undefined && rows.length > props.height);
+  const room = boxed ? `${(shownRows + 2) * ROW}px` : undefined;
   const before = start / scale;
   const after = (rows.length - end) / scale;
   return (
-    <div class={virtual ? "data-table virtual" : "data-table"} id={props.id}>
+    <div class={tableClass(virtual, boxed)} id={props.id}>
       <div
         class="table-scroll"
         ref={scroller}
@@ -247,6 +248,10 @@ function Spacer(props: { rows: number; columns: number }): JSX.Element {
 
 function firstDirection<Row>(column: Column<Row>): Direction {
   return column.number ? "descending" : "ascending";
+}
+
+function tableClass(virtual: boolean, boxed: boolean): string {
+  return ["data-table", virtual && "virtual", boxed && "boxed"].filter(Boolean).join(" ");
 }
 
 function rowClass(chosen: boolean, choosable: boolean): string | undefined {

@@ -9,6 +9,7 @@ import {
   formatFlops,
   formatNanoseconds,
   formatPlace,
+  formatShare,
   plural,
 } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -69,10 +70,18 @@ export function KernelTable(props: KernelTableProps): JSX.Element {
     },
     totals.device_ns !== null &&
       figure("device time", "measured", "device_ns", formatNanoseconds, "Sum over executions"),
+    !brief && kernels.some((kernel) => (kernel.achieved ?? null) !== null) && {
+      label: "of roofline",
+      source: "derived",
+      number: true,
+      title: "Share of the time at best in the measured device time",
+      cell: (index) => formatShare(of(index).achieved, 1),
+      key: (index) => of(index).achieved,
+    },
     totals.bytes !== null &&
-      figure("bytes", "derived", "bytes", formatBytes, "Of active lanes, over all launches of the calls that were evaluated"),
+      figure("bytes", "derived", "bytes", formatBytes, "Of active lanes, over all runs of the calls that were evaluated"),
     totals.flops !== null &&
-      figure("FLOPs", "derived", "flops", formatFlops, "Over all launches of the calls that were evaluated"),
+      figure("FLOPs", "derived", "flops", formatFlops, "Over all runs of the calls that were evaluated"),
     {
       label: "findings",
       source: "derived",

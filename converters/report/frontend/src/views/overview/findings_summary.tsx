@@ -1,61 +1,127 @@
-// How many accesses got which verdict.
+// What was found, the worst first: a line of counts, then each rule with its verdicts.
 
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 
 import { href } from "../../app/router";
-import { UNKNOWN, formatCount } from "../../data/format";
+import { formatCount, plural } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { FindingCount } from "../../data/types";
+import type { FindingCount, PlacedFinding } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
 import { Missing, Pill, type PillKind } from "../../parts/text";
 
-const RANKS: Readonly<Record<string, number>> = { error: 0, warning: 1, note: 2 };
-
-const COLUMNS: readonly Column<FindingCount>[] = [
-  { label: "Rule", cell: (each) => each.rule ?? UNKNOWN, key: (each) => each.rule },
-  {
-    label: "Verdict",
-    cell: (each) => <Pill kind={kindOf(each)}>{each.verdict ?? UNKNOWN}</Pill>,
-    key: (each) => each.verdict,
-  },
-  {
-    label: "Severity",
-    cell: (each) => each.severity ?? UNKNOWN,
-    key: (each) => RANKS[each.severity ?? ""] ?? 9,
-    text: (each) => each.severity ?? "",
-  },
-  {
-    label: "accesses",
-    number: true,
-    source: "derived",
-    title: "Over distinct calls",
-    cell: (each) => formatCount(each.count),
-    key: (each) => each.count,
-  },
-];
-
-function kindOf(count: FindingCount): PillKind {
-  if (count.verdict === "proven") return "fine";
-  if (count.verdict !== "violation") return "plain";
-  return count.severity === "error" ? "error" : count.severity === "warning" ? "warning" : "note";
+/** What is counted of a rule. */
+interface RuleRow {
+  readonly rule: string;
+  readonly severity: string | null;
+  /** Distinct violations that are not suppressed. */
+  readonly found: number;
+  /** Accesses, over distinct calls, by verdict. */
+  readonly verdicts: Readonly<Record<string, number>>;
 }
 
+const SEVERITIES = ["error", "warning", "note"];
+const KINDS: Readonly<Record<string, PillKind>> = { error: "error", warning: "warning", note: "note" };
+
 export function FindingsSummary({ page }: { page: Page }): JSX.Element {
-  const counts = page.report.finding_counts;
+  const { finding_counts: counts, findings, trace } = page.report;
+  const rows = useMemo(() => ruleRows(counts ?? [], findings), [counts, findings]);
   if (!counts) {
     return (
       <Missing
         what="No access of this trace has been judged yet. To find defects:"
-        command={`kvtrace sanitize ${page.report.trace}`}
+        command={`kvtrace sanitize ${trace}`}
       />
     );
   }
   return (
     <>
-      <Table caption="Verdicts" columns={COLUMNS} rows={counts} sort="Severity" empty="No verdicts." />
-      <p>
+      <p id="finding-counts">
+        {SEVERITIES.map((severity) => {
+          const count = findings.filter((each) => isViolation(each, severity)).length;
+          return count ? (
+            <span key={severity}>
+              <Pill kind={KINDS[severity] ?? "plain"}>{plural(count, severity)}</Pill>{" "}
+            </span>
+          ) : null;
+        })}
+        {findings.some((each) => isViolation(each)) ? null : <Pill kind="fine">no violation</Pill>}{" "}
         <a href={href("findings")}>All findings</a>
       </p>
+      <Table caption="Findings by rule" columns={COLUMNS} rows={rows} empty="No verdicts." />
     </>
   );
 }
+
+function isViolation({ found }: PlacedFinding, severity?: string): boolean {
+  if (found.verdict !== "violation" || found.suppressed) return false;
+  return severity === undefined || found.severity === severity;
+}
+
+/** Rules, those with the gravest violations first. */
+function ruleRows(counts: readonly FindingCount[], findings: readonly PlacedFinding[]): RuleRow[] {
+  const rules = new Map<string, { severities: Set<string>; found: number; verdicts: Record<string, number> }>();
+  const of = (rule: string | null) => {
+    const name = rule ?? "other";
+    const entry = rules.get(name) ?? { severities: new Set<string>(), found: 0, verdicts: {} };
+    rules.set(name, entry);
+    return entry;
+  };
+  for (const { rule, verdict, count } of counts) {
+    const { verdicts } = of(rule);
+    verdicts[verdict ?? ""] = (verdicts[verdict ?? ""] ?? 0) + count;
+  }
+  for (const finding of findings.filter((each) => isViolation(each))) {
+    const entry = of(finding.found.rule);
+    entry.found += 1;
+    entry.severities.add(finding.found.severity);
+  }
+  return [...rules]
+    .map(([rule, { severities, found, verdicts }]) => ({
+      rule,
+      severity: SEVERITIES.find((severity) => severities.has(severity)) ?? null,
+      found,
+      verdicts,
+    }))
+    .sort((a, b) => rank(a) - rank(b) || b.found - a.found || (a.rule < b.rule ? -1 : 1));
+}
+
+function rank({ severity }: RuleRow): number {
+  return severity === null ? SEVERITIES.length : SEVERITIES.indexOf(severity);
+}
+
+function accesses(verdict: string, label: string, title: string): Column<RuleRow> {
+  return {
+    label,
+    title,
+    number: true,
+    source: "derived",
+    cell: (row) => formatCount(row.verdicts[verdict] ?? 0),
+    key: (row) => row.verdicts[verdict] ?? 0,
+  };
+}
+
+const COLUMNS: readonly Column<RuleRow>[] = [
+  {
+    label: "Rule",
+    cell: (row) => <a href={href("findings", { q: row.rule })}>{row.rule}</a>,
+    key: (row) => row.rule,
+  },
+  {
+    label: "Severity",
+    cell: (row) => (row.severity ? <Pill kind={KINDS[row.severity] ?? "plain"}>{row.severity}</Pill> : "–"),
+    key: rank,
+    text: (row) => row.severity ?? "",
+  },
+  {
+    label: "violations",
+    title: "Distinct ones",
+    number: true,
+    source: "derived",
+    cell: (row) => formatCount(row.found),
+    key: (row) => row.found,
+  },
+  accesses("violation", "accesses in violation", "Over distinct calls"),
+  accesses("unknown", "unknown", "Accesses that could not be judged, over distinct calls"),
+  accesses("proven", "proven safe", "Accesses, over distinct calls"),
+];

@@ -2,20 +2,16 @@
 
 import type { JSX } from "preact";
 
-import { href } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatCount } from "../../data/format";
 import { DroppedNotes, Note, Section } from "../../parts/text";
 import { TIMELINE_KEYS, Timeline } from "../../parts/timeline";
-import { KernelTable } from "../kernels/table";
 import { CompileCost } from "./compile_cost";
 import { FindingsSummary } from "./findings_summary";
 import { MarksTable } from "./marks";
 import { Messages } from "./messages";
+import { TopKernels } from "./top_kernels";
 import { TotalFigures } from "./total_figures";
 import { WhatRan } from "./what_ran";
-
-const TOP = 10;
 
 function Overview({ page, query }: ViewProps): JSX.Element {
   const { report } = page;
@@ -32,8 +28,8 @@ function Overview({ page, query }: ViewProps): JSX.Element {
           <Note>Nothing was recorded that has a time.</Note>
         )}
       </Section>
-      <Section title="Kernels by host time">
-        <TopKernels page={page} />
+      <Section title="Top kernels">
+        <TopKernels page={page} query={query} />
       </Section>
       <Section title="Findings">
         <FindingsSummary page={page} />
@@ -46,25 +42,9 @@ function Overview({ page, query }: ViewProps): JSX.Element {
           <MarksTable page={page} />
         </Section>
       ) : null}
-      <Section title="Messages">
+      <Section title="Blind spots and messages" id="messages">
         <Messages page={page} />
       </Section>
-    </>
-  );
-}
-
-function TopKernels({ page }: Pick<ViewProps, "page">): JSX.Element {
-  const { kernels } = page.report;
-  const ranked = kernels.map((_, index) => index);
-  ranked.sort((a, b) => (kernels[b]?.host_ns ?? 0) - (kernels[a]?.host_ns ?? 0));
-  return (
-    <>
-      <KernelTable page={page} kernels={ranked.slice(0, TOP)} caption="Kernels by host time" brief />
-      {ranked.length > TOP ? (
-        <p>
-          <a href={href("kernels")}>All {formatCount(ranked.length)} kernels</a>
-        </p>
-      ) : null}
     </>
   );
 }
