@@ -19,6 +19,17 @@ MaxOption = Annotated[
 PageOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Write the page here")
 ]
+ReplayOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--replay/--no-replay",
+        help="Replay and sanitize first what has not been  [default: where that takes seconds]",
+        show_default=False,
+    ),
+]
+SourceOption = Annotated[
+    bool, typer.Option("--no-source", help="Leave out sources, IR and addresses as expressions")
+]
 
 
 def command(
@@ -26,20 +37,29 @@ def command(
     output: PageOption = Path("report.html"),
     run: RunOption = None,
     max_mb: MaxOption = 20.0,
+    replay: ReplayOption = None,
+    no_source: SourceOption = False,
 ) -> None:
     """Write one self-contained HTML page: timeline, kernels, launches, source beside IR, findings.
 
-    The page needs no network and opens from a file. Run replay and sanitize before, so that it
-    shows bytes, FLOPs and findings too.
+    The page needs no network and opens from a file. Bytes, FLOPs, accesses and findings come from
+    replay and sanitize, which run first where the trace lacks them and that is quick: at most
+    2,000 distinct calls and about 10 seconds.
 
     Example:
         kvtrace report out/ -o report.html
+        kvtrace report out/ --no-source --max-mb 5
 
     """
+    from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.converters.report import CONVERTER
 
     selection = select(trace, run)
-    written = CONVERTER.convert(selection, output, {"max-mb": str(max_mb)})
+    if replay is not False:
+        for line in run_missing_passes(selection, asked=bool(replay)):
+            typer.echo(line)
+    settings = {"max-mb": str(max_mb), "source": "no" if no_source else "yes"}
+    written = CONVERTER.convert(selection, output, settings)
     typer.echo(f"wrote {output} ({written.size_bytes / 1e6:,.1f} MB)")
     for note in (*written.notes, *selection.trace.notes):
         typer.echo(f"  {note}")
