@@ -25,6 +25,8 @@ def assert_close(actual, expected, what, tolerance=None):
         np.testing.assert_array_equal(actual, expected, err_msg=what)
         return
     relative, absolute = tolerance or TOLERANCE.get(name, (0.26, 0.26))
+    with np.errstate(over="ignore"):
+        expected = expected.astype(actual.dtype)
     np.testing.assert_allclose(
         actual.astype(np.float64),
         expected.astype(np.float64),
@@ -39,7 +41,7 @@ def leaves(value):
         return [leaf for item in value.values() for leaf in leaves(item)]
     if isinstance(value, tuple | list):
         return [leaf for item in value for leaf in leaves(item)]
-    return [value]
+    return [] if value is None else [value]
 
 
 def agree(function, *arguments, numpy=None, tolerance=None, dtypes=True, target="xla"):

@@ -1,11 +1,13 @@
 """Functions of one tensor, and of two floats, element by element."""
 
 import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from kvtrace.hlo.dtypes import BOOL, Dtype, fractional, is_float, is_integer, is_signed, is_weak
+from kvtrace.hlo.dtypes import BOOL, Dtype, fractional, is_float, is_integer, is_signed, is_weak, wide
 from kvtrace.hlo.errors import BadArgument
 from kvtrace.hlo.primitives import (
     Operand,
@@ -83,6 +85,17 @@ def floats_together(*values: Operand) -> list[Tensor]:
     tensors = together(*values)
     dtype = fractional(tensors[0].dtype)
     return broadcast(*(convert(tensor, dtype) for tensor in tensors))
+
+
+def in_wide_floats(build: Callable[[Tensor], Tensor]) -> Callable[[Operand], Tensor]:
+    """Make a function of several ops compute in float32 at least, and round once at the end."""
+
+    @wraps(build)
+    def builder(x: Operand) -> Tensor:
+        x = float_of(x)
+        return convert(build(convert(x, wide(x.dtype))), x.dtype)
+
+    return builder
 
 
 def like(x: Tensor, value: float) -> Tensor:
@@ -221,33 +234,34 @@ def _greatest(dtype: Dtype) -> float:
 
 
 @implements(np.log2)
-def log2(x: Operand) -> Tensor:
+@in_wide_floats
+def log2(x: Tensor) -> Tensor:
     """The logarithm to base 2."""
     return _scaled_log(x, math.log(2))
 
 
 @implements(np.log10)
-def log10(x: Operand) -> Tensor:
+@in_wide_floats
+def log10(x: Tensor) -> Tensor:
     """The logarithm to base 10."""
     return _scaled_log(x, math.log(10))
 
 
-def _scaled_log(x: Operand, scale: float) -> Tensor:
-    x = unary("log", float_of(x))
-    return divide(x, like(x, scale))
+def _scaled_log(x: Tensor, scale: float) -> Tensor:
+    return divide(unary("log", x), like(x, scale))
 
 
 @implements(np.exp2)
-def exp2(x: Operand) -> Tensor:
+@in_wide_floats
+def exp2(x: Tensor) -> Tensor:
     """Two to the power of it."""
-    x = float_of(x)
     return binary("power", like(x, 2.0), x)
 
 
 @implements(np.sinh)
-def sinh(x: Operand) -> Tensor:
+@in_wide_floats
+def sinh(x: Tensor) -> Tensor:
     """The hyperbolic sine: by expm1 near zero, and by halved exponentials, which last longer."""
-    x = float_of(x)
     small = unary("exponential_minus_one", x)
     near = divide(
         add(small, divide(small, add(small, like(x, 1.0)))),
@@ -258,9 +272,10 @@ def sinh(x: Operand) -> Tensor:
 
 
 @implements(np.cosh)
-def cosh(x: Operand) -> Tensor:
+@in_wide_floats
+def cosh(x: Tensor) -> Tensor:
     """The hyperbolic cosine."""
-    return add(*_halved_exponentials(float_of(x)))
+    return add(*_halved_exponentials(x))
 
 
 def _halved_exponentials(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -269,9 +284,9 @@ def _halved_exponentials(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @implements(np.arctan)
-def arctan(x: Operand) -> Tensor:
+@in_wide_floats
+def arctan(x: Tensor) -> Tensor:
     """The angle of a slope."""
-    x = float_of(x)
     return binary("atan2", x, like(x, 1.0))
 
 
@@ -282,16 +297,16 @@ def arctan2(x1: Operand, x2: Operand) -> Tensor:
 
 
 @implements(np.arcsin)
-def arcsin(x: Operand) -> Tensor:
+@in_wide_floats
+def arcsin(x: Tensor) -> Tensor:
     """The angle of a sine."""
-    x = float_of(x)
     return binary("atan2", x, _opposite(x))
 
 
 @implements(np.arccos)
-def arccos(x: Operand) -> Tensor:
+@in_wide_floats
+def arccos(x: Tensor) -> Tensor:
     """The angle of a cosine."""
-    x = float_of(x)
     return binary("atan2", _opposite(x), x)
 
 
@@ -301,16 +316,16 @@ def _opposite(x: Tensor) -> Tensor:
 
 
 @implements(np.deg2rad, np.radians)
-def deg2rad(x: Operand) -> Tensor:
+@in_wide_floats
+def deg2rad(x: Tensor) -> Tensor:
     """Degrees as radians."""
-    x = float_of(x)
     return multiply(x, like(x, math.pi / 180))
 
 
 @implements(np.rad2deg, np.degrees)
-def rad2deg(x: Operand) -> Tensor:
+@in_wide_floats
+def rad2deg(x: Tensor) -> Tensor:
     """Radians as degrees."""
-    x = float_of(x)
     return multiply(x, like(x, 180 / math.pi))
 
 
@@ -480,15 +495,16 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
 
 
 @operation()
-def sigmoid(x: Operand) -> Tensor:
+@in_wide_floats
+def sigmoid(x: Tensor) -> Tensor:
     """1 / (1 + exp(-x))."""
-    return unary("logistic", float_of(x))
+    return unary("logistic", x)
 
 
 @operation()
-def silu(x: Operand) -> Tensor:
+@in_wide_floats
+def silu(x: Tensor) -> Tensor:
     """x · sigmoid(x)."""
-    x = float_of(x)
     return multiply(x, unary("logistic", x))
 
 
@@ -500,9 +516,9 @@ def relu(x: Operand) -> Tensor:
 
 
 @operation()
-def gelu(x: Operand) -> Tensor:
+@in_wide_floats
+def gelu(x: Tensor) -> Tensor:
     """x · (1 + tanh(√(2/π) · (x + 0.044715 · x³))) / 2, the common form (arXiv 1606.08415)."""
-    x = float_of(x)
     cubed = multiply(x, multiply(x, x))
     inner = add(x, multiply(like(x, 0.044715), cubed))
     bent = unary("tanh", multiply(like(x, math.sqrt(2 / math.pi)), inner))

@@ -588,11 +588,10 @@ def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ten
     lead = x.shape[:-2]
     start = (*(0 for _ in lead), below if length else 0, above if length else 0)
     square = slice_(x, start, (*lead, start[-2] + length, start[-1] + length))
-    # With one more column than rows, the diagonal of a square is every row's first element.
-    zeros = (0,) * len(lead)
-    wide = pad(square, scalar(0, x.dtype), (*zeros, 0, 0), (*zeros, 0, 1))
-    flat = reshape(wide, (*lead, length * (length + 1)))
-    sheared = slice_(flat, (*zeros, 0), flat.shape, (*(1 for _ in lead), length + 1))
+    # In row-major order, the diagonal of a square is every (length + 1)-th element.
+    flat = reshape(square, (*lead, length * length))
+    strides = (*(1 for _ in lead), length + 1)
+    sheared = slice_(flat, (0,) * (len(lead) + 1), flat.shape, strides)
     return fresh(sheared)
 
 
