@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "triton": "kvtrace.backends.triton:BACKEND",
     "torch._inductor.runtime.triton_heuristics": "kvtrace.backends.inductor:BACKEND",
+    "kvtrace.nki": "kvtrace.backends.nki:BACKEND",
 }
+
+#: Packages that ours stand in for where they are missing, while a recording goes on.
+STAND_INS = frozenset({"neuronxcc", "nki"})
 
 #: Every library that is waited for; more are added when backends are found by entry points.
 _libraries = set(BUILT_IN)
@@ -72,6 +76,8 @@ class _Finder:
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
+        if name.partition(".")[0] in STAND_INS:
+            return _stand_in(name, path, target)
         if name not in _libraries:
             return None
         for finder in sys.meta_path:
@@ -84,6 +90,22 @@ class _Finder:
             if spec.loader is not None and hasattr(spec.loader, "exec_module"):
                 spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
             return spec
+        return None
+
+
+def _stand_in(
+    name: str, path: "Sequence[str] | None", target: "ModuleType | None"
+) -> "ModuleSpec | None":
+    """Give a module of ours, unless the package is there or nothing is recorded."""
+    try:
+        from kvtrace.nki.stand_ins import spec_of
+
+        api = sys.modules.get("kvtrace.capture.api")
+        recording = out is not None or (api is not None and api.current() is not None)
+        others = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+        return spec_of(name, path, target, others) if recording else None
+    except Exception as error:  # noqa: BLE001 - nothing of ours may reach the user's program
+        print(f"kvtrace: no stand-in for {name}: {type(error).__name__}: {error}", file=sys.stderr)
         return None
 
 

@@ -179,6 +179,23 @@ class Session:
         self._submit(write)
         return call_id
 
+    def add_rows(
+        self,
+        table: str,
+        make: Callable[[Callable[[Sequence[Frame]], int]], Sequence[dict[str, Any]]],
+    ) -> None:
+        """Record rows of a table that a backend fills itself, as `buffers`.
+
+        `make` gives them, in the background thread. It is handed a function that records a call
+        stack, innermost frame first, and gives its id.
+        """
+
+        def write(journal: Journal) -> None:
+            for row in make(journal.add_stack):
+                journal.add(table, row)
+
+        self._submit(write)
+
     def add_launch(
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0
     ) -> None:

@@ -9,6 +9,7 @@ from kvtrace.nki import dtypes, sharing
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import OUT_OF_BOUNDS, UNDEFINED_LANES, UNINITIALISED
 from kvtrace.nki.memory import DEFINED, GARBAGE, NEVER_WRITTEN, Memory
+from kvtrace.nki.recorder import AccessRow
 from kvtrace.nki.tensors import Tensor
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
     nbytes = count * tensor.dtype.itemsize
     if memory.space == "hbm":
         issue.device_bytes += nbytes
+        _note(issue, tensor, count)
     else:
         issue.chip_bytes += nbytes
     if states is not None:
@@ -89,6 +91,38 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
         values = values.reshape(-1, 1)
         states = None if states is None else states.reshape(-1, 1)
     return Values(values, states, tensor.dtype, memory.space)
+
+
+def _note(issue: "Issue", tensor: Tensor, count: int) -> None:
+    """Keep where an access to device memory went."""
+    width = tensor.dtype.itemsize
+    shape: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+    if tensor.selection is None:
+        shape, steps = tensor.shape, tuple(step * width for step in tensor.strides)
+        first = last = tensor.offset * width
+        for size, step in zip(shape, steps, strict=True):
+            last += step * (size - 1)
+    elif count:
+        lowest, highest = issue.touched
+        first, last = lowest * width, highest * width
+    else:
+        return
+    memory = tensor.memory
+    loops = issue.run.loops
+    issue.run.recorder.access(
+        AccessRow(
+            issue.site,
+            issue.run.program,
+            loops[-1].trip if loops else None,
+            memory.argument or memory.life.name,
+            first,
+            last + width - 1,
+            count,
+            shape,
+            steps,
+        )
+    )
 
 
 def _used(issue: "Issue", memory: Memory) -> None:
@@ -152,6 +186,7 @@ def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
     issue.masked_off += tensor.size - count
     if memory.space == "hbm":
         issue.device_bytes += nbytes
+        _note(issue, tensor, count)
         if states is not None:
             _stored_garbage(issue, tensor, states, lanes)
     else:
@@ -191,9 +226,9 @@ def _place(
 
 def _forget_states(memory: Memory, tensor: Tensor) -> None:
     """A memory that was written whole and is defined needs no states any more."""
-    if tensor.size * tensor.dtype.itemsize == memory.raw.size and memory.states is not None:
-        if memory.states.min() == DEFINED:
-            memory.states = None
+    whole = tensor.size * tensor.dtype.itemsize == memory.raw.size
+    if whole and memory.states is not None and memory.states.min() == DEFINED:
+        memory.states = None
 
 
 def _fitted(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
@@ -223,9 +258,7 @@ def _stored_garbage(
     lane = tuple(int(place) for place in np.argwhere(garbage)[0])
     text = f"{count} lanes without a value are stored to {_called(tensor)}"
     argument = tensor.memory.argument
-    issue.find(
-        UNDEFINED_LANES, text, access="store", lane=lane, lanes=count, argument=argument
-    )
+    issue.find(UNDEFINED_LANES, text, access="store", lane=lane, lanes=count, argument=argument)
 
 
 # -- selections -----------------------------------------------------------------------------
@@ -240,6 +273,7 @@ def _gather(
     values = np.full(tensor.shape, dtypes.poison(tensor.dtype), tensor.dtype)
     states = np.full(tensor.shape, GARBAGE, np.uint8)
     inside = places[active]
+    _touch(issue, inside)
     values[active] = memory.raw.view(tensor.dtype)[inside]
     states[active] = DEFINED if memory.states is None else memory.states[inside]
     if memory.shared or issue.run.loops:
@@ -259,15 +293,19 @@ def _scatter(
     memory = tensor.memory
     places, active = _places(issue, tensor, lanes, "store")
     inside = places[active]
+    _touch(issue, inside)
     if memory.shared or issue.run.loops:
         sharing.note_write(issue, tensor, inside, lanes)
     memory.raw.view(tensor.dtype)[inside] = np.broadcast_to(values, tensor.shape)[active]
     if memory.states is not None or states is not None:
         kept = memory.state_array()
-        kept[inside] = (
-            DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
-        )
+        kept[inside] = DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
     return int(inside.size)
+
+
+def _touch(issue: "Issue", places: NDArray[np.int64]) -> None:
+    if places.size:
+        issue.touched = int(places.min()), int(places.max())
 
 
 def _places(

@@ -26,7 +26,8 @@ class Taken:
             return type(value)(self.of(f"{name}.{at}", item) for at, item in enumerate(value))
         if isinstance(value, dict):
             return {key: self.of(f"{name}.{key}", item) for key, item in value.items()}
-        array = self._array(value)
+        array = array_of(value)
+        self._torch = self._torch or (array is not None and _is_torch(value))
         return value if array is None else self._tensor(name, array)
 
     def give_back(self) -> None:
@@ -43,17 +44,6 @@ class Taken:
             return value
         array = np.array(value.array())
         return _as_torch(array) if self._torch else array
-
-    def _array(self, value: Any) -> NDArray[Any] | None:
-        if isinstance(value, np.ndarray):
-            return value
-        torch = sys.modules.get("torch")
-        if torch is not None and isinstance(value, torch.Tensor):
-            self._torch = True
-            return _from_torch(value)
-        if hasattr(value, "__array__") and hasattr(value, "dtype") and getattr(value, "shape", ()):
-            return np.asarray(value)
-        return None
 
     def _tensor(self, name: str, array: NDArray[Any]) -> Tensor:
         known = self._memories.get(id(array))
@@ -72,6 +62,21 @@ class Taken:
         memory.argument = name
         memory.shared = True
         return memory
+
+
+def array_of(value: Any) -> NDArray[Any] | None:
+    """Give a NumPy, torch or JAX array as NumPy's, without a copy where that can be."""
+    if isinstance(value, np.ndarray):
+        return value
+    if _is_torch(value):
+        return _from_torch(value)
+    is_array = hasattr(value, "__array__") and hasattr(value, "dtype")
+    return np.asarray(value) if is_array and getattr(value, "shape", None) else None
+
+
+def _is_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def _from_torch(tensor: Any) -> NDArray[Any]:

@@ -47,7 +47,9 @@ hbm: Final = Buffer("hbm", "hbm")
 private_hbm: Final = Buffer("private_hbm", "hbm")
 shared_hbm: Final = Buffer("shared_hbm", "hbm", shared=True)
 
-_BY_NAME: Final = {each: each for each in (sbuf, psum, hbm, private_hbm, shared_hbm)}
+_BY_NAME: Final[dict[str, Buffer]] = {
+    str(each): each for each in (sbuf, psum, hbm, private_hbm, shared_hbm)
+}
 
 
 def buffer_of(value: Any) -> Buffer:

@@ -47,9 +47,7 @@ def find_overflows(run: Run) -> None:
             continue
         order = int(np.argmax(used > limit))
         at_once = [
-            life
-            for first, last, life in in_use(recorder.buffers, space)
-            if first <= order <= last
+            life for first, last, life in in_use(recorder.buffers, space) if first <= order <= last
         ]
         newest = max(at_once, key=lambda life: life.first)
         text = (

@@ -84,7 +84,6 @@ class matmul_perf_mode(Enum):  # noqa: N801 - the public name
 
     none = "none"
     double_row = "double_row"
-    double_row_gen3 = "double_row"
 
 
 class dge_mode(Enum):  # noqa: N801 - the public name

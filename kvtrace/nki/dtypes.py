@@ -81,9 +81,10 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     if name is not None and name.rpartition(".")[2] in NAMES:
         return NAMES[name.rpartition(".")[2]]
     try:
-        return np.dtype(value if name is None else name)
+        found: np.dtype[Any] = np.dtype(value if name is None else name)
     except TypeError:
         raise NkiError(f"{value!r} is no element type of NKI") from None
+    return found
 
 
 def short_name(dtype: np.dtype[Any]) -> str:
@@ -108,7 +109,7 @@ def _wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
         return np.promote_types(one, other)
     if one.itemsize == other.itemsize:
         return float32 if one.itemsize == 2 else bfloat16
-    return max(floats, key=lambda dtype: dtype.itemsize)
+    return one if one.itemsize > other.itemsize else other
 
 
 def computed(values: NDArray[Any]) -> NDArray[Any]:
@@ -124,12 +125,12 @@ def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if values.dtype == dtype:
         return values
     if dtype in FLOATS or values.dtype.kind in "iub":
-        return values.astype(dtype)
+        return np.asarray(values, dtype)
     if dtype == bool_:
-        return values != 0
+        return np.asarray(values != 0)
     limits = np.iinfo(dtype)
     whole = np.rint(values.astype(np.float64))
-    return np.clip(np.nan_to_num(whole), limits.min, limits.max).astype(dtype)
+    return np.asarray(np.clip(np.nan_to_num(whole), limits.min, limits.max), dtype)
 
 
 def poison(dtype: np.dtype[Any]) -> Any:

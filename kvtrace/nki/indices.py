@@ -132,10 +132,10 @@ class Index:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> "Index":
+    def __sub__(self, other: Any) -> Any:
         return self + (-other)
 
-    def __rsub__(self, other: Any) -> "Index":
+    def __rsub__(self, other: Any) -> Any:
         return (-self) + other
 
     def __neg__(self) -> "Index":

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.nki import arguments, capacity
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.machine import Run, going_on, set_current
@@ -67,6 +68,11 @@ class Kernel:
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
         self.__module__ = function.__module__
+
+    @property
+    def interface(self) -> str:
+        """Which interface it is written for: older or newer."""
+        return "newer" if self.kind.__module__.startswith("kvtrace.nki.newer") else "older"
 
     def __getitem__(self, grid: Any) -> "Kernel":
         return Kernel(self.function, self.kind, whole_grid(grid), self.target)
@@ -130,7 +136,8 @@ def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Out
     args, kwargs = _passed(kernel.function, inputs)
     set_current(run)
     try:
-        with np.errstate(all="ignore"):
+        # Masked-off lanes hold NaN, and products are many and small.
+        with np.errstate(all="ignore"), ONE_THREAD:
             for program in range(run.programs):
                 run.begin_program(program)
                 given = _call(kernel.function, args, kwargs)

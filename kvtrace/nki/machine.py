@@ -125,13 +125,16 @@ class Run:
         if site is None:
             site = self.recorder.site("ndarray", "none", "allocate", self.loop_number)
         partitions = partitions_of(shape, partition) if space != "hbm" else 0
-        life = Life(space, size_of(shape) * dtype.itemsize, partitions, name, site)
+        called = name or self.recorder.sites[site].name
+        life = Life(space, size_of(shape) * dtype.itemsize, partitions, called, site)
         memory = Memory(space, shape, dtype, partition if space != "hbm" else -1, life, raw)
         memory.number = len(self.recorder.buffers)
         memory.born = tuple(loop.serial for loop in self.loops)
         self.recorder.buffers.append(life)
         if space != "hbm" and shape and shape[partition] > PARTITIONS:
-            text = f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"
+            text = (
+                f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"
+            )
             self.recorder.find(Finding(PARTITION_LIMIT, site, text, program=self.program))
         if shared:
             memory.shared = True

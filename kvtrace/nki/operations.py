@@ -63,6 +63,7 @@ class Issue:
         "chip_bytes",
         "destination",
         "device_bytes",
+        "dtype",
         "engine",
         "flops",
         "masked_off",
@@ -71,6 +72,7 @@ class Issue:
         "readers",
         "run",
         "site",
+        "touched",
     )
 
     def __init__(self, operation: "Operation", run: Run, destination: Tensor | None) -> None:
@@ -85,6 +87,10 @@ class Issue:
         self.device_bytes = 0
         self.chip_bytes = 0
         self.readers: list[int] = []
+        #: Lowest and highest element that the last access through indices touched.
+        self.touched = (0, 0)
+        #: Element type of what the op is about: of its result, if the op's function sets no other.
+        self.dtype: np.dtype[Any] | None = None
         self.order = run.recorder.count
         self.site = run.recorder.site(
             operation.name, operation.engine, operation.kind, run.loop_number
@@ -117,7 +123,7 @@ class Issue:
         self.run.recorder.find(finding)
 
     def runs_on(self, engine: Any) -> None:
-        """Take the engine that the program asks for, unless it leaves the choice to the compiler."""
+        """Take the engine that the program asks for, if it asks for one."""
         name = getattr(engine, "name", None)
         if name in ENGINES:
             self.engine = name
@@ -163,6 +169,9 @@ class Issue:
         if result is None:
             self._keep(0, -1)
             return None
+        site = self.run.recorder.sites[self.site]
+        if not site.dtype:
+            site.dtype = dtypes.short_name(result.dtype if self.dtype is None else self.dtype)
         if self.destination is not None:
             access.write(self, self.destination, result)
             self._keep(self.destination.size, self.destination.memory.number)
@@ -184,11 +193,9 @@ class Issue:
             values = np.where(off, dtypes.poison(result.dtype), values).astype(result.dtype)
             given = np.full(values.shape, 2, np.uint8) if states is None else states
             states = np.where(off, np.minimum(given, GARBAGE), given).astype(np.uint8)
-            self.masked_off += int(off.sum())
+            self.masked_off = max(self.masked_off, int(off.sum()))
         raw = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
-        memory = self.run.allocate(
-            result.space, shape, result.dtype, raw=raw, site=self.site, name=self.operation.name
-        )
+        memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
         if states is not None:
             memory.states = np.ascontiguousarray(states).reshape(-1)
         memory.life.first = memory.life.last = self.order

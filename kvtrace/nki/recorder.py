@@ -4,6 +4,7 @@ A site is an op at a place of the program, reached through the same calls of the
 functions. Executing an op costs one tuple and a few additions; tables are made at the end.
 """
 
+import dis
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ from kvtrace.nki.memory import Life
 ROWS_LIMIT: Final = 2_000_000
 
 _OWN: Final = str(Path(__file__).parent) + "/"
+#: Instructions that assign to a variable.
+_STORES: Final = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
+
 _own_code: dict[CodeType, bool] = {}
 
 
@@ -38,6 +42,24 @@ class Execution(NamedTuple):
     flops: int
     written: int
     read: tuple[int, ...]
+
+
+class AccessRow(NamedTuple):
+    """One access to device memory by one executed op; offsets in bytes from the tensor's start.
+
+    `steps` are bytes from one lane to the next along each dimension of `shape`; empty where the
+    lanes follow no steps.
+    """
+
+    site: int
+    program: int
+    iteration: int | None
+    argument: str
+    first: int
+    last: int
+    active: int
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
 
 
 class Place(NamedTuple):
@@ -63,13 +85,17 @@ class LoopSite:
 
 @dataclass(slots=True)
 class Site:
-    """An op at a place, and what its executions come to. `frames`: the innermost first."""
+    """An op at a place, and what its executions come to. `frames`: the innermost first.
+
+    `name` is the variable that its result is assigned to.
+    """
 
     op: str
     engine: str
     kind: str
     frames: tuple[Place, ...]
     loop: int
+    name: str = ""
     dtype: str = ""
     argument: str = ""
     executions: int = 0
@@ -92,6 +118,7 @@ class Recorder:
         self.loops: list[LoopSite] = []
         self.rows: list[Execution] = []
         self.buffers: list[Life] = []
+        self.accesses: list[AccessRow] = []
         self.findings: list[Finding] = []
         #: Executed ops so far, also those beyond the limit.
         self.count = 0
@@ -105,7 +132,9 @@ class Recorder:
         known = self._site_of.get(identity := tuple(key))
         if known is None:
             known = self._site_of[identity] = len(self.sites)
-            self.sites.append(Site(op, engine, kind, self._places(), loop))
+            innermost = next(self._frames(), None)
+            name = "" if innermost is None else assigned_name(innermost.f_code, innermost.f_lasti)
+            self.sites.append(Site(op, engine, kind, self._places(), loop, name))
         return known
 
     def loop(self, kind: str, parent: int) -> int:
@@ -129,6 +158,13 @@ class Recorder:
         self.count += 1
         if len(self.rows) < ROWS_LIMIT:
             self.rows.append(row)
+
+    def access(self, row: AccessRow) -> None:
+        """Keep an access to device memory, while there is room."""
+        site = self.sites[row.site]
+        site.argument = row.argument
+        if len(self.accesses) < ROWS_LIMIT:
+            self.accesses.append(row)
 
     def settle(self, order: int, made: int, written: int) -> None:
         """Say that an executed op wrote another buffer than the new one that was made for it."""
@@ -176,6 +212,18 @@ class Recorder:
 
     def _places(self) -> tuple[Place, ...]:
         return tuple(_place(frame.f_code, frame.f_lasti) for frame in self._frames())
+
+
+def assigned_name(code: CodeType, instruction: int) -> str:
+    """Give the variable that the result of the call at an instruction is assigned to, or ""."""
+    following = iter(dis.get_instructions(code))
+    for each in following:
+        if each.offset >= instruction:
+            break
+    stored = next((each for each in following if each.opname != "CACHE"), None)
+    if stored is None or not stored.opname.startswith("STORE_") or not stored.argval:
+        return ""
+    return str(stored.argval) if stored.opname in _STORES else ""
 
 
 def _place(code: CodeType, instruction: int) -> Place:

@@ -48,9 +48,7 @@ def note_write(
         memory.writers[places] = issue.run.program + 1
 
 
-def _kept(
-    tensor: "Tensor", kept: NDArray[Any], places: NDArray[np.int64] | None
-) -> NDArray[Any]:
+def _kept(tensor: "Tensor", kept: NDArray[Any], places: NDArray[np.int64] | None) -> NDArray[Any]:
     return tensor.of_elements(kept) if places is None else kept[places]
 
 

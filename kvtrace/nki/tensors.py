@@ -122,7 +122,7 @@ class Tensor:
         return np.ndarray(
             self.shape,
             self.dtype,
-            memory.raw,  # type: ignore[arg-type]
+            memory.raw,
             self.offset * width,
             tuple(step * width for step in self.strides),
         )
@@ -138,7 +138,7 @@ class Tensor:
         return np.ndarray(
             self.shape,
             kept.dtype,
-            kept,  # type: ignore[arg-type]
+            kept,
             self.offset * width,
             tuple(step * width for step in self.strides),
         )
@@ -426,8 +426,8 @@ def _slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
         raise NkiError(f"the slice {start}:{stop} of dimension {axis} is not made of integers")
     if start < 0 or stop < 0 or step <= 0:
         raise NkiError(
-            f"the slice {start}:{stop}:{step} of dimension {axis} counts from the end or backwards, "
-            "which NKI does not have"
+            f"the slice {start}:{stop}:{step} of dimension {axis} counts from the end or "
+            "backwards, which NKI does not have"
         )
     return int(start), max(0, -(-(int(stop) - int(start)) // int(step))), int(step)
 
@@ -474,7 +474,7 @@ def _padded(index: Index, rank: int) -> Index:
 
 def _inside(index: Index, size: int) -> bool:
     low, high = index.bounds()
-    return 0 <= low and high < size
+    return low >= 0 and high < size
 
 
 def _reshaped(

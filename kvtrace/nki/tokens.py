@@ -24,7 +24,7 @@ class Token:
 
     __slots__ = ("apply", "arity", "execute", "kind", "name")
 
-    def __init__(self, name: str, arity: int, kind: Kind, apply: Callable[..., Array]) -> None:
+    def __init__(self, name: str, arity: int, kind: Kind, apply: Callable[..., Any]) -> None:
         self.name = name
         self.arity = arity
         self.kind = kind
@@ -33,6 +33,7 @@ class Token:
         self.execute: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it as an op of the language, on tiles and numbers."""
         if self.execute is None:
             raise NkiError(f"nl.{self.name} names an operation of instructions and is no op itself")
         return self.execute(*args, **kwargs)
@@ -46,10 +47,10 @@ class Token:
         return self.kind in ("comparison", "logical")
 
 
-def token(name: str, arity: int, kind: Kind) -> Callable[[Callable[..., Array]], Token]:
+def token(name: str, arity: int, kind: Kind) -> Callable[[Callable[..., Any]], Token]:
     """Register a function of arrays as the meaning of a token."""
 
-    def register(apply: Callable[..., Array]) -> Token:
+    def register(apply: Callable[..., Any]) -> Token:
         made = TOKENS[name] = Token(name, arity, kind, apply)
         return made
 
@@ -91,7 +92,7 @@ def _name_of(operation: Any) -> str:
     return _NUMPY.get(name, name)
 
 
-def _plain(name: str, arity: int, kind: Kind, apply: Callable[..., Array]) -> None:
+def _plain(name: str, arity: int, kind: Kind, apply: Callable[..., Any]) -> None:
     TOKENS[name] = Token(name, arity, kind, apply)
 
 
@@ -118,53 +119,53 @@ _plain("copy", 1, "activation", np.positive)
 
 
 @token("abs_max", 2, "arithmetic")
-def _abs_max(one: Array, other: Array) -> Array:
+def _abs_max(one: Array, other: Array) -> Any:
     return np.maximum(np.abs(one), np.abs(other))
 
 
 @token("abs_min", 2, "arithmetic")
-def _abs_min(one: Array, other: Array) -> Array:
+def _abs_min(one: Array, other: Array) -> Any:
     return np.minimum(np.abs(one), np.abs(other))
 
 
 @token("rsqrt", 1, "activation")
-def _rsqrt(x: Array) -> Array:
+def _rsqrt(x: Array) -> Any:
     return np.float32(1) / np.sqrt(x)
 
 
 @token("relu", 1, "activation")
-def _relu(x: Array) -> Array:
+def _relu(x: Array) -> Any:
     return np.maximum(x, np.float32(0))
 
 
 @token("sigmoid", 1, "activation")
-def _sigmoid(x: Array) -> Array:
+def _sigmoid(x: Array) -> Any:
     return np.float32(1) / (np.float32(1) + np.exp(-x))
 
 
 @token("silu", 1, "activation")
-def _silu(x: Array) -> Array:
+def _silu(x: Array) -> Any:
     return x * _sigmoid.apply(x)
 
 
 @token("silu_dx", 1, "activation")
-def _silu_dx(x: Array) -> Array:
+def _silu_dx(x: Array) -> Any:
     gate = _sigmoid.apply(x)
     return gate * (np.float32(1) + x * (np.float32(1) - gate))
 
 
 @token("softplus", 1, "activation")
-def _softplus(x: Array) -> Array:
+def _softplus(x: Array) -> Any:
     return np.logaddexp(x, np.float32(0))
 
 
 @token("mish", 1, "activation")
-def _mish(x: Array) -> Array:
+def _mish(x: Array) -> Any:
     return x * np.tanh(_softplus.apply(x))
 
 
 @token("erf", 1, "activation")
-def _erf(x: Array) -> Array:
+def _erf(x: Array) -> Any:
     """Abramowitz and Stegun 7.1.26 has an error of 1.5e-7, which is within float32's last bits."""
     magnitude = np.abs(x.astype(np.float64))
     t = 1 / (1 + 0.3275911 * magnitude)
@@ -176,34 +177,34 @@ def _erf(x: Array) -> Array:
 
 
 @token("erf_dx", 1, "activation")
-def _erf_dx(x: Array) -> Array:
+def _erf_dx(x: Array) -> Any:
     return np.float32(2 / np.sqrt(np.pi)) * np.exp(-x * x)
 
 
 @token("gelu", 1, "activation")
-def _gelu(x: Array) -> Array:
+def _gelu(x: Array) -> Any:
     return np.float32(0.5) * x * (np.float32(1) + _erf.apply(x * np.float32(np.sqrt(0.5))))
 
 
 @token("gelu_dx", 1, "activation")
-def _gelu_dx(x: Array) -> Array:
+def _gelu_dx(x: Array) -> Any:
     below = np.float32(0.5) * (np.float32(1) + _erf.apply(x * np.float32(np.sqrt(0.5))))
     density = np.exp(np.float32(-0.5) * x * x) * np.float32(1 / np.sqrt(2 * np.pi))
     return below + x * density
 
 
 @token("gelu_apprx_tanh", 1, "activation")
-def _gelu_apprx_tanh(x: Array) -> Array:
+def _gelu_apprx_tanh(x: Array) -> Any:
     inner = np.float32(np.sqrt(2 / np.pi)) * (x + np.float32(0.044715) * x * x * x)
     return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner))
 
 
 @token("gelu_apprx_sigmoid", 1, "activation")
-def _gelu_apprx_sigmoid(x: Array) -> Array:
+def _gelu_apprx_sigmoid(x: Array) -> Any:
     return x * _sigmoid.apply(np.float32(1.702) * x)
 
 
 @token("tanh_dx", 1, "activation")
-def _tanh_dx(x: Array) -> Array:
+def _tanh_dx(x: Array) -> Any:
     value = np.tanh(x)
     return np.float32(1) - value * value

@@ -25,6 +25,7 @@ class NkiTensor(Tensor):
         )
 
     def _no_operator(self, *others: Any) -> NoReturn:
+        del others
         raise NkiError(
             "tensors of this interface have no operators; use an instruction, as nisa.tensor_tensor"
         )

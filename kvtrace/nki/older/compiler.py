@@ -5,7 +5,13 @@ from typing import Any, TypeVar
 
 from kvtrace.nki.buffers import psum, sbuf
 
-__all__ = ["enable_stack_allocator", "force_auto_alloc", "psum", "sbuf", "skip_middle_end_transformations"]
+__all__ = [
+    "enable_stack_allocator",
+    "force_auto_alloc",
+    "psum",
+    "sbuf",
+    "skip_middle_end_transformations",
+]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

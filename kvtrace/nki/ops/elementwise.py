@@ -25,8 +25,8 @@ def applied(token: Token, *operands: Values | Array) -> Array:
     if token.kind == "bits":
         if any(array.dtype.kind not in "iub" for array in arrays):
             raise NkiError(f"nl.{token.name} works on bits and takes integers")
-        return token.apply(*_of_one_width(arrays))
-    return token.apply(*(dtypes.computed(array) for array in arrays))
+        return np.asarray(token.apply(*_of_one_width(arrays)))
+    return np.asarray(token.apply(*(dtypes.computed(array) for array in arrays)))
 
 
 def _of_one_width(arrays: list[Array]) -> list[Array]:
@@ -132,7 +132,7 @@ def column(issue: Issue, operand: Any, partitions: int, rank: int) -> Values:
         NkiError: it has more than one element a partition.
     """
     read = issue.read(operand)
-    if read.is_number or read.values.size == 1 and partitions == 1:
+    if read.is_number or (read.values.size == 1 and partitions == 1):
         return read if read.is_number else reshaped(read, (1,) * rank)
     if read.values.size != read.values.shape[0]:
         raise NkiError(f"a vector operand is one number a partition, not {read.values.shape}")
@@ -302,7 +302,7 @@ def exponential(
     reduce_cmd: Any = None,
     reduce_init: float = 0.0,
 ) -> Result:
-    """Give `exp(src − max_value)`; with `reduce_res`, its sum a partition as well."""
+    """Give `exp(src - max_value)`; with `reduce_res`, its sum a partition as well."""
     del reduce_cmd
     tile = issue.read(src)
     shape = tile.values.shape

@@ -102,7 +102,8 @@ def _product(issue: Issue, left: Values, right: Values, most: int) -> Array:
         )
     _check_types(issue, left.dtype, right.dtype)
     issue.flops = 2 * rows * columns * free
-    return left.computed().T @ right.computed()
+    issue.dtype = left.dtype
+    return np.asarray(np.matmul(left.computed().T, right.computed()))
 
 
 def _check_types(issue: Issue, left: np.dtype[Any], right: np.dtype[Any]) -> None:
@@ -138,7 +139,9 @@ def _accumulated(issue: Issue, values: Array, accumulate: bool | None) -> Array:
     newest = issue.run.target.generation >= 4
     allowed = (dtypes.float32, dtypes.bfloat16) if newest else (dtypes.float32,)
     if destination.dtype not in allowed:
-        issue.find(ENGINE_DTYPE, f"the tensor engine accumulates in float32, dst is {destination.dtype}")
+        issue.find(
+            ENGINE_DTYPE, f"the tensor engine accumulates in float32, dst is {destination.dtype}"
+        )
     if accumulate is False:
         return values
     if values.size != destination.size:
@@ -156,9 +159,7 @@ def _accumulated(issue: Issue, values: Array, accumulate: bool | None) -> Array:
 
 
 @operation("nl.matmul", engine="tensor", kind="dot")
-def matmul(
-    issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None
-) -> Result:
+def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Result:
     """Give `x @ y` in PSUM; with `transpose_x`, x has the contracted dimension first already."""
     left, right = _flat(issue.read(x, mask)), _flat(issue.read(y, mask))
     if not transpose_x:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.indices import lanes_of
-from kvtrace.nki.memory import DEFINED
 from kvtrace.nki.machine import LoopNumber
+from kvtrace.nki.memory import DEFINED
 from kvtrace.nki.operations import Issue, Operation, Result, operation
 from kvtrace.nki.tokens import Token, token_of
 
@@ -150,8 +150,10 @@ def tensor_partition_reduce(
         tile.dtype,
         tile.space,
     )
-    lanes = None if mask is None else np.moveaxis(
-        np.broadcast_to(lanes_of(mask), tile.values.shape), 0, -1
+    lanes = (
+        None
+        if mask is None
+        else np.moveaxis(np.broadcast_to(lanes_of(mask), tile.values.shape), 0, -1)
     )
     rank = turned.values.ndim
     values, states = reduced(token_of(op, 2), turned, (rank - 1,), lanes, keepdims=True)

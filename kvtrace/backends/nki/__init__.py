@@ -1,0 +1,42 @@
+"""The backend of NKI: launches of kernels that run in `kvtrace.nki`, recorded like any other.
+
+`launches.py` hears of launches and records kernels and calls, `tables.py` makes the rows of what
+each distinct call did while it ran.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kvtrace.backends.nki.launches import Launches
+    from kvtrace.capture.session import Session
+
+__all__ = ["BACKEND", "NkiBackend"]
+
+
+class NkiBackend:
+    """Listens to the kernels of `kvtrace.nki`, under whichever name they were imported."""
+
+    name: Final = "nki"
+    libraries: Final = ("kvtrace.nki",)
+
+    def __init__(self) -> None:
+        self._launches: Launches | None = None
+
+    def install(self, session: "Session") -> None:
+        """Hear of launches from now on."""
+        from kvtrace.backends.nki.launches import Launches
+        from kvtrace.nki import launching
+
+        self._launches = Launches(session)
+        launching.listeners.append(self._launches)
+
+    def uninstall(self) -> None:
+        """Hear of no more."""
+        from kvtrace.nki import launching
+
+        if self._launches in launching.listeners:
+            launching.listeners.remove(self._launches)
+        self._launches = None
+
+
+BACKEND: Final = NkiBackend()

@@ -1,0 +1,209 @@
+"""Launches of NKI kernels: kernels and calls are recorded once, and what a call did with them."""
+
+import inspect
+import os
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.backends.nki.tables import Observed, buffer_rows, derived_tables
+from kvtrace.capture.arguments import literal
+from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
+from kvtrace.nki import findings
+from kvtrace.nki.arguments import array_of
+from kvtrace.nki.dtypes import short_name
+from kvtrace.nki.launching import Kernel, Outcome
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+
+#: Distinct calls whose ops, buffers and findings are kept: they wait in memory.
+_OBSERVED_LIMIT: Final = 1000
+
+#: Source files larger than this are left out.
+_FILE_LIMIT: Final = 4 << 20
+
+_NAME: Final = "nki"
+
+
+class Launches:
+    """What one session has recorded of NKI kernels."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._lock = threading.RLock()
+        self._begin_run()
+        session.at_end.append(self._finish)
+
+    def _begin_run(self) -> None:
+        """A forked process records a run of its own."""
+        self._process = os.getpid()
+        self._kernels: dict[tuple[Any, ...], int] = {}
+        self._calls: dict[tuple[Any, ...], int] = {}
+        self._observed: list[Observed] = []
+
+    def before(self, kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
+        """Note when a launch begins; None where it is not recorded."""
+        del grid, bound
+        session = self._session
+        if not session.recording or not session.settings.records_kernel(kernel.__name__):
+            return None
+        return time.time_ns()
+
+    def after(self, token: Any, outcome: Outcome | None) -> None:
+        """Record a launch that has happened. One that raised did not."""
+        if token is None or outcome is None:
+            return
+        leave = time.time_ns()
+        try:
+            with self._lock:
+                if self._process != os.getpid():
+                    self._begin_run()
+                call_id = self._call(outcome)
+            self._session.add_launch(call_id, token, leave)
+            self._session.spent(time.time_ns() - leave)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+
+    def _call(self, outcome: Outcome) -> int:
+        values = _arguments(outcome.arguments)
+        key = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name, outcome.grid)
+        key = (*key, *(record for _, record in values))
+        known = self._calls.get(key)
+        if known is not None:
+            return known
+        kernel_id = self._kernel(outcome, values)
+        grid = (*outcome.grid, 1, 1)[:3]
+        records = [record for _, record in values]
+        call_id = self._session.add_call(kernel_id, grid, records)
+        self._calls[key] = call_id
+        self._observe(call_id, outcome)
+        return call_id
+
+    def _kernel(self, outcome: Outcome, values: list[tuple[Parameter, ArgumentRecord]]) -> int:
+        parameters = tuple(parameter for parameter, _ in values)
+        key = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name, parameters)
+        known = self._kernels.get(key)
+        if known is None:
+            record = _kernel_record(outcome, parameters, self._session.settings.source)
+            known = self._kernels[key] = self._session.add_kernel(record)
+        return known
+
+    def _observe(self, call_id: int, outcome: Outcome) -> None:
+        """Keep what the first launch of a call did."""
+        session = self._session
+        for finding in outcome.recorder.findings:
+            if finding.severity == "error":
+                place = next(iter(outcome.recorder.sites[finding.site].frames), None)
+                where = "" if place is None else f" ({place.file}:{place.line})"
+                text = f"kernel {outcome.kernel.__name__}: {finding.message}{where}"
+                session.message("warning", f"nki-{finding.rule}", text)
+        if len(self._observed) >= _OBSERVED_LIMIT:
+            text = f"only the first {_OBSERVED_LIMIT:,} distinct calls of NKI kernels were observed"
+            session.message("info", "watch-limit", text)
+            return
+        observed = Observed(call_id, outcome.grid, outcome.target, outcome.recorder)
+        self._observed.append(observed)
+        session.add_rows("buffers", lambda stack: buffer_rows(observed, stack))
+
+    def _finish(self) -> None:
+        """Add what calls did to the run, which ends."""
+        run_id = self._session.run_id
+        if run_id is None or not self._observed or self._process != os.getpid():
+            return
+        from kvtrace.schema.trace import open_trace
+
+        tables, definitions = derived_tables(self._observed)
+        rules = {
+            rule: {"severity": severity, "summary": summary, "hint": ""}
+            for rule, (severity, summary) in findings.RULES.items()
+        }
+        facts = {"while": "running", "rules": rules}
+        open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, definitions)
+
+
+def _arguments(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:
+    """Give each argument of a call as a parameter and its record, lists and tuples flattened."""
+    found: list[tuple[Parameter, ArgumentRecord]] = []
+    storages: dict[int, int] = {}
+    for name, value in bound.items():
+        for path, item in _flat(name, value):
+            found.append(_argument(path, item, len(found), storages))
+    return found
+
+
+def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, tuple | list) and any(array_of(item) is not None for item in value):
+        return [pair for at, item in enumerate(value) for pair in _flat(f"{name}.{at}", item)]
+    return [(name, value)]
+
+
+def _argument(
+    name: str, value: Any, position: int, storages: dict[int, int]
+) -> tuple[Parameter, ArgumentRecord]:
+    array = array_of(value)
+    if array is None:
+        text = literal(value)
+        return Parameter(name, "constexpr", text), ArgumentRecord(name, "constexpr", scalar=text)
+    address = int(array.__array_interface__["data"][0])
+    dtype = short_name(array.dtype)
+    record = ArgumentRecord(
+        name,
+        "tensor",
+        dtype=dtype,
+        device="cpu",
+        shape=array.shape,
+        strides=tuple(step // array.itemsize for step in array.strides),
+        offset_bytes=0,
+        storage_bytes=array.nbytes,
+        alias_group=storages.setdefault(address, position),
+        alignment=address % 16,
+    )
+    return Parameter(name, f"*{dtype}"), record
+
+
+def _kernel_record(
+    outcome: Outcome, parameters: tuple[Parameter, ...], keep_source: bool
+) -> KernelRecord:
+    function = outcome.kernel.function
+    code = getattr(function, "__code__", None)
+    file = None if code is None else str(code.co_filename)
+    paths = dict.fromkeys(place.file for site in outcome.recorder.sites for place in site.frames)
+    return KernelRecord(
+        name=outcome.kernel.__name__,
+        origin="nki",
+        module=function.__module__,
+        file=file,
+        line=None if code is None else _definition_line(function),
+        source=_source(function) if keep_source else None,
+        files=tuple((path, _content(path) if keep_source else None) for path in paths),
+        signature=parameters,
+        target=f"neuron:{outcome.target.name}",
+        options={"interface": outcome.kernel.interface},
+        thread=threading.get_native_id(),
+    )
+
+
+def _source(function: Any) -> str | None:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return None  # made in memory
+
+
+def _definition_line(function: Any) -> int:
+    """The line of `def`, decorators left out."""
+    first = int(function.__code__.co_firstlineno)
+    for index, text in enumerate((_source(function) or "").splitlines()):
+        if text.strip().startswith(("def ", "async def ")):
+            return first + index
+    return first
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        file = Path(path)
+        return file.read_bytes() if file.stat().st_size <= _FILE_LIMIT else None
+    except OSError:
+        return None  # made in memory, or gone: its path still names it

@@ -1,0 +1,76 @@
+"""Modules that stand in for Neuron's own, `neuronxcc.nki` and `nki`, where those are missing.
+
+A module of either name has the names of ours. What only asks whether the package is there
+(`importlib.util.find_spec`) is told the truth: it is not.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+#: Name of a stand-in → the module of ours; empty for a package that only holds others.
+MODULES: Final = {
+    "neuronxcc": "",
+    "neuronxcc.nki": "kvtrace.nki.older",
+    "neuronxcc.nki.language": "kvtrace.nki.older.language",
+    "neuronxcc.nki.isa": "kvtrace.nki.older.isa",
+    "neuronxcc.nki.typing": "kvtrace.nki.older.typing",
+    "neuronxcc.nki.compiler": "kvtrace.nki.older.compiler",
+    "nki": "kvtrace.nki.newer",
+    "nki.language": "kvtrace.nki.newer.language",
+    "nki.isa": "kvtrace.nki.newer.isa",
+    "nki.typing": "kvtrace.nki.newer.typing",
+}
+
+_MARK: Final = "__kvtrace_stands_in__"
+
+
+def spec_of(
+    name: str, path: Sequence[str] | None, target: ModuleType | None, others: Sequence[Any]
+) -> ModuleSpec | None:
+    """Give the spec of a stand-in; None where it is none of ours, or the real one is there."""
+    if name not in MODULES or _only_asked(sys._getframe(1)):
+        return None
+    top = sys.modules.get(name.partition(".")[0])
+    if top is not None and not hasattr(top, _MARK):
+        return None
+    for finder in others:
+        find = getattr(finder, "find_spec", None)
+        if find is not None and find(name, path, target) is not None:
+            return None
+    spec = ModuleSpec(name, _StandInLoader(), origin="kvtrace", is_package=True)
+    spec.submodule_search_locations = []
+    return spec
+
+
+def _only_asked(frame: FrameType | None) -> bool:
+    """Whether `importlib.util.find_spec` is what wants to know."""
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        if module == "importlib.util":
+            return True
+        if module not in ("kvtrace._boot", "importlib._bootstrap", __name__):
+            return False
+        frame = frame.f_back
+    return False
+
+
+class _StandInLoader:
+    """Fills a module with the names of ours."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave the making to Python."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module the public names of ours."""
+        setattr(module, _MARK, True)
+        ours = MODULES[module.__name__]
+        if not ours:
+            return
+        for key, value in vars(import_module(ours)).items():
+            if not key.startswith("_"):
+                setattr(module, key, value)
+        module.__doc__ = import_module(ours).__doc__
