@@ -1,0 +1,142 @@
+"""What recording a launch costs where the processor's caches hold other things, without a GPU.
+
+    python benchmarks/cold_launch.py [--launches 4000] [--megabytes 0 4 64]
+
+In a training step other code runs between two launches, so that what recording reads is no longer
+at hand. Here a launch is a Python function that asks each tensor for its address, as Triton's does,
+and returns a kernel; 64 kernels in turn, with 4 tensors, 4 numbers and 3 keywords each. Before each
+launch that many megabytes are read, and some of Python's library runs. One launch is timed at a
+time, bare or recorded by chance; the figure is the median, and the cost the difference. Nothing is
+launched and no thread writes: it is the hot path alone.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNELS = 64
+
+
+class Kernel:
+    """Stands for a compiled kernel."""
+
+
+class Adapter:
+    """Numbers what is new."""
+
+    def __init__(self) -> None:
+        self.kernels = self.calls = 0
+
+    def new_kernel(self, _owner: Any, _kernel: Any) -> tuple[int, int, int]:
+        self.kernels += 1
+        return (self.kernels - 1, 0, -1)
+
+    def new_call(self, *_facts: Any) -> int:
+        self.calls += 1
+        return self.calls - 1
+
+
+def launch_all(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Kernel:
+    """Read what Triton's own launch reads of the tensors."""
+    del grid, warmup, kwargs
+    for value in args[:4]:
+        value.data_ptr()
+    kernel: Kernel = self.kernel
+    return kernel
+
+
+def launchers() -> tuple[list[Callable[[], Any]], list[Callable[[], Any]]]:
+    """Bare and recorded launches of each kernel."""
+    import torch
+
+    from kvtrace.capture.arguments import Identities
+    from kvtrace.capture.hot_choice import make_recorder
+
+    def fail(error: Exception) -> None:
+        raise error
+
+    recorder, reason = make_recorder(Identities(print), fail, 100_000)
+    print(reason)
+    wrapped = recorder.wrap(launch_all, Adapter())
+    bare_owner = type("Bare", (), {"run": launch_all})
+    owner = type("Recorded", (), {"run": wrapped})
+    bare, recorded = [], []
+    for number in range(KERNELS):
+        kernel = Kernel()
+        for kind, calls in ((bare_owner, bare), (owner, recorded)):
+            x = [torch.empty(64, 32 + number) for _ in range(4)]
+            args = (*x, 64, 32 + number, 1e-6, number)
+            one = kind()
+            one.kernel = kernel
+            calls.append(bound(one, args, number))
+    return bare, recorded
+
+
+def bound(owner: Any, args: tuple[Any, ...], number: int) -> Callable[[], Any]:
+    def launch() -> Any:
+        return owner.run(
+            *args, grid=(4, 1, 1), warmup=False, BLOCK=1024, num_warps=4, **EXTRA[number % 8]
+        )
+
+    return launch
+
+
+#: Keywords whose names differ from kernel to kernel.
+EXTRA = [{f"BLOCK_{letter}": 64} for letter in "ABCDEFGH"]
+
+
+def disturb(memory: np.ndarray) -> None:
+    """Read memory, and run code, that is not ours."""
+    memory.sum()
+    json.loads(json.dumps({"a": [1, 2.5, "x"] * 5, "b": {"c": None}}))
+
+
+def measured(megabytes: int, launches: int) -> tuple[float, float]:
+    """Median nanoseconds of a bare and of a recorded launch."""
+    bare, recorded = LAUNCHERS
+    memory = np.ones(max(megabytes, 0) << 17)
+    clock = time.perf_counter_ns
+    times: tuple[list[int], list[int]] = ([], [])
+    order = random.Random(0)
+    for number in range(launches):
+        which = order.randrange(2)
+        launch = (bare, recorded)[which][number % KERNELS]
+        if megabytes:
+            disturb(memory)
+        begin = clock()
+        launch()
+        times[which].append(clock() - begin)
+    warm = launches // 8
+    return statistics.median(times[0][warm:]), statistics.median(times[1][warm:])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="cost of recording a launch with cold caches")
+    parser.add_argument("--launches", type=int, default=4000)
+    parser.add_argument("--megabytes", type=int, nargs="+", default=[0, 2, 8])
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    for megabytes in options.megabytes:
+        found = [measured(megabytes, options.launches) for _ in range(options.rounds)]
+        bare, recorded = (min(times) for times in zip(*found, strict=True))
+        over = " ".join(f"{b - a:.0f}" for a, b in found)
+        print(
+            f"{megabytes:3d} MB read before each: bare {bare:6.0f} ns, "
+            f"recorded {recorded:6.0f} ns, over {recorded - bare:+6.0f} ns ({over})"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    LAUNCHERS = launchers()
+    sys.exit(main())
