@@ -42,8 +42,14 @@ ALLOWED = {
         "kvtrace.passes",
         "kvtrace.verdicts",
     },
+    "kvtrace.nki": {"kvtrace.schema", "kvtrace.evaluate"},  # its threads alone
     "kvtrace.settings": {"kvtrace.schema"},
-    "kvtrace._boot": {"kvtrace.capture", "kvtrace.backends", "kvtrace.settings"},
+    "kvtrace._boot": {
+        "kvtrace.capture",
+        "kvtrace.backends",
+        "kvtrace.nki",  # stands in for Neuron's packages
+        "kvtrace.settings",
+    },
     "kvtrace.capture": {
         "kvtrace.schema",
         "kvtrace.settings",
@@ -65,6 +71,7 @@ ALLOWED = {
         "kvtrace.evaluate",
         "kvtrace.passes",
         "kvtrace.ir",
+        "kvtrace.nki",
         "kvtrace.schema",
         "kvtrace.settings",
         "kvtrace._boot",

@@ -79,7 +79,8 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     if name is None and type(value).__module__ == "torch":
         name = str(value).removeprefix("torch.")
     if name is not None and name.rpartition(".")[2] in NAMES:
-        return NAMES[name.rpartition(".")[2]]
+        named: np.dtype[Any] = NAMES[name.rpartition(".")[2]]
+        return named
     try:
         found: np.dtype[Any] = np.dtype(value if name is None else name)
     except TypeError:

@@ -216,14 +216,9 @@ class Recorder:
 
 def assigned_name(code: CodeType, instruction: int) -> str:
     """Give the variable that the result of the call at an instruction is assigned to, or ""."""
-    following = iter(dis.get_instructions(code))
-    for each in following:
-        if each.offset >= instruction:
-            break
+    following = (each for each in dis.get_instructions(code) if each.offset > instruction)
     stored = next((each for each in following if each.opname != "CACHE"), None)
-    if stored is None or not stored.opname.startswith("STORE_") or not stored.argval:
-        return ""
-    return str(stored.argval) if stored.opname in _STORES else ""
+    return str(stored.argval) if stored is not None and stored.opname in _STORES else ""
 
 
 def _place(code: CodeType, instruction: int) -> Place:

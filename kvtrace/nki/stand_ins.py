@@ -7,6 +7,7 @@ A module of either name has the names of ours. What only asks whether the packag
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any, Final
@@ -58,7 +59,7 @@ def _only_asked(frame: FrameType | None) -> bool:
     return False
 
 
-class _StandInLoader:
+class _StandInLoader(Loader):
     """Fills a module with the names of ours."""
 
     def create_module(self, spec: ModuleSpec) -> None:

@@ -68,15 +68,15 @@ class Launches:
 
     def _call(self, outcome: Outcome) -> int:
         values = _arguments(outcome.arguments)
-        key = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name, outcome.grid)
-        key = (*key, *(record for _, record in values))
+        kernel = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name)
+        key = (*kernel, outcome.grid, *(record for _, record in values))
         known = self._calls.get(key)
         if known is not None:
             return known
         kernel_id = self._kernel(outcome, values)
-        grid = (*outcome.grid, 1, 1)[:3]
+        x, y, z = (*outcome.grid, 1, 1)[:3]
         records = [record for _, record in values]
-        call_id = self._session.add_call(kernel_id, grid, records)
+        call_id = self._session.add_call(kernel_id, (x, y, z), records)
         self._calls[key] = call_id
         self._observe(call_id, outcome)
         return call_id
