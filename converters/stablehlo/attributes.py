@@ -6,10 +6,13 @@ own that is made of several of ours).
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.graph_ops import GraphOp
 from kvtrace.converters.stablehlo.types import tensor_type
+
+if TYPE_CHECKING:
+    from kvtrace.converters.stablehlo.text import FunctionText
 
 
 def _array(text: str) -> str:
@@ -73,19 +76,36 @@ def reducer_region(dtype: str, reducer: str, location: str) -> str:
     """A body that joins two scalars with one op."""
     kind = tensor_type(dtype, ())
     return (
-        f"({{\n^bb0(%left: {kind}, %right: {kind}):\n"
+        f"{{\n^bb0(%left: {kind}, %right: {kind}):\n"
         f'  %joined = "stablehlo.{reducer}"(%left, %right) : ({kind}, {kind}) -> {kind}{location}\n'
-        f'  "stablehlo.return"(%joined) : ({kind}) -> (){location}\n}})'
+        f'  "stablehlo.return"(%joined) : ({kind}) -> (){location}\n}}'
     )
 
 
-def _reducer(op: GraphOp, location: str) -> str:
-    return reducer_region(op.dtype, op.attributes["reducer"], location)
+def _reducer(op: GraphOp, text: "FunctionText") -> str:
+    return reducer_region(op.dtype, op.attributes["reducer"], text.location(op))
 
 
-#: Opcode → the regions after its operands.
-REGIONS: Final[dict[str, Callable[[GraphOp, str], str]]] = {
+def _loop(op: GraphOp, text: "FunctionText") -> str:
+    carried = int(op.attributes["carried"])
+    return ", ".join(text.body(op, role, carried) for role in ("condition", "body"))
+
+
+def _branches(op: GraphOp, text: "FunctionText") -> str:
+    return ", ".join(text.body(op, role) for role in ("true", "false"))
+
+
+#: Opcode → its regions, without the parentheses around them.
+REGIONS: Final[dict[str, "Callable[[GraphOp, FunctionText], str]"]] = {
+    "if": _branches,
     "reduce": _reducer,
+    "while": _loop,
+}
+
+#: Opcode → how many operands it is written with; the others are seen by its regions only.
+OPERANDS: Final[dict[str, Callable[[GraphOp], int]]] = {
+    "if": lambda _: 1,
+    "while": lambda op: int(op.attributes["carried"]),
 }
 
 

@@ -6,16 +6,13 @@ any tool of MLIR's it has the pretty form.
 """
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
 
-from kvtrace.converters.graph_ops import GraphOp, by_graph, inputs_of, outputs_of
-from kvtrace.converters.stablehlo.attributes import REGIONS, attributes_text
+from kvtrace.converters.graph_ops import BODY_SHIFT, GraphOp, by_graph, inputs_of, outputs_of
+from kvtrace.converters.stablehlo.attributes import OPERANDS, REGIONS, attributes_text
 from kvtrace.converters.stablehlo.constants import dense
 from kvtrace.converters.stablehlo.locations import Locations
 from kvtrace.converters.stablehlo.types import tensor_type
-
-_Writer = Callable[["_Function", GraphOp], str]
 
 
 def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int = 1) -> str:
@@ -27,22 +24,19 @@ def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int 
     graphs = by_graph(rows)
     main = graphs[rows[0].graph_id] if rows else []
     locations = Locations()
-    body = _Function(graphs, locations)
+    function = FunctionText(graphs, locations)
     results = outputs_of(main)
-    arguments = ", ".join(_argument(op, number, results) for number, op in enumerate(inputs_of(main)))
+    given = inputs_of(main)
+    arguments = ", ".join(_argument(op, number, results) for number, op in enumerate(given))
     returned = ", ".join(_result(op) for op in results)
-    for number, op in enumerate(inputs_of(main)):
-        body.names[op.op_index] = f"%arg{number}"
-    for op in main:
-        body.write(op)
-    names = ", ".join(body.names[op.op_index] for op in results)
-    types = ", ".join(tensor_type(op.dtype, op.shape) for op in results)
-    last = f'"func.return"({names}) : ({types}) -> ()'
+    function.write_all(main, [f"%arg{number}" for number in range(len(given))])
+    names, types = function.returned(main)
     lines = [
         f"module @{_symbol(name)} attributes {{mhlo.num_partitions = 1 : i32, "
         f"mhlo.num_replicas = {num_replicas} : i32}} {{",
         f"  func.func public @main({arguments}) -> ({returned}) {{",
-        *(f"    {line}" for line in [*body.lines, last]),
+        *(f"    {line}" for line in function.lines),
+        f'    "func.return"({names}) : ({types}) -> ()',
         "  }",
         "}",
         *locations.lines,
@@ -72,48 +66,115 @@ def _result(op: GraphOp) -> str:
     return f"{kind} {{jax.result_info = {json.dumps(op.output_name)}}}"
 
 
-class _Function:
-    """The lines of a function's or region's ops, and the name of each op's result."""
+class FunctionText:
+    """The lines of a function's or a body's ops, and the name of each op's result.
 
-    def __init__(self, graphs: dict[int, list[GraphOp]], locations: Locations) -> None:
+    `prefix` tells the names of a body from those around it, which it can see.
+    """
+
+    def __init__(
+        self, graphs: Mapping[int, Sequence[GraphOp]], locations: Locations, prefix: str = "%"
+    ) -> None:
         self.graphs = graphs
         self.locations = locations
-        self.names: dict[int, str] = {}
         self.lines: list[str] = []
-        self.types: dict[int, str] = {}
+        self._prefix = prefix
+        self._names: dict[int, str] = {}
+        self._types: dict[int, str] = {}
+        self._results: dict[int, list[str]] = {}
 
-    def write(self, op: GraphOp) -> None:
+    def write_all(self, ops: Sequence[GraphOp], parameters: Sequence[str]) -> None:
+        """Write a graph, whose parameters are known by the given names."""
+        for op in ops:
+            if op.opcode == "get_tuple_element":
+                kind = tensor_type(op.dtype, op.shape)
+                self._results.setdefault(op.operands[0], []).append(kind)
+        named = iter(parameters)
+        for op in ops:
+            if op.opcode == "parameter":
+                self._names[op.op_index] = next(named)
+                self._types[op.op_index] = tensor_type(op.dtype, op.shape)
+            else:
+                self._write(op)
+
+    def returned(self, ops: Sequence[GraphOp]) -> tuple[str, str]:
+        """Names and types of a graph's results, each joined by commas."""
+        results = [op.op_index for op in outputs_of(ops)]
+        return self.joined(self._names, results), self.joined(self._types, results)
+
+    def operand_names(self, op: GraphOp) -> list[str]:
+        """The names of an op's operands."""
+        return [self._names[operand] for operand in op.operands]
+
+    def operand_types(self, op: GraphOp) -> list[str]:
+        """The types of an op's operands."""
+        return [self._types[operand] for operand in op.operands]
+
+    def location(self, op: GraphOp) -> str:
+        """The op's ` loc(…)`."""
+        return self.locations.of(op.stack)
+
+    def body(self, op: GraphOp, role: str, carried: int = 0) -> str:
+        """A region of an op: its first `carried` parameters are arguments of the region.
+
+        The others are the op's operands by the names that they have outside.
+        """
+        graph_id = int(op.attributes[role])
+        ops = self.graphs[graph_id]
+        prefix = f"%b{graph_id >> BODY_SHIFT}_"
+        inner = FunctionText(self.graphs, self.locations, prefix)
+        outside = self.operand_names(op)
+        positions = op.attribute(f"{role}_operands")
+        names = [f"{prefix}a{number}" for number in range(carried)]
+        inner.write_all(ops, [*names, *(outside[position] for position in positions[carried:])])
+        kinds = [tensor_type(p.dtype, p.shape) for p in inputs_of(ops)[:carried]]
+        header = ", ".join(f"{n}: {kind}" for n, kind in zip(names, kinds, strict=True))
+        values, types = inner.returned(ops)
+        lines = [
+            f"^bb0({header}):" if carried else "",
+            *inner.lines,
+            f'"stablehlo.return"({values}) : ({types}) -> (){self.location(op)}',
+        ]
+        return "{\n" + "\n".join(line for line in lines if line) + "\n}"
+
+    @staticmethod
+    def joined(texts: Mapping[int, str], positions: Sequence[int]) -> str:
+        """Texts at positions, joined by commas."""
+        return ", ".join(texts[position] for position in positions)
+
+    def _write(self, op: GraphOp) -> None:
         """Append an op's line; some ops are only names."""
+        index = op.op_index
         if op.dtype != "tuple":
-            self.types[op.op_index] = tensor_type(op.dtype, op.shape)
-        if op.opcode == "parameter":
-            return
+            self._types[index] = tensor_type(op.dtype, op.shape)
         if op.opcode == "copy":
-            self.names[op.op_index] = self.names[op.operands[0]]
-            return
-        if op.opcode == "get_tuple_element":
-            self.names[op.op_index] = f"{self.names[op.operands[0]]}#{op.attributes['index']}"
-            return
-        self.names[op.op_index] = f"%{op.op_index}"
-        self.lines.append(f"{self._result_name(op)} = {self._text(op)}")
+            self._names[index] = self._names[op.operands[0]]
+        elif op.opcode == "get_tuple_element":
+            number = op.attributes["index"]
+            source = self._names[op.operands[0]]
+            several = len(self._results[op.operands[0]]) > 1
+            self._names[index] = f"{source}#{number}" if several else source
+        else:
+            self._names[index] = f"{self._prefix}{index}"
+            self.lines.append(self._line(op))
 
-    def _text(self, op: GraphOp) -> str:
-        location = self.locations.of(op.stack)
+    def _line(self, op: GraphOp) -> str:
+        results = self._results.get(op.op_index)
+        kinds = [self._types[op.op_index]] if results is None else results
+        count = f":{len(kinds)}" if len(kinds) > 1 else ""
+        left = f"{self._names[op.op_index]}{count}"
+        right = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
         if op.opcode == "constant":
             value = dense(op.attributes["value"], op.dtype, op.shape)
-            kind = self.types[op.op_index]
-            return f'"stablehlo.constant"() {{value = {value}}} : () -> {kind}{location}'
-        operands = ", ".join(self.names[operand] for operand in op.operands)
+            text = f'"stablehlo.constant"() {{value = {value}}} : () -> {right}'
+            return f"{left} = {text}{self.location(op)}"
         region = REGIONS.get(op.opcode)
-        regions = f" {region(op, location)}" if region is not None else ""
+        regions = f" ({region(op, self)})" if region is not None else ""
+        written = OPERANDS.get(op.opcode)
+        last = len(op.operands) if written is None else written(op)
+        names = ", ".join(self.operand_names(op)[:last])
+        types = ", ".join(self.operand_types(op)[:last])
         return (
-            f'"stablehlo.{op.opcode}"({operands}){regions}{attributes_text(op)} : '
-            f"({', '.join(self.types[operand] for operand in op.operands)}) -> "
-            f"{self.types[op.op_index]}{location}"
+            f'{left} = "stablehlo.{op.opcode}"({names}){regions}{attributes_text(op)} : '
+            f"({types}) -> {right}{self.location(op)}"
         )
-
-    def _result_name(self, op: GraphOp) -> str:
-        return f"%{op.op_index}"
-
-
-_ROLES: Final = ("condition", "body", "true", "false")

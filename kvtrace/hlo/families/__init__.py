@@ -1,34 +1,18 @@
-"""The builders of NumPy's functions, one file per family. May import primitives, not each other's
-private parts.
+"""The builders of NumPy's functions, one file per family. May import primitives, and what other
+families offer without an underscore.
 
-Importing this package fills the registry, and gives tensors their methods.
+Importing this package imports every file in it, which fills the registry, and gives tensors their
+methods.
 """
 
-from kvtrace.hlo.families import (
-    comparisons,
-    creation,
-    elementwise,
-    indexing,
-    integers,
-    products,
-    reductions,
-    shapes,
-    statistics,
-)
+import pkgutil
+from importlib import import_module
+
 from kvtrace.hlo.registry import METHODS
 from kvtrace.hlo.wrapper import Tensor
 
-__all__ = [
-    "comparisons",
-    "creation",
-    "elementwise",
-    "indexing",
-    "integers",
-    "products",
-    "reductions",
-    "shapes",
-    "statistics",
-]
+for _module in pkgutil.iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
 
 for _name, _builder in METHODS.items():
     setattr(Tensor, _name, _builder)

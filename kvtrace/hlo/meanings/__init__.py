@@ -4,7 +4,9 @@ A meaning takes the op and its operands as arrays, and gives the result: an arra
 and shape, or a tuple of them where it has several. May import the graph, and nothing that traces.
 """
 
+import pkgutil
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final
 
 from kvtrace.hlo.graph import Op
@@ -27,7 +29,8 @@ def meaning(*opcodes: str) -> Callable[[Meaning], Meaning]:
 
 def load() -> None:
     """Import every file of meanings."""
-    from kvtrace.hlo.meanings import elementwise, structural  # noqa: F401
+    for module in pkgutil.iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
 
 
 __all__ = ["MEANINGS", "Op", "load", "meaning"]

@@ -1,0 +1,32 @@
+"""Loops and branches."""
+
+from typing import Any
+
+from kvtrace.hlo.graph import Op
+from kvtrace.hlo.meanings import meaning
+
+
+@meaning("while")
+def _while(op: Op, *operands: Any) -> tuple[Any, ...]:
+    from kvtrace.hlo.run import evaluate
+
+    assert op.graphs is not None
+    count = op.attributes["carried"]
+    values = list(operands)
+    while evaluate(op.graphs["condition"], _taken(op, "condition", values))[0]:
+        values[:count] = evaluate(op.graphs["body"], _taken(op, "body", values))
+    return tuple(values[:count])
+
+
+@meaning("if")
+def _if(op: Op, predicate: Any, *outside: Any) -> tuple[Any, ...]:
+    from kvtrace.hlo.run import evaluate
+
+    assert op.graphs is not None
+    role = "true" if predicate else "false"
+    return evaluate(op.graphs[role], _taken(op, role, [predicate, *outside]))
+
+
+def _taken(op: Op, role: str, operands: list[Any]) -> list[Any]:
+    """The arguments of a body."""
+    return [operands[position] for position in op.attributes[f"{role}_operands"]]
