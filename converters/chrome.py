@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from kvtrace.converters.captions import Caption, Facts
+from kvtrace.converters.clocks import clock_offsets
 from kvtrace.converters.drawing import timelines
 from kvtrace.converters.nesting import begin_order
 from kvtrace.converters.output import whole_file
@@ -84,8 +85,15 @@ CONVERTER: Final = ChromeConverter()
 
 def earliest(selection: Selection) -> int:
     """Return the earliest time that the timeline of the selected runs holds, or 0 if none."""
-    found = [pc.min(selection.table(table, [column])[column]) for table, column in _TIMES]
-    return min((time.value for time in found if time.is_valid), default=0)
+    offsets = clock_offsets(selection.trace, selection.runs)
+    found = []
+    for run in selection.runs:
+        moved = offsets[run.run_id].ns if run.run_id in offsets else 0
+        for table, column in _TIMES:
+            first = pc.min(selection.trace.table(table, [run], [column])[column])
+            if first.is_valid:
+                found.append(first.value + moved)
+    return min(found, default=0)
 
 
 def encode_timelines(

@@ -25,6 +25,7 @@ from kvtrace.converters.captions import (
     process_title,
     replay_caption,
 )
+from kvtrace.converters.clocks import Offset, clock_offsets
 from kvtrace.converters.columns import combined_codes, dictionary_values, integers
 from kvtrace.converters.nesting import lanes
 from kvtrace.converters.timeline import Counter, Instants, Integers, Slices, Timeline, Track
@@ -43,8 +44,9 @@ _SHORTEST_STEP_NS: Final = 1_000_000
 def timelines(selection: Selection) -> Iterator[Timeline]:
     """Make the timeline of each selected run, one at a time."""
     pids = process_ids(selection.runs)
+    offsets = clock_offsets(selection.trace, selection.runs)
     for run in selection.runs:
-        yield _Builder(selection, run, pids[run.run_id]).build()
+        yield _Builder(selection, run, pids[run.run_id], offsets.get(run.run_id)).build()
 
 
 def process_ids(runs: Sequence[Run]) -> dict[str, int]:
@@ -68,15 +70,14 @@ def process_ids(runs: Sequence[Run]) -> dict[str, int]:
 class _Builder:
     """Turns the tables of one run into its timeline."""
 
-    def __init__(self, selection: Selection, run: Run, pid: int) -> None:
+    def __init__(self, selection: Selection, run: Run, pid: int, offset: Offset | None) -> None:
         self._trace = selection.trace
         self._run = run
-        self._process = Track(
-            (run.run_id, process_title(run, pid)),
-            "process",
-            pid,
-            rank=run.rank or 0,
-        )
+        self._offset = offset
+        title = process_title(run, pid)
+        if offset is not None:
+            title += f" · clock moved by {offset.ns / 1e6:+.3f} ms"
+        self._process = Track((run.run_id, title), "process", pid, rank=run.rank or 0)
         self._timeline = Timeline(self._process)
 
     def build(self) -> Timeline:
@@ -87,7 +88,9 @@ class _Builder:
         self._draw_marks()
         self._draw_executions(executions)
         self._draw_messages()
-        return self._timeline
+        if self._offset is None:
+            return self._timeline
+        return self._timeline.moved(self._offset.ns, self._offset.sentence())
 
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         return self._trace.table(name, [self._run], columns)

@@ -119,13 +119,27 @@ class Counter:
 
 @dataclass(slots=True)
 class Timeline:
-    """One run's timeline. `left_out` counts rows that could not be drawn, by reason."""
+    """One run's timeline. `left_out` counts rows that could not be drawn, by reason.
+
+    `notes` are sentences on how it was drawn.
+    """
 
     process: Track
     slices: list[Slices] = field(default_factory=list)
     instants: list[Instants] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def moved(self, ns: int, why: str) -> "Timeline":
+        """Return it with all times later by `ns`, and a note that says why."""
+        return replace(
+            self,
+            slices=[replace(part, begin=part.begin + ns) for part in self.slices],
+            instants=[replace(part, time=part.time + ns) for part in self.instants],
+            counters=[replace(part, time=part.time + ns) for part in self.counters],
+            notes=(*self.notes, why),
+        )
 
     @property
     def parts(self) -> list["Slices | Instants | Counter"]:
@@ -156,11 +170,13 @@ class Tally:
 
     drawn: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
     runs: int = 0
 
     def add(self, timeline: Timeline) -> None:
         """Count a timeline's slices and instants by category, and its rows left out by reason."""
         self.runs += 1
+        self.notes |= dict.fromkeys(timeline.notes)
         for part in timeline.slices:
             self.drawn[part.category] = self.drawn.get(part.category, 0) + part.begin.size
         for points in timeline.instants:
@@ -174,4 +190,4 @@ class Tally:
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
         drawn = f"{runs}: {', '.join(counts) or 'nothing with a time'}"
         missing = tuple(f"left out: {why} ({count:,})" for why, count in self.left_out.items())
-        return (drawn, *missing)
+        return (drawn, *missing, *self.notes)
