@@ -5,6 +5,8 @@
 hold checked when it is left, with `opened_page`.
 """
 
+import functools
+import importlib.util
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,10 +48,21 @@ def opened_page(
         assert [url.partition("#")[0] for url in opened.requests] == [path.as_uri()]
 
 
+@functools.cache
+def frontend_build() -> Any:
+    """The script that `make frontend` runs, as a module."""
+    specification = importlib.util.spec_from_file_location("frontend_build", FRONTEND / "build.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
 def accessibility_problems(opened: OpenPage) -> list[str]:
     """What axe-core has against what is shown now: one line for each rule and place."""
     if not AXE.exists():
-        pytest.skip("axe-core is not installed: make frontend")
+        frontend_build().install()
     # evaluate() is the debugger's, so the page's policy need not let the script in.
     opened.page.evaluate(AXE.read_text(encoding="utf-8"))
     options = json.dumps({"runOnly": list(AXE_TAGS), "resultTypes": ["violations"]})

