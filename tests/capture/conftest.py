@@ -7,11 +7,13 @@ import sys
 import sysconfig
 import time
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.support.warm_python import warm_python
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).parent / "program.py"
@@ -24,42 +26,47 @@ class Autostarting:
     python: Path
     cache: Path
 
-    def start(
-        self, *arguments: str | Path, folder: Path, **variables: str
-    ) -> subprocess.Popen[str]:
+    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         kept = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("KVTRACE", "PYTHON"))
         }
-        return subprocess.Popen(
-            [str(self.python), *map(str, arguments)],
-            cwd=folder,
-            env={**kept, "TRITON_CACHE_DIR": str(self.cache), **variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return {**kept, "TRITON_CACHE_DIR": str(self.cache), **variables}
 
     def run(
         self, *arguments: str | Path, folder: Path, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments, folder=folder, **variables)
-        out, err = process.communicate(timeout=120)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        """Run in a fresh interpreter."""
+        return subprocess.run(
+            [str(self.python), *map(str, arguments)],
+            cwd=folder,
+            env=self.environment(variables),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def run_warm(
+        self, *arguments: str | Path, folder: Path, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program that imports torch, in an interpreter that has done so already."""
+        environment = self.environment(variables)
+        return warm_python(self.python).run(*arguments, folder=folder, environment=environment)
 
     def run_until(
         self, said: str, kill: Callable[[int], None], *arguments: str | Path, folder: Path
     ) -> subprocess.CompletedProcess[str]:
         """Run with capture, and end the program by `kill(pid)` once it has printed `said`."""
-        process = self.start(*arguments, folder=folder, KVTRACE="out")
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip() == said:
-                break
-        kill(process.pid)
-        out, err = process.communicate(timeout=120)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        environment = self.environment({"KVTRACE": "out"})
+        warm = warm_python(self.python)
+        with warm.start(*arguments, folder=folder, environment=environment) as process:
+            for line in process.stdout:
+                if line.strip() == said:
+                    break
+            kill(process.pid)
+            out, err = process.communicate(timeout=120)
+            return subprocess.CompletedProcess(process.args, process.wait(), out, err)
 
 
 @pytest.fixture(scope="session")

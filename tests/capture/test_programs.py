@@ -1,7 +1,5 @@
 """Whole programs, captured by the variable alone: what is kept, however they end."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from kvtrace.schema.trace import open_trace
@@ -27,17 +25,13 @@ ENDINGS = {
 
 @pytest.fixture(scope="module")
 def ended(autostarting, program, tmp_path_factory):
-    """Every way to end, each in a folder of its own; side by side, since each takes seconds."""
-    folders = {way: tmp_path_factory.mktemp(way) for way in ENDINGS}
+    """Every way to end, each in a folder of its own."""
 
     def run(way):
-        return autostarting.run(program, way, folder=folders[way], KVTRACE="out")
+        folder = tmp_path_factory.mktemp(way)
+        return autostarting.run_warm(program, way, folder=folder, KVTRACE="out"), folder
 
-    with ThreadPoolExecutor(3) as pool:
-        return {
-            way: (done, folders[way])
-            for way, done in zip(ENDINGS, pool.map(run, ENDINGS), strict=True)
-        }
+    return {way: run(way) for way in ENDINGS}
 
 
 @pytest.mark.parametrize("way", ENDINGS)
@@ -57,7 +51,9 @@ def test_every_launch_is_kept_and_sealed(ended, program, way):
 
 
 def test_the_python_hot_path_does_the_same(autostarting, program, tmp_path):
-    done = autostarting.run(program, "threads", folder=tmp_path, KVTRACE="out", KVTRACE_NATIVE="0")
+    done = autostarting.run_warm(
+        program, "threads", folder=tmp_path, KVTRACE="out", KVTRACE_NATIVE="0"
+    )
     assert done.returncode == 0, done.stderr
     trace = open_trace(tmp_path / "out")
     assert launches_of(trace) == 201
@@ -88,7 +84,7 @@ def test_kill_at_any_moment_leaves_a_directory_that_can_be_read(autostarting, pr
 
 
 def test_forked_children_have_runs_of_their_own(autostarting, program, tmp_path):
-    done = autostarting.run(program, "fork", folder=tmp_path, KVTRACE="out")
+    done = autostarting.run_warm(program, "fork", folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr
     trace = open_trace(tmp_path / "out")
     (parent,) = [run for run in trace.runs if run.parent_run_id is None]
@@ -104,7 +100,7 @@ def test_forked_children_have_runs_of_their_own(autostarting, program, tmp_path)
 
 
 def test_processes_of_every_start_method_are_captured(autostarting, program, tmp_path):
-    done = autostarting.run(program, "processes", folder=tmp_path, KVTRACE="out")
+    done = autostarting.run_warm(program, "processes", folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr
     trace = open_trace(tmp_path / "out")
     assert [launches_of(trace, run) for run in trace.runs] == [2, 2, 2]
@@ -116,7 +112,7 @@ def test_ranks_share_a_group_and_the_directory_of_the_first_process(
     autostarting, program, tmp_path
 ):
     # given two ranks that work in folders of their own, and a relative KVTRACE
-    done = autostarting.run(program, "ranks", folder=tmp_path, KVTRACE="out")
+    done = autostarting.run_warm(program, "ranks", folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr
     trace = open_trace(tmp_path / "out")
     assert sorted((run.rank, run.world_size) for run in trace.runs) == [(0, 2), (1, 2)]
@@ -125,7 +121,7 @@ def test_ranks_share_a_group_and_the_directory_of_the_first_process(
 
 
 def test_full_disk_ends_the_recording_and_not_the_program(autostarting, program, tmp_path):
-    done = autostarting.run(program, "full_disk", folder=tmp_path, KVTRACE="out")
+    done = autostarting.run_warm(program, "full_disk", folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr
     assert "went on to the end" in done.stdout
     warnings = [line for line in done.stderr.splitlines() if line.startswith("kvtrace:")]
@@ -135,7 +131,7 @@ def test_full_disk_ends_the_recording_and_not_the_program(autostarting, program,
 
 
 def test_ever_new_shapes_are_all_kept_and_remembered_in_bounds(autostarting, program, tmp_path):
-    done = autostarting.run(
+    done = autostarting.run_warm(
         program, "ever_new_shapes", folder=tmp_path, KVTRACE="out", KVTRACE_MAX_CALLS="10"
     )
     assert done.returncode == 0, done.stderr
@@ -151,13 +147,13 @@ def test_ever_new_shapes_are_all_kept_and_remembered_in_bounds(autostarting, pro
 
 def test_a_directory_that_cannot_be_made_is_one_warning(autostarting, program, tmp_path):
     (tmp_path / "file").write_text("")
-    done = autostarting.run(program, "plain", folder=tmp_path, KVTRACE="file/out")
+    done = autostarting.run_warm(program, "plain", folder=tmp_path, KVTRACE="file/out")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("kvtrace:") == 1
 
 
 def test_broken_settings_are_one_warning_each_and_the_defaults(autostarting, program, tmp_path):
-    done = autostarting.run(
+    done = autostarting.run_warm(
         program,
         "plain",
         folder=tmp_path,
@@ -174,7 +170,7 @@ def test_broken_settings_are_one_warning_each_and_the_defaults(autostarting, pro
 
 
 def test_kernels_that_are_not_asked_for_leave_nothing(autostarting, program, tmp_path):
-    done = autostarting.run(
+    done = autostarting.run_warm(
         program, "plain", folder=tmp_path, KVTRACE="out", KVTRACE_KERNELS="softmax*,matmul"
     )
     assert done.returncode == 0, done.stderr
@@ -183,7 +179,7 @@ def test_kernels_that_are_not_asked_for_leave_nothing(autostarting, program, tmp
 
 def test_captures_in_code_follow_each_other(autostarting, program, tmp_path):
     # given a program that captures twice, the second time inside out of order
-    done = autostarting.run(program, "twice", folder=tmp_path)
+    done = autostarting.run_warm(program, "twice", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert launches_of(open_trace(tmp_path / "first")) == 2
     assert launches_of(open_trace(tmp_path / "second")) == 3
@@ -193,7 +189,7 @@ def test_captures_in_code_follow_each_other(autostarting, program, tmp_path):
 def test_the_variables_recording_takes_in_those_in_code_and_ends_with_a_stop(
     autostarting, program, tmp_path
 ):
-    done = autostarting.run(program, "stop_in_code", folder=tmp_path, KVTRACE="out")
+    done = autostarting.run_warm(program, "stop_in_code", folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
     trace = open_trace(tmp_path / "out")
@@ -203,7 +199,7 @@ def test_the_variables_recording_takes_in_those_in_code_and_ends_with_a_stop(
 
 
 def test_marks_with_hostile_names(autostarting, program, tmp_path):
-    done = autostarting.run(program, "marks", folder=tmp_path, KVTRACE="out")
+    done = autostarting.run_warm(program, "marks", folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr
     marks = open_trace(tmp_path / "out").table("marks")
     names = marks.column("name").to_pylist()

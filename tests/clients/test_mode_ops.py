@@ -1,8 +1,6 @@
 """Clients that watch while a program runs without a GPU: KVTRACE_MODE=ops and kvtrace.trace."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from kvtrace.clients import Client, on, replay
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
+from tests.support.warm_python import warm_python
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -23,13 +22,8 @@ def run(tmp_path_factory):
     def start(what):
         out = tmp_path_factory.mktemp(what) / "out"
         environment = os.environ | {"PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(cache)}
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "tests" / "clients" / "program.py"), str(out), what],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        program = ROOT / "tests" / "clients" / "program.py"
+        done = warm_python().run(program, out, what, folder=out.parent, environment=environment)
         assert done.returncode == 0, done.stderr
         return open_trace(out), done
 

@@ -1,6 +1,7 @@
 """Verdicts on the accesses of a recorded run."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -129,11 +130,8 @@ def test_recorded_indices_decide_a_gather(tmp_path, largest, verdict):
 @pytest.mark.parametrize("target", ["cuda:90", "cuda:80"])
 def test_host_descriptors_are_replayed(tmp_path, target):
     """Descriptors check their own bounds; targets without them get pointers instead."""
-    import subprocess
-    import sys
-    from pathlib import Path
-
     from kvtrace.schema.trace import open_trace
+    from tests.support.warm_python import warm_python
 
     program = (
         "import torch\n"
@@ -148,13 +146,11 @@ def test_host_descriptors_are_replayed(tmp_path, target):
     script.write_text(program)
     root = Path(__file__).resolve().parents[2]
     command = "import runpy, kvtrace; kvtrace.start('out', target=%r); runpy.run_path(%r)"
-    subprocess.run(
-        [sys.executable, "-c", command % (target, str(script))],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(root), "PATH": "", "TRITON_CACHE_DIR": str(tmp_path / "cache")},
-        check=True,
-        timeout=120,
+    variables = {"PYTHONPATH": str(root), "PATH": "", "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = warm_python().run(
+        "-c", command % (target, str(script)), folder=tmp_path, environment=variables
     )
+    assert done.returncode == 0, done.stderr
     trace = open_trace(tmp_path / "out")
     assert sanitize(trace, trace.runs[0]).failures == ()
 

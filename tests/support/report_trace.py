@@ -114,7 +114,12 @@ def build_report_trace(
     kernels.append({"kernel_id": len(kernels), "name": HOSTILE_NAME, "origin": "interpreter"})
     stacks = [_stack_row([(str(source), 90, "main"), (str(source), 99, "<module>")])]
     calls = [
-        _call_row(4 * index + number, kernel["kernel_id"], number, stacks[0]["stack_id"])
+        _call_row(
+            max(4, calls_per_kernel) * index + number,
+            kernel["kernel_id"],
+            number,
+            stacks[0]["stack_id"],
+        )
         for index, kernel in enumerate(kernels)
         for number in range(calls_per_kernel)
     ]

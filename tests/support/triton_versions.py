@@ -6,9 +6,10 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
+
+from tests.support.warm_python import warm_python
 
 INSTALLED: Final = "installed"
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -24,24 +25,20 @@ def versions() -> list[str]:
 
 
 def run_with(
-    version: str, arguments: list[str], cache: Path, **environment: str
+    version: str, arguments: list[str], cache: Path, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run Python with that version of Triton and this checkout; fails with what it printed."""
     paths = [str(ROOT)]
     if version != INSTALLED:
         paths.insert(0, str(Path(os.environ["KVTRACE_TEST_TRITONS"]) / version))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", *arguments],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "TRITON_CACHE_DIR": str(cache),
-            **environment,
-        },
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=280,
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "TRITON_CACHE_DIR": str(cache),
+        **variables,
+    }
+    done = warm_python().run(
+        "-W", "ignore", *arguments, folder=ROOT, environment=environment, timeout=280
     )
     assert done.returncode == 0, f"Triton {version}:\n{done.stdout}\n{done.stderr}"
     return done
