@@ -55,7 +55,8 @@ def recorded(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded") / "a földer, 名前"
     folder.mkdir()
     (folder / "program.py").write_text(PROGRAM)
-    done = run_with(request.param, [str(folder / "program.py"), str(folder / "out")], folder / "c")
+    arguments = [str(folder / "program.py"), str(folder / "out")]
+    done = run_with(request.param, arguments, folder / "c", fresh=True)
     return done, open_trace(folder / "out"), folder
 
 

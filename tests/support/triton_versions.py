@@ -6,6 +6,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -25,9 +26,12 @@ def versions() -> list[str]:
 
 
 def run_with(
-    version: str, arguments: list[str], cache: Path, **variables: str
+    version: str, arguments: list[str], cache: Path, *, fresh: bool = False, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python with that version of Triton and this checkout; fails with what it printed."""
+    """Run Python with that version of Triton and this checkout; fails with what it printed.
+
+    fresh: in an interpreter of its own, for tests that look at every frame of a stack.
+    """
     paths = [str(ROOT)]
     if version != INSTALLED:
         paths.insert(0, str(Path(os.environ["KVTRACE_TEST_TRITONS"]) / version))
@@ -37,8 +41,17 @@ def run_with(
         "TRITON_CACHE_DIR": str(cache),
         **variables,
     }
-    done = warm_python().run(
-        "-W", "ignore", *arguments, folder=ROOT, environment=environment, timeout=280
-    )
+    command = ["-W", "ignore", *arguments]
+    if fresh:
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+    else:
+        done = warm_python().run(*command, folder=ROOT, environment=environment, timeout=280)
     assert done.returncode == 0, f"Triton {version}:\n{done.stdout}\n{done.stderr}"
     return done
