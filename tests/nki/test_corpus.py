@@ -1,0 +1,44 @@
+"""Kernels of the corpus against NumPy, and the broken ones against their comments."""
+
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvtrace.nki.launching import bound_arguments, execute
+from tests.kernels.nki.broken import BROKEN
+from tests.kernels.nki.case import Case
+from tests.kernels.nki.catalogue import CASES
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_kernel_gives_what_numpy_gives_and_breaks_no_rule(case: Case) -> None:
+    outcome, expected = case.run()
+
+    given = np.asarray(outcome.result, np.float32)
+    assert given.shape == expected.shape
+    largest = float(np.abs(expected).max())
+    assert float(np.abs(given - expected).max()) <= case.tolerance * largest
+    assert [finding.message for finding in outcome.recorder.findings] == []
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken[0].__name__)
+def test_a_defect_is_found_at_its_line(broken: Any) -> None:
+    kernel, grid, arguments = broken
+
+    outcome = execute(kernel, grid, bound_arguments(kernel.function, arguments, {}))
+
+    lines, first = inspect.getsourcelines(kernel.function)
+    wanted = {
+        (found[1], first + number)
+        for number, line in enumerate(lines)
+        if (found := re.search(r"# finds: ([\w-]+)", line))
+    }
+    sites = outcome.recorder.sites
+    found = {
+        (finding.rule, sites[finding.site].frames[0].line) for finding in outcome.recorder.findings
+    }
+    assert wanted
+    assert wanted <= found
