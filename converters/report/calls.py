@@ -74,7 +74,9 @@ class CallRows:
             self.call_kernels.append(kernel)
             self.calls.append(self._call(row, run, variant, stacks))
         for name, column in self.counts.items():
-            self.counts[name] = np.concatenate([column, np.zeros(len(places), np.int64)])
+            self.counts[name] = np.concatenate(
+                [column, np.zeros(len(self.calls) - len(column), np.int64)]
+            )
         return places
 
     def _call(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Trace
 
 __all__ = ["Report", "report_data"]
+
+_FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
 
 
 def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as: str) -> Report:
@@ -46,6 +48,7 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
             gathered.kernels,
             gathered.calls,
             gathered.stacks,
+            trace.table("findings", runs, _FINDING_OPS),
         )
     shown = tuple(_run(run, runs) for run in runs)
     limits = chosen_device(None, _device_names(runs), gathered.targets())

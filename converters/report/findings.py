@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kvtrace.converters.findings.model import Finding, Findings
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.kernels import KernelRows
@@ -16,6 +19,8 @@ _ORDER: Final = {"violation": 0, "suppressed": 1, "unknown": 2, "proven": 3}
 
 #: Index on the page of a stack of (file, line, function).
 Stacks = dict[tuple[tuple[str | None, int | None, str | None], ...], int]
+#: Run, call and finding → the op, and the other one of a race.
+Ops = dict[tuple[str | None, int | None, str], tuple[int | None, int | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,12 @@ def place_findings(
     kernels: KernelRows,
     calls: CallRows,
     stacks: Stacks,
+    table: pa.Table,
 ) -> PageFindings:
-    """Give findings the indices of their kernels, variants, calls and stacks on the page."""
+    """Give findings the indices of their kernels, variants, calls and stacks on the page.
+
+    `table` holds the rows of `findings` that they were made of, for their ops.
+    """
     runs = {run_id: index for index, run_id in enumerate(run_ids)}
     of_kernel = {(each.run, each.kernel_id): each.kernel for each in kernels.variants}
     counts: Counter[tuple[str | None, str, str | None]] = Counter()
@@ -61,12 +70,24 @@ def place_findings(
             kernel = of_kernel.get((runs[tally.run], tally.kernel_id))
         if kernel is not None:
             judged[kernel] += tally.count
-    placed = tuple(_placed(found, runs, calls, stacks) for found in findings.listed)
+    ops = _ops(table, findings)
+    placed = tuple(_placed(found, runs, calls, stacks, ops) for found in findings.listed)
     return PageFindings(placed, counts, judged)
 
 
+def _ops(table: pa.Table, findings: Findings) -> Ops:
+    """Return the ops of the findings that are listed."""
+    listed = pa.array(sorted({found.finding_id for found in findings.listed}), pa.string())
+    rows = table.filter(pc.is_in(table["finding_id"], listed))
+    names = ["run", "call_id", "finding_id", "op_index", "other_op_index"]
+    return {
+        (row["run"], row["call_id"], row["finding_id"]): (row["op_index"], row["other_op_index"])
+        for row in rows.select(names).to_pylist()
+    }
+
+
 def _placed(
-    found: Finding, runs: Mapping[str, int], calls: CallRows, stacks: Stacks
+    found: Finding, runs: Mapping[str, int], calls: CallRows, stacks: Stacks, ops: Ops
 ) -> PlacedFinding:
     call = None
     if found.run is not None and found.call is not None:
@@ -80,6 +101,7 @@ def _placed(
         *_indices(call, calls),
         _stack(stacks, own),
         _stack(stacks, other),
+        *ops.get((found.run, found.call, found.finding_id), (None, None)),
     )
 
 

@@ -262,6 +262,9 @@ class PlacedFinding:
     call: int | None
     stack: int | None
     other_stack: int | None = None
+    op: int | None = None
+    """`op_index` of the op in the call's TTIR, as in the block `call/<call>`."""
+    other_op: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

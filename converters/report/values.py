@@ -94,7 +94,7 @@ def elements_of(content: bytes, layout: Layout) -> npt.NDArray[Any] | None:
 
 def histogram(values: npt.NDArray[Any]) -> Histogram:
     """Return the histogram of a tensor in equal bins from its least to its greatest value."""
-    flat = values.reshape(-1)
+    flat = values.reshape(-1).view(np.uint8) if values.dtype.kind == "b" else values.reshape(-1)
     floating = flat.dtype.kind == "f"
     nan = int(np.isnan(flat).sum()) if floating else 0
     inf = int(np.isinf(flat).sum()) if floating else 0

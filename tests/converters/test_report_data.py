@@ -125,6 +125,7 @@ def test_a_finding_in_several_calls_is_one_entry_and_all_accesses_are_counted(bu
     assert (violation.finding_id, violation.calls, violation.verdict) == ("oob-1", 3, "violation")
     assert (violation.program, violation.lane, violation.past_end_bytes) == ((3, 0, 0), (232,), 96)
     assert unknown.reason == "the address hangs on data that was not recorded"
+    assert [placed.op for placed in report.findings] == [11, 12]
     counted = {(c.verdict, c.count) for c in report.finding_counts or ()}
     assert counted == set(
         sql(built.path, "SELECT verdict, count(*) FROM {findings} GROUP BY verdict")
@@ -228,3 +229,69 @@ def test_suppressed_findings_and_both_sides_of_a_race_are_on_the_page(tmp_path):
         ("race", "suppressed", 1),
     }
     assert [kernel.violations for kernel in report.kernels] == [1]
+
+
+def test_a_journal_gives_the_same_as_the_sealed_run(tmp_path):
+    rows = [
+        {"seq": n, "call_id": n % 3, "enter": 100 * n, "exit": 100 * n + 7 * n, "thread": 1,
+         "phase": "run" if n % 5 else None}
+        for n in range(50)
+    ]  # fmt: skip
+    reports = []
+    for name in ("journal", "sealed"):
+        writer = RunWriter(tmp_path / name, "20260102T030405-both")
+        writer.append_rows("kernels", [{"kernel_id": 5, "name": "k"}])
+        writer.append_rows("calls", [{"call_id": n, "kernel_id": 5} for n in range(2)])
+        writer.append_rows("launches", rows)
+        writer.flush()
+        if name == "sealed":
+            writer.seal({})
+        reports.append(report_of(tmp_path / name))
+    journal, sealed = reports
+    for column in ("begin", "duration", "kernel", "call", "track", "phase", "seq"):
+        found = [getattr(each.launches, column).tolist() for each in (journal, sealed)]
+        assert found[0] == found[1]
+    assert journal.calls == sealed.calls
+    assert journal.totals == sealed.totals
+    assert sealed.launches.call.tolist()[:4] == [0, 1, -1, 0]
+
+
+def test_an_execution_takes_its_call_and_phase_from_its_launch(tmp_path):
+    writer = RunWriter(tmp_path / "out", "20260102T030405-device")
+    writer.append_rows("kernels", [{"kernel_id": 5, "name": "k"}])
+    writer.append_rows("calls", [{"call_id": 7, "kernel_id": 5}])
+    writer.append_rows(
+        "launches",
+        [{"seq": 0, "call_id": 7, "enter": 0, "exit": 9, "phase": "autotune"},
+         {"seq": 1, "call_id": 7, "enter": 10, "exit": 19, "phase": "run"}],
+    )  # fmt: skip
+    executions = [(0, 0, None, 50), (1, 1, None, 20), (2, None, 7, 30), (3, None, None, 90)]
+    writer.append_rows(
+        "gpu_kernels",
+        [{"record": record, "launch_seq": launch, "call_id": call, "start": 100 * record,
+          "end": 100 * record + took} for record, launch, call, took in executions],
+    )  # fmt: skip
+    writer.seal({})
+    report = report_of(tmp_path / "out")
+    assert report.device.call.tolist() == [0, 0, 0, -1]
+    names = [report.phases[phase] if phase >= 0 else None for phase in report.device.phase]
+    assert names == ["autotune", "run", None, None]
+    (call,) = report.calls
+    assert (call.launches, call.tuning_launches, call.runs) == (2, 1, 1)
+    assert (call.device_executions, call.device_ns, call.device_median_ns) == (3, 100, 25.0)
+    assert report.totals.device_ns == 190
+
+
+def test_a_variant_says_what_it_was_compiled_anew_for(report):
+    first, second, other, _ = report.variants
+    assert first.recompiled is None
+    assert second.recompiled.nearest == 0
+    assert [str(change) for change in second.recompiled.changes] == ["constexpr BLOCK 256 → 512"]
+    assert other.recompiled is None
+    assert second.compile_begin - first.compile_begin == 40_000_000
+
+
+def test_a_variant_s_occupancy_follows_from_its_resources(report):
+    occupancy = report.variants[0].occupancy
+    assert (occupancy.warps, occupancy.of, occupancy.limited_by) == (64, 64, "warps")
+    assert report.variants[3].occupancy is None

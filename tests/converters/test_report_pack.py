@@ -1,10 +1,19 @@
 """Blocks of data inside the page."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.converters.report.pack import columns_block, json_block, read_columns, read_json
+from kvtrace.converters.report.model import Mark, Track
+from kvtrace.converters.report.pack import (
+    bytes_block,
+    columns_block,
+    json_block,
+    read_bytes,
+    read_columns,
+    read_json,
+)
 
 WHOLE = st.integers(-(2**52), 2**52)
 
@@ -34,3 +43,22 @@ def test_a_block_never_holds_markup():
 
 def test_the_same_data_gives_the_same_block():
     assert json_block({"a": 1}) == json_block({"a": 1})
+
+
+@given(st.binary(max_size=200))
+def test_bytes_come_back_exactly(content):
+    assert read_bytes(bytes_block(content)) == content
+
+
+def test_dataclasses_become_objects_of_their_fields():
+    mark = Mark(0, "step", 5, None, 7, {"loss": "1.5"})
+    assert read_json(json_block({"marks": (mark,), "track": Track("t", "host", 0, 7)})) == {
+        "marks": [{"run": 0, "name": "step", "begin": 5, "duration": None, "thread": 7,
+                   "attributes": {"loss": "1.5"}}],
+        "track": {"label": "t", "kind": "host", "run": 0, "thread": 7},
+    }  # fmt: skip
+
+
+def test_what_is_no_data_is_refused():
+    with pytest.raises(TypeError, match="set is no JSON"):
+        json_block({"names": {"a"}})

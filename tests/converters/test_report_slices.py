@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.report.slices import Slices, bin_slices, thin
+from kvtrace.converters.report.slices import Slices, bin_slices, medians, narrow, thin
 
 
 def slices(rows: list[tuple[int, int, int, int, int]]) -> Slices:
@@ -71,3 +71,46 @@ def test_thinning_keeps_order_and_the_first_and_longest_of_each_call(rows, keep)
 def test_nothing_is_thinned_that_fits():
     few = slices([(0, 1, 0, 0, 0), (5, 1, 0, 0, 0)])
     assert thin(few, 2) is few
+
+
+@given(ROWS)
+def test_medians_are_those_of_each_known_call(rows):
+    given_slices = slices(rows)
+    found = medians(given_slices)
+    for call in set(given_slices.call.tolist()) | set(found):
+        mine = given_slices.duration[given_slices.call == call]
+        assert found.get(call) == (None if call == -1 else np.median(mine))
+
+
+def test_phases_that_are_left_out_do_not_count():
+    both = slices([(0, 10, 0, 0, 0), (5, 30, 0, 0, 0)])
+    tuned = Slices(*(getattr(both, name) for name in ("begin", "duration", "kernel", "call",
+                     "track")), phase=np.array([1, 0]), seq=both.seq)  # fmt: skip
+    assert medians(tuned, [1]) == {0: 30.0}
+
+
+@given(st.lists(st.integers(-(2**40), 2**40), max_size=20))
+def test_a_narrowed_column_holds_the_same_values(values):
+    assert narrow(np.array(values, np.int64)).tolist() == values
+
+
+@settings(max_examples=30)
+@given(ROWS, ROWS)
+def test_joined_parts_are_in_order_of_time_whatever_their_widths(first, second):
+    narrowed = Slices(*(narrow(getattr(slices(first), name)) for name in Slices.__slots__))
+    joined = Slices.join([narrowed, slices(second)])
+    assert np.all(np.diff(joined.begin) >= 0)
+    assert sorted(joined.duration.tolist()) == sorted(row[1] for row in (*first, *second))
+
+
+def test_pieces_are_counted_as_one(monkeypatch):
+    """What is looked at piece by piece gives the same as at once."""
+    random = np.random.default_rng(3)
+    rows = np.stack([random.integers(0, high, 500) for high in (9000, 300, 4, 5, 3)], axis=1)
+    whole = slices([tuple(row) for row in rows.tolist()])
+    expected = bin_slices(whole, 10_000, 30), thin(whole, 60)
+    monkeypatch.setattr("kvtrace.converters.report.slices._PIECE", 64)
+    found = bin_slices(whole, 10_000, 30), thin(whole, 60)
+    for name in ("track", "bin", "kernel", "count", "busy_ns"):
+        assert getattr(found[0], name).tolist() == getattr(expected[0], name).tolist()
+    assert found[1].seq.tolist() == expected[1].seq.tolist()
