@@ -1,0 +1,153 @@
+"""Ranks of one job, on the processor: torchrun with gloo, to the end and with one rank killed."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import kvtrace
+from kvtrace.capture import groups
+from kvtrace.converters import perfetto
+from kvtrace.schema.recovery import recover
+from kvtrace.schema.trace import open_trace, resolve
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+PROGRAM = Path(__file__).parents[1] / "gpu" / "rank_training.py"
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", PROGRAM)
+SECONDS = 1.6  # a flush comes every half second
+
+
+def to_the_end(autostarting, folder):
+    done = autostarting.run(*TORCHRUN, "4", folder=folder, KVTRACE="out", OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stderr
+
+
+def killed(autostarting, folder):
+    """Kill rank 1 in the middle of its training; torchrun then ends the other."""
+    process = subprocess.Popen(
+        [str(autostarting.python), *map(str, TORCHRUN), "1000000"],
+        cwd=folder,
+        env=autostarting.environment({"KVTRACE": "out", "OMP_NUM_THREADS": "1"}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    begun = None
+    for line in process.stdout:
+        words = line.split()
+        if words[:2] != ["rank", "1"] or len(words) != 6:
+            continue
+        begun = begun or time.monotonic()
+        if time.monotonic() - begun > SECONDS:
+            os.kill(int(words[3]), signal.SIGKILL)
+            break
+    process.communicate(timeout=120)
+    assert process.returncode
+
+
+@pytest.fixture(scope="module")
+def jobs(autostarting, tmp_path_factory):
+    """Both jobs, side by side, since each takes seconds; their folders."""
+    ways = (to_the_end, killed)
+    folders = {way: tmp_path_factory.mktemp(way.__name__) for way in ways}
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda way: way(autostarting, folders[way]), ways))
+    return folders
+
+
+def test_each_rank_is_a_run_of_one_group(jobs):
+    trace = open_trace(jobs[to_the_end] / "out")
+    runs = trace.select()
+    assert sorted((run.rank, run.world_size) for run in runs) == [(0, 2), (1, 2)]
+    assert len(trace.runs) == 2  # torchrun itself launches nothing
+    assert all(run.sealed and run.ending == "exit" for run in runs)
+    for run in runs:
+        assert trace.table("launches", [run]).num_rows == 8
+        kernels = set(trace.table("kernels", [run])["name"].to_pylist())
+        assert kernels == {"squared_relu", "squared_relu_backward"}
+
+
+def test_one_file_has_a_process_for_each_rank(jobs, tmp_path):
+    selection = resolve(str(jobs[to_the_end] / "out"))
+    done = perfetto.CONVERTER.convert(selection, tmp_path / "t", {})
+    assert done.notes[0].startswith("2 runs: 16 launches")
+    content = (tmp_path / "t").read_bytes()
+    assert b"rank 0 \xc2\xb7 rank_training.py" in content
+    assert b"rank 1 \xc2\xb7 rank_training.py" in content
+
+
+def test_a_killed_rank_leaves_all_traces_readable_and_recoverable(jobs):
+    out = jobs[killed] / "out"
+    trace = open_trace(out)
+    launches = {run.rank: trace.table("launches", [run]).num_rows for run in trace.select()}
+    assert launches.keys() == {0, 1}
+    assert min(launches.values()) > 8
+    assert not any(run.sealed for run in trace.runs)
+    # when it is recovered, then both are sealed, with as many launches
+    assert len(recover(out).sealed) == 2
+    trace = open_trace(out)
+    again = {run.rank: trace.table("launches", [run]).num_rows for run in trace.select()}
+    assert again == launches
+    assert {(run.sealed, run.ending) for run in trace.runs} == {(True, "killed")}
+
+
+def _group(answer):
+    answer.put(groups.group_id({}))
+
+
+def test_what_one_process_starts_shares_a_group_without_any_variable():
+    context = multiprocessing.get_context("fork")
+    answer = context.Queue()
+    children = [context.Process(target=_group, args=(answer,)) for _ in range(2)]
+    for child in children:
+        child.start()
+    found = {answer.get(timeout=30) for _ in children}
+    for child in children:
+        child.join()
+    assert len(found) == 1
+    assert found != {None}
+    # and a process that nobody of Python's started stands alone
+    assert groups.group_id({}) is None
+
+
+def test_a_recording_in_code_hands_its_group_on_while_it_goes_on(tmp_path, monkeypatch):
+    monkeypatch.delenv(groups.VARIABLE, raising=False)
+    seen = []
+    for name in ("first", "second"):
+        with kvtrace.capture(tmp_path / name):
+            kvtrace.mark("here")
+            seen.append(os.environ[groups.VARIABLE])
+        assert groups.VARIABLE not in os.environ
+    assert [open_trace(tmp_path / name).runs[0].group_id for name in ("first", "second")] == seen
+    assert seen[0] != seen[1]
+
+
+def test_ranks_are_what_torch_distributed_says(monkeypatch):
+    assert groups.rank_facts({"RANK": "3", "WORLD_SIZE": "4"}) == {"rank": 3, "world_size": 4}
+    assert groups.rank_facts({"RANK": "x"}) == {}
+    store = torch.distributed.HashStore()
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        assert groups.rank_facts({"RANK": "3"}) == {"rank": 0, "world_size": 1}
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    ("environment", "group"),
+    [
+        ({"SLURM_JOB_ID": "5", "SLURM_STEP_ID": "1"}, "job-5.1"),
+        ({"SLURM_JOB_ID": "5", "TORCHELASTIC_RUN_ID": "r"}, "job-r"),
+        ({}, "inherited"),
+    ],
+)
+def test_ranks_of_several_hosts_share_the_jobs_number(environment, group):
+    several = {"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4", groups.VARIABLE: "inherited"}
+    assert groups.group_id(several | environment) == group
