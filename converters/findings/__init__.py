@@ -15,7 +15,7 @@ from kvtrace.converters.findings.model import (
     finding_objects,
     without_proven,
 )
-from kvtrace.converters.findings.reading import read_findings
+from kvtrace.converters.findings.reading import observed_rules, read_findings
 from kvtrace.converters.findings.sarif import sarif
 from kvtrace.converters.findings.text import findings_text
 
@@ -27,6 +27,7 @@ __all__ = [
     "finding_objects",
     "findings_text",
     "junit",
+    "observed_rules",
     "read_findings",
     "sarif",
     "without_proven",

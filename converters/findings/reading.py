@@ -5,7 +5,7 @@ here, so that every output says the same.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,9 +75,9 @@ def read_findings(
 
     """
     table = trace.table("findings", runs)
-    facts = [trace.passes(run.run_id).get(_WRITER) for run in runs]
-    analysed = all(each is not None for each in facts)
-    texts = _rule_texts(facts)
+    passes = [trace.passes(run.run_id) for run in runs]
+    analysed = all(_WRITER in each for each in passes)
+    texts = _rule_texts(facts for each in passes for facts in each.values())
     if rules is not None:
         chosen = rules = frozenset(rules)
         texts = {rule: text for rule, text in texts.items() if rule in chosen}
@@ -121,6 +121,14 @@ def read_findings(
         rules=texts,
         lines=dict(_excerpts(listed, lines)),
     )
+
+
+def observed_rules(
+    trace: "Trace", runs: Sequence["Run"], judged: Container[str]
+) -> tuple[str, ...]:
+    """Give the rules by which calls were judged while they ran, besides those `judged` later."""
+    passes = [facts for run in runs for facts in trace.passes(run.run_id).values()]
+    return tuple(rule for rule in _rule_texts(passes) if rule not in judged)
 
 
 def finding_of(
@@ -198,7 +206,7 @@ def _program(row: Mapping[str, Any], prefix: str) -> tuple[int, int, int] | None
 
 
 def _rule_texts(facts: Iterable[Mapping[str, Any] | None]) -> dict[str, RuleText]:
-    """Read what the passes say of their rules; older ones have named them only."""
+    """Read what the passes say of rules, if they judge by some; older ones have named them only."""
     found: dict[str, RuleText] = {}
     for settings in facts:
         said = (settings or {}).get(_RULES_KEY, {})

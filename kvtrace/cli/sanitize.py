@@ -76,7 +76,7 @@ def command(
     """
     from kvtrace.cli.progress import calls_progress
     from kvtrace.clients.recorded import replay
-    from kvtrace.converters.findings import read_findings
+    from kvtrace.converters.findings import observed_rules, read_findings
     from kvtrace.converters.text import printable
     from kvtrace.schema.errors import BadSetting
     from kvtrace.verdicts.choice import rule_ids
@@ -99,8 +99,13 @@ def command(
         for failure in outcome.failures:
             print(f"kvtrace: {printable(failure)}", file=sys.stderr)
     listed = everything or junit_file is not None
+    observed = observed_rules(selection.trace, selection.runs, RULES)
     findings = read_findings(
-        selection.trace, selection.runs, proven=listed, rules=rules, known_rules=RULES
+        selection.trace,
+        selection.runs,
+        proven=listed,
+        rules=rules if rule else (*rules, *observed),
+        known_rules=(*RULES, *observed),
     )
     strict = strict or settings.strict
     if junit_file is not None:

@@ -314,6 +314,8 @@ def _places(
     """Give the element of the memory that each lane means, and which lanes touch theirs."""
     selection = tensor.selection
     assert selection is not None
+    if selection.from_data:
+        issue.run.recorder.sites[issue.site].from_data = True
     places = np.full(tensor.shape, tensor.offset, np.int64)
     outside = np.zeros(tensor.shape, bool)
     dimension = -1

@@ -4,7 +4,7 @@ A finding does not end the run: what was found is kept, and the kernel goes on w
 """
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 OUT_OF_BOUNDS: Final = "out-of-bounds"
 RACE: Final = "race"
@@ -19,20 +19,76 @@ ENGINE_DTYPE: Final = "engine-dtype"
 MEMORY_SPACE: Final = "memory-space"
 LOOP_DEPENDENCE: Final = "loop-dependence"
 
-#: Rule → severity, and what it finds.
+
+class Rule(NamedTuple):
+    """How grave a broken rule is, what is wrong then, and what to do about it."""
+
+    severity: str
+    summary: str
+    hint: str
+
+
 RULES: Final = {
-    OUT_OF_BOUNDS: ("error", "a lane reads or writes outside its tensor"),
-    RACE: ("error", "two programs touch the same elements in device memory, one of them writes"),
-    UNDEFINED_LANES: ("warning", "lanes that a mask left without a value are stored"),
-    UNINITIALISED: ("error", "memory is read that nothing was written to"),
-    PARTITION_LIMIT: ("error", "a tile spans more than the 128 partitions"),
-    MATMUL_LIMIT: ("error", "an operand of a matrix multiplication is larger than the engine's"),
-    PSUM_BANK: ("error", "the result of a matrix multiplication does not fit a bank of PSUM"),
-    PSUM_CAPACITY: ("error", "buffers that are in use at once need more than the banks of PSUM"),
-    SBUF_CAPACITY: ("error", "buffers that are in use at once need more than SBUF has"),
-    ENGINE_DTYPE: ("error", "an engine is given an element type that it does not take"),
-    MEMORY_SPACE: ("error", "an operand lies in a memory that the engine does not reach"),
-    LOOP_DEPENDENCE: ("error", "an iteration of affine_range uses what another one wrote"),
+    OUT_OF_BOUNDS: Rule(
+        "error",
+        "a lane reads or writes outside its tensor",
+        "pass mask= so that lanes past the end are off",
+    ),
+    RACE: Rule(
+        "error",
+        "two programs touch the same elements in device memory, one of them writes",
+        "give each program elements of its own, by nl.program_id",
+    ),
+    UNDEFINED_LANES: Rule(
+        "warning",
+        "lanes that a mask left without a value are stored",
+        "pass the load's mask to the store as well",
+    ),
+    UNINITIALISED: Rule(
+        "error",
+        "memory is read that nothing was written to",
+        "write it first, or allocate it with nl.zeros",
+    ),
+    PARTITION_LIMIT: Rule(
+        "error",
+        "a tile spans more than the 128 partitions",
+        "split the first dimension into tiles of nl.tile_size.pmax",
+    ),
+    MATMUL_LIMIT: Rule(
+        "error",
+        "an operand of a matrix multiplication is larger than the engine's",
+        "split it: at most 128 partitions, 128 stationary and 512 moving columns",
+    ),
+    PSUM_BANK: Rule(
+        "error",
+        "the result of a matrix multiplication does not fit a bank of PSUM",
+        "split the moving tile: a bank holds 512 float32 a partition",
+    ),
+    PSUM_CAPACITY: Rule(
+        "error",
+        "buffers that are in use at once need more than the banks of PSUM",
+        "copy results to SBUF earlier, or accumulate fewer at once",
+    ),
+    SBUF_CAPACITY: Rule(
+        "error",
+        "buffers that are in use at once need more than SBUF has",
+        "load smaller tiles, or load them where they are used",
+    ),
+    ENGINE_DTYPE: Rule(
+        "error",
+        "an engine is given an element type that it does not take",
+        "convert it first, as with nl.copy(tile, dtype=…)",
+    ),
+    MEMORY_SPACE: Rule(
+        "error",
+        "an operand lies in a memory that the engine does not reach",
+        "load it, or copy it to SBUF first",
+    ),
+    LOOP_DEPENDENCE: Rule(
+        "error",
+        "an iteration of affine_range uses what another one wrote",
+        "use nl.sequential_range",
+    ),
 }
 
 
@@ -62,4 +118,4 @@ class Finding:
     @property
     def severity(self) -> str:
         """Error or warning."""
-        return RULES[self.rule][0]
+        return RULES[self.rule].severity

@@ -98,6 +98,8 @@ class Site:
     name: str = ""
     dtype: str = ""
     argument: str = ""
+    #: Whether where it goes hangs on the contents of a tensor.
+    from_data: bool = False
     executions: int = 0
     elements: int = 0
     masked_off: int = 0

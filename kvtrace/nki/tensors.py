@@ -23,12 +23,18 @@ _FULL: Final = slice(None)
 class Selection:
     """Indices into a tensor that are bound when an op uses them: one per dimension."""
 
-    __slots__ = ("indices", "strict")
+    __slots__ = ("from_data", "indices", "strict")
 
-    def __init__(self, indices: tuple[NDArray[np.int64], ...], strict: bool) -> None:
-        """`strict`: made of slices, which may not leave the tensor at all without a mask."""
+    def __init__(
+        self, indices: tuple[NDArray[np.int64], ...], strict: bool, from_data: bool
+    ) -> None:
+        """`strict`: made of slices, which may not leave the tensor at all without a mask.
+
+        `from_data`: some indices are the contents of a tensor.
+        """
         self.indices = indices
         self.strict = strict
+        self.from_data = from_data
 
 
 class Tensor:
@@ -258,7 +264,8 @@ class Tensor:
                     if size > 1:
                         strides[axis] += step * stride
             return self._view(offset, tuple(shape), tuple(strides), partition)
-        selection = Selection(tuple(index.values() for index in padded), strict)
+        from_data = any(isinstance(part, Tensor | np.ndarray) for part in parts)
+        selection = Selection(tuple(index.values() for index in padded), strict, from_data)
         return type(self)(
             self.memory,
             self.offset,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 #: Gives the content of an artifact, None where it is not there.
 ContentOf = Callable[[str], bytes | None]
 
-_KERNEL_COLUMNS = ("kernel_id", "name", "file", "signature", "stages")
+_KERNEL_COLUMNS = ("kernel_id", "name", "file", "signature", "stages", "origin")
+
+#: Kernels that have no IR to evaluate: their calls were observed while the program ran.
+_OBSERVED: Final = frozenset({"nki"})
 
 
 class CannotReplay(KvtraceError):
@@ -66,12 +69,17 @@ class UnreadyCall:
 
 
 def calls_of(trace: Trace, run: Run) -> Iterator[Call | UnreadyCall]:
-    """Give each distinct call of `run`, in order of its id; parsed IR is shared between calls."""
+    """Give each distinct call of `run`, in order of its id; parsed IR is shared between calls.
+
+    Calls that were observed while the program ran are left out.
+    """
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
     modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]] = {}
     for row in trace.table("calls", (run,)).to_pylist():
         kernel = kernels[row["kernel_id"]]
+        if kernel["origin"] in _OBSERVED:
+            continue
         try:
             yield _call(trace, row, kernel, modules)
         except KvtraceError as error:

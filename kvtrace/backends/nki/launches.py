@@ -115,10 +115,7 @@ class Launches:
         from kvtrace.schema.trace import open_trace
 
         tables, definitions = derived_tables(self._observed)
-        rules = {
-            rule: {"severity": severity, "summary": summary, "hint": ""}
-            for rule, (severity, summary) in findings.RULES.items()
-        }
+        rules = {name: rule._asdict() for name, rule in findings.RULES.items()}
         facts = {"while": "running", "rules": rules}
         open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, definitions)
 

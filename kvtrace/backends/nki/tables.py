@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kvtrace.nki import findings
 from kvtrace.nki.findings import Finding
 from kvtrace.nki.memory import Life
 from kvtrace.nki.recorder import Execution, Place, Recorder, Site
@@ -114,14 +115,14 @@ def derived_tables(
     stacks = _Stacks()
     ops = [row for each in observed for row in _op_rows(each, stacks)]
     loops = [row for each in observed for row in _loop_rows(each, stacks)]
-    findings = [row for each in observed for row in _finding_rows(each, stacks)]
+    found = [row for each in observed for row in _finding_rows(each, stacks)]
     accesses = [row for each in observed for row in _access_rows(each)]
     buffers = [row for each in observed for row in _life_rows(each, stacks)]
     more = [row for each in observed for row in _engine_rows(each)]
     tables = {
         "ops": _of_rows(TABLES["ops"], ops),
         "loops": _of_rows(TABLES["loops"], loops),
-        "findings": _of_rows(TABLES["findings"], findings),
+        "findings": _of_rows(TABLES["findings"], found),
         "accesses": _of_rows(TABLES["accesses"], accesses),
         EXECUTIONS.name: pa.Table.from_batches(
             [_executions(each) for each in observed], schema=EXECUTIONS.schema
@@ -219,7 +220,40 @@ def _layout(base: int, shape: tuple[int, ...], steps: tuple[int, ...]) -> str | 
 
 
 def _finding_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
-    return [_finding_row(observed, finding, stacks) for finding in observed.recorder.findings]
+    found = [_finding_row(observed, finding, stacks) for finding in observed.recorder.findings]
+    return found + _proven_rows(observed, stacks)
+
+
+def _proven_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
+    """Say which accesses to device memory stay inside: every lane of every program was looked at.
+
+    Nothing is said of an access whose indices are data.
+    """
+    broken = {
+        finding.site
+        for finding in observed.recorder.findings
+        if finding.rule == findings.OUT_OF_BOUNDS
+    }
+    rows = []
+    for number, site in _sites(observed):
+        if site.kind not in ("load", "store") or number in broken or site.from_data:
+            continue
+        identity = f"{findings.OUT_OF_BOUNDS}|{site.argument}|{site.kind}|{stacks.add(site.frames)}"
+        rows.append(
+            {
+                "finding_id": hashlib.blake2b(identity.encode(), digest_size=8).hexdigest(),
+                "call_id": observed.call_id,
+                "op_index": number,
+                "rule": findings.OUT_OF_BOUNDS,
+                "verdict": "proven",
+                "severity": "note",
+                "access": site.kind,
+                "stack_id": stacks.add(site.frames),
+                "arg": site.argument or None,
+                "method": "evaluated",
+            }
+        )
+    return rows
 
 
 def _finding_row(observed: Observed, finding: Finding, stacks: _Stacks) -> dict[str, Any]:
