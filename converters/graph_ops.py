@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import Selection
 
 #: The number of a body stands above these bits of its id, that of its outermost graph below.
@@ -82,7 +83,7 @@ def read_graphs(selection: Selection) -> dict[tuple[str, int], list[GraphOp]]:
             operands=tuple(row["operands"] or ()),
             dtype=row["dtype"],
             shape=tuple(row["shape"] or ()),
-            attributes=row["attributes"] or {},
+            attributes=_with_constant(row["attributes"] or {}, selection),
             stack=frames.get((row["run"], row["stack_id"]), ()),
             input_name=row["input_name"],
             output_name=row["output_name"],
@@ -90,6 +91,20 @@ def read_graphs(selection: Selection) -> dict[tuple[str, int], list[GraphOp]]:
         )
         found.setdefault((row["run"], outermost(op.graph_id)), []).append(op)
     return found
+
+
+def _with_constant(attributes: dict[str, str], selection: Selection) -> dict[str, str]:
+    """The attributes with a constant's value, which may be an artifact."""
+    digest = attributes.get("value_artifact")
+    if digest is None:
+        return attributes
+    content = selection.trace.artifact(digest)
+    if content is None:
+        raise DamagedFile(
+            f"the trace lacks the artifact {digest[:12]}, the value of a constant of a graph; "
+            "restore it from a copy, or record the program again."
+        )
+    return {**attributes, "value": f"0x{content.hex()}"}
 
 
 def _frames(selection: Selection) -> dict[tuple[str, int], tuple[Frame, ...]]:

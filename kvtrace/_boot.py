@@ -20,6 +20,7 @@ BUILT_IN = {
     "triton": "kvtrace.backends.triton:BACKEND",
     "torch._inductor.runtime.triton_heuristics": "kvtrace.backends.inductor:BACKEND",
     "kvtrace.nki": "kvtrace.backends.nki:BACKEND",
+    "kvtrace.hlo.traced": "kvtrace.backends.numpy_hlo:BACKEND",
 }
 
 #: Packages that ours stand in for where they are missing, while a recording goes on.

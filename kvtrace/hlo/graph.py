@@ -6,18 +6,27 @@ are its parameters. A result of the graph is the op that has an `output_name`; i
 followed by one `get_tuple_element` for each. Bodies of loops and branches are graphs of their own.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kvtrace.hlo.dtypes import Dtype
 from kvtrace.hlo.frames import Stack, places
 
+if TYPE_CHECKING:
+    from kvtrace.converters.graph_figures import GraphFigures
+    from kvtrace.converters.graph_ops import GraphOp
+
 #: graph_id of a body: that of its outermost graph, and its own number above these bits.
 BODY_SHIFT: Final = 32
+
+#: Constants of more bytes are kept as artifacts when a graph is recorded.
+CONSTANT_LIMIT: Final = 4096
 
 
 class Op:
@@ -168,18 +177,20 @@ class Graph:
 
         return module_text(self.rows(0), name=self.name, num_replicas=self.num_replicas)
 
-    def figures(self) -> Any:
+    def figures(self) -> "GraphFigures":
         """Give bytes, FLOPs and live memory: see `kvtrace.converters.graph_figures`."""
         from kvtrace.converters.graph_figures import figures_of
 
         return figures_of(self.rows(0))
 
-    def rows(self, graph_id: int) -> "list[Any]":
-        """Give the rows of `graph_ops`, bodies included, as `GraphOp`.
+    def rows(self, graph_id: int, constants_apart: bool = False) -> "list[GraphOp]":
+        """Give the rows of `graph_ops`, bodies included.
 
-        Bodies have the ids `graph_id + (number << 32)`, and are named by them in attributes.
+        Bodies have the ids `graph_id + (number << 32)`, and are named by them in attributes. With
+        `constants_apart`, large constants have the attribute `value_artifact`, the hash of their
+        content, in the place of `value`.
         """
-        return list(_rows(self, graph_id, graph_id, iter(range(1, 1 << 30))))
+        return list(_rows(self, graph_id, graph_id, count(1), constants_apart))
 
 
 def _out(op: Op) -> bool:
@@ -192,12 +203,21 @@ def _spec(op: Op, name: str | None) -> TensorSpec:
     return TensorSpec(name, op.dtype, op.shape)
 
 
-def _rows(graph: Graph, graph_id: int, outermost: int, numbers: Iterator[int]) -> Iterator[Any]:
+def _rows(
+    graph: Graph, graph_id: int, outermost: int, numbers: Iterator[int], apart: bool
+) -> "Iterator[GraphOp]":
     from kvtrace.converters.graph_ops import GraphOp
 
     bodies: list[tuple[Graph, int]] = []
     for index, op in enumerate(graph.ops):
-        attributes = {name: attribute_text(value) for name, value in op.attributes.items()}
+        attributes = {
+            name: attribute_text(value)
+            for name, value in op.attributes.items()
+            if not (apart and _is_large(value))
+        }
+        if apart and _is_large(op.attributes.get("value")):
+            content = _content(op.attributes["value"])
+            attributes["value_artifact"] = hashlib.sha256(content).hexdigest()
         for role, body in (op.graphs or {}).items():
             body_id = outermost + (next(numbers) << BODY_SHIFT)
             attributes[role] = str(body_id)
@@ -216,7 +236,26 @@ def _rows(graph: Graph, graph_id: int, outermost: int, numbers: Iterator[int]) -
             aliases=op.aliases,
         )
     for body, body_id in bodies:
-        yield from _rows(body, body_id, outermost, numbers)
+        yield from _rows(body, body_id, outermost, numbers, apart)
+
+
+def constant_contents(graph: Graph) -> Iterator[bytes]:
+    """The bytes of large constants, little-endian, those of bodies included."""
+    for op in graph.ops:
+        value = op.attributes.get("value")
+        if _is_large(value):
+            yield _content(value)
+        for body in (op.graphs or {}).values():
+            yield from constant_contents(body)
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.nbytes > CONSTANT_LIMIT
+
+
+def _content(array: "np.ndarray[Any, Any]") -> bytes:
+    little = array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype
+    return np.ascontiguousarray(array).astype(little, copy=False).tobytes()
 
 
 def attribute_text(value: Any) -> str:
@@ -228,13 +267,9 @@ def attribute_text(value: Any) -> str:
         return value
     if isinstance(value, np.ndarray):
         if value.size > 16:
-            return "0x" + np.ascontiguousarray(value).astype(_little(value.dtype)).tobytes().hex()
+            return f"0x{_content(value).hex()}"
         if value.dtype.kind not in "biuf":
             value = value.astype(np.float32)
         return json.dumps(value.tolist())
     return json.dumps(value)
-
-
-def _little(dtype: Dtype) -> Dtype:
-    return dtype.newbyteorder("<") if dtype.byteorder == ">" else dtype
 

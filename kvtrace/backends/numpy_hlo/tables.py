@@ -1,0 +1,105 @@
+"""Rows of graphs: `graph_ops` as traced, `ops` as their figures say."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final
+
+from kvtrace.capture.arguments import SHORT_NAMES
+from kvtrace.capture.records import Frame
+from kvtrace.hlo.frames import places
+from kvtrace.hlo.graph import Graph, Op, constant_contents
+from kvtrace.schema.content import artifact_row, stack_id
+
+#: Kinds of ops in the table `ops`; all others are elementwise.
+_KINDS: Final = {
+    "dot_general": "dot",
+    "convolution": "dot",
+    "reduce": "reduce",
+    "reduce_window": "scan",
+    "parameter": "load",
+    "all_reduce": "other",
+    "all_gather": "other",
+    "reduce_scatter": "other",
+    "all_to_all": "other",
+    "collective_permute": "other",
+    "while": "other",
+    "if": "other",
+}
+
+
+def short_name(dtype: Any) -> str:
+    """An element type as other tables have it: fp32, i64."""
+    return SHORT_NAMES.get(dtype.name, dtype.name)
+
+
+def graph_rows(
+    graph: Graph, graph_id: int, add_stack: Callable[[Sequence[Frame]], int]
+) -> list[dict[str, Any]]:
+    """Give the rows of `graph_ops`, bodies included; large constants are artifacts."""
+    return [
+        {
+            "graph_id": op.graph_id,
+            "op_index": op.op_index,
+            "opcode": op.opcode,
+            "operands": list(op.operands),
+            "dtype": op.dtype,
+            "shape": list(op.shape),
+            "attributes": dict(op.attributes),
+            "stack_id": add_stack([Frame(*place) for place in op.stack]) if op.stack else None,
+            "input_name": op.input_name,
+            "output_name": op.output_name,
+            "aliases": op.aliases,
+        }
+        for op in graph.rows(graph_id, constants_apart=True)
+    ]
+
+
+def constant_rows(graph: Graph, written: set[str]) -> list[dict[str, Any]]:
+    """Give the rows of `artifacts` for large constants that are not `written` yet."""
+    rows = [artifact_row("tensor", content) for content in constant_contents(graph)]
+    new = {row["sha256"]: row for row in rows if row["sha256"] not in written}
+    written.update(new)
+    return list(new.values())
+
+
+def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:
+    """Give a row per op, and behind them one per result, which is a store of it.
+
+    Only loads and stores have bytes, as for a graph that is fused into one kernel: those of the
+    inputs and outputs. What each op moves by itself is in `Graph.figures`.
+    """
+    rows = []
+    for index, (op, figures) in enumerate(zip(graph.ops, graph.figures().ops, strict=True)):
+        row = _row(graph, op, call_id, index)
+        row |= {"op": op.opcode, "kind": _KINDS.get(op.opcode, "elementwise")}
+        row["flops"] = figures.flops
+        if op.opcode == "parameter":
+            row |= _bytes(op, op.input_name)
+        rows.append(row)
+    for number, index in enumerate(graph.output_indices):
+        op = graph.ops[index]
+        row = _row(graph, op, call_id, len(graph.ops) + number)
+        row |= {"op": "output", "kind": "store", "flops": 0}
+        rows.append(row | _bytes(op, op.aliases or op.output_name))
+    return rows
+
+
+def _row(graph: Graph, op: Op, call_id: int, index: int) -> dict[str, Any]:
+    dtype = op.dtype if op.dtype is not None else graph.ops[op.operands[0]].dtype
+    if op.opcode in ("dot_general", "convolution"):
+        dtype = graph.ops[op.operands[0]].dtype
+    return {
+        "call_id": call_id,
+        "op_index": index,
+        "dtype": None if dtype is None else short_name(dtype),
+        "stack_id": stack_id(places(op.stack)) if op.stack else None,
+        "executions": 1,
+        "elements": prod(op.shape) if op.dtype is not None else 0,
+        "masked_off": 0,
+    }
+
+
+def _bytes(op: Op, buffer: str | None) -> dict[str, Any]:
+    assert op.dtype is not None
+    size = prod(op.shape) * op.dtype.itemsize
+    return {"bytes": size, "unique_bytes": size, "buffer": buffer}
