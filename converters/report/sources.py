@@ -43,6 +43,7 @@ class Context:
     source: bool = True
     """False: nothing that holds the program's code may go into the page."""
     _tables: "dict[tuple[str, int], _ByCall]" = field(default_factory=dict, repr=False)
+    _left_out: dict[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def of_call(self, table: str, call: int) -> list[dict[str, Any]]:
         """Return the rows of a table with a `call_id` that belong to a call of the report.
@@ -58,6 +59,14 @@ class Context:
             rows = self.trace.table(table, (self.runs[run],)).drop_columns(["run"])
             self._tables[table, run] = _ByCall(rows)
         return self._tables[table, run]
+
+    def left_out(self, run: int) -> tuple[str, ...]:
+        """Return what passes say that they gave up in a run for its cost; read once."""
+        if run not in self._left_out:
+            passes = self.trace.passes(self.runs[run].run_id).values()
+            notes = (note for facts in passes for note in facts.get("left_out", ()))
+            self._left_out[run] = tuple(dict.fromkeys(map(str, notes)))
+        return self._left_out[run]
 
     def stack(self, stack_id: int | None) -> int | None:
         """Return the place in `Report.stacks` of a stack of the trace."""

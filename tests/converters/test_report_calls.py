@@ -15,6 +15,7 @@ from tests.converters.replayed_trace import (
     replayed,
     source_named,
 )
+from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
 
 FIGURES = (
     "op", "kind", "dtype", "loop", "executions", "elements", "masked_off", "bytes",
@@ -198,3 +199,18 @@ def test_figures_say_whether_they_were_measured(report):
         assert set(named) <= set(report[kind][0])
     assert report["measured"]["calls"]["host_ns"] is True
     assert report["measured"]["calls"]["bytes"] is False
+
+
+def test_what_a_pass_gave_up_for_its_cost_is_told_at_its_op(tmp_path):
+    side = write_trace(tmp_path / "t", [Kernel(calls=(Launches(), Launches()))])
+    add_ops(side, [Op(0, 3, "load", 12, {}), Op(1, 3, "load", 12, {})])
+    accesses = side.trace.table("accesses").drop_columns(["run"])
+    notes = ["call 1, op 3 (tt.load): the first 64 of 90 rows are kept", "something else"]
+    side.trace.add_derived(
+        side.runs[0].run_id, "tracer", {"accesses": accesses}, {"left_out": notes}
+    )
+
+    blocks = json_blocks(blocks_of(side), "call")
+
+    assert blocks[0]["notes"] == []
+    assert blocks[1]["notes"] == [{"op": 3, "text": "the first 64 of 90 rows are kept"}]

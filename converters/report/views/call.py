@@ -5,6 +5,7 @@ has no block.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
@@ -23,6 +24,8 @@ _FIGURES: Final = (
     "op", "kind", "dtype", "loop", "executions", "elements", "masked_off", "bytes",
     "unique_bytes", "sectors", "flops", "buffer",
 )  # fmt: skip
+#: How the tracer and the profiler begin a note.
+_LEFT_OUT: Final = re.compile(r"call (?P<call>\d+), op (?P<op>\d+) \([^)]*\): (?P<text>.*)", re.S)
 _ACCESS: Final = ("arg", "program", "iteration", "first", "last", "active")
 
 
@@ -62,8 +65,20 @@ def _packed(context: Context, call: int, dots: dict[int, tuple[Dot, ...]]) -> st
             "accesses": [_access(row) for row in context.of_call("accesses", call)],
             "dots": [asdict(dot) for dot in dots[variant]],
             "values": [asdict(value) for value in recorded_values(context, call)],
+            "notes": _notes(context, call),
         }
     )
+
+
+def _notes(context: Context, call: int) -> list[dict[str, Any]]:
+    """Return what passes gave up for its cost in this call: an op, and what of it is missing."""
+    own = context.report.calls[call]
+    found = []
+    for text in context.left_out(own.run):
+        match = _LEFT_OUT.fullmatch(text)
+        if match is not None and int(match["call"]) == own.call_id:
+            found.append({"op": int(match["op"]), "text": match["text"]})
+    return found
 
 
 def _op(context: Context, row: dict[str, Any]) -> dict[str, Any]:
