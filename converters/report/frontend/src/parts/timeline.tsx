@@ -7,6 +7,7 @@ import { setQuery } from "../app/router";
 import { formatMoment, formatNanoseconds } from "../data/format";
 import type { Page } from "../data/page";
 import { Canvas, type Drawing } from "./canvas";
+import { Choice } from "./search";
 import { InView } from "./timeline_in_view";
 import { type Slice, lowerBound, sliceName, timelineRows } from "./timeline_rows";
 import { type Range, TimelineScene } from "./timeline_scene";
@@ -37,10 +38,15 @@ interface Drag {
   moved: boolean;
 }
 
-/** `query` may hold `from` and `to`, in nanoseconds: the part that is shown. */
+/**
+ * `query` may hold `from` and `to`, in nanoseconds: the part that is shown; `run` and `kernel`: the
+ * run that is shown, and the kernel that stands out.
+ */
 export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Element {
   const { page } = props;
-  const scene = useMemo(() => new TimelineScene(page, timelineRows(page)), [page]);
+  const run = placeIn(page.report.runs, props.query.get("run"));
+  const only = placeIn(page.report.kernels, props.query.get("kernel"));
+  const scene = useMemo(() => new TimelineScene(page, timelineRows(page, run)), [page, run]);
   const span = Math.max(page.report.span_ns, 1);
   const [range, setRange] = useState<Range>(() => rangeOf(props.query, span));
   const [settled, setSettled] = useState(range);
@@ -51,6 +57,7 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
   const drag = useRef<Drag | null>(null);
   const canvas = useRef<HTMLCanvasElement | null>(null);
 
+  useEffect(() => setSelected(null), [scene]);
   useEffect(() => {
     const timer = setTimeout(() => setSettled(range), 120);
     return () => clearTimeout(timer);
@@ -65,10 +72,10 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
 
   const draw = useCallback(
     (drawing: Drawing) => {
-      scene.draw(drawing, range, selected, marked);
+      scene.draw(drawing, { range, selected, marked, only });
       setNotes(scene.notes.join("; ") || "Every launch in view is drawn on its own.");
     },
-    [scene, range, selected, marked],
+    [scene, range, selected, marked, only],
   );
 
   const show = (begin: number, end: number): void => setRange(bounded(begin, end, span));
@@ -173,6 +180,7 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
   return (
     <div class="timeline">
       <div class="toolbar">
+        {page.report.runs.length > 1 ? <RunChoice page={page} run={run} /> : null}
         <ZoomButton label="Zoom in" text="+" onClick={() => zoom(0.5)} />
         <ZoomButton label="Zoom out" text="−" onClick={() => zoom(2)} />
         <ZoomButton label="Pan left" text="◀" onClick={() => pan(-0.4)} />
@@ -205,8 +213,20 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
       <div id="timeline-selection" aria-live="polite">
         {selected ? <SliceDetails page={page} slice={selected} /> : null}
       </div>
-      <InView scene={scene} range={settled} onChoose={choose} />
+      <InView scene={scene} range={settled} only={only} onChoose={choose} />
     </div>
+  );
+}
+
+function RunChoice(props: { page: Page; run: number | null }): JSX.Element {
+  const runs = props.page.report.runs.map((run, index) => [String(index), run.label] as const);
+  return (
+    <Choice
+      label="Run"
+      value={String(props.run ?? "")}
+      options={[["", "all runs"], ...runs]}
+      onChoose={(run) => setQuery({ run })}
+    />
   );
 }
 
@@ -231,6 +251,10 @@ function Tooltip(props: { page: Page; slice: Slice; x: number; y: number; width:
       {formatMoment(begin)}
     </div>
   );
+}
+
+function placeIn(items: readonly unknown[], text: string | null): number | null {
+  return text !== null && /^\d+$/.test(text) && Number(text) < items.length ? Number(text) : null;
 }
 
 function rangeOf(query: URLSearchParams, span: number): Range {

@@ -7,9 +7,13 @@ export class PixelColumns {
   private readonly cells: Float64Array | Map<number, number>;
   private readonly stride: number;
 
-  /** `kernels` counts them without the unknown one, -1, which gets a place too. */
+  /**
+   * `perPixel` is the time that a column stands for; `kernels` counts them without the unknown
+   * one, -1, which gets a place too.
+   */
   constructor(
     readonly width: number,
+    readonly perPixel: number,
     kernels: number,
   ) {
     this.stride = kernels + 1;
@@ -35,12 +39,9 @@ export class PixelColumns {
 
   /**
    * Call `visit(pixel, kernel, from, to)` for each part of a column, from the bottom up; the parts
-   * of a column lie between 0 and 1, and are shares of its time, `perPixel`.
+   * of a column lie between 0 and 1, and are shares of its time.
    */
-  forEach(
-    perPixel: number,
-    visit: (pixel: number, kernel: number, from: number, to: number) => void,
-  ): void {
+  forEach(visit: (pixel: number, kernel: number, from: number, to: number) => void): void {
     const sums = new Float64Array(this.width);
     const known = this.entries();
     for (const [cell, busy] of known) {
@@ -51,7 +52,7 @@ export class PixelColumns {
     for (const [cell, busy] of known) {
       const pixel = Math.floor(cell / this.stride);
       const from = filled[pixel] as number;
-      const to = from + busy / Math.max(perPixel, sums[pixel] as number);
+      const to = from + busy / Math.max(this.perPixel, sums[pixel] as number);
       filled[pixel] = to;
       visit(pixel, (cell % this.stride) - 1, from, to);
     }

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
+import { setQuery } from "../app/router";
 import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";
 import type { Page } from "../data/page";
 import { type Column, Table } from "./table";
@@ -25,6 +26,8 @@ const MOST_SLICES = 20_000;
 interface InViewProps {
   readonly scene: TimelineScene;
   readonly range: Range;
+  /** The kernel that stands out. */
+  readonly only: number | null;
   onChoose(slice: Slice): void;
 }
 
@@ -47,7 +50,7 @@ export function InView(props: InViewProps): JSX.Element {
   );
 }
 
-function ByKernel({ scene, range }: InViewProps): JSX.Element {
+function ByKernel({ scene, range, only }: InViewProps): JSX.Element {
   const { page } = scene;
   const sums = useMemo(() => sumsInView(scene, range), [scene, range]);
   const device = sums.some((sum) => sum.executions > 0);
@@ -67,6 +70,8 @@ function ByKernel({ scene, range }: InViewProps): JSX.Element {
       caption="Kernels in the part of the timeline that is in view"
       columns={columns}
       rows={sums}
+      chosen={sums.find((sum) => sum.kernel === only) ?? null}
+      onChoose={({ kernel }) => setQuery({ kernel: kernel === only ? null : kernel })}
       empty="No launch in view."
     />
   );

@@ -60,10 +60,11 @@ export function sliceName(report: Report, slice: Slice): string {
   return row.kind === "compile" ? `compile ${name}` : name;
 }
 
-/** Rows from top to bottom. */
-export function timelineRows(page: Page): Row[] {
+/** Rows from top to bottom: of one run, or of all where `run` is null. */
+export function timelineRows(page: Page, run: number | null = null): Row[] {
   const { report, launches, device, bins } = page;
   return report.tracks.flatMap((track, index) => {
+    if (run !== null && track.run !== run) return [];
     const prefix = report.runs.length > 1 ? `${report.runs[track.run]?.label ?? ""} ` : "";
     if (track.kind !== "host") {
       return columnRows("device", prefix + track.label, device, index, null);

@@ -12,11 +12,25 @@ export interface Range {
   readonly end: number;
 }
 
+/** What of the timeline is shown, and how. */
+export interface Shown {
+  readonly range: Range;
+  readonly selected: Slice | null;
+  /** A range that the pointer is marking. */
+  readonly marked: Range | null;
+  /** The kernel that stands out; null where all do. */
+  readonly only: number | null;
+}
+
 const NARROWEST_GUTTER = 80;
 const WIDEST_GUTTER = 210;
 const AXIS = 24;
 const LANE = 18;
 const GAP = 8;
+/** Taller than this no browser's canvas can be relied upon. */
+const TALLEST = 16_000;
+/** What is not highlighted, where something is. */
+const DIMMED = 0.18;
 /** With more slices than this in view, a row is drawn as columns. */
 const MOST_SINGLE = 6000;
 /** Bins narrower than this many pixels stand in for the launches that are on the page. */
@@ -26,6 +40,7 @@ const SLACK = 3;
 
 export class TimelineScene {
   readonly height: number;
+  readonly rows: readonly Row[];
   readonly tops: readonly number[];
   /** Room for labels; known once it was drawn. */
   gutter = NARROWEST_GUTTER;
@@ -33,16 +48,24 @@ export class TimelineScene {
   /** What is not drawn one by one. */
   notes: string[] = [];
 
+  /** Rows that there is no room for are left out; `leftOut` counts them. */
+  readonly leftOut: number;
+
   constructor(
     readonly page: Page,
-    readonly rows: readonly Row[],
+    rows: readonly Row[],
   ) {
+    const tops: number[] = [];
     let top = AXIS;
-    this.tops = rows.map((row) => {
-      const own = top;
-      top += row.lanes * LANE + GAP;
-      return own;
-    });
+    for (const row of rows) {
+      const next = top + row.lanes * LANE + GAP;
+      if (next > TALLEST) break;
+      tops.push(top);
+      top = next;
+    }
+    this.tops = tops;
+    this.rows = rows.slice(0, tops.length);
+    this.leftOut = rows.length - tops.length;
     this.height = top;
   }
 
@@ -67,13 +90,14 @@ export class TimelineScene {
     return this.page.report.bin_ns ?? 1;
   }
 
-  draw(drawing: Drawing, range: Range, selected: Slice | null, marked: Range | null): void {
+  draw(drawing: Drawing, shown: Shown): void {
     const { context, colours, width, height } = drawing;
+    const { range, marked } = shown;
     this.width = width;
     this.gutter = gutterWidth(context, this.rows);
-    this.notes = [];
+    this.notes = this.leftOut ? [`${plural(this.leftOut, "row")} are left out: choose a run`] : [];
     this.drawAxis(drawing, range);
-    this.rows.forEach((row, place) => this.drawRow(drawing, range, row, this.tops[place] ?? 0, selected));
+    this.rows.forEach((row, place) => this.drawRow(drawing, shown, row, this.tops[place] ?? 0));
     if (!marked) return;
     const [from, to] = [this.x(range, marked.begin), this.x(range, marked.end)];
     context.globalAlpha = 0.2;
@@ -98,8 +122,9 @@ export class TimelineScene {
     }
   }
 
-  private drawRow(drawing: Drawing, range: Range, row: Row, top: number, selected: Slice | null): void {
+  private drawRow(drawing: Drawing, shown: Shown, row: Row, top: number): void {
     const { context, colours, width } = drawing;
+    const { range } = shown;
     const height = row.lanes * LANE;
     const [first, last] = [lowerBound(row.reach, range.begin), lowerBound(row.begin, range.end)];
     context.save();
@@ -108,9 +133,9 @@ export class TimelineScene {
     context.clip();
     context.fillStyle = colours.track;
     context.fillRect(this.gutter, top, width - this.gutter, height);
-    if (this.isBinned(row, range)) this.drawBins(drawing, range, row, top);
-    else if (last - first > MOST_SINGLE) this.drawColumns(drawing, range, row, top, first, last);
-    else this.drawSlices(drawing, range, row, top, first, last, selected);
+    if (this.isBinned(row, range)) this.drawBins(drawing, shown, row, top);
+    else if (last - first > MOST_SINGLE) this.drawColumns(drawing, shown, row, top, first, last);
+    else this.drawSlices(drawing, shown, row, top, first, last);
     context.restore();
     context.fillStyle = colours.text;
     context.fillText(clippedText(context, row.label, this.gutter - 8), 4, top + height / 2);
@@ -118,12 +143,11 @@ export class TimelineScene {
 
   private drawSlices(
     drawing: Drawing,
-    range: Range,
+    { range, selected, only }: Shown,
     row: Row,
     top: number,
     first: number,
     last: number,
-    selected: Slice | null,
   ): void {
     const { context, colours, width } = drawing;
     const plain = plainColour(drawing, row);
@@ -133,8 +157,11 @@ export class TimelineScene {
       const right = Math.min(this.x(range, row.end[index] as number), width + 2);
       const wide = Math.max(right - left, 1);
       const at = top + (row.lane[index] as number) * LANE;
-      context.fillStyle = plain ?? kernelColour(sliceKernel(this.page.report, slice));
+      const kernel = sliceKernel(this.page.report, slice);
+      context.globalAlpha = only === null || only === kernel ? 1 : DIMMED;
+      context.fillStyle = plain ?? kernelColour(kernel);
       context.fillRect(left, at + 1, wide > 3 ? wide - 0.5 : wide, LANE - 2);
+      context.globalAlpha = 1;
       if (selected?.row === row && selected.index === index) {
         context.strokeStyle = colours.text;
         context.lineWidth = 2;
@@ -150,7 +177,7 @@ export class TimelineScene {
   /** One column a pixel: its height is the share of time that was busy, split by kernel. */
   private drawColumns(
     drawing: Drawing,
-    range: Range,
+    { range, only }: Shown,
     row: Row,
     top: number,
     first: number,
@@ -158,24 +185,29 @@ export class TimelineScene {
   ): void {
     const { report } = this.page;
     const scale = this.scale(range);
-    const columns = new PixelColumns(Math.ceil(drawing.width - this.gutter), report.kernels.length);
+    const columns = this.pixelColumns(drawing, range);
     for (let index = first; index < last; index += 1) {
       const begin = row.begin[index] as number;
       const pixel = Math.max(Math.floor((begin - range.begin) * scale), 0);
       columns.add(pixel, sliceKernel(report, { row, index }), (row.end[index] as number) - begin);
     }
-    this.paintColumns(drawing, columns, 1 / scale, row, top);
+    this.paintColumns(drawing, columns, only, row, top);
     const count = plural(last - first, ...rowNouns(row));
     this.notes.push(
       `${row.label}: ${count} in view, drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones`,
     );
   }
 
-  private drawBins(drawing: Drawing, range: Range, row: Row, top: number): void {
-    const { bins, report } = this.page;
+  private pixelColumns({ width }: Drawing, range: Range): PixelColumns {
+    const kernels = this.page.report.kernels.length;
+    return new PixelColumns(Math.ceil(width - this.gutter), 1 / this.scale(range), kernels);
+  }
+
+  private drawBins(drawing: Drawing, { range, only }: Shown, row: Row, top: number): void {
+    const { bins } = this.page;
     if (!bins || !row.bins) return;
     const scale = this.scale(range);
-    const columns = new PixelColumns(Math.ceil(drawing.width - this.gutter), report.kernels.length);
+    const columns = this.pixelColumns(drawing, range);
     let total = 0;
     for (const bin of row.bins) {
       const begin = (bins.bin[bin] as number) * this.binWidth;
@@ -185,7 +217,7 @@ export class TimelineScene {
       const to = from + this.binWidth * scale;
       columns.spread(from, to, bins.kernel[bin] as number, bins.busy[bin] as number);
     }
-    this.paintColumns(drawing, columns, 1 / scale, row, top);
+    this.paintColumns(drawing, columns, only, row, top);
     this.notes.push(
       `${row.label}: ${plural(total, ...rowNouns(row))} in view, counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`,
     );
@@ -194,18 +226,20 @@ export class TimelineScene {
   private paintColumns(
     drawing: Drawing,
     columns: PixelColumns,
-    perPixel: number,
+    only: number | null,
     row: Row,
     top: number,
   ): void {
     const { context } = drawing;
     const height = row.lanes * LANE - 2;
     const plain = plainColour(drawing, row);
-    columns.forEach(perPixel, (pixel, kernel, from, to) => {
+    columns.forEach((pixel, kernel, from, to) => {
       const tall = Math.max(height * (to - from), from === 0 ? 1.5 : 0.5);
+      context.globalAlpha = only === null || only === kernel ? 1 : DIMMED;
       context.fillStyle = plain ?? kernelColour(kernel);
       context.fillRect(this.gutter + pixel, top + 1 + height * (1 - from) - tall, 1, tall);
     });
+    context.globalAlpha = 1;
   }
 
   /** The slice at a point of the canvas, or the nearest within three pixels. */

@@ -33,7 +33,7 @@ function Launches({ page, query }: ViewProps): JSX.Element {
       <div class="beside">
         <LaunchTable
           page={page}
-          rows={rows as unknown as ArrayLike<number>}
+          rows={rows}
           chosen={chosen}
           onChoose={(row) => setQuery({ launch: row })}
         />

@@ -3,11 +3,13 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { UNKNOWN, formatCount, formatNanoseconds, plural } from "../../data/format";
+import { UNKNOWN, formatCount, formatNanoseconds, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { Variant } from "../../data/types";
+import type { Change, Variant } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
 import { Note, VariantLink } from "../../parts/text";
+
+const MOST_CHANGES = 3;
 
 export function CompileCost({ page }: { page: Page }): JSX.Element {
   const { variants, totals, kernels } = page.report;
@@ -39,6 +41,13 @@ export function CompileCost({ page }: { page: Page }): JSX.Element {
       cell: (index) => formatNanoseconds(stageTime(variants[index], name)),
       key: (index) => stageTime(variants[index], name),
     })),
+    {
+      label: "Compiled because",
+      prose: true,
+      title: "What differs from the nearest variant that the run had compiled before",
+      cell: (index) => reason(variants[index]),
+      text: (index) => reason(variants[index]),
+    },
     { label: "Disk cache", cell: (index) => cacheText(variants[index]), key: (index) => cacheText(variants[index]) },
   ];
   return (
@@ -54,6 +63,20 @@ export function CompileCost({ page }: { page: Page }): JSX.Element {
 
 function stageTime(variant: Variant | undefined, name: string): number | null {
   return variant?.stages.find((stage) => stage.stage === name)?.duration_ns ?? null;
+}
+
+function reason(variant: Variant | undefined): string {
+  if (!variant) return "";
+  if (!variant.recompiled) return "first variant";
+  const changes = variant.recompiled.changes;
+  const shown = changes.slice(0, MOST_CHANGES).map(changeText).join(", ");
+  const rest = changes.length - MOST_CHANGES;
+  if (!changes.length) return "no difference was recorded";
+  return rest > 0 ? `${shown} and ${formatCount(rest)} more` : shown;
+}
+
+function changeText({ what, before, after }: Change): string {
+  return `${what} ${shortText(before ?? "none", 40)} → ${shortText(after ?? "none", 40)}`;
 }
 
 function cacheText(variant: Variant | undefined): string {

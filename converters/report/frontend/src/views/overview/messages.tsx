@@ -11,13 +11,21 @@ import { Note, Pill, type PillKind } from "../../parts/text";
 
 const KINDS: Readonly<Record<string, PillKind>> = { error: "error", warning: "warning" };
 
+/** Warnings first: they say what the page does not show. */
+const LEVELS = ["error", "warning", "info"];
+
+function rank({ level }: Message): number {
+  const place = LEVELS.indexOf(level ?? "info");
+  return place < 0 ? LEVELS.length : place;
+}
+
 export function Messages({ page }: { page: Page }): JSX.Element {
   const { notes, messages, runs } = page.report;
   const said = useMemo(
     () => [
       ...notes.map((text): Message => ({ run: 0, level: "warning", code: "reader", text, count: 1 })),
       ...messages,
-    ],
+    ].sort((a, b) => rank(a) - rank(b)),
     [notes, messages],
   );
   if (!said.length) {

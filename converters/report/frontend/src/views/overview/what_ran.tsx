@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, JSX } from "preact";
 
-import { UNKNOWN, formatCount, formatNanoseconds, shortText } from "../../data/format";
+import { UNKNOWN, formatCount, formatNanoseconds, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Run } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
@@ -34,6 +34,7 @@ function RunFacts({ run }: { run: Run }): JSX.Element {
         ["Started", run.started?.replace("T", " ").replace(/\.(\d{3})\d*Z$/, ".$1 UTC")],
         ["Ended", ending(run)],
         ["Run", <code>{run.run_id}</code>],
+        ["Settings", <Settings run={run} />],
       ]}
     />
   );
@@ -63,6 +64,23 @@ function Versions({ run }: { run: Run }): JSX.Element {
         {text} and {rest.length} more
       </summary>
       {rest.map((name) => `${name} ${run.versions[name] ?? ""}`).join(", ")}
+    </details>
+  );
+}
+
+function Settings({ run }: { run: Run }): JSX.Element | null {
+  const settings = Object.entries(run.settings);
+  if (!settings.length) return <span class="muted">the defaults</span>;
+  return (
+    <details class="inline">
+      <summary>{plural(settings.length, "setting")}</summary>
+      {settings.map(([name, value]) => (
+        <div key={name}>
+          <code>
+            {name}={shortText(value, 200)}
+          </code>
+        </div>
+      ))}
     </details>
   );
 }
