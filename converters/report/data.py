@@ -37,10 +37,10 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
 
     """
     gathered = _Gathered()
+    findings = read_findings(trace, runs)  # counts launches too: not while they are in memory
     for index, run in enumerate(runs):
         _read_run(trace, run, index, gathered)
     gathered.calls.read_work(trace, runs)
-    findings = read_findings(trace, runs)
     if findings.tallies or any(_was_derived(trace, "findings", run) for run in runs):
         gathered.findings = place_findings(
             findings,
