@@ -24,7 +24,7 @@ from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
 from kvtrace.backends.triton.loading import load_of, time_static_loads
-from kvtrace.capture.hot import CUDA, NO_DEVICE, NO_GRID, ROCM
+from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID
 from kvtrace.capture.records import ArgumentRecord, Parameter
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module
 
 __all__ = ["BACKEND", "InductorBackend"]
-
-_DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM}
 
 
 class InductorAdapter:
@@ -88,7 +86,7 @@ class InductorAdapter:
 
         kernel_id = self._recorded.kernel_id(kernel, add)
         device = owner.device_props
-        kind = _DEVICE_KINDS.get(device.type, NO_DEVICE)
+        kind = DEVICE_KINDS.get(device.type, NO_DEVICE)
         self._launched[kernel] = launched
         return (kernel_id, kind, -1 if device.index is None else int(device.index))
 

@@ -47,7 +47,7 @@ def library_versions() -> dict[str, str]:
         if isinstance(version, str):
             found[name] = version
     torch = sys.modules.get("torch")
-    for name in ("cuda", "hip"):
+    for name in ("cuda", "hip", "xpu"):
         version = getattr(getattr(torch, "version", None), name, None)
         if isinstance(version, str):
             found[name] = version
@@ -59,21 +59,31 @@ def library_versions() -> dict[str, str]:
 
 def devices() -> list[dict[str, Any]]:
     """The accelerators that torch has started; asking for more would start them."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    if cuda is None or not cuda.is_initialized():
-        return []
-    found = []
-    for index in range(cuda.device_count()):
-        properties = cuda.get_device_properties(index)
-        found.append(
-            {
-                "index": index,
-                "name": properties.name,
-                "capability": f"{properties.major}.{properties.minor}",
-                "memory_bytes": properties.total_memory,
-            }
-        )
-    return found
+    torch = sys.modules.get("torch")
+    for kind in ("cuda", "xpu"):  # AMD's devices are "cuda" as well
+        interface = getattr(torch, kind, None)
+        if interface is not None and interface.is_initialized():
+            return [_device(interface, index) for index in range(interface.device_count())]
+    return []
+
+
+def _device(interface: Any, index: int) -> dict[str, Any]:
+    properties = interface.get_device_properties(index)
+    return {
+        "index": index,
+        "name": properties.name,
+        "capability": _capability(properties),
+        "memory_bytes": properties.total_memory,
+    }
+
+
+def _capability(properties: Any) -> str | None:
+    """The compute capability (9.0), or AMD's name of the architecture (gfx942); Intel has none."""
+    if getattr(getattr(sys.modules.get("torch"), "version", None), "hip", None) is not None:
+        return str(properties.gcnArchName).partition(":")[0]
+    if hasattr(properties, "major"):
+        return f"{properties.major}.{properties.minor}"
+    return None
 
 
 class GitFacts:

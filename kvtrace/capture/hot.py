@@ -24,7 +24,10 @@ ROW: Final = Struct("=qqqqqii")
 ROWS_LIMIT: Final = 1 << 22
 
 #: DLPack's numbers for kinds of devices.
-NO_DEVICE, CUDA, ROCM = 0, 2, 10
+NO_DEVICE, CUDA, ROCM, ONEAPI = 0, 2, 10, 14
+
+#: Kind of device by the name of Triton's backend, which is Inductor's device type, too.
+DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM, "xpu": ONEAPI}
 
 #: Stands for the grid where it follows from kernel and arguments.
 NO_GRID: Final = (0, 0, 0)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from kvtrace.capture.hot import CUDA, Describe, Problem, Recorder
+from kvtrace.capture.hot import CUDA, ROCM, Describe, Problem, Recorder
 
 
 def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple[Recorder, str]:
@@ -58,17 +58,23 @@ def _native(torch: Any) -> tuple[Any, str]:
 
 
 def _capture_query(torch: Any) -> int:
-    """Address of the CUDA driver's `cuStreamGetCaptureInfo_v2`, which torch has loaded; or 0.
+    """Address of the driver's `cuStreamGetCaptureInfo_v2`, or HIP's, which torch has loaded; or 0.
 
     Its parameters: stream, and where to write status, number of the graph, graph, dependencies and
-    their count, of which all but the status may be null (cuda.h of CUDA 11.3 and later).
+    their count, of which all but the status may be null (cuda.h of CUDA 11.3 and later;
+    hip_runtime_api.h of ROCm 5.1 and later has the same).
     """
-    if not tensor_types(torch) or torch.version.cuda is None or not torch.cuda.is_initialized():
+    if not tensor_types(torch) or not torch.cuda.is_initialized():
         return 0
+    hip = getattr(torch.version, "hip", None) is not None
     import ctypes
 
     try:
-        function = ctypes.CDLL("libcuda.so.1").cuStreamGetCaptureInfo_v2
+        if hip:  # the copy that torch has loaded, and no other
+            library = ctypes.CDLL("libamdhip64.so", os.RTLD_NOLOAD | os.RTLD_NOW)
+            function = library.hipStreamGetCaptureInfo_v2
+        else:
+            function = ctypes.CDLL("libcuda.so.1").cuStreamGetCaptureInfo_v2
     except (OSError, AttributeError):
         return 0
     return ctypes.cast(function, ctypes.c_void_p).value or 0
@@ -78,7 +84,7 @@ def _stream_of(torch: Any) -> Callable[[int, int], int] | None:
     raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
     if raw is None:
         return None
-    return lambda kind, device: int(raw(device)) if kind >= CUDA else 0
+    return lambda kind, device: int(raw(device)) if kind in (CUDA, ROCM) else 0
 
 
 def _graph_of(torch: Any) -> Callable[[int], int | None] | None:

@@ -132,7 +132,9 @@ def _check_device() -> None:
     if torch is None:
         return
     if torch.version.cuda is None:
-        kind = "ROCm" if getattr(torch.version, "hip", None) else "other devices"
+        makers = {"hip": "ROCm", "xpu": "Intel's devices"}
+        built = (text for name, text in makers.items() if getattr(torch.version, name, None))
+        kind = next(built, "other devices")
         raise CuptiUnavailable(
             f"this torch is built for {kind}, and when kernels ran can be recorded on NVIDIA "
             "devices only so far; launches are recorded without the timeline"

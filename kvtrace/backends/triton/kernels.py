@@ -224,13 +224,20 @@ def _resources(kernel: Any) -> tuple[int | None, int | None]:
     registers = getattr(kernel, "n_regs", None)
     if isinstance(registers, int):
         return registers, getattr(kernel, "n_spills", None)
-    cubin = kernel.asm.get("cubin")
-    if not isinstance(cubin, bytes) or not cubin:
-        return None, None
-    from kvtrace.backends.triton.cubin import UnreadableBinary, cubin_resources
+    cubin, hsaco = (kernel.asm.get(stage) for stage in ("cubin", "hsaco"))
+    from kvtrace.backends.triton.elf import UnreadableBinary
 
     try:
-        found = cubin_resources(cubin, str(kernel.name))
+        if isinstance(cubin, bytes) and cubin:
+            from kvtrace.backends.triton.cubin import cubin_resources
+
+            found: Any = cubin_resources(cubin, str(kernel.name))
+        elif isinstance(hsaco, bytes) and hsaco:
+            from kvtrace.backends.triton.hsaco import hsaco_resources
+
+            found = hsaco_resources(hsaco, str(kernel.name))
+        else:
+            return None, None
     except UnreadableBinary:
         return None, None  # a stand-in for a binary, or a format that is newer than we know
     return found.registers, found.spills

@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.replacements import Replacements
@@ -24,14 +24,12 @@ from kvtrace.backends.triton.kernels import (
 )
 from kvtrace.backends.triton.loading import LoadHooks, load_of
 from kvtrace.backends.triton.versions import definition, whole_kernel
-from kvtrace.capture.hot import CUDA, NO_DEVICE, ROCM
+from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
 from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
 from kvtrace.capture.session import Session
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
-
-_DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM}
 
 
 class LaunchAdapter:
@@ -280,5 +278,5 @@ def _device_of(kernel: Any) -> tuple[int, int]:
 
     if driver.active.get_active_torch_device().type == "cpu":
         return (NO_DEVICE, -1)  # launches run in the evaluator
-    kind = _DEVICE_KINDS.get(kernel.metadata.target.backend, NO_DEVICE)
+    kind = DEVICE_KINDS.get(kernel.metadata.target.backend, NO_DEVICE)
     return (kind, int(driver.active.get_current_device()))
