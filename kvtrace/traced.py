@@ -6,12 +6,13 @@ import os
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from kvtrace import _boot
 from kvtrace.capture import api
 from kvtrace.clients.client import Client
 from kvtrace.clients.registry import as_client
+from kvtrace.schema.errors import BadSetting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,10 +24,34 @@ if TYPE_CHECKING:
 _own_sessions: Final[weakref.WeakSet[Session]] = weakref.WeakSet()
 
 
+@overload
 def trace(
-    *, client: str | Client | type[Client], out: str | os.PathLike[str] = "out"
-) -> Callable[[Any], TracedKernel]:
-    """Watch the launches of one Triton kernel with a client, on a machine without a GPU.
+    kernel: None = None,
+    *,
+    client: str | Client | type[Client],
+    out: str | os.PathLike[str] = "out",
+    backend: Literal["triton"] = "triton",
+) -> Callable[[Any], TracedKernel]: ...
+
+
+@overload
+def trace(
+    kernel: Any = None,
+    *,
+    client: Any = None,
+    out: str | os.PathLike[str] = "out",
+    backend: str,
+) -> Any: ...
+
+
+def trace(
+    kernel: Any = None,
+    *,
+    client: Any = None,
+    out: str | os.PathLike[str] = "out",
+    backend: str = "triton",
+) -> Any:
+    """Watch the launches of one kernel with a client, on a machine without a GPU.
 
         @kvtrace.trace(client="sanitizer")
         @triton.jit
@@ -37,16 +62,31 @@ def trace(
     alone is begun in `out`. With a GPU, launches are recorded and `kvtrace replay --client` does
     the rest.
 
+    With `backend="nki"` it is a kernel of NKI, and `client` is tracer, profiler, sanitizer, or left
+    out for the tables of all of them:
+
+        scale = kvtrace.trace(kernel, backend="nki")
+
     Raises:
-        BadSetting: there is no such client.
+        BadSetting: there is no such client, or no such backend.
 
     """
+    around = _around(backend, client, out)
+    return around if kernel is None else around(kernel)
+
+
+def _around(backend: str, client: Any, out: str | os.PathLike[str]) -> Callable[[Any], Any]:
+    """Give what makes a watched kernel of a backend of a kernel."""
+    if backend == "nki":
+        from kvtrace.backends.nki.watching import WatchedKernel
+
+        return lambda kernel: WatchedKernel(kernel, client, lambda name: _session(out, name))
+    if backend != "triton":
+        raise BadSetting(f"kernels of the backends triton and nki are traced, not of {backend!r}")
+    if client is None:
+        raise BadSetting('a Triton kernel is traced by a client: client="sanitizer"')
     made = as_client(client)
-
-    def around(kernel: Any) -> TracedKernel:
-        return TracedKernel(kernel, made, out)
-
-    return around
+    return lambda kernel: TracedKernel(kernel, made, out)
 
 
 class TracedKernel:

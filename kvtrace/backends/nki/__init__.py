@@ -22,6 +22,11 @@ class NkiBackend:
     def __init__(self) -> None:
         self._launches: Launches | None = None
 
+    @property
+    def launches(self) -> "Launches | None":
+        """What the recording that goes on has of NKI kernels."""
+        return self._launches
+
     def install(self, session: "Session") -> None:
         """Hear of launches from now on."""
         from kvtrace.backends.nki.launches import Launches

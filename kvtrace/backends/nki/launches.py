@@ -66,6 +66,11 @@ class Launches:
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
 
+    def observed(self, function: Any) -> list[Observed]:
+        """Give the records of a kernel's distinct calls."""
+        with self._lock:
+            return [each for each in self._observed if each.function is function]
+
     def _call(self, outcome: Outcome) -> int:
         values = _arguments(outcome.arguments)
         kernel = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name)
@@ -103,7 +108,9 @@ class Launches:
             text = f"only the first {_OBSERVED_LIMIT:,} distinct calls of NKI kernels were observed"
             session.message("info", "watch-limit", text)
             return
-        observed = Observed(call_id, outcome.grid, outcome.target, outcome.recorder)
+        observed = Observed(
+            call_id, outcome.kernel.function, outcome.grid, outcome.target, outcome.recorder
+        )
         self._observed.append(observed)
         session.add_rows("buffers", lambda stack: buffer_rows(observed, stack))
 

@@ -88,6 +88,7 @@ class Observed:
     """The record of the first launch of a call."""
 
     call_id: int
+    function: Callable[..., Any]
     grid: tuple[int, ...]
     target: Target
     recorder: Recorder
