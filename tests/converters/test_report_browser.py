@@ -143,6 +143,29 @@ def test_hostile_text_is_shown_and_never_becomes_markup(opened):
     assert "taken over" not in opened.page.title()
 
 
+def test_names_of_a_megabyte_and_those_that_turn_the_text_round_are_shown_as_what_they_are(
+    report_browser, tmp_path
+):
+    writer = RunWriter(tmp_path / "out", "20260102T030405-names")
+    names = ["long" * 250_000, "soft\u202exam"]
+    writer.append_rows("kernels", [{"kernel_id": n, "name": name} for n, name in enumerate(names)])
+    writer.append_rows("calls", [{"call_id": n, "kernel_id": n} for n in range(2)])
+    launches = [{"seq": n, "call_id": n % 2, "enter": 5 + n, "exit": 9 + n} for n in range(9)]
+    writer.append_rows("launches", launches)
+    writer.flush()
+    page = written_page(tmp_path / "out", tmp_path / "r.html")
+    with opened_page(report_browser, page) as opened:
+        opened.page.wait_for_selector("#in-view td")
+        for address in OWN_VIEWS:
+            opened.go(address)
+            width = opened.page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 1280, address
+            assert len(opened.text("main")) < 50_000
+        opened.go("#/kernels")
+        assert "(1,000,000 characters)" in opened.text("main")
+        assert "soft⟨U+202E⟩xam" in opened.text("main")
+
+
 # --- the overview -------------------------------------------------------------------------------
 
 

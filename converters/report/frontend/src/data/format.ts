@@ -83,11 +83,23 @@ export function formatMoment(nanoseconds: number): string {
   return `${MOMENT.format(nanoseconds / 1e6)} ms`;
 }
 
-/** At most `limit` characters; what is cut off is counted. */
+/** Characters that change the direction of what follows, or that cannot be seen. */
+const DECEIVING = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/** Text with such characters spelt out, so that a name cannot pass for another. */
+export function plainText(text: string): string {
+  return text.replace(DECEIVING, (character) => {
+    const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+    return `⟨U+${code}⟩`;
+  });
+}
+
+/** At most `limit` characters of a text of the trace; what is cut off is counted. */
 export function shortText(text: Maybe<string>, limit = 240): string {
   const characters = text ?? UNKNOWN;
-  if (characters.length <= limit) return characters;
-  return `${characters.slice(0, limit)}… (${formatCount(characters.length)} characters)`;
+  const shown = plainText(characters.slice(0, limit));
+  if (characters.length <= limit) return shown;
+  return `${shown}… (${formatCount(characters.length)} characters)`;
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

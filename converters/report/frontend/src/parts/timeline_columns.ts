@@ -1,7 +1,7 @@
 // Busy time by kernel in columns of one pixel: what is drawn where slices are narrower than that.
 
 /** Cells that are kept as one array; with more, as a map of those that are not empty. */
-const MOST_CELLS = 8_000_000;
+const MOST_CELLS = 2_000_000;
 
 export class PixelColumns {
   private readonly cells: Float64Array | Map<number, number>;

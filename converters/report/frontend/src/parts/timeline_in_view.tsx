@@ -125,7 +125,7 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
 
 function addBins({ bins }: Page, width: number, row: Row, range: Range, of: (kernel: number) => Sum): void {
   if (!bins) return;
-  for (const bin of row.bins ?? []) {
+  for (const bin of row.bins) {
     const begin = (bins.bin[bin] as number) * width;
     if (begin + width < range.begin || begin > range.end) continue;
     const sum = of(bins.kernel[bin] as number);

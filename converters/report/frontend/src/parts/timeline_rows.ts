@@ -1,8 +1,9 @@
 // What a timeline draws: for each thread a row of marks, one of compilations, one of launches; for
 // each stream of a device its executions; slices that overlap in lanes below each other.
 
+import { shortText } from "../data/format";
 import type { Page } from "../data/page";
-import type { BinColumns, Mark, Report, SliceColumns } from "../data/types";
+import type { Mark, Report, SliceColumns } from "../data/types";
 import { kernelName } from "./text";
 
 export type RowKind = "mark" | "compile" | "launch" | "device";
@@ -23,7 +24,7 @@ export interface Row extends Slices {
   /** Variants behind the slices of compilations. */
   readonly variants: readonly number[];
   /** Rows of the page's bins that count this row's launches. */
-  readonly bins: Uint32Array | null;
+  readonly bins: Uint32Array;
   readonly lane: Uint8Array;
   /** The latest end up to each slice: sorted, so that a search finds what reaches into a view. */
   readonly reach: Float64Array;
@@ -55,7 +56,7 @@ export function sliceKernel(report: Report, { row, index }: Slice): number {
 
 export function sliceName(report: Report, slice: Slice): string {
   const { row, index } = slice;
-  if (row.kind === "mark") return row.marks[index]?.name ?? "";
+  if (row.kind === "mark") return shortText(row.marks[index]?.name);
   const name = kernelName(report, sliceKernel(report, slice));
   return row.kind === "compile" ? `compile ${name}` : name;
 }
@@ -63,11 +64,15 @@ export function sliceName(report: Report, slice: Slice): string {
 /** Rows from top to bottom: of one run, or of all where `run` is null. */
 export function timelineRows(page: Page, run: number | null = null): Row[] {
   const { report, launches, device, bins } = page;
+  const count = report.tracks.length;
+  const launchRows = rowsByTrack(launches.track, count);
+  const deviceRows = rowsByTrack(device.track, count);
+  const binRows = bins ? rowsByTrack(bins.track, count) : [];
   return report.tracks.flatMap((track, index) => {
     if (run !== null && track.run !== run) return [];
     const prefix = report.runs.length > 1 ? `${report.runs[track.run]?.label ?? ""} ` : "";
     if (track.kind !== "host") {
-      return columnRows("device", prefix + track.label, device, index, null);
+      return columnRows("device", prefix + track.label, device, deviceRows[index], undefined);
     }
     const marks = report.marks
       .filter((mark) => mark.run === track.run && mark.thread === track.thread)
@@ -80,7 +85,7 @@ export function timelineRows(page: Page, run: number | null = null): Row[] {
       ...objectRows("compile", `${prefix}compile ${track.thread ?? ""}`, compiles.map(([, begin, duration]) => [begin, duration]), {
         variants: compiles.map((each) => each[0]),
       }),
-      ...columnRows("launch", prefix + track.label, launches, index, bins),
+      ...columnRows("launch", prefix + track.label, launches, launchRows[index], binRows[index]),
     ];
   });
 }
@@ -89,7 +94,7 @@ function markTimes(mark: Mark): [number, number] {
   return [mark.begin, mark.duration ?? 0];
 }
 
-const NOTHING = { indices: null, columns: null, marks: [], variants: [], bins: null };
+const NOTHING = { indices: null, columns: null, marks: [], variants: [], bins: new Uint32Array(0) };
 
 function objectRows(
   kind: RowKind,
@@ -110,12 +115,10 @@ function columnRows(
   kind: RowKind,
   label: string,
   columns: SliceColumns,
-  track: number,
-  bins: BinColumns | null,
+  indices = new Uint32Array(0),
+  bins = new Uint32Array(0),
 ): Row[] {
-  const indices = rowsWith(columns.track, track);
-  const ownBins = bins ? rowsWith(bins.track, track) : null;
-  if (!indices.length && !ownBins?.length) return [];
+  if (!indices.length && !bins.length) return [];
   const begin = new Float64Array(indices.length);
   const end = new Float64Array(indices.length);
   indices.forEach((row, place) => {
@@ -123,18 +126,29 @@ function columnRows(
     end[place] = (columns.begin[row] as number) + (columns.duration[row] as number);
   });
   const slices = { count: indices.length, begin, end };
-  return [{ ...NOTHING, kind, label, indices, columns, bins: ownBins, ...slices, ...inLanes(slices) }];
+  return [{ ...NOTHING, kind, label, indices, columns, bins, ...slices, ...inLanes(slices) }];
 }
 
-function rowsWith(column: ArrayLike<number>, value: number): Uint32Array {
-  const found = new Uint32Array(column.length);
-  let length = 0;
+/** For each track the places in the column that hold it, in order; one pass however many. */
+function rowsByTrack(column: ArrayLike<number>, tracks: number): Uint32Array<ArrayBuffer>[] {
+  const ends = new Uint32Array(tracks + 1);
   for (let row = 0; row < column.length; row += 1) {
-    if (column[row] !== value) continue;
-    found[length] = row;
-    length += 1;
+    const track = (column[row] as number) + 1;
+    ends[track] = (ends[track] as number) + 1;
   }
-  return found.slice(0, length);
+  for (let track = 0; track < tracks; track += 1) {
+    ends[track + 1] = (ends[track + 1] as number) + (ends[track] as number);
+  }
+  const starts = ends.slice();
+  const places = new Uint32Array(column.length);
+  for (let row = 0; row < column.length; row += 1) {
+    const track = column[row] as number;
+    if (track < 0) continue;
+    const at = starts[track] as number;
+    places[at] = row;
+    starts[track] = at + 1;
+  }
+  return Array.from({ length: tracks }, (_, track) => places.subarray(ends[track], ends[track + 1]));
 }
 
 function inLanes({ count, begin, end }: Slices): Pick<Row, "lane" | "reach" | "lanes"> {

@@ -83,7 +83,7 @@ export class TimelineScene {
   }
 
   isBinned(row: Row, range: Range): boolean {
-    return row.bins !== null && row.bins.length > 0 && this.binWidth * this.scale(range) < BIN_PIXELS;
+    return row.bins.length > 0 && this.binWidth * this.scale(range) < BIN_PIXELS;
   }
 
   get binWidth(): number {
@@ -158,7 +158,7 @@ export class TimelineScene {
       const wide = Math.max(right - left, 1);
       const at = top + (row.lane[index] as number) * LANE;
       const kernel = sliceKernel(this.page.report, slice);
-      context.globalAlpha = only === null || only === kernel ? 1 : DIMMED;
+      context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
       context.fillStyle = plain ?? kernelColour(kernel);
       context.fillRect(left, at + 1, wide > 3 ? wide - 0.5 : wide, LANE - 2);
       context.globalAlpha = 1;
@@ -205,7 +205,7 @@ export class TimelineScene {
 
   private drawBins(drawing: Drawing, { range, only }: Shown, row: Row, top: number): void {
     const { bins } = this.page;
-    if (!bins || !row.bins) return;
+    if (!bins) return;
     const scale = this.scale(range);
     const columns = this.pixelColumns(drawing, range);
     let total = 0;
@@ -235,7 +235,7 @@ export class TimelineScene {
     const plain = plainColour(drawing, row);
     columns.forEach((pixel, kernel, from, to) => {
       const tall = Math.max(height * (to - from), from === 0 ? 1.5 : 0.5);
-      context.globalAlpha = only === null || only === kernel ? 1 : DIMMED;
+      context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
       context.fillStyle = plain ?? kernelColour(kernel);
       context.fillRect(this.gutter + pixel, top + 1 + height * (1 - from) - tall, 1, tall);
     });

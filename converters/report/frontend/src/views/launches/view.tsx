@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatCount, plural } from "../../data/format";
+import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import { LaunchPanel } from "../../parts/launch_panel";
 import { Choice, Search } from "../../parts/search";
@@ -102,7 +102,7 @@ function Toolbar(props: { page: Page; query: URLSearchParams }): JSX.Element {
 
 function namedKernels({ report }: Page): (readonly [number, string])[] {
   return report.kernels
-    .map((kernel, index) => [index, kernel.name.slice(0, 80)] as const)
+    .map((kernel, index) => [index, shortText(kernel.name, 80)] as const)
     .sort((a, b) => (a[1] < b[1] ? -1 : 1));
 }
 
