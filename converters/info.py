@@ -98,6 +98,7 @@ class Recompile:
     cache_hit: bool | None
     first: bool
     changes: tuple[Change, ...]
+    load_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +265,7 @@ def _recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
                 cache_hit=row["cache_hit"],
                 first=not known,
                 changes=min((changes(one, facts) for one in known), key=len, default=()),
+                load_ns=row["load_ns"],
             )
         )
         known.append(facts)

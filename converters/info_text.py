@@ -161,4 +161,6 @@ def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
 def _recompile_line(one: Recompile, width: int) -> str:
     reason = "; ".join(str(change) for change in one.changes) or "nothing differs in what we see"
     taken = "from the cache" if one.cache_hit else f"took {duration(one.compile_ns)}"
-    return f"    {shorten(printable(reason), width - 26)} ({taken})"
+    if one.load_ns is not None:
+        taken += f", {duration(one.load_ns)} to load"
+    return f"    {shorten(printable(reason), width - 10 - len(taken))} ({taken})"

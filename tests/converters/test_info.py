@@ -97,6 +97,10 @@ def test_what_made_a_kernel_be_compiled_again(tmp_path):
     text = overview_text(overview)
     assert "    constexpr BLOCK 128 → 64 (took 2 ms)" in text
     assert not any("softmax" in line for line in text[text.index("") + 20 :])
+    # and where it is known what loading cost, that too
+    loaded = replace(overview.recompiles[1], load_ns=300_000)
+    text = overview_text(replace(overview, recompiles=(overview.recompiles[0], loaded)))
+    assert "    constexpr BLOCK 128 → 64 (took 2 ms, 300 µs to load)" in text
 
 
 def test_the_json_form_has_every_fact(tmp_path, capsys):

@@ -35,3 +35,11 @@ def test_waits_are_between_a_launch_and_its_execution(answers):
 
     assert {row["name"] for row in rows} == {"scaled", "added"}
     assert all(0 < row["waited_ns"] < 1_000_000 for row in rows)
+
+
+def test_each_variant_has_its_compilation(answers):
+    rows = answers(2)
+
+    assert len(rows) == 12
+    assert all(row["registers"] > 0 for row in rows)
+    assert all(row["load_ms"] is None for row in rows)  # the format was older
