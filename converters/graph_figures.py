@@ -16,6 +16,7 @@ result that is written into an input takes none of its own.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from math import prod
 from typing import Final
 
@@ -169,7 +170,7 @@ def _flops(op: GraphOp, ops: Sequence[GraphOp]) -> int:
     if "float" not in first.dtype:
         return 0
     if op.opcode == "dot_general":
-        summed = prod(first.shape[axis] for axis in op.attribute("lhs_contracting_dimensions"))
+        summed: int = prod(first.shape[axis] for axis in op.attribute("lhs_contracting_dimensions"))
         return 2 * prod(op.shape) * summed
     if op.opcode == "convolution":
         kernel = ops[op.operands[1]]
@@ -201,11 +202,10 @@ def _live_bytes(ops: Sequence[GraphOp], sizes: Sequence[int]) -> list[int]:
             change[0 if op.opcode == "parameter" else index] += sizes[index]
             change[last[index] + 1] -= sizes[index]
         if op.dtype == "tuple":  # its elements' memory, which their rows rename
-            size = sum(
-                sizes[row.op_index]
-                for row in ops[index + 1 :]
-                if row.opcode == "get_tuple_element" and row.operands == (index,)
+            rows = takewhile(
+                lambda row: row.opcode == "get_tuple_element", islice(ops, index + 1, None)
             )
+            size = sum(sizes[row.op_index] for row in rows)
             change[index] += size
             change[last[index] + 1] -= size
     live, total = [], 0
@@ -213,4 +213,3 @@ def _live_bytes(ops: Sequence[GraphOp], sizes: Sequence[int]) -> list[int]:
         total += change[index]
         live.append(total)
     return live
-

@@ -1,8 +1,8 @@
 """Rows of the table `graph_ops` as plain data, and the graphs that they make.
 
 A graph is the rows of one `graph_id`, in the order of `op_index`. Bodies of loops and branches are
-graphs of their own; their ids are `outermost + (number << 32)`, and the op that they belong to names
-them in attributes (`condition`, `body`, `true`, `false`).
+graphs of their own; their ids are `outermost + (number << 32)`, and the op that they belong to
+names them in attributes (`condition`, `body`, `true`, `false`).
 """
 
 import json
@@ -72,7 +72,7 @@ def inputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
 
 
 def read_graphs(selection: Selection) -> dict[tuple[str, int], list[GraphOp]]:
-    """Every outermost graph of the selected runs, by (run, graph_id), with the rows of its bodies."""
+    """Every graph of the selected runs, by (run, graph_id), with the rows of its bodies."""
     frames = _frames(selection)
     found: dict[tuple[str, int], list[GraphOp]] = {}
     for row in selection.table("graph_ops").to_pylist(maps_as_pydicts="lossy"):

@@ -22,6 +22,7 @@ BUILT_IN: Final[dict[str, str]] = {
     "chrome": "kvtrace.converters.chrome:CONVERTER",
     "csv": "kvtrace.converters.csv:CONVERTER",
     "report": "kvtrace.converters.report:CONVERTER",
+    "stablehlo": "kvtrace.converters.stablehlo:CONVERTER",
 }
 
 

@@ -43,6 +43,7 @@ ALLOWED = {
         "kvtrace.verdicts",
     },
     "kvtrace.nki": {"kvtrace.schema", "kvtrace.evaluate"},  # its threads alone
+    "kvtrace.hlo": {"kvtrace.schema", "kvtrace.converters"},  # its text and figures
     "kvtrace.settings": {"kvtrace.schema"},
     "kvtrace._boot": {
         "kvtrace.capture",
@@ -71,6 +72,7 @@ ALLOWED = {
         "kvtrace.evaluate",
         "kvtrace.passes",
         "kvtrace.ir",
+        "kvtrace.hlo",
         "kvtrace.nki",
         "kvtrace.schema",
         "kvtrace.settings",

@@ -111,9 +111,7 @@ OPERANDS: Final[dict[str, Callable[[GraphOp], int]]] = {
 
 def attributes_text(op: GraphOp) -> str:
     """The op's attributes, as ` {name = value, …}`; empty where it has none."""
-    written = {
-        name: KINDS[name](text) for name, text in op.attributes.items() if name in KINDS
-    }
+    written = {name: KINDS[name](text) for name, text in op.attributes.items() if name in KINDS}
     compound = COMPOUND.get(op.opcode)
     if compound is not None:
         written |= compound(op)

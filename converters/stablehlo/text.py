@@ -31,14 +31,15 @@ def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int 
     returned = ", ".join(_result(op) for op in results)
     function.write_all(main, [f"%arg{number}" for number in range(len(given))])
     names, types = function.returned(main)
+    last = locations.of(results[-1].stack if results else ())
     lines = [
         f"module @{_symbol(name)} attributes {{mhlo.num_partitions = 1 : i32, "
         f"mhlo.num_replicas = {num_replicas} : i32}} {{",
         f"  func.func public @main({arguments}) -> ({returned}) {{",
         *(f"    {line}" for line in function.lines),
-        f'    "func.return"({names}) : ({types}) -> ()',
-        "  }",
-        "}",
+        f'    "func.return"({names}) : ({types}) -> (){last}',
+        f"  }} loc({json.dumps(name)})",
+        f"}} loc({json.dumps(name)})",
         *locations.lines,
     ]
     return "\n".join(lines) + "\n"
@@ -58,7 +59,8 @@ def _argument(op: GraphOp, number: int, results: Sequence[GraphOp]) -> str:
             attributes.append(f"tf.aliasing_output = {position} : i32")
             break
     kind = tensor_type(op.dtype, op.shape)
-    return f"%arg{number}: {kind} {{{', '.join(attributes)}}}"
+    name = json.dumps(op.input_name)
+    return f"%arg{number}: {kind} {{{', '.join(attributes)}}} loc({name})"
 
 
 def _result(op: GraphOp) -> str:

@@ -11,7 +11,10 @@ from kvtrace.schema.errors import BadSetting
 
 def command(
     converter: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="perfetto, chrome, csv, or a plugin's name")
+        str,
+        typer.Argument(
+            metavar="FORMAT", help="perfetto, chrome, csv, stablehlo, or a plugin's name"
+        ),
     ],
     trace: TracePath,
     output: OutputOption = None,
@@ -20,19 +23,24 @@ def command(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the format; repeatable"),
     ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Verify StableHLO with jaxlib before it is written")
+    ] = False,
 ) -> None:
-    """Write the timeline of a trace for ui.perfetto.dev or chrome://tracing, or tables as CSV.
+    """Write a timeline for ui.perfetto.dev or chrome://tracing, CSV tables or StableHLO graphs.
 
     Example:
         kvtrace convert perfetto out/ -o train.perfetto-trace
 
         kvtrace convert csv out/ --set table=launches -o launches.csv
 
+        kvtrace convert stablehlo out/ -o graph.mlir --check
+
     """
     from kvtrace.converters.registry import load_converter
 
     chosen = load_converter(converter)
-    settings = parse_settings(setting or [])
+    settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])
     selection = select(trace, run)
     target = output or Path(chosen.default_output)
     conversion = chosen.convert(selection, target, settings)

@@ -1,5 +1,7 @@
-"""NumPy programs as tensor graphs: the user writes NumPy, and under `trace` each function becomes a
-graph of ops (the rows of `graph_ops`) that is recorded, run by NumPy, and written as StableHLO.
+"""NumPy programs as tensor graphs.
+
+The user writes NumPy; under `trace`, a function becomes a graph of ops (the rows of `graph_ops`)
+that is recorded, run by NumPy, and written as StableHLO.
 
     import numpy as np
     from kvtrace.hlo import float32, ops, tensor, trace
@@ -20,7 +22,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kvtrace.hlo import distributed as distributed
     from kvtrace.hlo import ops as ops
     from kvtrace.hlo.annotations import immutable as immutable
     from kvtrace.hlo.annotations import mutable as mutable
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from kvtrace.hlo.annotations import tensor as tensor
     from kvtrace.hlo.errors import GraphError as GraphError
     from kvtrace.hlo.graph import Graph as Graph
-    from kvtrace.hlo.wrapper import Tensor as Tensor
     from kvtrace.hlo.traced import trace as trace
+    from kvtrace.hlo.wrapper import Tensor as Tensor
 
 _PLACES = {
     "Graph": "graph",
@@ -43,9 +44,10 @@ _PLACES = {
 }
 
 _DTYPES = (
-    "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 "
-    "float8_e4m3fn float8_e5m2 float8_e4m3"
-).split()
+    *("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "bfloat16"),
+    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3"),
+)
 
 __all__ = [*_PLACES, *_DTYPES, "distributed", "ops"]
 

@@ -100,6 +100,4 @@ def _same_results(carried: Sequence[Tensor], body: Graph, what: str, like: str) 
                 f"is {wanted[1].name}{list(wanted[0])}; give the same shape and type"
             )
     if len(given) != len(body.outputs):
-        raise BadArgument.here(
-            f"{what} gives {len(body.outputs)} values, and carries {len(given)}"
-        )
+        raise BadArgument.here(f"{what} gives {len(body.outputs)} values, and carries {len(given)}")

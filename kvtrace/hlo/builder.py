@@ -50,7 +50,7 @@ class Builder:
         self.parent = parent
         self.ops: list[Op] = []
         #: Tensors of outer builders that are used here, with the parameter that stands for each.
-        self.captured: "list[tuple[Tensor, Tensor]]" = []
+        self.captured: list[tuple[Tensor, Tensor]] = []
         self._captured: dict[tuple[int, int], Tensor] = {}
         self._constants: dict[Any, int] = {}
         self._dtypes = TARGETS[target]
@@ -261,4 +261,3 @@ def current() -> Builder:
 def tracing() -> bool:
     """Whether a trace goes on in this thread."""
     return _innermost.builder is not None
-

@@ -1,6 +1,6 @@
 """What can be wrong with a program that is traced into a graph; each text names the user's line."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from kvtrace.hlo.frames import user_place
 from kvtrace.schema.errors import KvtraceError
@@ -12,7 +12,7 @@ class GraphError(KvtraceError):
     slug: ClassVar[str] = "graph"
 
     @classmethod
-    def here(cls, text: str) -> "GraphError":
+    def here(cls, text: str) -> Self:
         """Make the error with the line of the user's program that is running: `text at FILE:LINE`.
 
         `text` is what was found; where a semicolon follows, what comes after it is what to do.

@@ -253,7 +253,7 @@ def _is_large(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.nbytes > CONSTANT_LIMIT
 
 
-def _content(array: "np.ndarray[Any, Any]") -> bytes:
+def _content(array: Any) -> bytes:
     little = array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype
     return np.ascontiguousarray(array).astype(little, copy=False).tobytes()
 
@@ -272,4 +272,3 @@ def attribute_text(value: Any) -> str:
             value = value.astype(np.float32)
         return json.dumps(value.tolist())
     return json.dumps(value)
-

@@ -1,4 +1,4 @@
-"""What NumPy lacks, as functions of tensors: `ops.softmax`, `ops.conv2d`, `ops.rms_norm` …
+"""What NumPy lacks, as functions of tensors: `ops.softmax`, `ops.conv2d`, `ops.rms_norm`.
 
 Inside a traced function they append ops; outside, with arrays, they are traced and run at once.
 The functions are registered with `@operation` in `kvtrace/hlo/families/`.

@@ -1,8 +1,8 @@
 """StableHLO's ops as functions of tensors: what builders are written with.
 
 Each checks shapes, gives the result's, and appends one op; none broadcasts or promotes, save
-`lift`, `together` and `broadcast`. The meaning of each opcode by NumPy is in `kvtrace/hlo/meanings`,
-its text in `converters/stablehlo`.
+`lift`, `together` and `broadcast`. The meaning of each opcode by NumPy is in `meanings/`, its text
+in `converters/stablehlo`.
 """
 
 from collections.abc import Sequence
@@ -203,9 +203,10 @@ def dtype_of(dtype: Any) -> Dtype:
     if isinstance(dtype, str) and dtype in _NAMED:
         return _NAMED[dtype]
     try:
-        return np.dtype(dtype)
+        found: Dtype = np.dtype(dtype)
     except TypeError:
         raise DtypeNotOnTarget.here(f"{dtype!r} names no element type") from None
+    return found
 
 
 def _named() -> dict[str, Dtype]:

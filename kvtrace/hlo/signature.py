@@ -39,7 +39,7 @@ class Arguments:
 
 
 def is_array(value: Any) -> bool:
-    """Whether an argument becomes a tensor: it has a shape and an element type, and is no scalar."""
+    """Whether an argument becomes a tensor: it has a shape and a type, and is no scalar."""
     if isinstance(value, np.generic):
         return False
     return isinstance(value, np.ndarray | TensorAnnotation) or (
@@ -103,9 +103,7 @@ def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
     return value
 
 
-def returned_leaves(
-    value: Any, name: str | None, found: list[tuple[str | None, Any]]
-) -> Any:
+def returned_leaves(value: Any, name: str | None, found: list[tuple[str | None, Any]]) -> Any:
     """The structure of what was returned, with tensors and arrays collected as named leaves."""
     if isinstance(value, Tensor | np.ndarray):
         found.append((name, value))

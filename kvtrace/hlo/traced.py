@@ -65,8 +65,8 @@ def trace(
             y = x * factor
             return y
 
-        scale(np.ones((2, 3), np.float32), 2.0)                  # traced for this signature, and run
-        graph = scale.specialize(tensor[float32, (2, 3)], 2.0)   # traced alone
+        scale(np.ones((2, 3), np.float32), 2.0)                 # traced for this signature, and run
+        graph = scale.specialize(tensor[float32, (2, 3)], 2.0)  # only traced
 
     Args:
         function: what to trace; without, `trace` is a decorator with arguments.
@@ -105,7 +105,7 @@ class TracedFunction:
     ) -> None:
         self.function = function
         self.target = target
-        self.name = name or getattr(function, "__name__", "graph")
+        self.name = str(name or getattr(function, "__name__", "graph"))
         self._outputs = None if outputs is None else tuple(outputs)
         self._observed = observed
         self._signature = inspect.signature(function)
@@ -157,7 +157,9 @@ class TracedFunction:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise SignatureMismatch(f"{self.name} is called with other arguments: {error}.") from None
+            raise SignatureMismatch(
+                f"{self.name} is called with other arguments: {error}."
+            ) from None
         bound.apply_defaults()
         arguments = Arguments()
         for name, value in bound.arguments.items():
@@ -270,4 +272,3 @@ def _unique(name: str, taken: set[str]) -> str:
         chosen = f"{name}_{number}"
     taken.add(chosen)
     return chosen
-

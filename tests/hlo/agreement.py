@@ -15,6 +15,11 @@ TOLERANCE = {
 }
 
 
+def words(text):
+    """Names in one text, which reads better than a list of them."""
+    return text.split()
+
+
 def assert_close(actual, expected, what, tolerance=None):
     expected = np.asarray(expected)
     assert actual.shape == expected.shape, (what, actual.shape, expected.shape)
@@ -55,13 +60,11 @@ def agree(function, *arguments, numpy=None, tolerance=None, dtypes=True, target=
     with np.errstate(all="ignore"):
         expected = [np.asarray(leaf) for leaf in leaves((numpy or function)(*copies))]
     graph = trace(function, target=target).specialize(*arguments)
-    changed = {a: b for a, b in graph.aliases.items()}
+    changed = graph.aliases
     outputs = graph.outputs
     written = [c for c in copies if isinstance(c, np.ndarray)]
     names = [spec.name for spec in graph.inputs]
-    expected += [
-        written[names.index(changed[spec.name])] for spec in outputs[len(expected) :]
-    ]
+    expected += [written[names.index(changed[spec.name])] for spec in outputs[len(expected) :]]
     by_us = graph.evaluate(*arrays)
     by_xla = xla.run(graph.to_stablehlo(), *arrays)
     assert len(by_us) == len(by_xla) == len(expected) == len(outputs)

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.hlo.errors import BadIndex, RefusedMutation, ShapeMismatch
 from kvtrace.hlo import trace
+from kvtrace.hlo.errors import BadIndex, RefusedMutation, ShapeMismatch
 from tests.hlo.agreement import agree
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)

@@ -30,8 +30,12 @@ def floats(*shape):
     ],
 )
 def test_matmul(left, right):
-    agree(lambda x, y: (x @ y, np.matmul(x, y), ops.matmul(x, y) * 1),
-          floats(*left), floats(*right), numpy=lambda x, y: (x @ y,) * 3)
+    agree(
+        lambda x, y: (x @ y, np.matmul(x, y), ops.matmul(x, y) * 1),
+        floats(*left),
+        floats(*right),
+        numpy=lambda x, y: (x @ y,) * 3,
+    )
 
 
 def test_dot_vdot_inner_and_outer():
@@ -41,7 +45,9 @@ def test_dot_vdot_inner_and_outer():
     agree(lambda x: (np.vdot(x, x), np.inner(x, x), np.outer(x, x)), x)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float64])
+@pytest.mark.parametrize(
+    "dtype", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float64]
+)
 def test_other_floats(dtype):
     x, y = floats(4, 8).astype(dtype), floats(8, 3).astype(dtype)
     agree(lambda x, y: x @ y, x, y, numpy=lambda x, y: x.astype(np.float64) @ y.astype(np.float64))

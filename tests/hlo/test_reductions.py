@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.hlo.agreement import agree
+from tests.hlo.agreement import agree, words
 
 RANDOM = np.random.default_rng(11)
 SHAPES = [(2, 3, 4), (3, 1, 5), (1,)]
@@ -12,7 +12,9 @@ def floats(shape):
     return RANDOM.normal(size=shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("name", "sum prod max min mean var std any all argmax argmin count_nonzero ptp".split())
+@pytest.mark.parametrize(
+    "name", words("sum prod max min mean var std any all argmax argmin count_nonzero ptp")
+)
 def test_a_reduction_over_axes(name):
     function = getattr(np, name)
     for shape in SHAPES:
@@ -26,7 +28,7 @@ def test_a_reduction_over_axes(name):
             )
 
 
-@pytest.mark.parametrize("name", "sum prod max min any all argmax count_nonzero".split())
+@pytest.mark.parametrize("name", words("sum prod max min any all argmax count_nonzero"))
 def test_a_reduction_of_integers_and_bools(name):
     function = getattr(np, name)
     for dtype in ("int32", "uint8", "int64", "bool"):
@@ -65,8 +67,11 @@ def test_where_initial_dtype_and_ddof():
     agree(lambda x, m: np.mean(x, where=m), x, mask)
     agree(lambda x: np.sum(x, dtype=np.float64), x)
     agree(lambda x: (np.var(x, ddof=1), np.std(x, axis=0, ddof=1, keepdims=True)), x)
-    agree(lambda x: (np.average(x), np.average(x, axis=1, weights=np.arange(1.0, 5.0))), x,
-          numpy=lambda x: (np.average(x), np.average(x, axis=1, weights=np.arange(1.0, 5.0))))
+    agree(
+        lambda x: (np.average(x), np.average(x, axis=1, weights=np.arange(1.0, 5.0))),
+        x,
+        numpy=lambda x: (np.average(x), np.average(x, axis=1, weights=np.arange(1.0, 5.0))),
+    )
 
 
 def test_methods_and_out():

@@ -29,7 +29,8 @@ _KINDS: Final = {
 
 def short_name(dtype: Any) -> str:
     """An element type as other tables have it: fp32, i64."""
-    return SHORT_NAMES.get(dtype.name, dtype.name)
+    name = str(dtype.name)
+    return SHORT_NAMES.get(name, name)
 
 
 def graph_rows(
@@ -45,13 +46,18 @@ def graph_rows(
             "dtype": op.dtype,
             "shape": list(op.shape),
             "attributes": dict(op.attributes),
-            "stack_id": add_stack([Frame(*place) for place in op.stack]) if op.stack else None,
+            "stack_id": add_stack([_frame(place) for place in op.stack]) if op.stack else None,
             "input_name": op.input_name,
             "output_name": op.output_name,
             "aliases": op.aliases,
         }
         for op in graph.rows(graph_id, constants_apart=True)
     ]
+
+
+def _frame(place: tuple[str | None, int | None, int | None, str | None]) -> Frame:
+    file, line, column, function = place
+    return Frame(file or "", line, column, function or "")
 
 
 def constant_rows(graph: Graph, written: set[str]) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
-"""The builders of NumPy's functions, one file per family. May import primitives, and what other
-families offer without an underscore.
+"""The builders of NumPy's functions, one file per family.
+
+May import primitives, and what other families offer without an underscore.
 
 Importing this package imports every file in it, which fills the registry, and gives tensors their
 methods.

@@ -101,9 +101,7 @@ def isclose(
 ) -> Tensor:
     """Whether |a - b| <= atol + rtol · |b|, and infinities are equal."""
     x, y = floats_together(a, b)
-    bound = add(
-        full(atol, x.shape, x.dtype), multiply(full(rtol, x.shape, x.dtype), absolute(y))
-    )
+    bound = add(full(atol, x.shape, x.dtype), multiply(full(rtol, x.shape, x.dtype), absolute(y)))
     close = compare("LE", absolute(subtract(x, y)), bound)
     finite = compare("LT", absolute(y), full(float("inf"), x.shape, x.dtype))
     result = binary("or", compare("EQ", x, y), binary("and", close, finite))

@@ -139,7 +139,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = FLOAT32, **_: Any
 
 def _register_with_like() -> None:
     """NumPy hands creators over where a tensor is given as `like`."""
-    made = {
+    made: dict[Any, Any] = {
         np.zeros: zeros,
         np.ones: ones,
         np.empty: empty,

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.hlo.dtypes import BOOL, Dtype, fractional, is_float, is_integer, is_signed, is_weak, wide
+from kvtrace.hlo.dtypes import (
+    BOOL,
+    Dtype,
+    fractional,
+    is_float,
+    is_integer,
+    is_signed,
+    is_weak,
+    wide,
+)
 from kvtrace.hlo.errors import BadArgument
 from kvtrace.hlo.primitives import (
     Operand,
@@ -421,13 +430,13 @@ def power(x1: Operand, x2: Operand) -> Tensor:
 def _simple_power(x: Tensor, exponent: Any) -> Tensor | None:
     if x.dtype == BOOL:
         return None
-    if is_float(x.dtype) and exponent == 0.5:  # noqa: PLR2004 - the square root, as NumPy has it
+    if is_float(x.dtype) and exponent == 0.5:
         return unary("sqrt", x)
     if isinstance(exponent, float) and not is_float(x.dtype):
         return None
     if exponent == 1:
         return fresh(x)
-    if exponent == 2:  # noqa: PLR2004 - the square, as NumPy has it
+    if exponent == 2:
         return multiply(x, x)
     if exponent == -1 and is_float(x.dtype):
         return divide(like(x, 1.0), x)
@@ -504,13 +513,13 @@ def sigmoid(x: Tensor) -> Tensor:
 @operation()
 @in_wide_floats
 def silu(x: Tensor) -> Tensor:
-    """x · sigmoid(x)."""
+    """X · sigmoid(x)."""
     return multiply(x, unary("logistic", x))
 
 
 @operation()
 def relu(x: Operand) -> Tensor:
-    """x where it is positive, else 0."""
+    """X where it is positive, else 0."""
     x = lift(x)
     return binary("maximum", x, like(x, 0))
 
@@ -518,7 +527,7 @@ def relu(x: Operand) -> Tensor:
 @operation()
 @in_wide_floats
 def gelu(x: Tensor) -> Tensor:
-    """x · (1 + tanh(√(2/π) · (x + 0.044715 · x³))) / 2, the common form (arXiv 1606.08415)."""
+    """X · (1 + tanh(√(2/π) · (x + 0.044715 · x³))) / 2, the common form (arXiv 1606.08415)."""
     cubed = multiply(x, multiply(x, x))
     inner = add(x, multiply(like(x, 0.044715), cubed))
     bent = unary("tanh", multiply(like(x, math.sqrt(2 / math.pi)), inner))

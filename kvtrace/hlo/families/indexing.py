@@ -28,8 +28,8 @@ from kvtrace.hlo.primitives import (
     slice_,
 )
 from kvtrace.hlo.registry import METHODS, implements
-from kvtrace.hlo.wrapper import Tensor
 from kvtrace.hlo.views import viewed
+from kvtrace.hlo.wrapper import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +203,7 @@ def setitem(x: Tensor, index: Any, value: Operand) -> None:
 def _is_view_of(value: Any, x: Tensor, window: Window) -> bool:
     view = value._view if isinstance(value, Tensor) else None
     return (
-        view is not None
-        and view.base is x
-        and view.window == window
-        and view.version == x._version
+        view is not None and view.base is x and view.window == window and view.version == x._version
     )
 
 
@@ -232,7 +229,7 @@ def _fill_method(x: Tensor, value: Operand) -> None:
 
 
 @implements(np.copyto)
-def copyto(dst: Any, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:
+def copyto(dst: Any, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:  # noqa: ARG001 - NumPy's
     """Write values into a tensor."""
     value = value_for(src, dst.shape, dst.dtype)
     if where is not True:

@@ -48,7 +48,7 @@ def matmul(x1: Operand, x2: Operand) -> Tensor:
     row, column = len(x.shape) == 1, len(y.shape) == 1
     if row and column:
         return contracted(x, y, ((0,), (0,)))
-    if len(y.shape) <= 2:  # noqa: PLR2004 - one matrix for all: no axis is repeated
+    if len(y.shape) <= 2:
         return contracted(x, y, ((len(x.shape) - 1,), (0,)))
     if row:
         x = reshape(x, (1, *x.shape))

@@ -1,6 +1,7 @@
 """Functions that move elements and compute nothing."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,8 @@ from kvtrace.hlo.primitives import (
 )
 from kvtrace.hlo.primitives import broadcast_to as broadcast_tensor
 from kvtrace.hlo.registry import implements
-from kvtrace.hlo.wrapper import Tensor
 from kvtrace.hlo.views import is_contiguous, viewed
+from kvtrace.hlo.wrapper import Tensor
 
 _UNCLEAR = (
     "this tensor was reshaped from a view, and in NumPy is a copy or a view as memory lies, so "
@@ -221,7 +222,7 @@ def rot90(m: Operand, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     turns = k % 4
     if turns == 0:
         return flip(x, ())
-    if turns == 2:  # noqa: PLR2004 - half a turn
+    if turns == 2:
         return flip(x, (first, second))
     if turns == 1:
         return swapaxes(flip(x, second), first, second)
@@ -229,14 +230,14 @@ def rot90(m: Operand, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
 
 
 @implements(np.broadcast_to)
-def broadcast_to(array: Operand, shape: Any, subok: bool = False) -> Tensor:
+def broadcast_to(array: Operand, shape: Any, subok: bool = False) -> Tensor:  # noqa: ARG001 - NumPy's
     """The tensor repeated along new leading axes and those of extent 1."""
     x, extents = lift(array), shape_of(shape)
     return viewed(x, lambda b: broadcast_tensor(b, extents), None, _READ_ONLY)
 
 
 @implements(np.broadcast_arrays)
-def broadcast_arrays(*args: Operand, subok: bool = False) -> tuple[Tensor, ...]:
+def broadcast_arrays(*args: Operand, subok: bool = False) -> tuple[Tensor, ...]:  # noqa: ARG001 - NumPy's
     """Tensors of one shape."""
     tensors = [lift(arg) for arg in args]
     shape = broadcast_shape(*(tensor.shape for tensor in tensors))
@@ -260,9 +261,9 @@ def atleast_3d(*arys: Operand) -> Any:
     """With three axes at least, the new last one behind."""
 
     def shape(x: Tensor) -> Shape:
-        if len(x.shape) == 2:  # noqa: PLR2004 - a matrix gets its new axis behind
+        if len(x.shape) == 2:
             return (*x.shape, 1)
-        return (1, *(x.shape or (1,)), 1) if len(x.shape) < 2 else x.shape  # noqa: PLR2004
+        return (1, *(x.shape or (1,)), 1) if len(x.shape) < 2 else x.shape
 
     return _at_least(arys, shape)
 
@@ -278,7 +279,12 @@ def _at_least(arrays: Sequence[Operand], shape: Any) -> Any:
 
 @implements(np.concatenate, np.concat)
 def concatenate_(
-    arrays: Any, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: Any = None
+    arrays: Any,
+    axis: int | None = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
     """Tensors one after the other along an axis."""
     tensors = together(*_sequence(arrays))
@@ -306,7 +312,12 @@ def _sequence(arrays: Any) -> list[Any]:
 
 @implements(np.stack)
 def stack(
-    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = None
+    arrays: Any,
+    axis: int = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
     """Tensors of one shape along a new axis."""
     tensors = _sequence(arrays)
@@ -322,14 +333,14 @@ def stack(
 
 
 @implements(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
     """Side by side: along the second axis, or the only one."""
     tensors = [atleast_1d(item) for item in tup]
     return concatenate_(tensors, 0 if len(tensors[0].shape) == 1 else 1, dtype=dtype)
 
 
 @implements(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
     """On top of each other: along the first axis, as rows."""
     return concatenate_([atleast_2d(item) for item in tup], 0, dtype=dtype)
 
@@ -377,7 +388,7 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
         bounds = [0, *np.cumsum(lengths).tolist()]
     else:
         bounds = [0, *(int(position) for position in indices_or_sections), extent]
-    return [window(x, place, a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [window(x, place, a, b) for a, b in pairwise(bounds)]
 
 
 @implements(np.split)
@@ -599,7 +610,7 @@ def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ten
 def diag(v: Operand, k: int = 0) -> Tensor:
     """A matrix's diagonal, or the matrix with a vector on its diagonal."""
     x = lift(v)
-    if len(x.shape) == 2:  # noqa: PLR2004 - a matrix
+    if len(x.shape) == 2:
         return diagonal(x, k)
     if len(x.shape) != 1:
         raise ShapeMismatch.here("np.diag takes a vector or a matrix")
@@ -645,9 +656,11 @@ def diff(
     place = axis_of(axis, len(x.shape))
     extra = [_edge(value, x, place) for value in (prepend, append)]
     parts = [extra[0], x, extra[1]]
-    x = concatenate_([part for part in parts if part is not None], place) if any(
-        part is not None for part in extra
-    ) else x
+    x = (
+        concatenate_([part for part in parts if part is not None], place)
+        if any(part is not None for part in extra)
+        else x
+    )
     for _ in range(n):
         extent = x.shape[place]
         after, before = (
@@ -669,7 +682,10 @@ def _edge(value: Operand, x: Tensor, place: int) -> Tensor | None:
 
 @implements(np.meshgrid)
 def meshgrid(
-    *xi: Operand, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+    *xi: Operand,
+    copy: bool = True,  # noqa: ARG001 - NumPy's
+    sparse: bool = False,
+    indexing: str = "xy",  # noqa: ARG001 - NumPy's
 ) -> tuple[Tensor, ...]:
     """Coordinates of a grid, one tensor per axis."""
     tensors = [lift(x) for x in xi]

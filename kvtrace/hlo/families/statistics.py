@@ -91,7 +91,9 @@ def var(
 
 
 @implements(np.std, methods=("std",))
-def std(a: Operand, axis: Any = None, dtype: Any = None, out: Any = None, **settings: Any) -> Tensor:
+def std(
+    a: Operand, axis: Any = None, dtype: Any = None, out: Any = None, **settings: Any
+) -> Tensor:
     """The square root of `var`, with the same arguments."""
     x = lift(a)
     result = fractional(x.dtype) if dtype is None else dtype_of(dtype)

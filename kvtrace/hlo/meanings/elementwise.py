@@ -108,7 +108,8 @@ def _shift(op: Op, x: Array, y: Array) -> Array:
     if op.opcode == "shift_left":
         return np.where(inside, np.left_shift(x, distance), 0).astype(x.dtype)
     if op.opcode == "shift_right_arithmetic":
-        return np.right_shift(x, np.where(inside, y, bits - 1).astype(x.dtype))
+        moved: Array = np.right_shift(x, np.where(inside, y, bits - 1).astype(x.dtype))
+        return moved
     plain = x.view(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x
     moved = np.right_shift(plain, distance.astype(plain.dtype))
     return np.where(inside, moved, 0).astype(plain.dtype).view(x.dtype)
@@ -131,6 +132,6 @@ def _convert(op: Op, x: Array) -> Array:
 
 
 @meaning("is_finite")
-def _is_finite(op: Op, x: Array) -> Array:
+def _is_finite(_op: Op, x: Array) -> Array:
     result: Array = np.asarray(np.isfinite(x))
     return result

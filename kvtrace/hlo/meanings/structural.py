@@ -39,7 +39,7 @@ def _iota(op: Op) -> Array:
 
 
 @meaning("copy")
-def _copy(op: Op, x: Array) -> Array:
+def _copy(_op: Op, x: Array) -> Array:
     return x
 
 
@@ -82,7 +82,8 @@ def _concatenate(op: Op, *parts: Array) -> Array:
 def _pad(op: Op, x: Array, value: Array) -> Array:
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     result = np.full(op.shape, value, dtype=op.dtype)
-    into, taken = [], []
+    into: list[slice] = []
+    taken: list[slice] = []
     for extent, low, _, gap in zip(x.shape, *(op.attributes[name] for name in names), strict=True):
         count, step = op.shape[len(into)], gap + 1
         first = max(0, -(low // step))  # the first element that is not cut off
@@ -106,7 +107,7 @@ def _dynamic_slice(op: Op, x: Array, *starts: Array) -> Array:
 
 
 @meaning("dynamic_update_slice")
-def _dynamic_update_slice(op: Op, x: Array, update: Array, *starts: Array) -> Array:
+def _dynamic_update_slice(_op: Op, x: Array, update: Array, *starts: Array) -> Array:
     result = x.copy()
     result[window(x.shape, update.shape, starts)] = update
     return result
@@ -135,7 +136,8 @@ def reduced(x: Array, initial: Array, axes: tuple[int, ...], reducer: str) -> Ar
     if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
         x, initial = x.astype(FLOAT32), initial.astype(FLOAT32)
     joined = function.reduce(x, axis=axes, dtype=x.dtype if reducer not in ("and", "or") else bool)
-    return np.asarray(function(initial, joined)).astype(dtype)
+    result: Array = np.asarray(function(initial, joined)).astype(dtype)
+    return result
 
 
 @meaning("dot_general")

@@ -1,0 +1,44 @@
+"""Modules verified by MLIR itself, through the bindings that come with jaxlib."""
+
+from importlib import import_module
+from typing import Any
+
+from kvtrace.schema.errors import BadSetting, KvtraceError
+
+
+class InvalidModule(KvtraceError):
+    """A module that MLIR's verifier refuses: a fault of kvtrace's."""
+
+    slug = "invalid-module"
+
+
+def verify(text: str, name: str) -> None:
+    """Have a module parsed and verified.
+
+    Raises:
+        BadSetting: jaxlib is not installed, or has other bindings.
+        InvalidModule: the module is not valid; the text has what the verifier says.
+
+    """
+    try:
+        ir: Any = import_module("jaxlib.mlir.ir")
+        dialect: Any = import_module("jaxlib.mlir.dialects.stablehlo")
+        extension: Any = import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+    except ImportError as error:
+        raise BadSetting(
+            f"--check needs jaxlib's bindings of MLIR ({error}); install jaxlib, or leave it out."
+        ) from None
+    registry = ir.DialectRegistry()
+    extension.register_dialects(registry)
+    with ir.Context() as context:
+        context.append_dialect_registry(registry)
+        context.load_all_available_dialects()
+        dialect.register_dialect(context)
+        try:
+            ir.Module.parse(text).operation.verify()
+        except ir.MLIRError as error:
+            said = " ".join(str(error).split())
+            raise InvalidModule(
+                f"the module of {name} is not valid StableHLO, which is a fault of kvtrace's; "
+                f"report it with what MLIR says: {said}"
+            ) from None
