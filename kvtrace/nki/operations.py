@@ -36,6 +36,10 @@ ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 OPERATIONS: Final[dict[str, "Operation"]] = {}
 
 
+#: Stands for states that the operands' go over to.
+_SPREAD: Final = object()
+
+
 class Result:
     """What an op's function gives: values, their states (None: all defined), type and space."""
 
@@ -147,15 +151,16 @@ class Issue:
         *operands: Values,
         space: Space = "sbuf",
         mask: Any = None,
-        states: NDArray[np.uint8] | None = None,
+        states: Any = _SPREAD,
     ) -> Result:
         """Make the result. Without a `dtype`, it has that of the first operand.
 
-        States of `operands` that can be broadcast to the result go over to it; `states` are what
-        the op has worked out itself. Lanes that `mask` leaves out are garbage.
+        States of `operands` that can be broadcast to the result go over to it, unless the op has
+        worked out its `states` itself (None: all defined). Lanes that `mask` leaves out are
+        garbage.
         """
         given = operands[0].dtype if dtype is None and operands else dtypes.as_dtype(dtype)
-        if states is None:
+        if states is _SPREAD:
             states = access.least(values.shape, operands)
         lanes = None if mask is None else lanes_of(mask)
         return Result(values, states, given, space, lanes)
