@@ -386,7 +386,7 @@ def test_several_ranks_with_hostile_names_and_device_streams(report_browser, ran
 
 
 def test_a_run_on_a_gpu_shows_its_device_and_its_executions(report_browser, tmp_path):
-    page = written_page(FIXTURES / "h200" / "device", tmp_path / "r.html")
+    page = written_page(FIXTURES / "h200" / "device", tmp_path / "r.html", "--no-replay")
     with opened_page(report_browser, page) as opened:
         opened.page.wait_for_selector("#in-view td")
         assert "H200" in opened.text("main")
