@@ -3,7 +3,7 @@
     python tests/gpu/check_pipeline.py
 
 Two processes share a fresh cache: in the first kernels are compiled, in the second they come from
-it. Each launches a kernel from two threads, an autotuned one, and a compiled function by
+it. Each launches a kernel from other threads, an autotuned one, and a compiled function by
 each of Inductor's launchers. Looks at the times of stages and loading, at registers and occupancy,
 and at the slices of the timeline. Prints what it saw; ends with 1 if anything is not so.
 """
@@ -52,14 +52,10 @@ def work(out: str) -> None:
     y = torch.empty_like(x)
     n = x.numel()
     with kvtrace.capture(out, mode="timeline"):
-        blocks = (256, 512)
-        threads = [
-            threading.Thread(target=lambda b=b: added[(triton.cdiv(n, b),)](x, y, n, BLOCK=b))
-            for b in blocks
-        ]
-        for thread in threads:
+        for block in (256, 512):  # each in a thread of its own
+            grid = (triton.cdiv(n, block),)
+            thread = threading.Thread(target=lambda g=grid, b=block: added[g](x, y, n, BLOCK=b))
             thread.start()
-        for thread in threads:
             thread.join()
         doubled[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)
         for static in (True, False):
