@@ -134,6 +134,15 @@ KNOWN: Final[tuple[DeviceLimits, ...]] = (
             _rates(f64=23.95, f32=23.95, f16=47.9)),
     _device("MI300X", "mi300x", 5300, "AMD Instinct MI300X data sheet", *_MI300),
     _device("MI325X", "mi325x", 6000, "AMD Instinct MI325X data sheet", *_MI300),
+    _device("Trainium, one of its 2 cores", "trn1", 410,
+            "AWS Neuron: Trainium and NeuronCore-v2 architecture, the chip's figures halved",
+            _rates(f32=23.75, tf32=95, f16=95, bf16=95, f8=95), _rates(f32=2.3)),
+    _device("Trainium2, one of its 8 cores", "trn2", 362.5,
+            "AWS Neuron: Trainium2 and NeuronCore-v3 architecture, the chip's figures by 8",
+            _rates(f32=22.6, tf32=79, f16=79, bf16=79, f8=158), _rates(f32=1)),
+    _device("Trainium3, one of its 8 cores", "trn3", 612.5,
+            "AWS Neuron: Trainium3 and NeuronCore-v4 architecture, the chip's figures by 8",
+            _rates(f32=22.9, tf32=83.9, f16=83.9, bf16=83.9, f8=315), _rates(f32=1.2)),
 )  # fmt: skip
 
 #: The device that code for a target is held against where no device is known.
@@ -148,6 +157,9 @@ _FOR_TARGET: Final = {
     "cuda:120": "RTX 5090",
     "hip:gfx90a": "MI250X, one of its two dies",
     "hip:gfx942": "MI300X",
+    "neuron:trn1": "Trainium, one of its 2 cores",
+    "neuron:trn2": "Trainium2, one of its 8 cores",
+    "neuron:trn3": "Trainium3, one of its 8 cores",
 }
 
 

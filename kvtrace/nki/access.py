@@ -82,7 +82,7 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
     nbytes = count * tensor.dtype.itemsize
     if memory.space == "hbm":
         issue.device_bytes += nbytes
-        _note(issue, tensor, count)
+        _note(issue, tensor, count, lanes)
     else:
         issue.chip_bytes += nbytes
     if states is not None:
@@ -93,9 +93,10 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
     return Values(values, states, tensor.dtype, memory.space)
 
 
-def _note(issue: "Issue", tensor: Tensor, count: int) -> None:
+def _note(issue: "Issue", tensor: Tensor, count: int, lanes: NDArray[np.bool_] | None) -> None:
     """Keep where an access to device memory went."""
     width = tensor.dtype.itemsize
+    memory = tensor.memory
     shape: tuple[int, ...] = ()
     steps: tuple[int, ...] = ()
     if tensor.selection is None:
@@ -104,11 +105,13 @@ def _note(issue: "Issue", tensor: Tensor, count: int) -> None:
         for size, step in zip(shape, steps, strict=True):
             last += step * (size - 1)
     elif count:
-        lowest, highest = issue.touched
-        first, last = lowest * width, highest * width
+        places = issue.places
+        first, last = int(places.min()) * width, int(places.max()) * width
     else:
         return
-    memory = tensor.memory
+    if width == memory.dtype.itemsize:
+        marks = issue.run.recorder.touched(issue.site, memory.number, memory.raw.size // width)
+        _mark(tensor, marks, issue.places, lanes)
     loops = issue.run.loops
     issue.run.recorder.access(
         AccessRow(
@@ -123,6 +126,22 @@ def _note(issue: "Issue", tensor: Tensor, count: int) -> None:
             steps,
         )
     )
+
+
+def _mark(
+    tensor: Tensor,
+    marks: NDArray[np.uint8],
+    places: NDArray[np.int64],
+    lanes: NDArray[np.bool_] | None,
+) -> None:
+    if tensor.selection is not None:
+        marks[places] = 1
+        return
+    view = tensor.of_elements(marks)
+    if lanes is None:
+        view[...] = 1
+    else:
+        np.copyto(view, 1, where=np.broadcast_to(lanes, view.shape))
 
 
 def _used(issue: "Issue", memory: Memory) -> None:
@@ -186,7 +205,7 @@ def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
     issue.masked_off += tensor.size - count
     if memory.space == "hbm":
         issue.device_bytes += nbytes
-        _note(issue, tensor, count)
+        _note(issue, tensor, count, lanes)
         if states is not None:
             _stored_garbage(issue, tensor, states, lanes)
     else:
@@ -273,7 +292,7 @@ def _gather(
     values = np.full(tensor.shape, dtypes.poison(tensor.dtype), tensor.dtype)
     states = np.full(tensor.shape, GARBAGE, np.uint8)
     inside = places[active]
-    _touch(issue, inside)
+    issue.places = inside
     values[active] = memory.raw.view(tensor.dtype)[inside]
     states[active] = DEFINED if memory.states is None else memory.states[inside]
     if memory.shared or issue.run.loops:
@@ -293,7 +312,7 @@ def _scatter(
     memory = tensor.memory
     places, active = _places(issue, tensor, lanes, "store")
     inside = places[active]
-    _touch(issue, inside)
+    issue.places = inside
     if memory.shared or issue.run.loops:
         sharing.note_write(issue, tensor, inside, lanes)
     memory.raw.view(tensor.dtype)[inside] = np.broadcast_to(values, tensor.shape)[active]
@@ -301,11 +320,6 @@ def _scatter(
         kept = memory.state_array()
         kept[inside] = DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
     return int(inside.size)
-
-
-def _touch(issue: "Issue", places: NDArray[np.int64]) -> None:
-    if places.size:
-        issue.touched = int(places.min()), int(places.max())
 
 
 def _places(

@@ -81,7 +81,7 @@ class Kernel:
         """Launch the kernel; inside of another one, it is a plain function."""
         if going_on() is not None:
             return self.function(*args, **kwargs)
-        grid = self.grid or (1,)
+        grid = self.grid
         bound = bound_arguments(self.function, args, kwargs)
         told = [(listener, listener.before(self, grid, bound)) for listener in listeners]
         outcome: Outcome | None = None
@@ -149,7 +149,7 @@ def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Out
         set_current(None)
     taken.give_back()
     capacity.find_overflows(run)
-    return Outcome(kernel, grid, target, taken.result(result), recorder, bound)
+    return Outcome(kernel, run.grid, target, taken.result(result), recorder, bound)
 
 
 def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:

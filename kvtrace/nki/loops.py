@@ -26,24 +26,26 @@ def static_range(*bounds: Any) -> Iterator[LoopNumber]:
     return current().iterate("static_range", _numbers(bounds))
 
 
-def program_id(axis: int) -> int:
+def program_id(axis: int = 0) -> int:
     """Give the running program's place along an axis of the grid."""
     return current().coordinate(axis)
 
 
-def num_programs(axes: Any = 0) -> Any:
-    """Give the number of programs along an axis, or along several."""
+def num_programs(axes: Any = None) -> int:
+    """Give the number of programs along an axis, along several together, or of the whole grid."""
     grid = current().grid
-    if isinstance(axes, tuple | list):
-        return tuple(num_programs(axis) for axis in axes)
-    if not 0 <= axes < len(grid):
-        raise NkiError(f"the grid {grid} has no axis {axes}")
-    return grid[axes]
+    listed = range(len(grid)) if axes is None else axes
+    total = 1
+    for axis in listed if isinstance(listed, tuple | list | range) else (listed,):
+        if not 0 <= axis < len(grid):
+            raise NkiError(f"the grid {grid} has no axis {axis}")
+        total *= grid[axis]
+    return total
 
 
 def program_ndim() -> int:
-    """Give the number of axes of the grid."""
-    return len(current().grid)
+    """Give the number of axes of the grid; 0 where the kernel was launched without one."""
+    return current().axes
 
 
 def device_print(*parts: Any, **settings: Any) -> None:

@@ -50,10 +50,12 @@ class Run:
     ) -> None:
         self.target = target
         self.kind = kind
-        self.grid = grid
+        self.grid = grid or (1,)
+        #: Axes of the grid that the launch named.
+        self.axes = len(grid)
         self.recorder = recorder
         self.program = 0
-        self.programs = size_of(grid)
+        self.programs = size_of(self.grid)
         self.loops: list[Loop] = []
         self._iterations = 0
         self._shared: list[Memory] = []

@@ -36,6 +36,8 @@ ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 OPERATIONS: Final[dict[str, "Operation"]] = {}
 
 
+_NO_PLACES: Final = np.empty(0, np.int64)
+
 #: Stands for states that the operands' go over to.
 _SPREAD: Final = object()
 
@@ -73,10 +75,10 @@ class Issue:
         "masked_off",
         "operation",
         "order",
+        "places",
         "readers",
         "run",
         "site",
-        "touched",
     )
 
     def __init__(self, operation: "Operation", run: Run, destination: Tensor | None) -> None:
@@ -91,8 +93,8 @@ class Issue:
         self.device_bytes = 0
         self.chip_bytes = 0
         self.readers: list[int] = []
-        #: Lowest and highest element that the last access through indices touched.
-        self.touched = (0, 0)
+        #: Elements of the memory that the last access through a selection touched.
+        self.places: NDArray[np.int64] = _NO_PLACES
         #: Element type of what the op is about: of its result, if the op's function sets no other.
         self.dtype: np.dtype[Any] | None = None
         self.order = run.recorder.count

@@ -13,6 +13,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kvtrace.nki.findings import Finding
 from kvtrace.nki.memory import Life
 
@@ -114,6 +117,7 @@ class Recorder:
     def __init__(self, bottom: CodeType) -> None:
         self._bottom = bottom
         self._site_of: dict[tuple[object, ...], int] = {}
+        self._touched: dict[tuple[int, int], NDArray[np.uint8]] = {}
         self._loop_of: dict[tuple[object, ...], int] = {}
         self._finding_of: dict[tuple[object, ...], Finding] = {}
         self.sites: list[Site] = []
@@ -160,6 +164,21 @@ class Recorder:
         self.count += 1
         if len(self.rows) < ROWS_LIMIT:
             self.rows.append(row)
+
+    def touched(self, site: int, buffer: int, elements: int) -> NDArray[np.uint8]:
+        """Give the elements of a buffer that a site has touched, one byte each, to be marked."""
+        known = self._touched.get((site, buffer))
+        if known is None:
+            known = self._touched[site, buffer] = np.zeros(elements, np.uint8)
+        return known
+
+    def unique_bytes(self, site: int) -> int:
+        """Give how many distinct bytes of device memory a site has touched."""
+        return sum(
+            int(np.count_nonzero(marks)) * self.buffers[buffer].bytes // max(marks.size, 1)
+            for (number, buffer), marks in self._touched.items()
+            if number == site
+        )
 
     def access(self, row: AccessRow) -> None:
         """Keep an access to device memory, while there is room."""

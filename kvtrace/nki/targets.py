@@ -1,4 +1,4 @@
-"""The machines that kernels are written for: sizes and published rates, each with its source.
+"""The machines that kernels are written for: their sizes, each with its source.
 
 Sources, all public documentation of AWS Neuron:
 (a) "Trainium/Inferentia2 architecture guide for NKI": engines, SBUF 24 MiB, PSUM 2 MiB, 128
@@ -48,28 +48,21 @@ class Target:
         generation: number of the NeuronCore's version, as `nki.isa.nc_version` counts (gen2 …).
         sbuf_partition_bytes: raw bytes of SBUF of one partition.
         sbuf_usable_bytes: what kernels may use of them.
-        clock_hz: clock of the engines, for estimates of time only.
-        hbm_bytes_per_second: published bandwidth of one NeuronCore's share of device memory.
-        matmul_flops_per_second: published dense bfloat16 rate of one NeuronCore.
     """
 
     name: str
     generation: int
     sbuf_partition_bytes: int
     sbuf_usable_bytes: int
-    clock_hz: float
-    hbm_bytes_per_second: float
-    matmul_flops_per_second: float
 
 
-#: Published: Trn1 has 2 cores a chip, 820 GB/s and 190 TFLOPS bfloat16 (a); Trn2 has 8 cores,
-#: 2.9 TB/s and 667 TFLOPS (b); Trn3 has 8 cores, 4.9 TB/s and 671 TFLOPS (c).
+#: What rooflines are drawn for, bandwidths and rates, is in `kvtrace.converters.device_limits`.
 TARGETS: Final = {
     target.name: target
     for target in (
-        Target("trn1", 2, 192 * KIB, 180_224, 1.4e9, 820e9 / 2, 190e12 / 2),
-        Target("trn2", 3, 224 * KIB, 212_984, 1.4e9, 2.9e12 / 8, 667e12 / 8),
-        Target("trn3", 4, 256 * KIB, 245_752, 1.4e9, 4.9e12 / 8, 671e12 / 8),
+        Target("trn1", 2, 192 * KIB, 180_224),
+        Target("trn2", 3, 224 * KIB, 212_984),
+        Target("trn3", 4, 256 * KIB, 245_752),
     )
 }
 

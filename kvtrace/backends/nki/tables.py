@@ -158,6 +158,7 @@ def _op_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
             "elements": site.elements,
             "masked_off": site.masked_off,
             "bytes": site.device_bytes,
+            "unique_bytes": observed.recorder.unique_bytes(number) if site.device_bytes else None,
             "flops": site.flops,
             "loop": None if site.loop < 0 else loops_from + site.loop,
             "buffer": site.argument or None,
