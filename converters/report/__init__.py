@@ -1,8 +1,8 @@
 """The HTML report: one self-contained page that makes no request.
 
 `report_data` turns a trace's tables into plain data (tests look at that), `write_report` into a
-page within a size budget. The page's own code is `page.html`, `page.css` and the `*.js` files
-beside this one: plain JavaScript, joined into one script in the order of `page.SCRIPTS`.
+page within a size budget. The page's own code is in `frontend/`, built into `app.html` by
+`make frontend`; what its views read later comes from the modules in `views/`.
 
 May import `kvtrace.schema` and what converters share; the command `kvtrace report` imports it.
 """

@@ -16,13 +16,21 @@ export function App(props: { page: Page }): JSX.Element {
   const { page } = props;
   const [help, setHelp] = useState(false);
   const content = useRef<HTMLElement>(null);
+  const shown = useRef(address.value.path);
   const views = VIEWS.filter((view) => view.shown?.(page) ?? true);
   const sections = views.filter((view) => view.section === view.name);
   const { path, query, text } = address.value;
   const match = matchView(path, views);
 
   useEffect(() => startKeys(sections, () => setHelp(true)), []);
-  useEffect(() => window.scrollTo(0, 0), [path]);
+  useEffect(() => {
+    window.scrollTo(0, 0);
+    // What had the focus is gone with its view: the keyboard goes on at the new one.
+    if (shown.current !== path && document.activeElement === document.body) {
+      content.current?.focus({ preventScroll: true });
+    }
+    shown.current = path;
+  }, [path]);
   useEffect(() => {
     const heading = content.current?.querySelector("h1")?.textContent;
     document.title = `${heading ? `${heading} · ` : ""}${page.report.title}`;

@@ -28,7 +28,10 @@ export function Figure(props: FigureProps): JSX.Element {
     >
       <span class="figure-value">{props.shown}</span>
       <span class="figure-name">{props.name}</span>
-      <span class="muted small">{props.detail ?? props.source}</span>
+      <span class="muted small">
+        {props.detail ?? props.source}
+        {props.detail ? <span class="hidden">, {props.source}</span> : null}
+      </span>
     </div>
   );
 }

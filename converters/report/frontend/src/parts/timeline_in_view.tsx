@@ -9,7 +9,7 @@ import type { Page } from "../data/page";
 import { type Column, Table } from "./table";
 import { Tabs } from "./tabs";
 import { KernelLink, kernelName } from "./text";
-import { type Row, type Slice, lowerBound, rowNouns, sliceKernel, sliceName } from "./timeline_rows";
+import { OTHERS, type Row, type Slice, lowerBound, rowNouns, sliceKernel, sliceName } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Sum {
@@ -57,8 +57,8 @@ function ByKernel({ scene, range, only }: InViewProps): JSX.Element {
   const columns: (Column<Sum> | false)[] = [
     {
       label: "Kernel",
-      cell: (sum) => <KernelLink page={page} kernel={sum.kernel} />,
-      key: (sum) => kernelName(page.report, sum.kernel),
+      cell: (sum) => (isOthers(sum) ? OTHERS : <KernelLink page={page} kernel={sum.kernel} />),
+      key: (sum) => (isOthers(sum) ? OTHERS : kernelName(page.report, sum.kernel)),
     },
     { label: "launches", source: "measured", number: true, cell: (sum) => formatCount(sum.count), key: (sum) => sum.count },
     { label: "host time", source: "measured", number: true, cell: (sum) => formatNanoseconds(sum.host), key: (sum) => sum.host },
@@ -75,6 +75,10 @@ function ByKernel({ scene, range, only }: InViewProps): JSX.Element {
       empty="No launch in view."
     />
   );
+}
+
+function isOthers(sum: Sum): boolean {
+  return sum.kernel < 0 && sum.count === 0;
 }
 
 function OneByOne({ scene, range, onChoose }: InViewProps): JSX.Element {

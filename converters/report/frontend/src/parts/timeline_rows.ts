@@ -44,6 +44,9 @@ const NOUNS: Readonly<Record<RowKind, readonly [string, string]>> = {
   device: ["execution", "executions"],
 };
 
+/** Executions that no launch of Python's Triton caused. */
+export const OTHERS = "kernels of other launchers";
+
 export function rowNouns(row: Row): readonly [one: string, many: string] {
   return NOUNS[row.kind];
 }
@@ -57,7 +60,9 @@ export function sliceKernel(report: Report, { row, index }: Slice): number {
 export function sliceName(report: Report, slice: Slice): string {
   const { row, index } = slice;
   if (row.kind === "mark") return shortText(row.marks[index]?.name);
-  const name = kernelName(report, sliceKernel(report, slice));
+  const kernel = sliceKernel(report, slice);
+  if (kernel < 0 && row.kind === "device") return OTHERS;
+  const name = kernelName(report, kernel);
   return row.kind === "compile" ? `compile ${name}` : name;
 }
 
