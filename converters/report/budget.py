@@ -265,13 +265,13 @@ def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str)
     """Return a block with as many rows as fit into a share of the room."""
     room = int(budget.room() * share) - 200
     kept = thin(slices, _MOST_LAUNCHES)
-    block = _slices_block(kept)
+    block = _slices_block(kept, table)
     while len(block) > room and len(kept) > _FEWEST_LAUNCHES:
         keep = int(len(kept) * min(room / len(block), 1.0) * 0.97)
         kept = thin(slices, max(keep, _FEWEST_LAUNCHES))
-        block = _slices_block(kept)
+        block = _slices_block(kept, table)
     if len(block) > max(room, 0) and len(slices):
-        kept, block = Slices.empty(), _slices_block(Slices.empty())
+        kept, block = Slices.empty(), _slices_block(Slices.empty(), table)
     if len(kept) < len(slices):
         budget.drop(
             noun,
@@ -283,18 +283,10 @@ def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str)
     return block
 
 
-def _slices_block(slices: Slices) -> str:
-    return columns_block(
-        {
-            "begin": slices.begin,
-            "duration": slices.duration,
-            "kernel": slices.kernel,
-            "call": slices.call,
-            "track": slices.track,
-            "phase": slices.phase,
-            "seq": slices.seq,
-        }
-    )
+def _slices_block(slices: Slices, table: str = "launches") -> str:
+    names = ["begin", "duration", "kernel", "call", "track", "phase", "seq"]
+    names += ["launch"] if table == "gpu_kernels" else []
+    return columns_block({name: getattr(slices, name) for name in names})
 
 
 def _block_size(block: str) -> int:

@@ -112,7 +112,7 @@ class Timeline:
             return _Launches(*(np.zeros(0, np.int64) for _ in range(3)))
         timed = whole.pop("timed").astype(bool)
         kernel = calls.kernels(whole["call"])
-        slices = Slices(kernel=kernel, **whole)
+        slices = Slices(kernel=kernel, launch=whole["seq"], **whole)
         self.launches.append(slices if timed.all() else slices.take(np.flatnonzero(timed)))
         return _in_order(_Launches(whole["seq"], whole["call"], whole["phase"]))
 
@@ -198,6 +198,7 @@ class Timeline:
             "track": self._streams(table, run),
             "phase": phase,
             "seq": integers(table["record"], 0),
+            "launch": integers(table["launch_seq"], NO_CALL),
             "timed": timed,
         }
 

@@ -1,12 +1,15 @@
 """Which tensors of a call were recorded with their contents, and what is in them."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kvtrace.converters.report.model import Argument
 from kvtrace.converters.report.sources import Context
 from kvtrace.converters.report.values import Histogram, Layout, elements_of, histogram
 
 __all__ = ["RecordedValue", "recorded_values"]
+
+_MOST_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +19,7 @@ class RecordedValue:
     `arg` is the position of the argument in the call, `artifact` names the block
     `tensor/<artifact>` with its storage's bytes, in which `offset_bytes`, `shape` and `strides`
     (in elements) say where its elements are. `histogram` is None where the type has no numbers
-    that we know, or the storage was not recorded whole.
+    that we know, the storage was not recorded whole, or it is larger than 256 MiB.
     """
 
     arg: int
@@ -45,12 +48,8 @@ def recorded_values(context: Context, call: int) -> tuple[RecordedValue, ...]:
 def _value(context: Context, position: int, argument: Argument) -> RecordedValue | None:
     if argument.value is None or argument.shape is None or argument.strides is None:
         return None
-    content = context.trace.artifact(argument.value)
-    if content is None:
-        return None
     offset = argument.offset_bytes or 0
     layout = Layout(argument.dtype, offset, argument.shape, argument.strides)
-    values = elements_of(content, layout)
     return RecordedValue(
         arg=position,
         name=argument.name,
@@ -59,5 +58,17 @@ def _value(context: Context, position: int, argument: Argument) -> RecordedValue
         offset_bytes=offset,
         shape=argument.shape,
         strides=argument.strides,
-        histogram=None if values is None else histogram(values),
+        histogram=_histogram(context, argument, layout),
     )
+
+
+def _histogram(context: Context, argument: Argument, layout: Layout) -> Histogram | None:
+    """Return the histogram, worked out once for arguments that are alike."""
+    if argument.value is None or (argument.storage_bytes or 0) > _MOST_BYTES:
+        return None
+    key = (argument.value, layout)
+    if key not in context.histograms:
+        content = context.trace.artifact(argument.value)
+        values = None if content is None else elements_of(content, layout)
+        context.histograms[key] = None if values is None else histogram(values)
+    return context.histograms[key]

@@ -42,6 +42,8 @@ class Slices:
     """Index into the report's phases; on the device, that of the launch."""
     seq: Integers
     """`launches.seq` or `gpu_kernels.record`."""
+    launch: Integers
+    """`seq` of the launch: its own, or the one that caused it on the device (-1: not known)."""
 
     def __len__(self) -> int:
         return len(self.begin)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kvtrace.converters.columns import integers
 from kvtrace.converters.report.model import Report
+from kvtrace.converters.report.values import Histogram, Layout
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
@@ -27,10 +28,13 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block by its name, `source/which`, and what packs it (`pack.json_block` and the like)."""
+    """A block by its name, `source/which`, and what packs it (`pack.json_block` and the like).
+
+    `pack` may give None for what is too large to be tried.
+    """
 
     name: str
-    pack: Callable[[], str]
+    pack: Callable[[], str | None]
 
 
 @dataclass(slots=True)
@@ -42,6 +46,8 @@ class Context:
     runs: "tuple[Run, ...]"
     source: bool = True
     """False: nothing that holds the program's code may go into the page."""
+    histograms: dict[tuple[str, Layout], Histogram | None] = field(default_factory=dict, repr=False)
+    """Those of recorded tensors that were worked out already, by artifact."""
     _tables: "dict[tuple[str, int], _ByCall]" = field(default_factory=dict, repr=False)
     _left_out: dict[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
 

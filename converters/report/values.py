@@ -6,7 +6,6 @@ MLIR's documentation have one NaN, at the place of negative zero).
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -47,8 +46,8 @@ class Layout:
 
     dtype: str | None
     offset_bytes: int
-    shape: Sequence[int]
-    strides: Sequence[int]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,6 +274,7 @@ def test_an_execution_takes_its_call_and_phase_from_its_launch(tmp_path):
     writer.seal({})
     report = report_of(tmp_path / "out")
     assert report.device.call.tolist() == [0, 0, 0, -1]
+    assert report.device.launch.tolist() == [0, 1, -1, -1]
     names = [report.phases[phase] if phase >= 0 else None for phase in report.device.phase]
     assert names == ["autotune", "run", None, None]
     (call,) = report.calls

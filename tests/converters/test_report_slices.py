@@ -1,5 +1,7 @@
 """Thinning and counting launches: what is left out of the page is never left out of its sums."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +14,8 @@ def slices(rows: list[tuple[int, int, int, int, int]]) -> Slices:
     columns = np.array(rows, np.int64).reshape(-1, 5).T
     zeros = np.zeros(len(rows), np.int64)
     begin, duration, kernel, call, track = columns
-    return Slices.join(
-        [Slices(begin, duration, kernel, call, track, zeros, np.arange(len(rows), dtype=np.int64))]
-    )
+    seq = np.arange(len(rows), dtype=np.int64)
+    return Slices.join([Slices(begin, duration, kernel, call, track, zeros, seq, seq)])
 
 
 ROWS = st.lists(
@@ -84,8 +85,7 @@ def test_medians_are_those_of_each_known_call(rows):
 
 def test_phases_that_are_left_out_do_not_count():
     both = slices([(0, 10, 0, 0, 0), (5, 30, 0, 0, 0)])
-    tuned = Slices(*(getattr(both, name) for name in ("begin", "duration", "kernel", "call",
-                     "track")), phase=np.array([1, 0]), seq=both.seq)  # fmt: skip
+    tuned = replace(both, phase=np.array([1, 0]))
     assert medians(tuned, [1]) == {0: 30.0}
 
 

@@ -9,14 +9,17 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 
 __all__ = ["SOURCE"]
 
+#: Larger storages are not even tried: no page would hold them.
+_MOST_BYTES: Final = 64 << 20
+
 
 def _blocks(context: Context) -> Iterable[Block]:
-    for artifact in _by_need(context):
-        yield Block(f"tensor/{artifact}", partial(_packed, context, artifact))
+    for artifact, size in _by_need(context):
+        yield Block(f"tensor/{artifact}", partial(_packed, context, artifact, size))
 
 
-def _by_need(context: Context) -> list[str]:
-    """Return recorded storages, those of findings' calls first, then the small ones."""
+def _by_need(context: Context) -> list[tuple[str, int]]:
+    """Return recorded storages and their bytes, those of findings' calls first, then small ones."""
     report = context.report
     pointed = {finding.call for finding in report.findings}
     need: dict[str, tuple[bool, int]] = {}
@@ -27,11 +30,13 @@ def _by_need(context: Context) -> list[str]:
                 continue
             own = (index not in pointed, argument.storage_bytes or 0)
             need[argument.value] = min(need.get(argument.value, own), own)
-    return sorted(need, key=lambda artifact: (*need[artifact], artifact))
+    order = sorted(need, key=lambda artifact: (*need[artifact], artifact))
+    return [(artifact, need[artifact][1]) for artifact in order]
 
 
-def _packed(context: Context, artifact: str) -> str:
-    return bytes_block(context.trace.artifact(artifact) or b"")
+def _packed(context: Context, artifact: str, size: int) -> str | None:
+    content = context.trace.artifact(artifact) if size <= _MOST_BYTES else None
+    return None if content is None else bytes_block(content)
 
 
 SOURCE: Final = BlockSource(
