@@ -1,19 +1,24 @@
-"""Memory for intermediate results holds what is carved from it, wherever it begins."""
+"""Memory for intermediate results has room for what is carved from it, at aligned addresses."""
 
-import numpy as np
+import pytest
 
 from kvtrace.evaluate.plan import execute
 
 
-def test_a_block_that_is_kept_has_room_for_its_alignment() -> None:
+@pytest.mark.parametrize("size", [0, 1000, execute._HUGE_PAGE // 4, (4 << 20) + 1, 9 << 20])
+def test_a_block_has_room_and_begins_at_an_aligned_address(size: int) -> None:
     scratch = execute._Scratch()
-    for offset in range(execute._ALIGNMENT):
-        whole = np.empty(1000 + 2 * execute._ALIGNMENT, np.uint8)
-        scratch.block = whole[offset : offset + 1000 + execute._ALIGNMENT]
-        block = scratch.of(1000)
-        first = -block.ctypes.data % execute._ALIGNMENT
-        assert block.nbytes - first >= 1000
-        scratch.block = whole[offset : offset + 1000]
-        block = scratch.of(1000)
-        first = -block.ctypes.data % execute._ALIGNMENT
-        assert block.nbytes - first >= 1000
+    block = scratch.of(size)
+    assert block.nbytes >= size
+    assert block.ctypes.data % execute._ALIGNMENT == 0
+    if size >= execute._HUGE_PAGE // 4:
+        assert block.ctypes.data % execute._HUGE_PAGE == 0
+
+
+def test_a_block_is_kept_until_a_larger_one_is_needed() -> None:
+    scratch = execute._Scratch()
+    block = scratch.of(3000)
+    assert scratch.of(1000) is block
+    larger = scratch.of(8 << 20)
+    assert larger is not block
+    assert scratch.of(3000) is larger

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +16,12 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.plan.code.cells import Cell, Generated
     from kvtrace.evaluate.values import Array
 
-CHUNK_BYTES = 2 << 20
-"""How much the intermediate results of the programs that run at once may take together."""
-
-CHUNK_BYTES_OF_PRODUCTS = 4 << 20
-"""The same where matrices are multiplied: products of taller ones are worth more than the cache."""
-
-_COPIES_MADE = 2
-"""How many arrays functions hold on to while they make one."""
-
 _ALIGNMENT = 64
 _KEPT_CHUNKS = 8
+
+_HUGE_PAGE = 2 << 20
+_LEAST_OF_HUGE_PAGES = 4 << 20
+"""NumPy asks the system for huge pages for arrays of this size and more."""
 
 
 class _Scratch(threading.local):
@@ -36,11 +30,25 @@ class _Scratch(threading.local):
     block: Array | None = None
 
     def of(self, size: int) -> Array:
-        """Give a block that holds so many bytes from its first aligned address on."""
-        needed = size + _ALIGNMENT
-        if self.block is None or self.block.nbytes < needed:
-            self.block = np.empty(needed, np.uint8)
+        """Give a block of at least so many bytes, which begins at an aligned address."""
+        if self.block is None or self.block.nbytes < size:
+            self.block = _block_of(size)
         return self.block
+
+
+def _block_of(size: int) -> Array:
+    """Make a block; a large one at the beginning of a huge page.
+
+    In new memory, every page of 4 KiB stops the program for about a microsecond when it is first
+    touched: as long as the first launch of a small kernel takes otherwise. Of what is asked for
+    here beyond the size, nothing is touched.
+    """
+    alignment, whole = _ALIGNMENT, size + _ALIGNMENT
+    if size >= _HUGE_PAGE // 4:
+        alignment, whole = _HUGE_PAGE, max(size + _HUGE_PAGE, _LEAST_OF_HUGE_PAGES)
+    memory = np.empty(whole, np.uint8)
+    start = -memory.__array_interface__["data"][0] % alignment
+    return memory[start:]
 
 
 _scratch = _Scratch()
@@ -69,7 +77,7 @@ class Executable:
         known = self.arrays.get(extents)
         size = None if known is None else known[2]
         if size is None:
-            size = sum([_bytes_of(cell, extents) for cell in self.code.cells])
+            size = sum([bytes_of(cell, extents) for cell in self.code.cells])
         block = _scratch.of(size)
         if known is not None and known[0] is block:
             return list(known[1])
@@ -80,49 +88,15 @@ class Executable:
         return made
 
 
-def executable(code: Generated, ranges: Sequence[tuple[int, int]]) -> Executable:
-    """Divide the programs of a region (first and last value along each axis) into chunks."""
-    extents = [last - first + 1 for first, last in ranges]
-    limit = CHUNK_BYTES_OF_PRODUCTS if code.has_products else CHUNK_BYTES
-    arrays = (*code.cells, *code.made * _COPIES_MADE)
-    sizes = _chunk_extents(arrays, extents, limit)
-    starts = tuple(first for first, _ in ranges)
-    return Executable(code, tuple(_chunks(starts, extents, sizes)))
-
-
-def _bytes_of(cell: Cell, extents: Sequence[int]) -> int:
+def bytes_of(cell: Cell, extents: Sequence[int]) -> int:
+    """Say how much room a cell takes for a chunk."""
     size = math.prod(cell.shape(extents)) * cell.dtype.itemsize
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-def _chunk_extents(cells: Sequence[Cell], extents: Sequence[int], limit: int) -> tuple[int, ...]:
-    """Cut the slowest axes until intermediate results fit the limit."""
-    sizes = list(extents)
-    for axis, extent in enumerate(extents):
-        total = sum([_bytes_of(cell, sizes) for cell in cells])
-        if total <= limit:
-            break
-        parts = min(extent, -(-total // limit))
-        sizes[axis] = -(-extent // parts)
-    return tuple(sizes)
-
-
-def _chunks(starts: Sequence[int], extents: Sequence[int], sizes: Sequence[int]) -> Iterator[Chunk]:
-    axes = [
-        range(start, start + extent, size)
-        for start, extent, size in zip(starts, extents, sizes, strict=True)
-    ]
-    ends = [start + extent for start, extent in zip(starts, extents, strict=True)]
-    for corner in itertools.product(*axes):
-        counts = tuple(
-            min(size, end - place) for place, size, end in zip(corner, sizes, ends, strict=True)
-        )
-        yield corner, counts
-
-
 def _carved(block: Array, cells: Sequence[Cell], extents: Sequence[int]) -> list[Array]:
     """Place the cells of a chunk in a block, one behind the other."""
-    offset = -block.__array_interface__["data"][0] % _ALIGNMENT
+    offset = 0
     made = []
     memory: Any = block
     for cell in cells:
@@ -134,5 +108,5 @@ def _carved(block: Array, cells: Sequence[Cell], extents: Sequence[int]) -> list
             back = tuple([layout.index(axis) for axis in range(len(shape))])
             array = np.ndarray(stored, cell.dtype, memory, offset).transpose(back)
         made.append(array)
-        offset += _bytes_of(cell, extents)
+        offset += bytes_of(cell, extents)
     return made

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.order import contested_storages, written_storages
-from kvtrace.evaluate.plan.execute import Executable, executable
+from kvtrace.evaluate.plan.chunks import executable
+from kvtrace.evaluate.plan.execute import Executable
 from kvtrace.evaluate.plan.generate import generated
 from kvtrace.evaluate.plan.grid import Regions, planned_regions
 from kvtrace.evaluate.plan.optimise import optimised
@@ -86,6 +87,8 @@ def executables(plan: LaunchPlan) -> list[Executable]:
     made = []
     for region in plan.regions:
         axes = region.region.axes
-        code = generated(optimised(region.instructions), axes, plan.offsets)
-        made.append(executable(code, [region.region.ranges[symbol] for symbol in axes]))
+        instructions = optimised(region.instructions)
+        code = generated(instructions, axes, plan.offsets)
+        ranges = [region.region.ranges[symbol] for symbol in axes]
+        made.append(executable(code, instructions, axes, ranges))
     return made

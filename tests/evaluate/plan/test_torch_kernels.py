@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.plan import kernels, torch_kernels
-from kvtrace.evaluate.plan.execute import executable
+from kvtrace.evaluate.plan.chunks import executable
 from kvtrace.evaluate.plan.generate import generated
 from kvtrace.evaluate.plan.grid import planned_regions
 from kvtrace.evaluate.plan.optimise import optimised
@@ -259,10 +259,12 @@ def run_by_plan(function, grid, arguments, constexprs, *, torch, used=None):
     numbers = [None if n in tensors else np.float32(a.value) for n, a in enumerate(given)]
     for plan in regions:
         axes = plan.region.axes
-        code = generated(optimised(plan.instructions), axes, offsets, torch=torch)
+        instructions = optimised(plan.instructions)
+        code = generated(instructions, axes, offsets, torch=torch)
         if used is not None:
             used.update(map(str, code.run.__globals__.values()))
-        executable(code, [plan.region.ranges[axis] for axis in axes]).run(buffers, numbers)
+        ranges = [plan.region.ranges[axis] for axis in axes]
+        executable(code, instructions, axes, ranges).run(buffers, numbers)
     return given
 
 
