@@ -27,7 +27,7 @@ export function combOf(form: Form, unit = 1, width = 1): Comb {
     plain.push([count, Math.abs(step) / unit]);
   }
   plain.sort((a, b) => a[1] - b[1]);
-  return withTotals(start, weight, joined(plain));
+  return plainComb(start, weight, joined(plain));
 }
 
 /** Levels of which each goes on where the one before ends are one. */
@@ -41,7 +41,9 @@ function joined(levels: readonly Level[]): Level[] {
   return found;
 }
 
-function withTotals(start: number, weight: number, levels: readonly Level[]): Comb {
+/** A comb of levels in any order. */
+export function plainComb(start: number, weight: number, unsorted: readonly Level[]): Comb {
+  const levels = unsorted.toSorted((a, b) => a[1] - b[1]);
   const [reach, places] = [[0], [1]];
   for (const [count, step] of levels) {
     reach.push((reach.at(-1) ?? 0) + (count - 1) * step);

@@ -1,0 +1,122 @@
+// A call: its arguments and grid, its programs and ops, and the chosen op's accesses.
+
+import type { JSX } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+
+import type { Page } from "../../data/page";
+import type { Call } from "../../data/types";
+import { useBlock } from "../../data/use_block";
+import { ArgumentTable } from "../../parts/arguments";
+import { Split } from "../../parts/beside";
+import { Missing, Note, Section } from "../../parts/text";
+import type { CallBlock, Op } from "./blocks";
+import { FindingTable, type HereFinding, findingsHere } from "./findings";
+import { isMemory } from "./grid_work";
+import { OpPanel } from "./op_panel";
+import { OpList } from "./ops";
+import { Programs } from "./programs";
+import { Recorded } from "./recorded";
+import { type Place, choose, chosenNumber, chosenProgram, programNumber, programPlace } from "./state";
+
+interface CallProps {
+  readonly page: Page;
+  readonly index: number;
+  readonly call: Call;
+}
+
+export function CallParts(props: CallProps): JSX.Element {
+  const { page, index, call } = props;
+  const loaded = useBlock<CallBlock>(page, `call/${index}`);
+  const block = loaded.state === "ready" ? loaded.value : null;
+  const findings = useMemo(() => findingsHere(page, index, block), [index, block]);
+  return (
+    <>
+      <Section title="Arguments" id="arguments">
+        <ArgumentTable page={page} call={call} />
+      </Section>
+      {findings.length ? (
+        <Section title="Findings" id="findings">
+          <FindingTable findings={findings} />
+        </Section>
+      ) : null}
+      {loaded.state === "missing" ? (
+        <Section title="Ops" id="no-ops">
+          <Missing
+            what="The ops of this call are not on this page: they were not derived yet, or they did not fit. To derive them:"
+            command={`kvtrace replay ${page.report.trace}`}
+          />
+        </Section>
+      ) : null}
+      {loaded.state === "failed" ? <Note kind="warning">Its ops cannot be read: {loaded.reason}</Note> : null}
+      {block ? <Inside {...props} block={block} findings={findings} /> : null}
+    </>
+  );
+}
+
+function Inside(props: CallProps & { block: CallBlock; findings: readonly HereFinding[] }): JSX.Element {
+  const { page, call, block, findings } = props;
+  const grid = useMemo<Place>(() => [call.grid[0] ?? 1, call.grid[1] ?? 1, call.grid[2] ?? 1], [call]);
+  const op = chosenOp(block, findings);
+  useEffect(() => startProgramKeys(grid), [grid]);
+  return (
+    <>
+      <section id="inside">
+        <Split
+          wide="right"
+          left={
+            <>
+              <h2>Programs</h2>
+              <Programs block={block} grid={grid} findings={findings} op={op?.index ?? null} />
+            </>
+          }
+          right={
+            <>
+              <h2>Ops</h2>
+              <OpList page={page} block={block} variant={call.variant} op={op?.index ?? null} />
+            </>
+          }
+        />
+      </section>
+      {op ? <OpPanel page={page} call={call} block={block} grid={grid} op={op} findings={findings} /> : null}
+      <Section title="Recorded tensors" id="recorded">
+        <Recorded page={page} block={block} />
+      </Section>
+    </>
+  );
+}
+
+/** The op that the address names, or one with a finding, or the first whose accesses are known. */
+function chosenOp(block: CallBlock, findings: readonly HereFinding[]): Op | null {
+  const named = (index: number | null): Op | undefined => block.ops.find((op) => op.index === index);
+  const found = findings.find(({ op }) => op !== null)?.op ?? null;
+  return (
+    named(chosenNumber("op")) ??
+    named(found) ??
+    named(block.accesses[0]?.op ?? null) ??
+    block.ops.find(isMemory) ??
+    block.ops[0] ??
+    null
+  );
+}
+
+/** "[" and "]" go from program to program, "a" to all of them, "," and "." through iterations. */
+function startProgramKeys(grid: Place): () => void {
+  const count = grid[0] * grid[1] * grid[2];
+  const onKey = (event: KeyboardEvent): void => {
+    const target = event.composedPath()[0];
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (target instanceof HTMLElement && target.closest("input, select, textarea")) return;
+    const step = event.key === "]" || event.key === "." ? 1 : -1;
+    if (event.key === "[" || event.key === "]") {
+      const at = programNumber(chosenProgram(grid), grid) ?? (step > 0 ? -1 : 0);
+      const next = Math.min(Math.max(at + step, 0), count - 1);
+      choose({ p: programPlace(next, grid).join(",") });
+    } else if (event.key === "," || event.key === ".") {
+      choose({ it: Math.max((chosenNumber("it") ?? -1) + step, 0) });
+    } else if (event.key === "a") choose({ p: null, it: null });
+    else return;
+    event.preventDefault();
+  };
+  window.addEventListener("keydown", onKey);
+  return () => window.removeEventListener("keydown", onKey);
+}

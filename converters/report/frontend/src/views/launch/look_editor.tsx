@@ -1,0 +1,126 @@
+// How a tensor is looked at: its shape, which axis is where, and one slice, all, or a solid.
+
+import type { JSX } from "preact";
+
+import { formatCount } from "../../data/format";
+import { Choice } from "../../parts/search";
+import { Note } from "../../parts/text";
+import { choose, chosen } from "./state";
+import type { Look } from "./tensor";
+
+export type Layout3 = "slice" | "side" | "solid";
+
+export function chosenLayout(look: Look): Layout3 {
+  const text = chosen("lay");
+  if (!look.slices) return "slice";
+  return text === "side" || text === "solid" ? text : "slice";
+}
+
+export function LookEditor(props: { look: Look; slice: number }): JSX.Element {
+  const { look, slice } = props;
+  const rank = look.axes.length;
+  const swap = (position: number, axis: number): void => {
+    const order = [...look.order];
+    const other = order.indexOf(axis);
+    [order[other], order[position]] = [order[position] ?? 0, axis];
+    choose({ axes: order.join(","), at: null, slice: null });
+  };
+  const names = look.axes.map((axis, number) => [String(number), `${axis.name} (${formatCount(axis.size)})`] as const);
+  const chooser = (label: string, back: number): JSX.Element | null => {
+    const position = rank - 1 - back;
+    if (position < 0) return null;
+    return (
+      <Choice
+        label={label}
+        value={String(look.order[position])}
+        options={names}
+        onChoose={(value) => swap(position, Number(value))}
+      />
+    );
+  };
+  return (
+    <details class="launch-look" open={chosen("look") === "1"} onToggle={(event) => {
+      const open = event.currentTarget.open;
+      if (open !== (chosen("look") === "1")) choose({ look: open ? "1" : null });
+    }}>
+      <summary>Edit tensor view</summary>
+      <div class="toolbar" id="look-editor">
+        <label class="control">
+          <span>Look at it as</span>
+          <input
+            type="text"
+            id="look-shape"
+            value={chosen("shape") ?? ""}
+            placeholder={look.axes.map((axis) => axis.size).join(" x ")}
+            onChange={(event) => choose({ shape: event.currentTarget.value || null, axes: null, at: null, slice: null })}
+          />
+        </label>
+        {chooser("Slices", 2)}
+        {chooser("Rows", 1)}
+        {chooser("Columns", 0)}
+        {rank >= 2 ? (
+          <button type="button" id="transpose" onClick={() => swap(rank - 1, look.order[rank - 2] ?? 0)}>
+            Transpose
+          </button>
+        ) : null}
+        {look.fixed.map((axis, position) => (
+          <label class="control" key={axis.at}>
+            <span>{axis.name} at</span>
+            <input
+              type="number"
+              min="0"
+              max={axis.size - 1}
+              value={axis.place}
+              onChange={(event) => {
+                const places = look.fixed.map((each) => each.place);
+                places[position] = Number(event.currentTarget.value);
+                choose({ at: places.join(",") });
+              }}
+            />
+          </label>
+        ))}
+        <button type="button" onClick={() => choose({ shape: null, axes: null, at: null, slice: null, lay: null })}>
+          As it is
+        </button>
+      </div>
+      {look.problem ? <Note kind="warning">{look.problem}</Note> : null}
+      {look.slices ? <SliceBar look={look} slice={slice} /> : null}
+    </details>
+  );
+}
+
+/** The slice and the layout of a tensor with three axes or more. */
+function SliceBar(props: { look: Look; slice: number }): JSX.Element {
+  const { look, slice } = props;
+  const last = (look.slices?.size ?? 1) - 1;
+  return (
+    <div class="toolbar" id="slice-bar">
+      <Choice
+        label="Layout"
+        value={chosenLayout(look)}
+        options={[["slice", "one slice"], ["side", "slices side by side"], ["solid", "solid"]]}
+        onChoose={(value) => choose({ lay: value === "slice" ? null : value })}
+      />
+      <div class="launch-slider">
+        <span>Slice</span>
+        <input
+          type="range"
+          aria-label="Slice, slider"
+          min="0"
+          max={last}
+          value={slice}
+          onInput={(event) => choose({ slice: Number(event.currentTarget.value) })}
+        />
+        <input
+          type="number"
+          aria-label="Slice"
+          min="0"
+          max={last}
+          value={slice}
+          onChange={(event) => choose({ slice: Math.min(Math.max(Number(event.currentTarget.value), 0), last) })}
+        />
+        <span class="muted small">of {formatCount(last + 1)}</span>
+      </div>
+    </div>
+  );
+}

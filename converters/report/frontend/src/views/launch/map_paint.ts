@@ -1,0 +1,208 @@
+// Drawing a slice of a tensor: each place coloured by how often it is accessed, or by its value.
+
+import { heatColour } from "../../parts/colours";
+import { type Drawing, clippedText } from "../../parts/canvas";
+import { threeFigures } from "../../data/format";
+import { type Counts, binsOf } from "./counts";
+import { type Look, isInside, offsetAt, placeOf } from "./tensor";
+import type { Values } from "./values";
+
+/** A place that something is said of, as a finding's witness. */
+export interface Mark {
+  readonly offset: number;
+  readonly text: string;
+}
+
+export interface Scene {
+  readonly look: Look;
+  readonly slice: number;
+  /** What is chosen; and, fainter, what it is part of. */
+  readonly counts: Counts;
+  readonly context: Counts | null;
+  /** The same with the lanes that masks turn off. */
+  readonly lanes: Counts | null;
+  readonly values: Values | null;
+  readonly colour: "count" | "value";
+  /** Bytes of a unit. */
+  readonly unit: number;
+  /** Accesses at the hot end of the scale; null: the most of any bin. */
+  readonly most: number | null;
+  readonly marks: readonly Mark[];
+  readonly element: number | null;
+}
+
+/** Which part is seen: the place at the upper left, and pixels for each place. */
+export interface Window {
+  readonly x: number;
+  readonly y: number;
+  readonly across: number;
+  readonly down: number;
+}
+
+type Rows = readonly [first: number, end: number];
+
+const MOST_BESIDE = 24;
+
+/** The look's rows, and those before and after it that accesses or marks go to. */
+export function shownRows({ look, counts, lanes, marks }: Scene): Rows {
+  const { rows, columns } = look;
+  if (look.slices || rows.stride < columns.stride * columns.size) return [0, rows.size];
+  const offsets = [...marks.map(({ offset }) => offset), counts.first, counts.last];
+  if (lanes && counts.total === 0) offsets.push(lanes.first, lanes.last);
+  const places = offsets.filter(Number.isFinite).map((at) => Math.floor((at - look.start) / rows.stride));
+  return [
+    Math.max(-MOST_BESIDE, Math.min(0, ...places)),
+    Math.min(rows.size + MOST_BESIDE, Math.max(rows.size, ...places.map((row) => row + 1))),
+  ];
+}
+
+/** A window in which all is seen. */
+export function wholeWindow(scene: Scene, width: number, height: number): Window {
+  const [first, end] = shownRows(scene);
+  const across = Math.min(width / Math.max(scene.look.columns.size, 1), 40);
+  return { x: 0, y: first, across, down: Math.min(height / Math.max(end - first, 1), 40) };
+}
+
+type Colour = readonly [number, number, number];
+type Paint = (row: number, column: number, count: number, context: number, lanes: number) => Colour | null;
+
+export function paintMap(drawing: Drawing, scene: Scene, window: Window): { sampled: boolean } {
+  const { context, width, height, colours } = drawing;
+  context.fillStyle = colours.back;
+  context.fillRect(0, 0, width, height);
+  const { look, slice } = scene;
+  const [first, end] = shownRows(scene);
+  const rows = clipped(window.y, height / window.down, first, end);
+  const columns = clipped(window.x, width / window.across, 0, look.columns.size);
+  const [tall, wide] = [rows[1] - rows[0], columns[1] - columns[0]];
+  if (tall <= 0 || wide <= 0) return { sampled: false };
+  const region = {
+    slice, rows, columns,
+    down: Math.min(tall, Math.max(1, Math.floor(tall * window.down))),
+    across: Math.min(wide, Math.max(1, Math.floor(wide * window.across))),
+  };
+  const bins = binsOf(scene.counts, look, region);
+  const behind = scene.context ? binsOf(scene.context, look, region) : null;
+  const lanes = scene.lanes ? binsOf(scene.lanes, look, region) : null;
+  const perBin = (tall / region.down) * (wide / region.across);
+  const paint = painter(drawing, scene, scaleOf(scene, bins.counts, perBin));
+  const image = context.createImageData(region.across, region.down);
+  for (let down = 0, bin = 0; down < region.down; down += 1) {
+    const row = rows[0] + Math.floor(((down + 0.5) * tall) / region.down);
+    for (let across = 0; across < region.across; across += 1, bin += 1) {
+      const column = columns[0] + Math.floor(((across + 0.5) * wide) / region.across);
+      const count = (bins.counts[bin] ?? 0) / perBin;
+      const colour = paint(row, column, count, behind?.counts[bin] ?? 0, lanes?.counts[bin] ?? 0);
+      if (colour) image.data.set([...colour, 255], bin * 4);
+    }
+  }
+  drawScaled(context, image, {
+    x: (columns[0] - window.x) * window.across,
+    y: (rows[0] - window.y) * window.down,
+    width: wide * window.across,
+    height: tall * window.down,
+  });
+  if (window.across >= 30 && window.down >= 14) writeNumbers(drawing, scene, window, rows, columns);
+  for (const mark of scene.marks) outline(drawing, scene, window, mark.offset, colours.error);
+  if (scene.element !== null) outline(drawing, scene, window, scene.element, colours.accent);
+  return { sampled: bins.sampled };
+}
+
+function clipped(from: number, many: number, first: number, end: number): Rows {
+  return [Math.max(Math.floor(from), first), Math.min(Math.ceil(from + many), end)];
+}
+
+function scaleOf(scene: Scene, counts: Float64Array, perBin: number): number {
+  if (scene.most !== null) return scene.most;
+  return counts.reduce((most, count) => Math.max(most, count), 0) / perBin;
+}
+
+function painter({ colours }: Drawing, scene: Scene, most: number): Paint {
+  const { look, slice, values, unit } = scene;
+  const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
+  const [untouched, masked, behind] = [colours.track, colours["warning-soft"], colours["accent-soft"]].map(rgbOf);
+  const [outside, nan] = [rgbOf(colours.error), rgbOf(colours.mark)];
+  const hot = (share: number): Colour => heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? outside;
+  const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0)];
+  return (row, column, count, context, lanes) => {
+    const offset = offsetAt(look, row, column, slice);
+    if (row < 0 || row >= look.rows.size || !isInside(look, offset)) return count > 0 ? outside : null;
+    if (values && scene.colour === "value") {
+      const value = values.at(offset * unit);
+      if (value === null || Number.isNaN(value)) return nan;
+      return hot(range ? (value - least) / range : 0.5);
+    }
+    if (count > 0) return hot(0.3 + (0.7 * count) / (most || 1));
+    if (lanes > 0) return masked ?? null;
+    return (context > 0 ? behind : untouched) ?? null;
+  };
+}
+
+const PARSED = new Map<string, Colour>();
+
+/** "#rrggbb" or "rgb(r g b)". */
+function rgbOf(text: string): Colour {
+  let colour = PARSED.get(text);
+  if (!colour) {
+    const parts = text.startsWith("#")
+      ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16))
+      : (text.match(/[\d.]+/g) ?? []).map(Number);
+    colour = [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0];
+    PARSED.set(text, colour);
+  }
+  return colour;
+}
+
+function drawScaled(
+  context: CanvasRenderingContext2D,
+  image: ImageData,
+  box: { x: number; y: number; width: number; height: number },
+): void {
+  const bins = document.createElement("canvas");
+  [bins.width, bins.height] = [image.width, image.height];
+  bins.getContext("2d")?.putImageData(image, 0, 0);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(bins, box.x, box.y, box.width, box.height);
+}
+
+/** Each place's number, where there is room for it. */
+function writeNumbers(
+  { context, colours }: Drawing, scene: Scene, window: Window, rows: Rows, columns: Rows,
+): void {
+  const { look, slice, values, unit } = scene;
+  const byValue = values !== null && scene.colour === "value";
+  const bins = binsOf(scene.counts, look, {
+    slice, rows, columns, down: rows[1] - rows[0], across: columns[1] - columns[0],
+  });
+  context.textAlign = "center";
+  let bin = 0;
+  for (let row = rows[0]; row < rows[1]; row += 1) {
+    for (let column = columns[0]; column < columns[1]; column += 1, bin += 1) {
+      const count = bins.counts[bin] ?? 0;
+      const value = byValue ? values.at(offsetAt(look, row, column, slice) * unit) : count || null;
+      if (value === null) continue;
+      const x = (column - window.x + 0.5) * window.across;
+      const y = (row - window.y + 0.5) * window.down;
+      const text = clippedText(context, threeFigures(value), window.across - 4);
+      context.lineWidth = 3;
+      context.strokeStyle = colours.back;
+      context.strokeText(text, x, y);
+      context.fillStyle = colours.text;
+      context.fillText(text, x, y);
+    }
+  }
+  context.textAlign = "start";
+}
+
+function outline(
+  { context }: Drawing, scene: Scene, window: Window, offset: number, colour: string,
+): void {
+  const place = placeOf(scene.look, offset);
+  if (!place || (scene.look.slices && place[2] !== scene.slice)) return;
+  const [width, height] = [Math.max(window.across, 8), Math.max(window.down, 8)];
+  const x = (place[1] - window.x + 0.5) * window.across - width / 2;
+  const y = (place[0] - window.y + 0.5) * window.down - height / 2;
+  context.lineWidth = 2;
+  context.strokeStyle = colour;
+  context.strokeRect(x, y, width, height);
+}

@@ -1,0 +1,113 @@
+// The chosen op: what it did, where it stands, and its accesses.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { formatBytes, formatCount, formatFlops, formatShare, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Call } from "../../data/types";
+import { Split } from "../../parts/beside";
+import { Figure, Figures } from "../../parts/figure";
+import { Tabs } from "../../parts/tabs";
+import { Note } from "../../parts/text";
+import type { CallBlock, Op } from "./blocks";
+import { CodePeek } from "./code_peek";
+import type { HereFinding } from "./findings";
+import { describedLanes, isMemory } from "./grid_work";
+import { isKnown } from "./layout";
+import { MapPanel } from "./map_panel";
+import { Matmul } from "./matmul";
+import { sectorEfficiency } from "./ops";
+import { Records } from "./records";
+import { touchedBy } from "./scene";
+import { type Place, choose, chosen } from "./state";
+
+interface OpPanelProps {
+  readonly page: Page;
+  readonly call: Call;
+  readonly block: CallBlock;
+  readonly grid: Place;
+  readonly op: Op;
+  readonly findings: readonly HereFinding[];
+}
+
+export function OpPanel(props: OpPanelProps): JSX.Element {
+  const { page, call, block, grid, op } = props;
+  const touched = useMemo(() => touchedBy(page, call, block, op.index), [block, op]);
+  const dot = block.dots.find((each) => each.op === op.index) ?? dotOf(block, op.index);
+  const known = touched?.accesses.filter(isKnown) ?? [];
+  const tabs = [
+    ...(known.length ? [{ name: "map", title: "Access map" }] : []),
+    ...(dot ? [{ name: "matmul", title: "Matrix product" }] : []),
+    ...(touched?.accesses.length ? [{ name: "records", title: "Records" }] : []),
+  ];
+  const tab = tabs.find(({ name }) => name === chosen("tab"))?.name ?? tabs[0]?.name ?? null;
+  return (
+    <section id="op">
+      <div class="section-head">
+        <h2>
+          <code>{op.op}</code> {op.index}
+          {op.buffer ? <> of <code>{shortText(op.buffer, 80)}</code></> : null}
+        </h2>
+      </div>
+      <Split
+        wide="right"
+        left={<OpFigures op={op} />}
+        right={<CodePeek page={page} variant={call.variant} stack={op.stack} />}
+      />
+      {isMemory(op) ? <Coverage block={block} op={op} /> : null}
+      {tab === null ? null : (
+        <Tabs label="Views of the op" tabs={tabs} chosen={tab} onChoose={(name) => choose({ tab: name === tabs[0]?.name ? null : name })}>
+          {tab === "map" && touched ? <MapPanel {...props} touched={touched} /> : null}
+          {tab === "matmul" && dot ? <Matmul page={page} call={call} block={block} grid={grid} dot={dot} /> : null}
+          {tab === "records" && touched ? <Records accesses={touched.accesses} grid={grid} /> : null}
+        </Tabs>
+      )}
+    </section>
+  );
+}
+
+/** The product that a load or store belongs to. */
+function dotOf(block: CallBlock, op: number): CallBlock["dots"][number] | undefined {
+  return block.dots.find((dot) => dot.a === op || dot.b === op || dot.c === op);
+}
+
+/** Says where not all of an op's accesses can be shown. */
+function Coverage(props: { block: CallBlock; op: Op }): JSX.Element | null {
+  const { block, op } = props;
+  const described = describedLanes(block, op.index);
+  if (op.elements === null || op.masked_off === null) {
+    return <Note>Its addresses or its mask hang on data that was not recorded{described ? ": only some of its accesses are known" : ""}.</Note>;
+  }
+  const active = op.elements - op.masked_off;
+  if (described >= active) return null;
+  return (
+    <Note>
+      {formatCount(described)} of its {formatCount(active)} accesses are shown: the others hang on data that was
+      not recorded, or are too irregular to be kept.
+    </Note>
+  );
+}
+
+function OpFigures(props: { op: Op }): JSX.Element {
+  const { op } = props;
+  const efficiency = sectorEfficiency(op);
+  const again = op.bytes !== null && op.unique_bytes ? op.bytes / op.unique_bytes : null;
+  const share = op.masked_off === null || !op.elements ? null : op.masked_off / op.elements;
+  return (
+    <Figures id="op-figures">
+      <Figure name="executions" value={op.executions} shown={formatCount(op.executions)} source="derived" how="Programs times iterations" />
+      <Figure name="lanes" value={op.elements} shown={formatCount(op.elements)} source="derived" />
+      {isMemory(op) ? (
+        <>
+          <Figure name="masked off" value={share} shown={formatShare(share, 1)} source="derived" how={`${formatCount(op.masked_off)} lanes`} />
+          <Figure name="bytes" value={op.bytes} shown={formatBytes(op.bytes)} source="derived" />
+          <Figure name="distinct bytes" value={op.unique_bytes} shown={formatBytes(op.unique_bytes)} source="derived" detail={again === null ? "derived" : `derived, each ${formatCount(Math.round(again * 100) / 100)} times`} />
+          <Figure name="sector efficiency" value={efficiency} shown={formatShare(efficiency, 1)} source="derived" how="Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes" />
+        </>
+      ) : (
+        <Figure name="FLOPs" value={op.flops} shown={formatFlops(op.flops)} source="derived" />
+      )}
+    </Figures>
+  );
+}

@@ -1,0 +1,136 @@
+// Accesses of whole regions of a tensor too large for a count of each element.
+//
+// Where every level of a comb goes either down or along a row, the counts are a product: so many in
+// each band of rows times so many in each band of columns. Else each row's stretch is counted by
+// itself, of evenly spread rows only where they are too many, which the caller is told.
+
+import { type Comb, countBelow, plainComb } from "./comb";
+import type { Bins, Region } from "./counts";
+import type { Level } from "./layout";
+import type { Axis, Look } from "./tensor";
+
+/** Countings of a stretch of a row, for one picture. */
+const MOST_STRETCHES = 1_500_000;
+/** Bins each way: enough to see, few enough to count. */
+const MOST_BINS = 256;
+
+export function regionCounts(combs: readonly Comb[], look: Look, region: Region): Bins {
+  const [down, across] = [Math.min(region.down, MOST_BINS), Math.min(region.across, MOST_BINS)];
+  const coarse = { ...region, down, across };
+  const found = { counts: new Float64Array(down * across), sampled: false };
+  for (const comb of combs) {
+    const parts = separated(comb, look, region.slice);
+    if (parts) addProduct(found.counts, parts, coarse);
+    else if (addStretches(found.counts, comb, look, coarse)) found.sampled = true;
+  }
+  return { counts: spread(found.counts, coarse, region), sampled: found.sampled };
+}
+
+interface Parts {
+  readonly rows: Comb;
+  readonly columns: Comb;
+}
+
+/** A comb as rows times columns; null where it is none. */
+function separated(comb: Comb, look: Look, slice: number): Parts | null {
+  const [rows, columns] = [look.rows.stride, look.columns.stride];
+  const [major, minor] = rows >= columns ? [rows, columns] : [columns, rows];
+  const across = rows >= columns ? look.columns : look.rows;
+  const at = comb.start - look.start - slice * (look.slices?.stride ?? 0);
+  const first = Math.floor(at / major);
+  const within = (at - first * major) / minor;
+  const [outer, inner]: [Level[], Level[]] = [[], []];
+  for (const [count, step] of comb.levels) {
+    const row = step / major;
+    if (Number.isInteger(row)) outer.push([count, row]);
+    else if (!addInner(count, step, major, minor, outer, inner)) return null;
+  }
+  const reach = inner.reduce((sum, [count, step]) => sum + (count - 1) * step, within);
+  if (!Number.isInteger(within) || reach >= across.size) return null;
+  const parts = [plainComb(first, comb.weight, outer), plainComb(within, 1, inner)] as const;
+  return rows >= columns ? { rows: parts[0], columns: parts[1] } : { rows: parts[1], columns: parts[0] };
+}
+
+/** A level that stays in a row, or that fills whole rows one after the other. */
+function addInner(
+  count: number, step: number, major: number, minor: number, outer: Level[], inner: Level[],
+): boolean {
+  const along = step / minor;
+  if (!Number.isInteger(along)) return false;
+  if ((count - 1) * step < major) {
+    inner.push([count, along]);
+    return true;
+  }
+  const inRow = major / step;
+  if (!Number.isInteger(inRow) || count % inRow !== 0) return false;
+  inner.push([inRow, along]);
+  outer.push([count / inRow, 1]);
+  return true;
+}
+
+function addProduct(bins: Float64Array, parts: Parts, region: Region): void {
+  const rows = banded(parts.rows, region.rows, region.down);
+  const columns = banded(parts.columns, region.columns, region.across);
+  for (let down = 0; down < region.down; down += 1) {
+    const many = rows[down] as number;
+    if (!many) continue;
+    for (let across = 0; across < region.across; across += 1) {
+      const place = down * region.across + across;
+      bins[place] = (bins[place] as number) + many * (columns[across] as number);
+    }
+  }
+}
+
+function banded(comb: Comb, [first, end]: readonly [number, number], bands: number): Float64Array {
+  const found = new Float64Array(bands);
+  let before = countBelow(comb, first);
+  for (let band = 0; band < bands; band += 1) {
+    const next = countBelow(comb, first + Math.ceil(((band + 1) * (end - first)) / bands));
+    found[band] = next - before;
+    before = next;
+  }
+  return found;
+}
+
+/** Count row by row; whether only some of the rows were counted. */
+function addStretches(bins: Float64Array, comb: Comb, look: Look, region: Region): boolean {
+  const turned = look.columns.stride > look.rows.stride;
+  const [outer, inner] = turned ? [region.columns, region.rows] : [region.rows, region.columns];
+  const [lines, stretches] = turned ? [region.across, region.down] : [region.down, region.across];
+  const [major, minor]: Axis[] = turned ? [look.columns, look.rows] : [look.rows, look.columns];
+  const start = look.start + region.slice * (look.slices?.stride ?? 0);
+  const many = outer[1] - outer[0];
+  const every = Math.max(1, Math.ceil((many * stretches) / MOST_STRETCHES));
+  const gaps = (minor?.stride ?? 1) !== 1;
+  for (let row = 0; row < many; row += every) {
+    const line = Math.floor((row * lines) / many);
+    const from = start + (outer[0] + row) * (major?.stride ?? 1);
+    const found = banded({ ...comb, start: comb.start - from }, scaled(inner, minor), stretches);
+    const share = (gaps ? 1 / (minor?.stride ?? 1) : 1) * Math.min(every, many - row);
+    for (let stretch = 0; stretch < stretches; stretch += 1) {
+      const place = turned ? stretch * region.across + line : line * region.across + stretch;
+      bins[place] = (bins[place] as number) + (found[stretch] as number) * share;
+    }
+  }
+  return every > 1 || gaps;
+}
+
+function scaled([first, end]: readonly [number, number], axis: Axis | undefined): [number, number] {
+  const stride = axis?.stride ?? 1;
+  return [first * stride, end * stride];
+}
+
+/** Bins as fine as asked for: each shares what its coarse one has. */
+function spread(counts: Float64Array, coarse: Region, fine: Region): Float64Array {
+  if (coarse.down === fine.down && coarse.across === fine.across) return counts;
+  const found = new Float64Array(fine.down * fine.across);
+  const share = (coarse.down * coarse.across) / (fine.down * fine.across);
+  for (let down = 0; down < fine.down; down += 1) {
+    const line = Math.floor((down * coarse.down) / fine.down) * coarse.across;
+    for (let across = 0; across < fine.across; across += 1) {
+      const place = line + Math.floor((across * coarse.across) / fine.across);
+      found[down * fine.across + across] = (counts[place] as number) * share;
+    }
+  }
+  return found;
+}

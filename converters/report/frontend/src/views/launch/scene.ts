@@ -1,0 +1,88 @@
+// What a map shows of one op: its tensor, how it is looked at, and its accesses counted.
+
+import type { Page } from "../../data/page";
+import type { Argument, Call } from "../../data/types";
+import type { Access, CallBlock, Op, RecordedTensor } from "./blocks";
+import { type Counts, countsOf } from "./counts";
+import type { HereFinding } from "./findings";
+import { ALL, type Executions, isKnown } from "./layout";
+import type { Mark } from "./map_paint";
+import { type Look, type LookAsked, itemSize, laneBytes, lookAt, unitOf } from "./tensor";
+
+/** All of an op's accesses of one argument. */
+export interface Touched {
+  readonly op: Op;
+  readonly name: string;
+  readonly argument: Argument | undefined;
+  readonly accesses: readonly Access[];
+  /** Bytes of a unit, and units that one lane covers. */
+  readonly unit: number;
+  readonly width: number;
+  /** Units up to which accesses go. */
+  readonly reach: number;
+  readonly recorded: RecordedTensor | null;
+}
+
+export function argumentNamed(page: Page, call: Call, name: string | null): Argument | undefined {
+  return call.args.map((index) => page.report.arguments[index]).find((each) => each?.name === name && each?.shape);
+}
+
+/** What an op accesses; null for an op that accesses nothing, or nothing that was recorded. */
+export function touchedBy(page: Page, call: Call, block: CallBlock, index: number | null): Touched | null {
+  const op = block.ops.find((each) => each.index === index);
+  const accesses = block.accesses.filter((access) => access.op === index);
+  const name = accesses[0]?.arg ?? op?.buffer ?? null;
+  if (!op || name === null) return null;
+  const argument = argumentNamed(page, call, name);
+  const lane = laneBytes(op) ?? itemSize(op.dtype ?? argument?.dtype);
+  const item = argument ? itemSize(argument.dtype) : lane;
+  const unit = unitOf(accesses.filter(isKnown), item, lane);
+  const last = accesses.reduce((most, access) => Math.max(most, access.last ?? 0), 0);
+  return {
+    op,
+    name,
+    argument,
+    accesses,
+    unit,
+    width: Math.max(1, lane / unit),
+    reach: Math.floor(last / unit) + Math.max(1, lane / unit),
+    recorded: block.values.find((value) => value.name === name) ?? null,
+  };
+}
+
+export function lookOf(touched: Touched, asked: LookAsked): Look {
+  return lookAt(touched.argument, touched.unit, touched.reach, asked);
+}
+
+export function countedIn(touched: Touched, extent: number, wanted: Executions = ALL, lanes: "active" | "all" = "active"): Counts {
+  const { accesses, unit, width } = touched;
+  return countsOf({ accesses, wanted, lanes, unit, width, extent });
+}
+
+/** Whether a mask turns lanes off in any record, so that there is something to show of it. */
+export function hasMask(touched: Touched): boolean {
+  return touched.accesses.some(({ layout }) => Boolean(layout?.box ?? layout?.active));
+}
+
+/** Witnesses of findings about the op, or about its tensor at its line. */
+export function marksOf(findings: readonly HereFinding[], touched: Touched): Mark[] {
+  return findings.flatMap(({ placed: { found }, op }) =>
+    op === touched.op.index && found.arg === touched.name && found.address_offset !== null
+      ? [{ offset: Math.floor(found.address_offset / touched.unit), text: `${found.rule}: ${found.message ?? ""}` }]
+      : [],
+  );
+}
+
+/** The place along each axis of an offset, by the strides from the largest on. */
+export function indexOf(look: Look, offset: number): number[] {
+  const index = look.axes.map(() => 0);
+  let left = offset;
+  const order = [...look.axes.keys()].sort((a, b) => (look.axes[b]?.stride ?? 0) - (look.axes[a]?.stride ?? 0));
+  for (const axis of order) {
+    const { size, stride } = look.axes[axis] ?? { size: 1, stride: 1 };
+    if (size < 2 || stride <= 0) continue;
+    index[axis] = Math.min(Math.max(Math.floor(left / stride), 0), size - 1);
+    left -= (index[axis] ?? 0) * stride;
+  }
+  return index;
+}

@@ -1,0 +1,64 @@
+// What is chosen in the view, which stands in the address. Sliders move faster than a browser lets
+// addresses change, so choices hold at once and reach the address a moment later.
+
+import { signal } from "@preact/signals";
+
+import { address, setQuery } from "../../app/router";
+
+type Choices = Readonly<Record<string, string | number | null>>;
+
+const waiting = signal<Choices>({});
+let timer: ReturnType<typeof setTimeout> | undefined;
+let path = "";
+
+/** Choose; null takes a choice out. */
+export function choose(values: Choices): void {
+  if (path !== address.value.path) waiting.value = {};
+  path = address.value.path;
+  waiting.value = { ...waiting.value, ...values };
+  clearTimeout(timer);
+  timer = setTimeout(settle, 120);
+}
+
+function settle(): void {
+  const values = waiting.value;
+  if (path === address.value.path) setQuery(values);
+  waiting.value = {};
+}
+
+export function chosen(name: string): string | null {
+  const value = path === address.value.path ? waiting.value[name] : undefined;
+  if (value === undefined) return address.value.query.get(name);
+  return value === null || value === "" ? null : String(value);
+}
+
+/** A whole number from 0 on; null where there is none. */
+export function chosenNumber(name: string): number | null {
+  const text = chosen(name);
+  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
+}
+
+export type Place = readonly [x: number, y: number, z: number];
+
+/** The chosen program; null for all of them. Outside of the grid is its nearest program. */
+export function chosenProgram(grid: Place): Place | null {
+  const text = chosen("p");
+  if (text === null || !/^\d+(,\d+){0,2}$/.test(text)) return null;
+  const parts = text.split(",").map(Number);
+  const [x, y, z] = grid.map((size, axis) => Math.min(parts[axis] ?? 0, size - 1));
+  return [x ?? 0, y ?? 0, z ?? 0];
+}
+
+/** Programs are numbered with x fastest. */
+export function programNumber(place: Place | null, grid: Place): number | null {
+  return place ? place[0] + grid[0] * (place[1] + grid[1] * place[2]) : null;
+}
+
+export function programPlace(number: number, grid: Place): Place {
+  const rest = Math.floor(number / grid[0]);
+  return [number % grid[0], rest % grid[1], Math.floor(rest / grid[1])];
+}
+
+export function programText(number: number | null, grid: Place): string {
+  return number === null ? "not told" : `(${programPlace(number, grid).join(", ")})`;
+}
