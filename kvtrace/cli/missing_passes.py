@@ -1,5 +1,6 @@
 """Passes that a trace lacks, run where that is quick: `kvtrace report` shows what they find."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
@@ -9,6 +10,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import pass_parts, run_folder
 
 if TYPE_CHECKING:
+    from kvtrace.clients import Client
     from kvtrace.schema.trace import Run, Selection, Trace
 
 #: Unasked, so many distinct calls are looked at.
@@ -76,7 +78,8 @@ def _run_passes(trace: "Trace", run: "Run", clients: Sequence[str], deadline: fl
 
     began = time.monotonic()
     with calls_progress(f"replay {run.run_id}") as shown:
-        outcome = replay(trace, run, _watched(shown, began, deadline), clients)
+        chosen = [_sanitizer() if name == "sanitizer" else name for name in clients]
+        outcome = replay(trace, run, _watched(shown, began, deadline), chosen)
     for error in outcome.errors:
         raise error
     whole = outcome.calls - len(outcome.failures)
@@ -85,6 +88,17 @@ def _run_passes(trace: "Trace", run: "Run", clients: Sequence[str], deadline: fl
         f"{', '.join(clients)} in {time.monotonic() - began:.1f} s, since they had not been "
         "(--no-replay leaves that out)"
     )
+
+
+def _sanitizer() -> "Client":
+    """Return a sanitizer that judges by the rules that KVTRACE_RULES names."""
+    from kvtrace.clients.registry import as_client
+    from kvtrace.clients.sanitizer import Sanitizer
+    from kvtrace.settings import settings_from_environment
+    from kvtrace.verdicts.choice import rule_ids
+
+    settings, _ = settings_from_environment(os.environ)
+    return as_client(Sanitizer(rule_ids([settings.rules])), "sanitizer")
 
 
 def _watched(

@@ -48,6 +48,14 @@ def test_only_the_pass_that_is_missing_is_run(recorded, capsys):
     assert "looked at by sanitizer in" in capsys.readouterr().out
 
 
+def test_rules_are_those_that_the_environment_names(recorded, monkeypatch):
+    monkeypatch.setenv("KVTRACE_RULES", "race")
+
+    report(recorded)
+
+    assert set(open_trace(recorded).table("findings")["rule"].to_pylist()) == {"race"}
+
+
 def test_it_can_be_left_out(recorded, capsys):
     report(recorded, "--no-replay")
 
