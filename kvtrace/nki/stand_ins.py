@@ -72,6 +72,6 @@ class _StandInLoader(Loader):
         if not ours:
             return
         for key, value in vars(import_module(ours)).items():
-            if not key.startswith("_"):
+            if not key.startswith("_") or key == "__getattr__":
                 setattr(module, key, value)
         module.__doc__ = import_module(ours).__doc__

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import kvtrace
+from kvtrace.cli import main
 from kvtrace.nki import older
 from kvtrace.schema.trace import Trace, open_trace
 
@@ -134,16 +135,20 @@ def test_each_executed_op_has_its_engine_and_buffers(trace: Trace) -> None:
         (["validate"], "is fine"),
     ],
 )
-def test_commands_work_on_it(trace: Trace, command: list[str], words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "kvtrace", *command, str(trace.path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_commands_work_on_it(
+    trace: Trace, command: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main([*command, str(trace.path)])
 
-    assert done.returncode == (1 if command == ["sanitize"] else 0), done.stderr
-    assert words in " ".join(done.stdout.split())
+    assert code == (1 if command == ["sanitize"] else 0)
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_name_that_is_not_there_is_said_so() -> None:
+    import kvtrace.nki.newer.isa as nisa2
+
+    with pytest.raises(AttributeError, match=r"nki\.isa\.no_such_thing is not there"):
+        _ = nisa2.no_such_thing
 
 
 def test_outside_of_a_recording_the_packages_are_missing() -> None:

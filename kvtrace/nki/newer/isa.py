@@ -10,6 +10,7 @@ from kvtrace.nki.constants import (
     reduce_cmd,
 )
 from kvtrace.nki.errors import NkiError as NkiValidationError
+from kvtrace.nki.missing import says_missing
 from kvtrace.nki.ops import elementwise, moves, products, reductions
 
 __all__ = [
@@ -43,3 +44,5 @@ tensor_partition_reduce = reductions.tensor_partition_reduce.newer
 tensor_reduce = reductions.tensor_reduce.newer
 tensor_scalar = elementwise.tensor_scalar.newer
 tensor_tensor = elementwise.tensor_tensor.newer
+
+__getattr__ = says_missing("nki.isa")

@@ -15,6 +15,7 @@ from kvtrace.nki.loops import (
     sequential_range,
     static_range,
 )
+from kvtrace.nki.missing import says_missing
 from kvtrace.nki.newer.tensors import NkiTensor
 from kvtrace.nki.ops import moves, products, reductions
 from kvtrace.nki.ops.creation import (
@@ -93,3 +94,6 @@ def expand_dims(data: Any, axis: int) -> Any:
 def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Any:
     """Give an identity matrix in SBUF."""
     return moves.load.older(_identity_in_device_memory(n, dtype))
+
+
+__getattr__ = says_missing("nki.language")

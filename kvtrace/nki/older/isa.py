@@ -9,6 +9,7 @@ from kvtrace.nki.constants import (
     oob_mode,
     reduce_cmd,
 )
+from kvtrace.nki.missing import says_missing
 from kvtrace.nki.ops import elementwise, moves, products, reductions
 
 __all__ = [
@@ -43,3 +44,5 @@ tensor_partition_reduce = reductions.tensor_partition_reduce.older
 tensor_reduce = reductions.tensor_reduce.older
 tensor_scalar = elementwise.tensor_scalar.older
 tensor_tensor = elementwise.tensor_tensor.older
+
+__getattr__ = says_missing("neuronxcc.nki.isa")

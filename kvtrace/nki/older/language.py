@@ -19,6 +19,7 @@ from kvtrace.nki.loops import (
     spmd_dim,
     static_range,
 )
+from kvtrace.nki.missing import says_missing
 from kvtrace.nki.older.tiles import Tile
 from kvtrace.nki.ops import elementwise, moves, products, reductions
 from kvtrace.nki.ops.creation import (
@@ -108,3 +109,6 @@ def static_cast(data: Any, dtype: Any) -> Any:
 def finfo(dtype: Any) -> Any:
     """Give the ends of a floating-point type."""
     return ml_dtypes.finfo(dtypes.as_dtype(dtype))
+
+
+__getattr__ = says_missing("neuronxcc.nki.language")
