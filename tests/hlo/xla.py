@@ -47,3 +47,10 @@ def run(text, *arrays):
     given = [jax.device_put(np.array(array), device) for array in arrays]
     results = program.execute_sharded(given).disassemble_into_single_device_arrays()
     return [np.asarray(result[0]) for result in results]
+
+
+def hlo_text(text):
+    """The module as XLA's HLO text."""
+    from jaxlib import _jax
+
+    return _jax.mlir.mlir_module_to_xla_computation(text).as_hlo_text()
