@@ -73,6 +73,18 @@ class Joined:
     foreign: NDArray[np.bool_]
 
 
+def put_together(parts: list[Joined]) -> Joined:
+    """Make one of several, at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Joined(
+        kernels=joined([part.kernels for part in parts]),
+        seq=np.concatenate([part.seq for part in parts]),
+        call=np.concatenate([part.call for part in parts]),
+        foreign=np.concatenate([part.foreign for part in parts]),
+    )
+
+
 @dataclass
 class Counts:
     """What became of the kernels: `foreign` ones have no launched kernel's name and grid."""
@@ -161,26 +173,25 @@ class Joiner:
                 stream.launches.clear()
             return []
         kernels = _sorted(joined(stream.kernels))
-        launches = _in_order(stream.launches)
+        waiting = _Waiting(_in_order(stream.launches))
         named_before = np.concatenate(([0], np.cumsum(self._named(kernels))))
         given = []
         begin = 0
         for border in _idle_before(kernels):
             split = int(kernels.start[border]) - _IDLE // 2
-            returned = launches.leave < split
-            launched, ran = int(returned.sum()), int(named_before[border] - named_before[begin])
-            under_way = int((launches.enter < split).sum()) > launched
+            launched, under_way = waiting.count_before(split)
+            ran = int(named_before[border] - named_before[begin])
             awaits_more = ran < launched  # the stream may have waited for another one
             part = kernels.chosen(slice(begin, border))
             if (under_way or (awaits_more and not stream.lost)) and not _is_hopeless(part):
                 continue  # it is not certain on which side a launch belongs: see what follows
-            given.append(self._segment(part, launches.chosen(returned), stream.lost))
+            given.append(self._segment(part, waiting.first(launched), stream.lost))
             # Where all fits, a launch that is under way has yet to launch; else it may have.
             fits = launched == ran and not stream.lost
-            times = launches.leave if fits else launches.enter
-            launches = launches.chosen(times >= split)
+            waiting.leave_out(split, also_under_way=not fits)
             stream.lost = False
             begin = border
+        launches = waiting.rest()
         kernels = kernels.chosen(slice(begin, len(kernels)))
         if final:
             given.append(self._segment(kernels, launches, stream.lost))
@@ -290,6 +301,50 @@ class Joiner:
         return [(number, _in_order(self._captured[number])) for number in earlier]
 
 
+class _Waiting:
+    """Launches of one stream, in the order in which they returned, taken from the front.
+
+    Counting before a moment costs a search, whatever waits: a stream that is idle often has many
+    borders in a round, and looking at all launches at each would fall behind a fast program.
+    """
+
+    def __init__(self, launches: Launches) -> None:
+        """Take launches in order of `leave`."""
+        self._wait_for(launches)
+
+    def _wait_for(self, launches: Launches) -> None:
+        self._launches = launches
+        self._begin = 0
+        self._entered = np.sort(launches.enter)
+        self._same_order = np.array_equal(self._entered, launches.enter)
+
+    def count_before(self, moment: int) -> tuple[int, bool]:
+        """Count those that had returned, and tell whether others had been entered."""
+        returned = int(np.searchsorted(self._launches.leave, moment))
+        entered = int(np.searchsorted(self._entered, moment))
+        return max(returned - self._begin, 0), entered > max(returned, self._begin)
+
+    def first(self, count: int) -> Launches:
+        """Give the first ones that wait."""
+        return self._launches.chosen(slice(self._begin, self._begin + count))
+
+    def leave_out(self, moment: int, also_under_way: bool) -> None:
+        """Forget those that had returned by then, or those that had been entered."""
+        if not also_under_way:
+            returned = int(np.searchsorted(self._launches.leave, moment))
+            self._begin = max(self._begin, returned)
+        elif self._same_order:
+            entered = int(np.searchsorted(self._entered, moment))
+            self._begin = max(self._begin, entered)
+        else:
+            rest = self.rest()
+            self._wait_for(rest.chosen(rest.enter >= moment))
+
+    def rest(self) -> Launches:
+        """Give all that wait still."""
+        return self._launches.chosen(slice(self._begin, len(self._launches)))
+
+
 def _groups(
     device: NDArray[np.int64], stream: NDArray[np.int64]
 ) -> list[tuple[tuple[int, int], NDArray[np.bool_]]]:
@@ -314,7 +369,7 @@ def _in_order(parts: list[Launches]) -> Launches:
     whole = Launches(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
     )
-    return whole.chosen(np.argsort(whole.seq, kind="stable"))
+    return whole.chosen(np.lexsort((whole.seq, whole.leave)))
 
 
 def _idle_before(kernels: Kernels) -> list[int]:

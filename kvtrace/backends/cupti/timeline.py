@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches
+from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches, put_together
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.records import Identities, Kernels, read_kernels
 from kvtrace.backends.cupti.sharing import Sharing
@@ -256,10 +256,11 @@ class Timeline:
         return found
 
     def _write(self, journal: Journal, parts: list[Joined]) -> None:
-        for part in parts:
-            if len(part.kernels):
-                journal.append("gpu_kernels", self._columns(part))
-                self._count_foreign(part.kernels.identity[part.foreign])
+        decided = [part for part in parts if len(part.kernels)]
+        if decided:  # one batch a round: a stream that is idle often is decided in many parts
+            whole = put_together(decided)
+            journal.append("gpu_kernels", self._columns(whole))
+            self._count_foreign(whole.kernels.identity[whole.foreign])
 
     def _count_foreign(self, identity: NDArray[np.int64]) -> None:
         numbers, counts = np.unique(identity, return_counts=True)
