@@ -265,13 +265,14 @@ def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str)
     """Return a block with as many rows as fit into a share of the room."""
     room = int(budget.room() * share) - 200
     kept = thin(slices, _MOST_LAUNCHES)
-    block = _slices_block(kept, table)
+    block = _slices_block(kept)
     while len(block) > room and len(kept) > _FEWEST_LAUNCHES:
         keep = int(len(kept) * min(room / len(block), 1.0) * 0.97)
         kept = thin(slices, max(keep, _FEWEST_LAUNCHES))
-        block = _slices_block(kept, table)
+        block = _slices_block(kept)
     if len(block) > max(room, 0) and len(slices):
-        kept, block = Slices.empty(), _slices_block(Slices.empty(), table)
+        kept = type(slices).empty()
+        block = _slices_block(kept)
     if len(kept) < len(slices):
         budget.drop(
             noun,
@@ -283,10 +284,8 @@ def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str)
     return block
 
 
-def _slices_block(slices: Slices, table: str = "launches") -> str:
-    names = ["begin", "duration", "kernel", "call", "track", "phase", "seq"]
-    names += ["launch"] if table == "gpu_kernels" else []
-    return columns_block({name: getattr(slices, name) for name in names})
+def _slices_block(slices: Slices) -> str:
+    return columns_block({each.name: getattr(slices, each.name) for each in fields(slices)})
 
 
 def _block_size(block: str) -> int:

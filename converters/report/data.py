@@ -13,7 +13,7 @@ from kvtrace.converters.report.findings import PageFindings, finding_counts, pla
 from kvtrace.converters.report.kernels import KernelRows, kernels_of
 from kvtrace.converters.report.launches import Timeline
 from kvtrace.converters.report.model import MEASURED, Mark, Message, Report, Run, Totals
-from kvtrace.converters.report.slices import Slices, medians
+from kvtrace.converters.report.slices import Executions, Slices, medians
 from kvtrace.schema.layout import pass_parts, run_folder
 from kvtrace.schema.runs import plain_rows
 
@@ -85,7 +85,7 @@ class _Gathered:
         from kvtrace import __version__
 
         timeline = self.timeline
-        launches, device = Slices.join(timeline.launches), Slices.join(timeline.device)
+        launches, device = Slices.join(timeline.launches), Executions.join(timeline.device)
         tuning = timeline.tuning_phases()
         self.calls.host_medians = medians(launches, tuning)
         self.calls.device_medians = medians(device, tuning)
@@ -93,7 +93,8 @@ class _Gathered:
         kernels, calls = kernels_of(
             self.kernels, self.calls, self.findings, None if limits is None else limits.limits
         )
-        launches, device = (_since(part, origin or 0) for part in (launches, device))
+        for part in (launches, device):
+            _count_since(origin or 0, part)
         return Report(
             title=title,
             trace=shown_as,
@@ -131,6 +132,7 @@ class _Gathered:
             ),
             tracks=timeline.shown_tracks(),
             phases=tuple(timeline.phases),
+            device_names=tuple(timeline.names),
             launches=launches,
             device=device,
             texts=tuple(self.kernels.texts),
@@ -176,11 +178,10 @@ class _Gathered:
         )
 
 
-def _since(slices: Slices, origin: int) -> Slices:
-    """Return the slices with times since the origin; the column is the same, changed in place."""
+def _count_since(origin: int, slices: Slices) -> None:
+    """Let times count from the origin, in place: the column can be long."""
     begin = slices.begin
     begin -= begin.dtype.type(origin) if len(begin) else 0
-    return slices
 
 
 def _read_run(trace: "Trace", run: "TraceRun", index: int, gathered: _Gathered) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kvtrace.converters.columns import integers
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
-from kvtrace.converters.report.slices import NO_CALL, Integers, Slices, narrow
+from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices, narrow
 from kvtrace.schema.columns import filled
 from kvtrace.schema.layout import part_numbers, run_folder, segments
 from kvtrace.schema.parts import open_part, part_facts
@@ -30,7 +30,7 @@ _NOT_RECORDED: Final = "not recorded"
 _PIECE_ROWS: Final = 131_072
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase")
 _EXECUTION: Final = (
-    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id"
+    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name"
 )  # fmt: skip
 
 
@@ -59,7 +59,9 @@ class Timeline:
     phases: dict[str, int] = field(default_factory=dict)
     phase_counts: dict[str, int] = field(default_factory=dict)
     launches: list[Slices] = field(default_factory=list)
-    device: list[Slices] = field(default_factory=list)
+    device: list[Executions] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+    """Names of device functions → index."""
     launch_count: int = 0
     host_ns: int = 0
     gpu_kernels: int | None = None
@@ -112,7 +114,7 @@ class Timeline:
             return _Launches(*(np.zeros(0, np.int64) for _ in range(3)))
         timed = whole.pop("timed").astype(bool)
         kernel = calls.kernels(whole["call"])
-        slices = Slices(kernel=kernel, launch=whole["seq"], **whole)
+        slices = Slices(kernel=kernel, **whole)
         self.launches.append(slices if timed.all() else slices.take(np.flatnonzero(timed)))
         return _in_order(_Launches(whole["seq"], whole["call"], whole["phase"]))
 
@@ -133,17 +135,22 @@ class Timeline:
 
     def _phases(self, table: pa.Table) -> Integers:
         """Return the index of each launch's phase, and count them."""
-        if not len(table):
-            return np.zeros(0, np.int64)
-        column = table["phase"].unify_dictionaries().combine_chunks()
-        names = [*map(str, column.dictionary.to_pylist()), _NOT_RECORDED]
-        codes = column.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False)
+        names, codes = _coded(table["phase"])
         counts = np.bincount(codes, minlength=len(names))
         places = np.zeros(len(names), np.int64)
         for code in np.flatnonzero(counts).tolist():
-            name = names[code]
+            name = names[code] or _NOT_RECORDED
             places[code] = self.phases.setdefault(name, len(self.phases))
             self.phase_counts[name] = self.phase_counts.get(name, 0) + int(counts[code])
+        found: Integers = places[codes]
+        return found
+
+    def _names(self, table: pa.Table) -> Integers:
+        """Return the index of the name of each execution's device function."""
+        names, codes = _coded(table["name"])
+        places = np.zeros(len(names), np.int64)
+        for code in np.unique(codes).tolist():
+            places[code] = self.names.setdefault(names[code] or "", len(self.names))
         found: Integers = places[codes]
         return found
 
@@ -176,7 +183,7 @@ class Timeline:
         if columns:
             whole = {name: _joined(columns.pop(name)) for name in list(columns)}
             timed = whole.pop("timed").astype(bool)
-            slices = Slices(kernel=calls.kernels(whole["call"]), **whole)
+            slices = Executions(kernel=calls.kernels(whole["call"]), **whole)
             self.device.append(slices if timed.all() else slices.take(np.flatnonzero(timed)))
 
     def _device_piece(
@@ -199,6 +206,7 @@ class Timeline:
             "phase": phase,
             "seq": integers(table["record"], 0),
             "launch": integers(table["launch_seq"], NO_CALL),
+            "name": self._names(table),
             "timed": timed,
         }
 
@@ -245,6 +253,16 @@ def _pieces(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> It
             present = [column for column in columns if column in file.schema_arrow.names]
             for batch in file.iter_batches(_PIECE_ROWS, columns=present, use_threads=False):
                 yield filled(TABLES[name], pa.Table.from_batches([batch]), columns, str(path))
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:
+    """Return the distinct names of a column, None last, and the index of each row's."""
+    if not len(column):
+        return [None], np.zeros(0, np.int64)
+    whole = column.unify_dictionaries().combine_chunks()
+    names = [*map(str, whole.dictionary.to_pylist()), None]
+    codes = whole.indices.fill_null(len(names) - 1)
+    return names, np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
 def _keep(piece: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:

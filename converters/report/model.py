@@ -11,7 +11,7 @@ from typing import Any, Final
 from kvtrace.converters.device_limits import ChosenDevice
 from kvtrace.converters.findings.model import Finding
 from kvtrace.converters.occupancy import Occupancy
-from kvtrace.converters.report.slices import Slices
+from kvtrace.converters.report.slices import Executions, Slices
 from kvtrace.converters.roofline import Position
 from kvtrace.converters.specialization import Change
 
@@ -343,8 +343,10 @@ class Report:
     """Variant, begin since the origin, duration, track."""
     tracks: tuple[Track, ...]
     phases: tuple[str, ...]
+    device_names: tuple[str, ...]
+    """Names of device functions, also of those that no launch here is known for."""
     launches: Slices
-    device: Slices
+    device: Executions
     texts: tuple[tuple[str, str], ...]
     """Stage (or "source") and sha256 of each text; the content is read when the page is written."""
     stack_places: dict[int, int]

@@ -11,7 +11,17 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NO_CALL", "Bins", "Integers", "Slices", "bin_slices", "medians", "narrow", "thin"]
+__all__ = [
+    "NO_CALL",
+    "Bins",
+    "Executions",
+    "Integers",
+    "Slices",
+    "bin_slices",
+    "medians",
+    "narrow",
+    "thin",
+]
 
 #: Whole numbers of any width.
 Integers = npt.NDArray[Any]
@@ -39,11 +49,9 @@ class Slices:
     track: Integers
     """Index into the report's tracks."""
     phase: Integers
-    """Index into the report's phases; on the device, that of the launch."""
+    """Index into the report's phases; of an execution, that of its launch."""
     seq: Integers
     """`launches.seq` or `gpu_kernels.record`."""
-    launch: Integers
-    """`seq` of the launch: its own, or the one that caused it on the device (-1: not known)."""
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -84,6 +92,16 @@ class Slices:
         for start in range(0, len(self), _PIECE):
             end = start + _PIECE
             yield replace(self, **{f.name: getattr(self, f.name)[start:end] for f in fields(self)})
+
+
+@dataclass(frozen=True, slots=True)
+class Executions(Slices):
+    """Slices on the device."""
+
+    launch: Integers
+    """`seq` of the launch that caused it, in its run; NO_CALL where that is not known."""
+    name: Integers
+    """Index into the report's device names."""
 
 
 def narrow(column: Integers) -> Integers:

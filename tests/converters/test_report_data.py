@@ -269,12 +269,15 @@ def test_an_execution_takes_its_call_and_phase_from_its_launch(tmp_path):
     writer.append_rows(
         "gpu_kernels",
         [{"record": record, "launch_seq": launch, "call_id": call, "start": 100 * record,
-          "end": 100 * record + took} for record, launch, call, took in executions],
+          "end": 100 * record + took, "name": (*"kk", "nccl", None)[record]}
+         for record, launch, call, took in executions],
     )  # fmt: skip
     writer.seal({})
     report = report_of(tmp_path / "out")
     assert report.device.call.tolist() == [0, 0, 0, -1]
     assert report.device.launch.tolist() == [0, 1, -1, -1]
+    shown = [report.device_names[name] for name in report.device.name]
+    assert shown == ["k", "k", "nccl", ""]
     names = [report.phases[phase] if phase >= 0 else None for phase in report.device.phase]
     assert names == ["autotune", "run", None, None]
     (call,) = report.calls

@@ -15,7 +15,7 @@ def slices(rows: list[tuple[int, int, int, int, int]]) -> Slices:
     zeros = np.zeros(len(rows), np.int64)
     begin, duration, kernel, call, track = columns
     seq = np.arange(len(rows), dtype=np.int64)
-    return Slices.join([Slices(begin, duration, kernel, call, track, zeros, seq, seq)])
+    return Slices.join([Slices(begin, duration, kernel, call, track, zeros, seq)])
 
 
 ROWS = st.lists(
