@@ -47,6 +47,9 @@ _SUFFIX = ".entry"
 Plain = CodeType | tuple[Any, ...] | str | bytes | int | float | None
 """What marshal holds; of containers, tuples."""
 
+_Key = tuple[str, bytes]
+"""What kind of entry, and what it was made from."""
+
 
 class Store:
     """Entries by a hash of what they were made from: in memory, and in a folder if there is one.
@@ -59,13 +62,14 @@ class Store:
         self.folder = folder
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._remembered: dict[bytes, Plain] = {}
-        self._pending: dict[bytes, Callable[[], Plain]] = {}
+        self._remembered: dict[_Key, Plain] = {}
+        self._pending: dict[_Key, Callable[[], Plain]] = {}
         self._pending_since = 0.0
+        self._began = time.time_ns()
 
     def get(self, kind: str, content: bytes) -> Plain:
         """Give the entry that was made from a content; None if there is none."""
-        key = _key(kind, content)
+        key = (kind, content)
         with self._lock:
             if key in self._remembered:
                 found = self._remembered[key] = self._remembered.pop(key)  # latest last
@@ -73,7 +77,9 @@ class Store:
             make = self._pending.get(key)
         if make is not None:
             return make()
-        entry = None if self.folder is None else _read(self.folder, key)
+        if self.folder is None or not self.folder.is_dir():
+            return None
+        entry = _read(self.folder, _key(kind, content))
         if entry is not None:
             self._remember(key, entry)
         return entry
@@ -87,7 +93,7 @@ class Store:
         with self._lock:
             if not self._pending:
                 self._pending_since = now
-            self._pending[_key(kind, content)] = make
+            self._pending[kind, content] = make
             late = now - self._pending_since > _PENDING_SECONDS
             due = late or len(self._pending) >= _MOST_PENDING
         if due:
@@ -100,11 +106,13 @@ class Store:
         if not pending:
             return
         usable = self.folder is not None and _is_ours(self.folder, make=True)
+        if _changed_at() > self._began:  # what is pending was made by other code
+            usable = False
         written = 0
         for key, make in pending.items():
             try:
                 entry = make()
-                size = _write(self.folder, key, entry) if usable and self.folder else 0
+                size = _write(self.folder, _key(*key), entry) if usable and self.folder else 0
             except ValueError:  # what marshal cannot hold is not kept
                 continue
             except OSError:  # a full disk, a folder that went away: the others would fail too
@@ -126,7 +134,7 @@ class Store:
         self._lock = threading.Lock()
         self._pending = {}
 
-    def _remember(self, key: bytes, entry: Plain) -> None:
+    def _remember(self, key: _Key, entry: Plain) -> None:
         with self._lock:
             self._remembered[key] = entry
             while len(self._remembered) > _MOST_REMEMBERED:

@@ -108,6 +108,20 @@ def test_in_a_checkout_a_change_of_the_code_counts(monkeypatch):
     assert store_module._changed_at() == newest
 
 
+def test_what_was_made_before_a_change_of_the_code_is_not_written(folder, monkeypatch):
+    store = Store(folder)
+    store.put("kind", b"content", lambda: ("entry",))
+    monkeypatch.setattr(store_module, "_changed_at", lambda: time.time_ns())
+    store.flush()
+    assert not list(folder.glob("*.entry"))
+    assert store.get("kind", b"content") == ("entry",)
+
+
+def test_where_nothing_was_written_yet_nothing_is_looked_for(folder, monkeypatch):
+    monkeypatch.setattr(store_module, "_stamp", None)  # would fail if it were called
+    assert Store(folder).get("kind", b"content") is None
+
+
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
 @pytest.mark.parametrize("bits", [stat.S_IWOTH, stat.S_IWGRP])
 def test_a_folder_that_others_may_write_to_does_not_count(folder, bits):
