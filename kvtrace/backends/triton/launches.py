@@ -168,6 +168,26 @@ class ComingLaunch:
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
 
 
+def _begin_with_device(session: Session) -> None:
+    """Begin the timeline when the program begins to use the device, if torch tells when that is.
+
+    So kernels that run before the first launch, or in a program that never launches from Python,
+    are in it. Without torch, the first launch begins it.
+    """
+    torch = sys.modules.get("torch")
+    when_begun = getattr(getattr(torch, "cuda", None), "_lazy_call", None)
+    if when_begun is None:
+        return
+    kept = weakref.ref(session)
+
+    def begin() -> None:
+        session = kept()
+        if session is not None and session.recording:
+            session.begin_timeline()
+
+    when_begun(begin)  # at once where it has begun already
+
+
 class LaunchHooks:
     """The hooks of one session in Triton's classes; each can be taken out again."""
 
@@ -200,6 +220,8 @@ class LaunchHooks:
 
             judged = JudgedRun(CompiledKernel.run, Judging(self._session, self._adapter))
             self._replaced.put(CompiledKernel, "run", judged.as_property())
+        if self._session.settings.mode == "timeline":
+            _begin_with_device(self._session)
 
     def uninstall(self) -> None:
         """Put back what was there, where nothing else lies on top of it."""
