@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final, NoReturn
 
@@ -179,22 +179,17 @@ class Session:
         self._submit(write)
         return call_id
 
-    def add_rows(
+    def add_columns(
         self,
         table: str,
-        make: Callable[[Callable[[Sequence[Frame]], int]], Sequence[dict[str, Any]]],
+        make: Callable[[Callable[[Sequence[Frame]], int]], Mapping[str, Any]],
     ) -> None:
         """Record rows of a table that a backend fills itself, as `buffers`.
 
-        `make` gives them, in the background thread. It is handed a function that records a call
-        stack, innermost frame first, and gives its id.
+        `make` gives their columns, in the background thread. It is handed a function that records a
+        call stack, innermost frame first, and gives its id.
         """
-
-        def write(journal: Journal) -> None:
-            for row in make(journal.add_stack):
-                journal.add(table, row)
-
-        self._submit(write)
+        self._submit(lambda journal: journal.append(table, make(journal.add_stack)))
 
     def add_launch(
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0

@@ -20,7 +20,7 @@ from kvtrace.nki.findings import Finding
 from kvtrace.nki.memory import Life
 
 #: Executed ops that are kept one by one; beyond it they are only counted.
-ROWS_LIMIT: Final = 2_000_000
+ROWS_LIMIT: Final = 1_000_000
 
 _OWN: Final = str(Path(__file__).parent) + "/"
 #: Instructions that assign to a variable.

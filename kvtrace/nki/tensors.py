@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kvtrace.nki import dtypes
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.indices import Index, is_dynamic
+from kvtrace.nki.keys import as_indices, index_of_data, inside, padded, slice_of
 from kvtrace.nki.memory import Memory, size_of
 
 _Self = TypeVar("_Self", bound="Tensor")
@@ -205,9 +206,9 @@ class Tensor:
                 continue
             size, stride = self.shape[axis], self.strides[axis]
             if isinstance(part, slice):
-                start, count, step = _slice_of(part, size, axis)
+                start, count, step = slice_of(part, size, axis)
                 if count and not (0 <= start < size and 0 <= start + (count - 1) * step < size):
-                    return self._by_indices(list(_as_indices(parts, self.shape)), strict=True)
+                    return self._by_indices(list(as_indices(parts, self.shape)), strict=True)
                 if axis == self.partition:
                     partition = len(shape)
                 shape.append(count)
@@ -244,28 +245,28 @@ class Tensor:
         """Index with expressions; slices among them are over axes of their own."""
         if any(part is None for part in parts):
             raise NkiError("None cannot stand among index expressions")
-        indices = _as_indices(parts, self.shape)
+        indices = as_indices(parts, self.shape)
         rank = max((index.ndim for index in indices), default=0)
         if self.on_chip and rank < 2 and not strict:
             raise NkiError(
                 "indexing a tile with a one-dimensional index is not supported; write "
                 "nl.arange(n)[:, None] for partitions and nl.arange(n)[None, :] for the free axis"
             )
-        padded = [_padded(index, rank) for index in indices]
-        shape = np.broadcast_shapes(*(index.shape for index in padded))
+        wide = [padded(index, rank) for index in indices]
+        shape = np.broadcast_shapes(*(index.shape for index in wide))
         partition = 0 if self.partition >= 0 else -1
-        whole = all(index.array is None for index in padded)
-        if whole and all(_inside(i, size) for i, size in zip(padded, self.shape, strict=True)):
+        whole = all(index.array is None for index in wide)
+        if whole and all(inside(i, size) for i, size in zip(wide, self.shape, strict=True)):
             offset = self.offset
             strides = [0] * rank
-            for index, stride in zip(padded, self.strides, strict=True):
+            for index, stride in zip(wide, self.strides, strict=True):
                 offset += index.offset * stride
                 for axis, (size, step) in enumerate(zip(index.shape, index.steps, strict=True)):
                     if size > 1:
                         strides[axis] += step * stride
             return self._view(offset, tuple(shape), tuple(strides), partition)
         from_data = any(isinstance(part, Tensor | np.ndarray) for part in parts)
-        selection = Selection(tuple(index.values() for index in padded), strict, from_data)
+        selection = Selection(tuple(index.values() for index in wide), strict, from_data)
         return type(self)(
             self.memory,
             self.offset,
@@ -282,7 +283,7 @@ class Tensor:
         static = []
         for part in parts:
             if isinstance(part, slice) and is_dynamic(part):
-                start = int(_index_of_data(part.start).values().reshape(-1)[0])
+                start = int(index_of_data(part.start).values().reshape(-1)[0])
                 part = slice(start, start + part.stop)
             static.append(part)
         return self._by_slices(static)
@@ -422,66 +423,6 @@ def _shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
     if len(shape) == 1 and isinstance(shape[0], tuple | list):
         shape = tuple(shape[0])
     return tuple(int(size) for size in shape)
-
-
-def _slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
-    """Give start, number of elements and step of a slice, which may leave the dimension."""
-    start = 0 if part.start is None else part.start
-    stop = size if part.stop is None else part.stop
-    step = 1 if part.step is None else part.step
-    if not all(isinstance(number, int | np.integer) for number in (start, stop, step)):
-        raise NkiError(f"the slice {start}:{stop} of dimension {axis} is not made of integers")
-    if start < 0 or stop < 0 or step <= 0:
-        raise NkiError(
-            f"the slice {start}:{stop}:{step} of dimension {axis} counts from the end or "
-            "backwards, which NKI does not have"
-        )
-    return int(start), max(0, -(-(int(stop) - int(start)) // int(step))), int(step)
-
-
-def _as_indices(parts: list[Any], shape: tuple[int, ...]) -> list[Index]:
-    """Give an index per dimension; slices get axes of their own, in order."""
-    slices = [at for at, part in enumerate(parts) if isinstance(part, slice)]
-    if slices and any(isinstance(part, Index | Tensor | np.ndarray) for part in parts):
-        raise NkiError(
-            "slices and index expressions cannot be mixed in one index; use nl.arange for all"
-        )
-    rank = len(slices)
-    found = []
-    for at, part in enumerate(parts):
-        if isinstance(part, Index):
-            found.append(part)
-        elif isinstance(part, slice):
-            start, count, step = _slice_of(part, shape[at], at)
-            place = slices.index(at)
-            sizes = tuple(count if axis == place else 1 for axis in range(rank))
-            steps = tuple(step if axis == place else 0 for axis in range(rank))
-            found.append(Index(sizes, start, steps))
-        elif isinstance(part, int | np.integer):
-            found.append(Index((), int(part), ()))
-        else:
-            found.append(_index_of_data(part))
-    return found
-
-
-def _index_of_data(part: Any) -> Index:
-    values = part.array() if isinstance(part, Tensor) else np.asarray(part)
-    if values.dtype.kind not in "iu":
-        raise NkiError(f"a tensor is indexed with integers, not with {values.dtype}")
-    return Index(values.shape, 0, (0,) * values.ndim, values.astype(np.int64))
-
-
-def _padded(index: Index, rank: int) -> Index:
-    missing = rank - index.ndim
-    if not missing:
-        return index
-    array = None if index.array is None else index.array.reshape((1,) * missing + index.shape)
-    return Index((1,) * missing + index.shape, index.offset, (0,) * missing + index.steps, array)
-
-
-def _inside(index: Index, size: int) -> bool:
-    low, high = index.bounds()
-    return low >= 0 and high < size
 
 
 def _reshaped(

@@ -1,7 +1,8 @@
 """The backend of NKI: launches of kernels that run in `kvtrace.nki`, recorded like any other.
 
-`launches.py` hears of launches and records kernels and calls, `tables.py` makes the rows of what
-each distinct call did while it ran.
+`launches.py` hears of launches and records kernels and calls, `tables.py` keeps what each distinct
+call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the tables of our own,
+`watching.py` is kvtrace.trace.
 """
 
 from typing import TYPE_CHECKING, Final

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.nki.tables import Observed, buffer_rows, derived_tables
+from kvtrace.backends.nki.definitions import DEFINITIONS
+from kvtrace.backends.nki.tables import ObservedCall, joined
 from kvtrace.capture.arguments import literal
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 from kvtrace.nki import findings
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Distinct calls whose ops, buffers and findings are kept: they wait in memory.
 _OBSERVED_LIMIT: Final = 1000
+
+#: Executed ops after which no further calls are observed.
+_ROWS_LIMIT: Final = 5_000_000
 
 #: Source files larger than this are left out.
 _FILE_LIMIT: Final = 4 << 20
@@ -41,7 +45,7 @@ class Launches:
         self._process = os.getpid()
         self._kernels: dict[tuple[Any, ...], int] = {}
         self._calls: dict[tuple[Any, ...], int] = {}
-        self._observed: list[Observed] = []
+        self._observed: list[ObservedCall] = []
 
     def before(self, kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
         """Note when a launch begins; None where it is not recorded."""
@@ -66,7 +70,7 @@ class Launches:
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
 
-    def observed(self, function: Any) -> list[Observed]:
+    def observed(self, function: Any) -> list[ObservedCall]:
         """Give the records of a kernel's distinct calls."""
         with self._lock:
             return [each for each in self._observed if each.function is function]
@@ -104,15 +108,17 @@ class Launches:
                 where = "" if place is None else f" ({place.file}:{place.line})"
                 text = f"kernel {outcome.kernel.__name__}: {finding.message}{where}"
                 session.message("warning", f"nki-{finding.rule}", text)
-        if len(self._observed) >= _OBSERVED_LIMIT:
-            text = f"only the first {_OBSERVED_LIMIT:,} distinct calls of NKI kernels were observed"
+        rows = sum(each.rows for each in self._observed)
+        if len(self._observed) >= _OBSERVED_LIMIT or rows > _ROWS_LIMIT:
+            text = (
+                f"only the first {len(self._observed):,} distinct calls of NKI kernels were "
+                f"observed: {rows:,} executed ops of theirs are kept"
+            )
             session.message("info", "watch-limit", text)
             return
-        observed = Observed(
-            call_id, outcome.kernel.function, outcome.grid, outcome.target, outcome.recorder
-        )
+        observed = ObservedCall(call_id, outcome)
         self._observed.append(observed)
-        session.add_rows("buffers", lambda stack: buffer_rows(observed, stack))
+        session.add_columns("buffers", observed.buffers)
 
     def _finish(self) -> None:
         """Add what calls did to the run, which ends."""
@@ -121,10 +127,10 @@ class Launches:
             return
         from kvtrace.schema.trace import open_trace
 
-        tables, definitions = derived_tables(self._observed)
         rules = {name: rule._asdict() for name, rule in findings.RULES.items()}
         facts = {"while": "running", "rules": rules}
-        open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, definitions)
+        tables = joined(self._observed)
+        open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, DEFINITIONS)
 
 
 def _arguments(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.nki import BACKEND
-from kvtrace.backends.nki.tables import BUFFERS, EXECUTIONS, OPS, derived_tables
+from kvtrace.backends.nki.definitions import BUFFERS, EXECUTIONS, OPS
+from kvtrace.backends.nki.tables import joined
 from kvtrace.nki import newer, older
 from kvtrace.nki.launching import Kernel
 from kvtrace.schema.errors import BadSetting
@@ -59,9 +60,10 @@ class WatchedKernel:
     def tables(self) -> dict[str, pa.Table]:
         """Give what the kernel's distinct calls did so far, by table; `stacks` with them."""
         launches = BACKEND.launches
-        if launches is None:
+        calls = [] if launches is None else launches.observed(self._kernel.function)
+        if not calls:
             return {}
-        tables, _ = derived_tables(launches.observed(self._kernel.function))
+        tables = joined(calls)
         if self._client is None:
             return tables
         return {name: tables[name] for name in (*CLIENTS[self._client], "stacks")}

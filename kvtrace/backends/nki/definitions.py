@@ -1,0 +1,67 @@
+"""The tables of NKI calls that the format does not have: `client_nki_…`."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from kvtrace.schema.client_tables import client_table
+from kvtrace.schema.tables import BOOL, I32, I64, NAME, TEXT, Column
+
+_C = Column
+
+#: Each executed op: what the machine's engines did, in the order of the program.
+EXECUTIONS: Final = client_table(
+    "nki_executions",
+    "one executed op of the first launch of an NKI call",
+    (
+        _C("call_id", I64, "the call", key=True),
+        _C("order", I64, "its place among the executed ops of the call", key=True),
+        _C("op_index", I32, "the op"),
+        _C("engine", NAME, "tensor, vector, scalar, gpsimd or dma"),
+        _C("program", I64, "linear program id, x fastest"),
+        _C("elements", I64, "elements of its result"),
+        _C("device_bytes", I64, "bytes from or to device memory", "bytes"),
+        _C("chip_bytes", I64, "bytes from or to SBUF and PSUM", "bytes"),
+        _C("flops", I64, "floating-point operations"),
+        _C("written", I32, "buffer that it wrote"),
+        _C("read", pa.list_(I32), "buffers that it read"),
+    ),
+    ("call_id", "order"),
+)
+
+#: Each buffer: how large it is, and from when to when it was used.
+BUFFERS: Final = client_table(
+    "nki_buffers",
+    "one buffer of the first launch of an NKI call",
+    (
+        _C("call_id", I64, "the call", key=True),
+        _C("buffer", I32, "its number", key=True),
+        _C("space", NAME, "hbm, sbuf or psum"),
+        _C("name", TEXT, "what the program calls it"),
+        _C("argument", BOOL, "whether it is an argument of the kernel"),
+        _C("bytes", I64, "size", "bytes"),
+        _C("partitions", I32, "partitions that it spans"),
+        _C("partition_bytes", I64, "bytes of one partition", "bytes"),
+        _C("banks", I32, "banks of PSUM that it takes of each partition"),
+        _C("first", I64, "order of the first op that uses it; null if none does"),
+        _C("last", I64, "order of the last one"),
+        _C("stack_id", I64, "where it was allocated"),
+    ),
+    ("call_id", "buffer"),
+)
+
+#: What `ops` has no columns for.
+OPS: Final = client_table(
+    "nki_ops",
+    "one op of an NKI call",
+    (
+        _C("call_id", I64, "the call", key=True),
+        _C("op_index", I32, "the op", key=True),
+        _C("engine", NAME, "tensor, vector, scalar, gpsimd or dma"),
+        _C("device_bytes", I64, "bytes from or to device memory", "bytes"),
+        _C("chip_bytes", I64, "bytes from or to SBUF and PSUM", "bytes"),
+    ),
+    ("call_id", "op_index"),
+)
+
+DEFINITIONS: Final = (EXECUTIONS, BUFFERS, OPS)

@@ -1,0 +1,143 @@
+"""Views that are bound when they are used: each lane has an index per dimension.
+
+Lanes that a mask leaves out, or that lie outside, touch nothing; the latter are found.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.nki import dtypes, sharing
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.findings import OUT_OF_BOUNDS
+from kvtrace.nki.memory import DEFINED, GARBAGE
+from kvtrace.nki.tensors import Tensor
+
+if TYPE_CHECKING:
+    from kvtrace.nki.operations import Issue
+
+
+def gather(
+    issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None
+) -> tuple[NDArray[Any], NDArray[np.uint8] | None, int]:
+    """Read a selection; lanes that are masked off, or outside, are garbage."""
+    memory = tensor.memory
+    places, active = _places(issue, tensor, lanes, "load")
+    values = np.full(tensor.shape, dtypes.poison(tensor.dtype), tensor.dtype)
+    states = np.full(tensor.shape, GARBAGE, np.uint8)
+    inside = places[active]
+    issue.places = inside
+    values[active] = memory.raw.view(tensor.dtype)[inside]
+    states[active] = DEFINED if memory.states is None else memory.states[inside]
+    if memory.shared or issue.run.loops:
+        sharing.note_read(issue, tensor, inside)
+    issue.masked_off += tensor.size - inside.size
+    return values, states, int(inside.size)
+
+
+def scatter(
+    issue: "Issue",
+    tensor: Tensor,
+    values: NDArray[Any],
+    states: NDArray[np.uint8] | None,
+    lanes: NDArray[np.bool_] | None,
+) -> int:
+    """Write to a selection; lanes outside of the tensor touch nothing."""
+    memory = tensor.memory
+    places, active = _places(issue, tensor, lanes, "store")
+    inside = places[active]
+    issue.places = inside
+    if memory.shared or issue.run.loops:
+        sharing.note_write(issue, tensor, inside, lanes)
+    memory.raw.view(tensor.dtype)[inside] = np.broadcast_to(values, tensor.shape)[active]
+    if memory.states is not None or states is not None:
+        kept = memory.state_array()
+        kept[inside] = DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
+    return int(inside.size)
+
+
+def _places(
+    issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None, access: str
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Give the element of the memory that each lane means, and which lanes touch theirs."""
+    selection = tensor.selection
+    assert selection is not None
+    if selection.from_data:
+        issue.run.recorder.sites[issue.site].from_data = True
+    places = np.full(tensor.shape, tensor.offset, np.int64)
+    outside = np.zeros(tensor.shape, bool)
+    dimension = -1
+    for axis, (indices, size, step) in enumerate(
+        zip(selection.indices, tensor.sizes, tensor.strides, strict=True)
+    ):
+        places += indices * step
+        wrong = (indices < 0) | (indices >= size)
+        if dimension < 0 and _wanted(wrong, lanes, tensor.shape).any():
+            dimension = axis
+        outside |= wrong
+    active = np.ones(tensor.shape, bool) if lanes is None else on_lanes(lanes, tensor.shape)
+    broken = outside & active
+    if dimension >= 0 and broken.any():
+        if selection.strict and lanes is None:
+            found = selection.indices[dimension]
+            raise NkiError(
+                f"the slice up to {int(found.max()) + 1} leaves dimension {dimension} of "
+                f"{called(tensor)}, which has {tensor.sizes[dimension]} elements"
+            )
+        _left(issue, tensor, broken, places, dimension, access)
+    return places, active & ~outside
+
+
+def _wanted(
+    wrong: NDArray[np.bool_], lanes: NDArray[np.bool_] | None, shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    return wrong if lanes is None else np.broadcast_to(wrong, shape) & on_lanes(lanes, shape)
+
+
+def on_lanes(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Give a mask for lanes of a shape."""
+    try:
+        return np.broadcast_to(lanes, shape)
+    except ValueError:
+        raise NkiError(f"a mask of {lanes.shape} does not fit lanes of {shape}") from None
+
+
+def _left(
+    issue: "Issue",
+    tensor: Tensor,
+    broken: NDArray[np.bool_],
+    places: NDArray[np.int64],
+    dimension: int,
+    access: str,
+) -> None:
+    """Find lanes that leave their tensor; the first of them is the witness."""
+    assert tensor.selection is not None
+    lane = tuple(int(place) for place in np.argwhere(broken)[0])
+    indices = np.broadcast_to(tensor.selection.indices[dimension], tensor.shape)
+    width = tensor.dtype.itemsize
+    address = int(places[lane]) * width
+    past = address + width - tensor.memory.raw.size
+    verb = "reads" if access == "load" else "writes"
+    text = (
+        f"{issue.operation.name} {verb} index {int(indices[lane])} of dimension {dimension} of "
+        f"{called(tensor)}, which has {tensor.sizes[dimension]} elements"
+    )
+    issue.find(
+        OUT_OF_BOUNDS,
+        text,
+        access=access,
+        lane=lane,
+        lanes=int(broken.sum()),
+        argument=tensor.memory.argument,
+        address_offset=address,
+        past_end_bytes=past if past > 0 or address >= 0 else address,
+    )
+
+
+def called(tensor: Tensor) -> str:
+    """Give what a tensor is called in a sentence."""
+    memory = tensor.memory
+    name = memory.argument or memory.life.name
+    shape = "×".join(str(size) for size in memory.shape)
+    return f"{name!r}" if name else f"the {shape} tensor in {memory.space}"
