@@ -72,7 +72,8 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
   const virtual = rows.length > SHORT;
   const shownRows = props.height ?? 18;
   const scale = Math.max(1, (rows.length * ROW) / TALLEST);
-  const start = virtual ? Math.max(0, Math.floor((scroll * scale) / ROW) - SPARE) : 0;
+  const last = Math.max(0, rows.length - shownRows - SPARE);
+  const start = virtual ? clamped(Math.floor((scroll * scale) / ROW) - SPARE, last) : 0;
   const end = virtual ? Math.min(rows.length, start + shownRows + 2 * SPARE) : rows.length;
   const chosenAt = useMemo(
     () => (props.chosen === undefined || props.chosen === null ? -1 : placeOf(rows, props.chosen)),
@@ -80,8 +81,12 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
   );
 
   useLayoutEffect(() => {
+    setActive(-1);
+    scrollTo(0);
+  }, [props.rows]);
+  useLayoutEffect(() => {
     if (chosenAt >= 0) reveal(chosenAt);
-  }, [chosenAt]);
+  }, [rows, chosenAt]);
   useLayoutEffect(() => {
     if (scroller.current) keepWidths(scroller.current);
     if (!focusWanted.current) return;
@@ -89,13 +94,17 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
     scroller.current?.querySelector<HTMLElement>(`tr[data-place="${active}"]`)?.focus();
   });
 
+  function scrollTo(top: number): void {
+    if (scroller.current) scroller.current.scrollTop = top;
+    setScroll(scroller.current?.scrollTop ?? 0);
+  }
+
   function reveal(place: number): void {
     const box = scroller.current;
     if (!box || !virtual) return; // the browser scrolls to a row that gets the focus
     const [top, room] = [(place * ROW) / scale, box.clientHeight - 2 * ROW];
     if (top >= box.scrollTop && top <= box.scrollTop + room) return;
-    box.scrollTop = Math.max(0, top - room / 3);
-    setScroll(box.scrollTop);
+    scrollTo(Math.max(0, top - room / 3));
   }
 
   function sortBy(column: Column<Row>): void {
@@ -105,8 +114,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
       : "descending";
     setOrder({ label: column.label, direction });
     setActive(-1);
-    if (scroller.current) scroller.current.scrollTop = 0;
-    setScroll(0);
+    scrollTo(0);
   }
 
   function onKeyDown(event: KeyboardEvent): void {
@@ -244,6 +252,10 @@ function Spacer(props: { rows: number; columns: number }): JSX.Element {
       <td colSpan={props.columns} style={{ blockSize: `${props.rows * ROW}px` }} />
     </tr>
   );
+}
+
+function clamped(value: number, most: number): number {
+  return Math.max(0, Math.min(value, most));
 }
 
 function firstDirection<Row>(column: Column<Row>): Direction {
