@@ -60,15 +60,9 @@ def _unary(ufunc: Any) -> Callable[["Tensor"], "Tensor"]:
 
 
 class Tensor:
-    """A value of a graph that is being traced.
+    """A value of a graph that is being traced."""
 
-    Attributes:
-        shape: its shape, of Python integers.
-        dtype: its element type.
-
-    """
-
-    __slots__ = ("_builder", "_frozen", "_index", "_version", "_view", "dtype", "shape")
+    __slots__ = ("_builder", "_dtype", "_frozen", "_index", "_shape", "_version", "_view")
 
     #: Before arrays and scalars of NumPy in mixed operations.
     __array_priority__ = 1000.0
@@ -78,13 +72,23 @@ class Tensor:
     def __init__(self, builder: Builder, index: int, shape: tuple[int, ...], dtype: Dtype) -> None:
         self._builder = builder
         self._index = index
-        self.shape = shape
-        self.dtype = dtype
+        self._shape = shape
+        self._dtype = dtype
         self._version = 0
         self._view: View | None = None
         self._frozen: str | None = None
 
     # -- facts ------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape, of Python integers."""
+        return self._shape
+
+    @property
+    def dtype(self) -> Dtype:
+        """Its element type."""
+        return self._dtype
 
     @property
     def ndim(self) -> int:
@@ -200,6 +204,8 @@ class Tensor:
             raise _bad_call(name_of(function), error) from error
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "outer" and ufunc in FUNCTIONS:
+            return _outer(ufunc, *inputs, **kwargs)
         builders = {
             "__call__": FUNCTIONS,
             "reduce": REDUCTIONS,
@@ -214,7 +220,7 @@ class Tensor:
             # NumPy's ufuncs reduce along the first axis where none is named.
             arguments = (*inputs, 0) if len(inputs) == 1 and "axis" not in kwargs else inputs
             result = builder(*arguments, **kwargs)
-            return result if out is None else _into(out[0], result)
+            return into(None if out is None else out[0], result)
         return _call_ufunc(builder, ufunc, inputs, kwargs)
 
     # -- operators --------------------------------------------------------------------------
@@ -360,15 +366,27 @@ def _call_ufunc(
                 f"{name_of(ufunc)} with where leaves elements without a value; give out as well"
             )
         result = FUNCTIONS[np.where](where, result, out[0])
-    if out is None:
+    if out is not None and isinstance(result, tuple):
+        return tuple(into(place, value) for place, value in zip(out, result, strict=True))
+    return result if out is None else into(out[0], result)
+
+
+def _outer(ufunc: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    """Every element of one with every element of the other."""
+    columns = (1,) * len(np.shape(y) if not isinstance(y, Tensor) else y.shape)
+    shape = x.shape if isinstance(x, Tensor) else np.shape(x)
+    return ufunc(FUNCTIONS[np.reshape](x, (*shape, *columns)), y, **kwargs)
+
+
+def into(place: Any, result: Tensor) -> Tensor:
+    """Write a result into what `out` names, which None does not.
+
+    Raises:
+        RefusedMutation: it is no tensor of the graph.
+
+    """
+    if place is None:
         return result
-    if isinstance(result, tuple):
-        return tuple(_into(place, value) for place, value in zip(out, result, strict=True))
-    return _into(out[0], result)
-
-
-def _into(place: Any, result: Tensor) -> Tensor:
-    """Write a result into what `out` names."""
     if not isinstance(place, Tensor):
         raise RefusedMutation.here(
             "a traced value is written into a NumPy array that is no tensor of the graph; "

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.numpy_hlo.tables import constant_rows, graph_rows, op_rows, short_name
+from kvtrace.backends.numpy_hlo.tables import constant_columns, graph_columns, op_rows, short_name
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 from kvtrace.hlo.frames import places
 from kvtrace.hlo.graph import Graph
@@ -85,8 +85,8 @@ class GraphCalls:
         kernel_id = session.add_kernel(lambda: _kernel_record(function, graph, keep_source))
         self._kernels[id(graph)] = (kernel_id, graph)  # the graph lives on, and its id with it
         # Only the background thread touches the set of what is written.
-        session.add_rows("artifacts", lambda _: constant_rows(graph, self._constants))
-        session.add_rows("graph_ops", lambda stack: graph_rows(graph, kernel_id, stack))
+        session.add_columns("artifacts", lambda _: constant_columns(graph, self._constants))
+        session.add_columns("graph_ops", lambda stack: graph_columns(graph, kernel_id, stack))
         return kernel_id
 
     def _finish(self) -> None:

@@ -33,39 +33,39 @@ def short_name(dtype: Any) -> str:
     return SHORT_NAMES.get(name, name)
 
 
-def graph_rows(
+def graph_columns(
     graph: Graph, graph_id: int, add_stack: Callable[[Sequence[Frame]], int]
-) -> list[dict[str, Any]]:
-    """Give the rows of `graph_ops`, bodies included; large constants are artifacts."""
+) -> dict[str, Any]:
+    """Give the columns of `graph_ops`, bodies included; large constants are artifacts."""
+    ops = graph.rows(graph_id, constants_apart=True)
+    return {
+        "graph_id": [op.graph_id for op in ops],
+        "op_index": [op.op_index for op in ops],
+        "opcode": [op.opcode for op in ops],
+        "operands": [list(op.operands) for op in ops],
+        "dtype": [op.dtype for op in ops],
+        "shape": [list(op.shape) for op in ops],
+        "attributes": [dict(op.attributes) for op in ops],
+        "stack_id": [add_stack(_frames(op.stack)) if op.stack else None for op in ops],
+        "input_name": [op.input_name for op in ops],
+        "output_name": [op.output_name for op in ops],
+        "aliases": [op.aliases for op in ops],
+    }
+
+
+def _frames(stack: Sequence[Any]) -> list[Frame]:
     return [
-        {
-            "graph_id": op.graph_id,
-            "op_index": op.op_index,
-            "opcode": op.opcode,
-            "operands": list(op.operands),
-            "dtype": op.dtype,
-            "shape": list(op.shape),
-            "attributes": dict(op.attributes),
-            "stack_id": add_stack([_frame(place) for place in op.stack]) if op.stack else None,
-            "input_name": op.input_name,
-            "output_name": op.output_name,
-            "aliases": op.aliases,
-        }
-        for op in graph.rows(graph_id, constants_apart=True)
+        Frame(file or "", line, column, function or "") for file, line, column, function in stack
     ]
 
 
-def _frame(place: tuple[str | None, int | None, int | None, str | None]) -> Frame:
-    file, line, column, function = place
-    return Frame(file or "", line, column, function or "")
-
-
-def constant_rows(graph: Graph, written: set[str]) -> list[dict[str, Any]]:
-    """Give the rows of `artifacts` for large constants that are not `written` yet."""
+def constant_columns(graph: Graph, written: set[str]) -> dict[str, Any]:
+    """Give the columns of `artifacts` for large constants that are not `written` yet."""
     rows = [artifact_row("tensor", content) for content in constant_contents(graph)]
     new = {row["sha256"]: row for row in rows if row["sha256"] not in written}
     written.update(new)
-    return list(new.values())
+    names = ("sha256", "kind", "size_bytes", "bytes")
+    return {name: [row[name] for row in new.values()] for name in names}
 
 
 def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:

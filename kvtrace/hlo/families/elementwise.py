@@ -38,7 +38,7 @@ from kvtrace.hlo.primitives import (
     unary,
 )
 from kvtrace.hlo.registry import implements, operation
-from kvtrace.hlo.wrapper import Tensor
+from kvtrace.hlo.wrapper import Tensor, into
 
 #: Functions that are one op of StableHLO on floats; integers become float32 first.
 _FRACTIONAL = {
@@ -183,12 +183,7 @@ def round_(a: Operand, decimals: int = 0, out: Any = None) -> Tensor:
         raise BadArgument.here("integers are rounded to tens or more only as floats; use astype")
     else:
         result = fresh(a)
-    return result if out is None else _written(out, result)
-
-
-def _written(out: Tensor, result: Tensor) -> Tensor:
-    out.assign(result)
-    return out
+    return into(out, result)
 
 
 @implements(np.clip, methods=("clip",))
@@ -208,7 +203,7 @@ def clip(
         result = binary("maximum", *broadcast(*together(result, low)))
     if high is not None:
         result = binary("minimum", *broadcast(*together(result, high)))
-    return fresh(result) if out is None else _written(out, result)
+    return into(out, fresh(result))
 
 
 @implements(np.nan_to_num)

@@ -21,7 +21,7 @@ from kvtrace.hlo.primitives import (
     transpose,
 )
 from kvtrace.hlo.registry import implements, operation
-from kvtrace.hlo.wrapper import Tensor
+from kvtrace.hlo.wrapper import Tensor, into
 
 
 def contracted(
@@ -71,11 +71,7 @@ def dot(a: Operand, b: Operand, out: Any = None) -> Tensor:
     else:
         second = max(0, len(y.shape) - 2)
         result = contracted(x, y, ((len(x.shape) - 1,), (second,)))
-    if out is None:
-        return result
-    target: Tensor = out
-    target.assign(result)
-    return target
+    return into(out, result)
 
 
 @implements(np.vdot)
@@ -101,11 +97,7 @@ def outer(a: Operand, b: Operand, out: Any = None) -> Tensor:
     shape = (x.size, y.size)
     left = broadcast_to(reshape(x, (x.size, 1)), shape)
     result = multiply(left, broadcast_to(reshape(y, (1, y.size)), shape))
-    if out is None:
-        return result
-    target: Tensor = out
-    target.assign(result)
-    return target
+    return into(out, result)
 
 
 @implements(np.linalg.matrix_transpose, np.matrix_transpose)

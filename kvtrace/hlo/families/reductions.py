@@ -27,7 +27,7 @@ from kvtrace.hlo.primitives import (
     select,
 )
 from kvtrace.hlo.registry import implements
-from kvtrace.hlo.wrapper import Tensor
+from kvtrace.hlo.wrapper import Tensor, into
 
 
 def reduced(
@@ -53,11 +53,7 @@ def reduced(
     if keepdims:
         kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape))
         result = reshape(result, kept)
-    if out is None:
-        return result
-    target: Tensor = out
-    target.assign(result)
-    return target
+    return into(out, result)
 
 
 def _summands(a: Operand, dtype: Any) -> tuple[Tensor, Dtype]:
@@ -80,7 +76,7 @@ def sum_(
     """The sum; bools are counted in int32, small floats summed in float32 and rounded once."""
     x, result = _summands(a, dtype)
     total = reduced(x, axis, "add", 0, keepdims, where, initial)
-    return _given(convert(total, result), out)
+    return into(out, convert(total, result))
 
 
 @implements(np.prod, methods=("prod",), reduces=np.multiply)
@@ -96,15 +92,7 @@ def prod(
     """The product."""
     x, result = _summands(a, dtype)
     total = reduced(x, axis, "multiply", 1, keepdims, where, initial)
-    return _given(convert(total, result), out)
-
-
-def _given(result: Tensor, out: Any) -> Tensor:
-    if out is None:
-        return result
-    target: Tensor = out
-    target.assign(result)
-    return target
+    return into(out, convert(total, result))
 
 
 @implements(np.max, np.amax, methods=("max",), reduces=np.maximum)
@@ -169,13 +157,13 @@ def count_nonzero(a: Operand, axis: Any = None, *, keepdims: bool = False) -> Te
 @implements(np.argmax, methods=("argmax",))
 def argmax(a: Operand, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first greatest element, as int32; of the first NaN, if there is one."""
-    return _given(_first_extreme(lift(a), axis, keepdims, greatest=True), out)
+    return into(out, _first_extreme(lift(a), axis, keepdims, greatest=True))
 
 
 @implements(np.argmin, methods=("argmin",))
 def argmin(a: Operand, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first smallest element, as int32; of the first NaN, if there is one."""
-    return _given(_first_extreme(lift(a), axis, keepdims, greatest=False), out)
+    return into(out, _first_extreme(lift(a), axis, keepdims, greatest=False))
 
 
 def _first_extreme(x: Tensor, axis: Any, keepdims: bool, *, greatest: bool) -> Tensor:
@@ -205,4 +193,4 @@ def ptp(a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False) -
     """The greatest element minus the smallest."""
     x = lift(a)
     span = binary("subtract", max_(x, axis, keepdims=keepdims), min_(x, axis, keepdims=keepdims))
-    return _given(span, out)
+    return into(out, span)

@@ -39,7 +39,7 @@ from kvtrace.hlo.primitives import (
 from kvtrace.hlo.primitives import broadcast_to as broadcast_tensor
 from kvtrace.hlo.registry import implements
 from kvtrace.hlo.views import is_contiguous, viewed
-from kvtrace.hlo.wrapper import Tensor
+from kvtrace.hlo.wrapper import Tensor, into
 
 _UNCLEAR = (
     "this tensor was reshaped from a view, and in NumPy is a copy or a view as memory lies, so "
@@ -295,11 +295,7 @@ def concatenate_(
     if len({len(tensor.shape) for tensor in tensors}) != 1:
         raise ShapeMismatch.here("tensors to be joined have equally many axes; use np.stack")
     result = fresh(concatenate(tensors, axis_of(axis, len(tensors[0].shape))))
-    if out is None:
-        return result
-    target: Tensor = out
-    target.assign(result)
-    return target
+    return into(out, result)
 
 
 def _sequence(arrays: Any) -> list[Any]:
@@ -685,7 +681,7 @@ def meshgrid(
     *xi: Operand,
     copy: bool = True,  # noqa: ARG001 - NumPy's
     sparse: bool = False,
-    indexing: str = "xy",  # noqa: ARG001 - NumPy's
+    indexing: str = "xy",
 ) -> tuple[Tensor, ...]:
     """Coordinates of a grid, one tensor per axis."""
     tensors = [lift(x) for x in xi]

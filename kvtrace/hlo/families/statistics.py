@@ -25,15 +25,7 @@ from kvtrace.hlo.primitives import (
     unary,
 )
 from kvtrace.hlo.registry import implements
-from kvtrace.hlo.wrapper import Tensor
-
-
-def _given(result: Tensor, out: Any) -> Tensor:
-    if out is None:
-        return result
-    target: Tensor = out
-    target.assign(result)
-    return target
+from kvtrace.hlo.wrapper import Tensor, into
 
 
 def _mean(x: Tensor, axis: Any, keepdims: bool, where: Operand, less: float = 0) -> Tensor:
@@ -63,7 +55,7 @@ def mean(
     x = lift(a)
     result = fractional(x.dtype) if dtype is None else dtype_of(dtype)
     average = _mean(convert(x, wide(result)), axis, keepdims, where)
-    return _given(convert(average, result), out)
+    return into(out, convert(average, result))
 
 
 @implements(np.var, methods=("var",))
@@ -87,7 +79,7 @@ def var(
     distance = subtract(*broadcast(x, centre))
     less = ddof if correction is None else correction
     spread = _mean(multiply(distance, distance), axis, keepdims, where, less)
-    return _given(convert(spread, result), out)
+    return into(out, convert(spread, result))
 
 
 @implements(np.std, methods=("std",))
@@ -98,7 +90,7 @@ def std(
     x = lift(a)
     result = fractional(x.dtype) if dtype is None else dtype_of(dtype)
     spread = var(x, axis, wide(result), None, **settings)
-    return _given(convert(unary("sqrt", spread), result), out)
+    return into(out, convert(unary("sqrt", spread), result))
 
 
 @implements(np.average)
