@@ -120,7 +120,12 @@ def _with_fewer_calls(budget: Budget, report: Report) -> Report:
         _sql(report, "FROM calls"),
     )
     findings = tuple(
-        replace(f, call=None if f.call is None else _place(places, f.call)) for f in report.findings
+        replace(
+            f,
+            call=None if f.call is None else _place(places, f.call),
+            in_calls=tuple(int(places[call]) for call in f.in_calls if places[call] >= 0),
+        )
+        for f in report.findings
     )
     calls = [report.calls[index] for index in kept]
     used = {old: new for new, old in enumerate(dict.fromkeys(arg for c in calls for arg in c.args))}

@@ -19,8 +19,8 @@ _ORDER: Final = {"violation": 0, "suppressed": 1, "unknown": 2, "proven": 3}
 
 #: Index on the page of a stack of (file, line, function).
 Stacks = dict[tuple[tuple[str | None, int | None, str | None], ...], int]
-#: Run, call and finding → the op, and the other one of a race.
-Ops = dict[tuple[str | None, int | None, str], tuple[int | None, int | None]]
+#: So many calls of one finding are named.
+MOST_CALLS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +70,42 @@ def place_findings(
             kernel = of_kernel.get((runs[tally.run], tally.kernel_id))
         if kernel is not None:
             judged[kernel] += tally.count
-    ops = _ops(table, findings)
-    placed = tuple(_placed(found, runs, calls, stacks, ops) for found in findings.listed)
+    listed = _Listed.of(table, findings, runs, calls)
+    placed = tuple(_placed(found, runs, calls, stacks, listed) for found in findings.listed)
     return PageFindings(placed, counts, judged)
 
 
-def _ops(table: pa.Table, findings: Findings) -> Ops:
-    """Return the ops of the findings that are listed."""
-    listed = pa.array(sorted({found.finding_id for found in findings.listed}), pa.string())
-    rows = table.filter(pc.is_in(table["finding_id"], listed))
-    names = ["run", "call_id", "finding_id", "op_index", "other_op_index"]
-    return {
-        (row["run"], row["call_id"], row["finding_id"]): (row["op_index"], row["other_op_index"])
-        for row in rows.select(names).to_pylist()
-    }
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What the table says of the findings that are listed: their ops, and all of their calls."""
+
+    ops: dict[tuple[str | None, int | None, str], tuple[int | None, int | None]]
+    """Run, call and finding → the op, and the other one of a race."""
+    calls: dict[str, dict[int, None]]
+    """Finding → calls of the page, in their order."""
+
+    @classmethod
+    def of(
+        cls, table: pa.Table, findings: Findings, runs: Mapping[str, int], calls: CallRows
+    ) -> "_Listed":
+        listed = pa.array(sorted({found.finding_id for found in findings.listed}), pa.string())
+        rows = table.filter(pc.is_in(table["finding_id"], listed)).to_pylist()
+        found = cls({}, {})
+        for row in rows:
+            place = (row["run"], row["call_id"], row["finding_id"])
+            found.ops[place] = (row["op_index"], row["other_op_index"])
+            call = calls.by_id.get((runs[row["run"]], row["call_id"]))
+            if call is not None:
+                found.calls.setdefault(row["finding_id"], {})[call] = None
+        return found
 
 
 def _placed(
-    found: Finding, runs: Mapping[str, int], calls: CallRows, stacks: Stacks, ops: Ops
+    found: Finding,
+    runs: Mapping[str, int],
+    calls: CallRows,
+    stacks: Stacks,
+    listed: _Listed,
 ) -> PlacedFinding:
     call = None
     if found.run is not None and found.call is not None:
@@ -96,12 +114,21 @@ def _placed(
     other = [(frame.file, frame.line, frame.function) for frame in found.other_stack]
     if not own and found.file is not None:
         own = [(found.file, found.line, found.kernel)]
+    kernel, variant, call = _indices(call, calls)
+    alike = [
+        each
+        for each in listed.calls.get(found.finding_id, ())
+        if calls.call_kernels[each] == kernel
+    ]
     return PlacedFinding(
         replace(found, stack=(), other_stack=()),
-        *_indices(call, calls),
+        kernel,
+        variant,
+        call,
         _stack(stacks, own),
         _stack(stacks, other),
-        *ops.get((found.run, found.call, found.finding_id), (None, None)),
+        *listed.ops.get((found.run, found.call, found.finding_id), (None, None)),
+        in_calls=tuple(alike[:MOST_CALLS]),
     )
 
 

@@ -265,6 +265,8 @@ class PlacedFinding:
     op: int | None = None
     """`op_index` of the op in the call's TTIR, as in the block `call/<call>`."""
     other_op: int | None = None
+    in_calls: tuple[int, ...] = ()
+    """Calls that have it, the first 100; the witness is that of `call`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,8 @@ def test_a_finding_in_several_calls_is_one_entry_and_all_accesses_are_counted(bu
     assert (violation.program, violation.lane, violation.past_end_bytes) == ((3, 0, 0), (232,), 96)
     assert unknown.reason == "the address hangs on data that was not recorded"
     assert [placed.op for placed in report.findings] == [11, 12]
+    ids = [[report.calls[call].call_id for call in f.in_calls] for f in report.findings]
+    assert ids == [[0, 1, 2], [8]]
     counted = {(c.verdict, c.count) for c in report.finding_counts or ()}
     assert counted == set(
         sql(built.path, "SELECT verdict, count(*) FROM {findings} GROUP BY verdict")
