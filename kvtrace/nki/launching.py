@@ -43,8 +43,11 @@ class Listener(Protocol):
     def before(self, kernel: "Kernel", grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
         """Hear of a launch; what it gives is handed to `after`."""
 
-    def after(self, token: Any, outcome: Outcome | None) -> None:
-        """Hear that the launch is over; None where the kernel raised."""
+    def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
+        """Hear that the launch is over; `outcome` is None where the kernel raised.
+
+        An exception that it gives is raised in place of giving the result.
+        """
 
 
 listeners: Final[list[Listener]] = []
@@ -88,8 +91,10 @@ class Kernel:
         try:
             outcome = execute(self, grid, bound)
         finally:
-            for listener, token in told:
-                listener.after(token, outcome)
+            refusals = [listener.after(token, outcome) for listener, token in told]
+        for refusal in refusals:
+            if refusal is not None:
+                raise refusal
         if not told:
             _warn(outcome)
         return outcome.result

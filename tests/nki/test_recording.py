@@ -179,3 +179,18 @@ def test_one_kernel_is_traced_in_code(tmp_path: Path) -> None:
 
     assert [row["op"] for row in ops] == ["nl.load", "nl.multiply", "nl.store"]
     assert open_trace(tmp_path / "out").table("launches").num_rows == 1
+
+
+def test_a_defect_is_raised_where_it_is_asked_for(tmp_path: Path) -> None:
+    import numpy as np
+
+    from tests.kernels.nki.broken import add_without_mask
+
+    arrays = np.ones((200, 32), np.float32)
+    with kvtrace.capture(tmp_path / "out", sanitize="raise"):
+        with pytest.raises(kvtrace.KernelDefect, match="error\\[out-of-bounds\\]") as error:
+            add_without_mask(arrays)
+        assert error.value.findings[0]["arg"] == "a"
+
+    with kvtrace.capture(tmp_path / "other", sanitize="raise", rules="-out-of-bounds"):
+        add_without_mask(arrays)

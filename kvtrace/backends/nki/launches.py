@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.nki.definitions import DEFINITIONS
+from kvtrace.backends.nki.refusing import refusal_of
 from kvtrace.backends.nki.tables import ObservedCall, joined
 from kvtrace.capture.arguments import literal
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
@@ -55,10 +56,16 @@ class Launches:
             return None
         return time.time_ns()
 
-    def after(self, token: Any, outcome: Outcome | None) -> None:
-        """Record a launch that has happened. One that raised did not."""
+    def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
+        """Record a launch that has happened. One that raised did not.
+
+        Gives what is wrong with it where the setting `sanitize` asks for that to be raised.
+        """
         if token is None or outcome is None:
-            return
+            return None
+        refusal = None
+        if self._session.settings.sanitize == "raise":
+            refusal = refusal_of(outcome, self._session.settings.rules)
         leave = time.time_ns()
         try:
             with self._lock:
@@ -69,6 +76,7 @@ class Launches:
             self._session.spent(time.time_ns() - leave)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
+        return refusal
 
     def observed(self, function: Any) -> list[ObservedCall]:
         """Give the records of a kernel's distinct calls."""
