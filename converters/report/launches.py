@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices, narrow
 from kvtrace.schema.columns import filled
 from kvtrace.schema.layout import part_numbers, run_folder, segments
-from kvtrace.schema.parts import open_part, part_facts
+from kvtrace.schema.parts import damaged, open_part, part_facts
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 
@@ -251,8 +252,15 @@ def _pieces(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> It
                 yield trace.table(name, (run,), columns)
                 return
             present = [column for column in columns if column in file.schema_arrow.names]
-            for batch in file.iter_batches(_PIECE_ROWS, columns=present, use_threads=False):
+            for batch in _batches(file, path, present):
                 yield filled(TABLES[name], pa.Table.from_batches([batch]), columns, str(path))
+
+
+def _batches(file: Any, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from file.iter_batches(_PIECE_ROWS, columns=columns, use_threads=False)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise damaged(path, error) from error
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:

@@ -4,6 +4,7 @@ import duckdb
 import pytest
 
 from kvtrace.converters.report import report_data
+from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
@@ -256,6 +257,16 @@ def test_a_journal_gives_the_same_as_the_sealed_run(tmp_path):
     assert journal.calls == sealed.calls
     assert journal.totals == sealed.totals
     assert sealed.launches.call.tolist()[:4] == [0, 1, -1, 0]
+
+
+def test_a_part_that_is_damaged_inside_is_named(tmp_path):
+    built = build_report_trace(tmp_path, launches=5000, derived=False, stages=("ttir",))
+    (part,) = (built.path / "launches").glob("*/*.parquet")
+    content = bytearray(part.read_bytes())
+    content[200:2000] = bytes(1800)
+    part.write_bytes(content)
+    with pytest.raises(DamagedFile, match=r"launches.*is damaged"):
+        report_of(built.path)
 
 
 def test_an_execution_takes_its_call_and_phase_from_its_launch(tmp_path):
