@@ -18,6 +18,7 @@ SBUF_CAPACITY: Final = "sbuf-capacity"
 ENGINE_DTYPE: Final = "engine-dtype"
 MEMORY_SPACE: Final = "memory-space"
 LOOP_DEPENDENCE: Final = "loop-dependence"
+UNWRITTEN_RESULT: Final = "unwritten-result"
 
 
 class Rule(NamedTuple):
@@ -88,6 +89,11 @@ RULES: Final = {
         "error",
         "an iteration of affine_range uses what another one wrote",
         "use nl.sequential_range",
+    ),
+    UNWRITTEN_RESULT: Rule(
+        "warning",
+        "a kernel returns a tensor that it has not written whole",
+        "store to every element of it, or make it smaller",
     ),
 }
 

@@ -15,7 +15,9 @@ import numpy as np
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.nki import arguments, capacity
 from kvtrace.nki.errors import NkiError
+from kvtrace.nki.findings import UNWRITTEN_RESULT, Finding
 from kvtrace.nki.machine import Run, going_on, set_current
+from kvtrace.nki.memory import NEVER_WRITTEN
 from kvtrace.nki.recorder import Recorder
 from kvtrace.nki.targets import Target, target_named
 from kvtrace.nki.tensors import Tensor
@@ -154,7 +156,20 @@ def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Out
         set_current(None)
     taken.give_back()
     capacity.find_overflows(run)
+    _find_unwritten(recorder, result)
     return Outcome(kernel, run.grid, target, taken.result(result), recorder, bound)
+
+
+def _find_unwritten(recorder: Recorder, result: Any) -> None:
+    """Find elements of results that no program has written."""
+    for tensor in result if isinstance(result, tuple | list) else (result,):
+        if not isinstance(tensor, Tensor) or tensor.memory.states is None:
+            continue
+        left = int(np.count_nonzero(tensor.of_elements(tensor.memory.states) == NEVER_WRITTEN))
+        if left:
+            name = tensor.memory.life.name or "a tensor"
+            text = f"{left:,} of {tensor.size:,} elements of the result {name!r} were never written"
+            recorder.find(Finding(UNWRITTEN_RESULT, tensor.memory.life.site, text, lanes=left))
 
 
 def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -56,6 +56,17 @@ def store_same_block(a: Any) -> Any:
     return total
 
 
+@older.jit
+def skip_last_tile(a: Any) -> Any:
+    """Return a tensor whose last rows no tile covers."""
+    rows, columns = a.shape
+    total = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)  # finds: unwritten-result
+    for tile in nl.affine_range(rows // 128):
+        place = nl.ds(tile * 128, 128)
+        nl.store(total[place, 0:columns], value=nl.load(a[place, 0:columns]))
+    return total
+
+
 def _array(*shape: int) -> Any:
     return np.ones(shape, np.float32)
 
@@ -65,5 +76,6 @@ BROKEN = (
     (add_without_mask, (1,), (_array(200, 32),)),
     (store_masked_lanes, (1,), (_array(100, 32),)),
     (read_unwritten, (1,), (_array(128, 32),)),
+    (skip_last_tile, (1,), (_array(200, 32),)),
     (store_same_block, (2,), (_array(128, 32),)),
 )
