@@ -393,6 +393,15 @@ def test_a_run_on_a_gpu_shows_its_device_and_its_executions(report_browser, tmp_
         assert int(figures(opened)["device time"]) > 0
         assert opened.page.get_by_role("tab", name="By device time").is_visible()
         assert sum(map(int, rows_of(opened, "#in-view", 4))) == 258
+        names = " ".join(rows_of(opened, "#in-view"))
+        assert "vectorized_elementwise_kernel" in names  # torch's own, which no launch is known of
+        opened.page.locator("#timeline").focus()
+        for _ in range(6):
+            opened.page.keyboard.press("]")
+        assert "in 1 execution, the first" in opened.text("#timeline-selection")
+        opened.page.keyboard.press("ArrowDown")
+        caused = opened.page.locator("#timeline-selection a[href^='#/launch/']").inner_text()
+        assert int(caused) > 0
 
 
 def test_the_largest_page_there_is_opens_in_three_seconds_and_answers_quickly(

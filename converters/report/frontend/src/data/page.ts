@@ -1,12 +1,12 @@
 // All that a view can read: the report's figures, its columns, and lazily every other block.
 
 import { blockNames, bytesBlock, columnsBlock, hasBlock, jsonBlock } from "./blocks";
-import type { BinColumns, Report, SliceColumns, Text } from "./types";
+import type { BinColumns, ExecutionColumns, Report, SliceColumns, Text } from "./types";
 
 export interface Page {
   readonly report: Report;
   readonly launches: SliceColumns;
-  readonly device: SliceColumns;
+  readonly device: ExecutionColumns;
   readonly bins: BinColumns | null;
   /** Whether there is a block of that name. */
   has(name: string): boolean;
@@ -27,7 +27,7 @@ export async function readPage(): Promise<Page> {
   const [report, launches, device, bins] = await Promise.all([
     jsonBlock<Report>("report"),
     columnsBlock<SliceColumns>("launches"),
-    columnsBlock<SliceColumns>("device"),
+    columnsBlock<ExecutionColumns>("device"),
     hasBlock("bins") ? columnsBlock<BinColumns>("bins") : null,
   ]);
   return {

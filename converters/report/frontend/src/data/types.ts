@@ -360,6 +360,8 @@ export interface Report {
   ])[];
   readonly tracks: readonly Track[];
   readonly phases: readonly string[];
+  /** Names of functions on the device, also of those that no launch here is known for. */
+  readonly device_names: readonly string[];
   /** Width of the timeline's bins, where launches were left out. */
   readonly bin_ns: number | null;
   readonly dropped: readonly Dropped[];
@@ -367,7 +369,7 @@ export interface Report {
 
 export type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
-/** The blocks "launches" and "device": one row a launch or an execution, in order of time. */
+/** The block "launches": one row a launch, in order of time. */
 export interface SliceColumns {
   readonly begin: Column;
   readonly duration: Column;
@@ -376,6 +378,14 @@ export interface SliceColumns {
   readonly track: Column;
   readonly phase: Column;
   readonly seq: Column;
+}
+
+/** The block "device". */
+export interface ExecutionColumns extends SliceColumns {
+  /** `seq` of the launch that caused it, in its run; -1 where that is not known. */
+  readonly launch: Column;
+  /** Place in `Report.device_names`. */
+  readonly name: Column;
 }
 
 /** The block "bins": counts and busy time of each track, bin and kernel. */

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { setQuery } from "../app/router";
+import { executionsOf, launchOf } from "../data/executions";
 import { formatMoment, formatNanoseconds } from "../data/format";
 import type { Page } from "../data/page";
 import { Canvas, type Drawing } from "./canvas";
@@ -70,12 +71,14 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
     setQuery({ from: text(range.begin), to: text(range.end) });
   }, [settled]);
 
+  const related = useMemo(() => relatedSlices(scene, selected), [scene, selected]);
+
   const draw = useCallback(
     (drawing: Drawing) => {
-      scene.draw(drawing, { range, selected, marked, only });
+      scene.draw(drawing, { range, selected, related, marked, only });
       setNotes(scene.notes.join("; ") || "Every launch in view is drawn on its own.");
     },
-    [scene, range, selected, marked, only],
+    [scene, range, selected, related, marked, only],
   );
 
   const show = (begin: number, end: number): void => setRange(bounded(begin, end, span));
@@ -293,6 +296,35 @@ function otherRow(scene: TimelineScene, range: Range, selected: Slice | null, di
   if (!row) return null;
   const time = selected ? (selected.row.begin[selected.index] as number) : range.begin;
   return { row, index: Math.min(lowerBound(row.begin, time), row.count - 1) };
+}
+
+/** What the selected launch caused on the device, or the launch that caused the execution. */
+function relatedSlices({ page, rows }: TimelineScene, selected: Slice | null): Slice[] {
+  if (!selected || (selected.row.kind !== "launch" && selected.row.kind !== "device")) return [];
+  const behind = selected.row.indices?.[selected.index] ?? -1;
+  const forwards = selected.row.kind === "launch";
+  const cause = forwards ? null : launchOf(page, behind);
+  const wanted = forwards ? executionsOf(page, behind) : cause === null ? [] : [cause];
+  const kind = forwards ? "device" : "launch";
+  return wanted.flatMap((place) =>
+    rows.flatMap((row) => {
+      const index = row.kind === kind && row.indices ? placeOf(row.indices, place) : -1;
+      return index < 0 ? [] : [{ row, index }];
+    }),
+  );
+}
+
+/** Place of a value in a sorted array, or -1. */
+function placeOf(sorted: Uint32Array, value: number): number {
+  let [low, high] = [0, sorted.length - 1];
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const found = sorted[middle] as number;
+    if (found === value) return middle;
+    if (found < value) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
 }
 
 function openSlice(slice: Slice | null): void {

@@ -8,17 +8,29 @@ import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data
 import type { Page } from "../data/page";
 import { type Column, Table } from "./table";
 import { Tabs } from "./tabs";
-import { KernelLink, kernelName } from "./text";
-import { OTHERS, type Row, type Slice, lowerBound, rowNouns, sliceKernel, sliceName } from "./timeline_rows";
+import { KernelLink, Swatch, kernelName } from "./text";
+import {
+  type Row,
+  type Slice,
+  deviceName,
+  lowerBound,
+  rowNouns,
+  sliceKernel,
+  sliceName,
+} from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Sum {
   readonly kernel: number;
+  /** The function on the device, where no kernel is known. */
+  readonly name: string | null;
   count: number;
   host: number;
   executions: number;
   device: number;
 }
+
+type SumOf = (kernel: number, name: string | null) => Sum;
 
 const MOST_KERNELS = 12;
 const MOST_SLICES = 20_000;
@@ -57,8 +69,8 @@ function ByKernel({ scene, range, only }: InViewProps): JSX.Element {
   const columns: (Column<Sum> | false)[] = [
     {
       label: "Kernel",
-      cell: (sum) => (isOthers(sum) ? OTHERS : <KernelLink page={page} kernel={sum.kernel} />),
-      key: (sum) => (isOthers(sum) ? OTHERS : kernelName(page.report, sum.kernel)),
+      cell: (sum) => <SumName page={page} sum={sum} />,
+      key: (sum) => sum.name ?? kernelName(page.report, sum.kernel),
     },
     { label: "launches", source: "measured", number: true, cell: (sum) => formatCount(sum.count), key: (sum) => sum.count },
     { label: "host time", source: "measured", number: true, cell: (sum) => formatNanoseconds(sum.host), key: (sum) => sum.host },
@@ -71,14 +83,22 @@ function ByKernel({ scene, range, only }: InViewProps): JSX.Element {
       columns={columns}
       rows={sums}
       chosen={sums.find((sum) => sum.kernel === only) ?? null}
-      onChoose={({ kernel }) => setQuery({ kernel: kernel === only ? null : kernel })}
+      onChoose={({ kernel }) => {
+        if (kernel >= 0) setQuery({ kernel: kernel === only ? null : kernel });
+      }}
       empty="No launch in view."
     />
   );
 }
 
-function isOthers(sum: Sum): boolean {
-  return sum.kernel < 0 && sum.count === 0;
+function SumName({ page, sum }: { page: Page; sum: Sum }): JSX.Element {
+  if (sum.name === null) return <KernelLink page={page} kernel={sum.kernel} />;
+  return (
+    <span class="kernel-name" title="Launched by others than Python's Triton">
+      <Swatch kernel={-1} />
+      <span>{shortText(sum.name, 80)}</span>
+    </span>
+  );
 }
 
 function OneByOne({ scene, range, onChoose }: InViewProps): JSX.Element {
@@ -111,10 +131,11 @@ function OneByOne({ scene, range, onChoose }: InViewProps): JSX.Element {
 }
 
 function sumsInView(scene: TimelineScene, range: Range): Sum[] {
-  const sums = new Map<number, Sum>();
-  const of = (kernel: number): Sum => {
-    let sum = sums.get(kernel);
-    if (!sum) sums.set(kernel, (sum = { kernel, count: 0, host: 0, executions: 0, device: 0 }));
+  const sums = new Map<number | string, Sum>();
+  const of: SumOf = (kernel, name) => {
+    const key = name ?? kernel;
+    let sum = sums.get(key);
+    if (!sum) sums.set(key, (sum = { kernel, name, count: 0, host: 0, executions: 0, device: 0 }));
     return sum;
   };
   for (const row of scene.rows) {
@@ -127,23 +148,24 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
     .slice(0, MOST_KERNELS);
 }
 
-function addBins({ bins }: Page, width: number, row: Row, range: Range, of: (kernel: number) => Sum): void {
+function addBins({ bins }: Page, width: number, row: Row, range: Range, of: SumOf): void {
   if (!bins) return;
   for (const bin of row.bins) {
     const begin = (bins.bin[bin] as number) * width;
     if (begin + width < range.begin || begin > range.end) continue;
-    const sum = of(bins.kernel[bin] as number);
+    const sum = of(bins.kernel[bin] as number, null);
     sum.count += bins.count[bin] as number;
     sum.host += bins.busy[bin] as number;
   }
 }
 
-function addSlices({ report }: Page, row: Row, range: Range, of: (kernel: number) => Sum): void {
+function addSlices({ report }: Page, row: Row, range: Range, of: SumOf): void {
   const last = lowerBound(row.begin, range.end);
   for (let index = lowerBound(row.reach, range.begin); index < last; index += 1) {
     const [begin, end] = [row.begin[index] as number, row.end[index] as number];
     if (end < range.begin) continue;
-    const sum = of(sliceKernel(report, { row, index }));
+    const kernel = sliceKernel(report, { row, index });
+    const sum = of(kernel, kernel < 0 ? deviceName(report, { row, index }) : null);
     if (row.kind === "launch") {
       sum.count += 1;
       sum.host += end - begin;

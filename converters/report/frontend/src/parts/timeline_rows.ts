@@ -3,7 +3,7 @@
 
 import { shortText } from "../data/format";
 import type { Page } from "../data/page";
-import type { Mark, Report, SliceColumns } from "../data/types";
+import type { Column, Mark, Report, SliceColumns } from "../data/types";
 import { kernelName } from "./text";
 
 export type RowKind = "mark" | "compile" | "launch" | "device";
@@ -20,6 +20,8 @@ export interface Row extends Slices {
   /** The row of columns behind each slice of launches and executions. */
   readonly indices: Uint32Array | null;
   readonly columns: SliceColumns | null;
+  /** Places in the report's device names, by row of the columns; of executions. */
+  readonly names: Column | null;
   readonly marks: readonly Mark[];
   /** Variants behind the slices of compilations. */
   readonly variants: readonly number[];
@@ -44,11 +46,14 @@ const NOUNS: Readonly<Record<RowKind, readonly [string, string]>> = {
   device: ["execution", "executions"],
 };
 
-/** Executions that no launch of Python's Triton caused. */
-export const OTHERS = "kernels of other launchers";
-
 export function rowNouns(row: Row): readonly [one: string, many: string] {
   return NOUNS[row.kind];
+}
+
+/** The name of the function that an execution ran; null of anything else. */
+export function deviceName(report: Report, { row, index }: Slice): string | null {
+  const place = row.names?.[row.indices?.[index] ?? -1] ?? -1;
+  return report.device_names[place] ?? null;
 }
 
 /** The kernel of a slice, or -1. */
@@ -61,8 +66,8 @@ export function sliceName(report: Report, slice: Slice): string {
   const { row, index } = slice;
   if (row.kind === "mark") return shortText(row.marks[index]?.name);
   const kernel = sliceKernel(report, slice);
-  if (kernel < 0 && row.kind === "device") return OTHERS;
-  const name = kernelName(report, kernel);
+  const other = kernel < 0 ? deviceName(report, slice) : null;
+  const name = other === null ? kernelName(report, kernel) : shortText(other);
   return row.kind === "compile" ? `compile ${name}` : name;
 }
 
@@ -77,7 +82,8 @@ export function timelineRows(page: Page, run: number | null = null): Row[] {
     if (run !== null && track.run !== run) return [];
     const prefix = report.runs.length > 1 ? `${report.runs[track.run]?.label ?? ""} ` : "";
     if (track.kind !== "host") {
-      return columnRows("device", prefix + track.label, device, deviceRows[index], undefined);
+      const rows = columnRows("device", prefix + track.label, device, deviceRows[index]);
+      return rows.map((row) => ({ ...row, names: device.name }));
     }
     const marks = report.marks
       .filter((mark) => mark.run === track.run && mark.thread === track.thread)
@@ -99,7 +105,7 @@ function markTimes(mark: Mark): [number, number] {
   return [mark.begin, mark.duration ?? 0];
 }
 
-const NOTHING = { indices: null, columns: null, marks: [], variants: [], bins: new Uint32Array(0) };
+const NOTHING = { indices: null, columns: null, names: null, marks: [], variants: [], bins: new Uint32Array(0) };
 
 function objectRows(
   kind: RowKind,

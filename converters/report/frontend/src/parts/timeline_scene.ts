@@ -16,6 +16,8 @@ export interface Range {
 export interface Shown {
   readonly range: Range;
   readonly selected: Slice | null;
+  /** Executions that the selected launch caused, or the launch behind the selected execution. */
+  readonly related: readonly Slice[];
   /** A range that the pointer is marking. */
   readonly marked: Range | null;
   /** The kernel that stands out; null where all do. */
@@ -98,6 +100,7 @@ export class TimelineScene {
     this.notes = this.leftOut ? [`${plural(this.leftOut, "row")} are left out: choose a run`] : [];
     this.drawAxis(drawing, range);
     this.rows.forEach((row, place) => this.drawRow(drawing, shown, row, this.tops[place] ?? 0));
+    this.drawRelations(drawing, shown);
     if (!marked) return;
     const [from, to] = [this.x(range, marked.begin), this.x(range, marked.end)];
     context.globalAlpha = 0.2;
@@ -172,6 +175,36 @@ export class TimelineScene {
       const name = clippedText(context, sliceName(this.page.report, slice), wide - 8);
       context.fillText(name, left + 4, at + LANE / 2 + 0.5);
     }
+  }
+
+  /** Lines from the selected slice to what caused it, or to what it caused. */
+  private drawRelations({ context, colours, width }: Drawing, shown: Shown): void {
+    const from = shown.selected && this.corner(shown.range, shown.selected);
+    if (!from) return;
+    context.strokeStyle = colours.text;
+    context.lineWidth = 1;
+    for (const slice of shown.related) {
+      const to = this.corner(shown.range, slice);
+      if (!to) continue;
+      context.save();
+      context.beginPath();
+      context.rect(this.gutter, 0, width - this.gutter, this.height);
+      context.clip();
+      context.beginPath();
+      context.moveTo(from[0], from[1]);
+      context.lineTo(to[0], to[1]);
+      context.stroke();
+      context.strokeRect(to[0] - 2, to[1] - LANE / 2 + 1, 4, LANE - 2);
+      context.restore();
+    }
+  }
+
+  /** Where a slice begins, at half its height; null where its row is not drawn. */
+  private corner(range: Range, { row, index }: Slice): [x: number, y: number] | null {
+    const top = this.tops[this.rows.indexOf(row)];
+    if (top === undefined) return null;
+    const lane = row.lane[index] as number;
+    return [this.x(range, row.begin[index] as number), top + (lane + 0.5) * LANE];
   }
 
   /** One column a pixel: its height is the share of time that was busy, split by kernel. */

@@ -2,7 +2,9 @@
 
 import type { JSX } from "preact";
 
-import { formatMoment, formatNanoseconds, shortText } from "../data/format";
+import { href } from "../app/router";
+import { launchOf } from "../data/executions";
+import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";
 import type { Page } from "../data/page";
 import { Value } from "./figure";
 import { LaunchPanel } from "./launch_panel";
@@ -26,6 +28,7 @@ export function SliceDetails(props: { page: Page; slice: Slice }): JSX.Element {
           ["Begin", formatMoment(begin)],
           ["Duration", <Value source="measured">{formatNanoseconds(end - begin)}</Value>],
           ["Variant", variant === undefined ? null : <VariantLink page={page} variant={variant} />],
+          ["Launch", row.kind === "device" ? <CausingLaunch page={page} execution={behind} /> : null],
           ["Call", row.columns ? <CallLink page={page} call={row.columns.call[behind] ?? -1} /> : null],
           ...Object.entries(mark?.attributes ?? {}).map(
             ([key, value]) => [shortText(key, 80), shortText(value)] as const,
@@ -34,4 +37,11 @@ export function SliceDetails(props: { page: Page; slice: Slice }): JSX.Element {
       />
     </div>
   );
+}
+
+function CausingLaunch(props: { page: Page; execution: number }): JSX.Element {
+  const launch = launchOf(props.page, props.execution);
+  const seq = props.page.device.launch[props.execution] ?? -1;
+  if (launch !== null) return <a href={href(`launch/${launch}`)}>{formatCount(seq)}</a>;
+  return <span class="muted">{seq < 0 ? "by others than Python's Triton" : `${formatCount(seq)}, not on this page`}</span>;
 }
