@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     work = candidates(options.layers)
-    best = {name: math.inf for name in work}
+    best = dict.fromkeys(work, math.inf)
     for _ in range(options.rounds):
         for name, call in work.items():
             best[name] = min(best[name], seconds(call))

@@ -1,4 +1,5 @@
 import typing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,11 @@ from tests.hlo.agreement import agree
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
+class Pair(typing.NamedTuple):
+    low: np.ndarray
+    high: np.ndarray
+
+
 # -- signatures and calls -------------------------------------------------------------------------
 
 
@@ -42,8 +48,6 @@ def test_a_function_is_traced_once_for_each_signature_and_gives_what_numpy_gives
 
 
 def test_arguments_and_results_may_be_nested_and_are_named_by_their_path():
-    Pair = typing.NamedTuple("Pair", [("low", np.ndarray), ("high", np.ndarray)])
-
     @trace
     def step(params, batch, pair):
         low = params["w"] @ batch[0]
@@ -173,10 +177,10 @@ def test_an_input_that_is_returned_and_a_constant_are_results_too():
 
 
 def test_annotations_are_checked_and_extents_of_one_name_are_equal():
-    N = typing.TypeVar("N")
+    N, M = typing.TypeVar("N"), "columns"
 
     @trace
-    def product(x: tensor[float32, (N, 4)], y: tensor[float32, (4, "M")], z: tensor[float32, (N,)]):
+    def product(x: tensor[float32, (N, 4)], y: tensor[float32, (4, M)], z: tensor[float32, (N,)]):
         return x @ y + z[:, None]
 
     assert product(X, X.T, X[:, 0]).shape == (3, 3)
@@ -209,7 +213,7 @@ def test_annotations_may_be_text_optional_or_of_other_things():
     refused(trace(program), X[:2], match="3 elements")
 
 
-# -- errors: one sentence, the user's line, what to do -----------------------------------------------
+# -- errors: one sentence, the user's line, what to do --------------------------------------------
 
 
 def complaint(error, program, *arguments, **settings):
@@ -221,8 +225,8 @@ def complaint(error, program, *arguments, **settings):
     assert text.endswith(".")
     assert text.count("test_traced.py:") == 1, text
     line = int(text.partition("test_traced.py:")[2].partition(";")[0].rstrip("."))
-    with open(__file__, encoding="utf-8") as file:
-        assert "# here" in file.read().splitlines()[line - 1]
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    assert "# here" in lines[line - 1]
     return text
 
 
@@ -265,7 +269,9 @@ def test_an_element_type_that_the_target_does_not_have():
     assert "use float32" in text
     complaint(DtypeNotOnTarget, lambda x: x * np.ones(4), X, target="neuron")  # here
     complaint(DtypeNotOnTarget, lambda x: x.astype(np.complex64), X)  # here
-    with pytest.raises(DtypeNotOnTarget, match="argument x of .* float64, which the target neuron"):
+    with pytest.raises(
+        DtypeNotOnTarget, match=r"argument x of .* float64, which the target neuron"
+    ):
         trace(lambda x: x, target="neuron").specialize(X.astype(np.float64))
 
 
