@@ -1,0 +1,58 @@
+"""Two ranks that were recorded on two H200s: one group, all launches joined, collectives drawn."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvtrace.converters.clocks import clock_offsets
+from kvtrace.converters.drawing import timelines
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import resolve
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "ranks"
+
+
+@pytest.fixture(scope="module")
+def ranks():
+    return resolve(str(FIXTURE))
+
+
+def test_both_ranks_are_the_newest_group(ranks):
+    assert sorted((run.rank, run.world_size) for run in ranks.runs) == [(0, 2), (1, 2)]
+    assert len({run.group_id for run in ranks.runs}) == 1
+
+
+def test_every_launch_of_either_rank_is_joined_to_a_kernel_on_its_own_device(ranks):
+    for run in ranks.runs:
+        ran = plain_rows(ranks.trace.table("gpu_kernels", [run]))
+        joined = Counter(row["name"] for row in ran if row["launch_seq"] is not None)
+        assert joined == {"squared_relu": 8, "squared_relu_backward": 8}
+        assert ranks.trace.table("launches", [run]).num_rows == 16
+        assert {row["device"] for row in ran} == {run.rank}
+
+
+def test_collectives_are_drawn_by_name_in_a_process_for_each_rank(ranks):
+    drawn = list(timelines(ranks))
+    assert sorted(one.process.name[:6] for one in drawn) == ["rank 0", "rank 1"]
+    for timeline in drawn:
+        names = Counter(
+            part.captions[index].name
+            for part in timeline.slices
+            if part.category == "gpu"
+            for index in part.caption
+        )
+        assert names["ncclDevKernel_AllReduce_Sum_f32_RING_LL"] == 23
+        assert names["at::native::vectorized_elementwise_kernel"] == 72
+        assert not any(name.startswith("_Z") for name in names)
+
+
+def test_collectives_end_together_so_that_clocks_can_be_derived_from_them(ranks):
+    # given ranks that share a clock, taken for ranks of two hosts
+    first, second = sorted(ranks.runs, key=lambda run: run.rank)
+    (offset,) = clock_offsets(ranks.trace, [first, replace(second, host="another")]).values()
+    # then next to nothing is derived
+    assert abs(offset.ns) < 5_000
+    assert offset.spread_ns < 20_000
+    assert offset.collectives == 23
