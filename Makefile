@@ -52,7 +52,8 @@ format: install  ## let ruff rewrite the files
 types: install
 	@rm -rf build/types && mkdir -p build/types/kvtrace
 	@ln -s "$(CURDIR)"/kvtrace/* "$(CURDIR)/schema" "$(CURDIR)/converters" build/types/kvtrace/
-	cd build/types && "$(CURDIR)/$(BIN)/mypy" --config-file "$(CURDIR)/pyproject.toml" -p kvtrace
+	cd build/types && "$(CURDIR)/$(BIN)/mypy" --config-file "$(CURDIR)/pyproject.toml" \
+	  --cache-dir "$(CURDIR)/.mypy_cache" -p kvtrace
 
 bench: install  ## the figures in README.md, each with its machine and method
 	@for script in $$(grep -l __main__ benchmarks/*.py); do \
@@ -71,6 +72,6 @@ lock: install  ## write requirements/dev.lock from what is in .venv
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove what the other targets made, .venv too
-	rm -rf .venv build dist demo-out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist demo-out converters/report/frontend/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find kvtrace -name '*.so' -delete
 	find $(PYTHON_FOLDERS) -name __pycache__ -prune -exec rm -rf {} +
