@@ -32,7 +32,8 @@ def of_floats(name):
 
 UNARY = words(
     "exp expm1 log log1p log2 log10 exp2 sqrt cbrt square reciprocal sin cos tan tanh "
-    "sinh cosh arctan arcsin arccos absolute fabs negative positive sign ceil floor "
+    "sinh cosh arctan arcsin arccos arcsinh arccosh arctanh absolute fabs negative positive "
+    "sign ceil floor "
     "rint trunc isnan isinf isfinite signbit logical_not deg2rad rad2deg"
 )
 
@@ -62,8 +63,8 @@ def test_a_function_of_one_integer(name):
 
 BINARY = words(
     "add subtract multiply divide floor_divide remainder fmod power maximum minimum "
-    "fmax fmin logaddexp hypot arctan2 copysign equal not_equal less less_equal "
-    "greater greater_equal logical_and logical_or logical_xor"
+    "fmax fmin logaddexp logaddexp2 heaviside hypot arctan2 copysign equal not_equal less "
+    "less_equal greater greater_equal logical_and logical_or logical_xor"
 )
 
 

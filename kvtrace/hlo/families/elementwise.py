@@ -314,6 +314,39 @@ def arccos(x: Tensor) -> Tensor:
     return binary("atan2", _opposite(x), x)
 
 
+@implements(np.arcsinh)
+@in_wide_floats
+def arcsinh(x: Tensor) -> Tensor:
+    """The number whose hyperbolic sine it is; exact near zero, and without overflow."""
+    size, one = unary("abs", x), like(x, 1.0)
+    root = hypot(size, one)
+    near = unary("log_plus_one", add(size, divide(multiply(size, size), add(one, root))))
+    far = add(unary("log", size), like(x, math.log(2)))
+    positive_ = select(compare("GT", size, like(x, 1e9)), far, near)
+    return copysign(positive_, x)
+
+
+@implements(np.arccosh)
+@in_wide_floats
+def arccosh(x: Tensor) -> Tensor:
+    """The number whose hyperbolic cosine it is, from 1 on."""
+    one = like(x, 1.0)
+    less = subtract(x, one)
+    # Two roots, for the product of two negative numbers has one.
+    root = multiply(unary("sqrt", less), unary("sqrt", add(x, one)))
+    near = unary("log_plus_one", add(less, root))
+    far = add(unary("log", x), like(x, math.log(2)))
+    return select(compare("GT", x, like(x, 1e9)), far, near)
+
+
+@implements(np.arctanh)
+@in_wide_floats
+def arctanh(x: Tensor) -> Tensor:
+    """The number whose hyperbolic tangent it is, between -1 and 1."""
+    above = unary("log_plus_one", x)
+    return multiply(like(x, 0.5), subtract(above, unary("log_plus_one", unary("negate", x))))
+
+
 def _opposite(x: Tensor) -> Tensor:
     one = like(x, 1.0)
     return unary("sqrt", multiply(subtract(one, x), add(one, x)))
@@ -479,6 +512,24 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     joined = add(greater, unary("log_plus_one", small))
     # Equal infinities have no difference.
     return select(compare("EQ", x, y), add(x, like(x, math.log(2))), joined)
+
+
+@implements(np.logaddexp2)
+def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
+    """log2(2**x1 + 2**x2), without leaving the range of floats."""
+    x, y = floats_together(x1, x2)
+    scale = like(x, math.log(2))
+    return divide(logaddexp(multiply(x, scale), multiply(y, scale)), scale)
+
+
+@implements(np.heaviside)
+def heaviside(x1: Operand, x2: Operand) -> Tensor:
+    """0 below zero, 1 above, and the second at zero."""
+    x, y = floats_together(x1, x2)
+    zero = like(x, 0.0)
+    step = select(compare("LT", x, zero), zero, like(x, 1.0))
+    step = select(compare("EQ", x, zero), y, step)
+    return select(compare("NE", x, x), x, step)
 
 
 @implements(np.hypot)
