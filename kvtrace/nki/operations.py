@@ -174,17 +174,19 @@ class Issue:
     def finish(self, result: Result | None) -> Tensor | None:
         """Write the result, where there is one, and keep the record."""
         if result is None:
-            self._keep(0, -1)
+            self._keep(0, -1, 0)
             return None
         site = self.run.recorder.sites[self.site]
         if not site.dtype:
             site.dtype = dtypes.short_name(result.dtype if self.dtype is None else self.dtype)
         if self.destination is not None:
             access.write(self, self.destination, result)
-            self._keep(self.destination.size, self.destination.memory.number)
+            target = self.destination
+            written = (target.size - self.masked_off) * target.itemsize
+            self._keep(target.size, target.memory.number, written)
             return self.destination
         tile = self._tile(result)
-        self._keep(tile.size, tile.memory.number)
+        self._keep(tile.size, tile.memory.number, tile.size * tile.itemsize)
         tile.memory.fresh = self.order
         return tile
 
@@ -209,7 +211,7 @@ class Issue:
         self.chip_bytes += raw.size
         return self.run.tensor(memory)
 
-    def _keep(self, elements: int, written: int) -> None:
+    def _keep(self, elements: int, written: int, nbytes: int) -> None:
         self.run.recorder.execute(
             Execution(
                 self.site,
@@ -220,6 +222,7 @@ class Issue:
                 self.chip_bytes,
                 self.flops,
                 written,
+                nbytes,
                 tuple(self.readers),
             )
         )

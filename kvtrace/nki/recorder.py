@@ -32,7 +32,8 @@ _own_code: dict[CodeType, bool] = {}
 class Execution(NamedTuple):
     """One executed op: counts are numbers of elements, bytes and floating-point operations.
 
-    `written` and `read` are places among the recorder's buffers, -1 and () where there are none.
+    `written` and `read` are places among the recorder's buffers, -1 and () where there are none;
+    `written_bytes` are those of the elements that were written there.
     Its place in the list is its order.
     """
 
@@ -44,6 +45,7 @@ class Execution(NamedTuple):
     chip_bytes: int
     flops: int
     written: int
+    written_bytes: int
     read: tuple[int, ...]
 
 

@@ -24,6 +24,7 @@ EXECUTIONS: Final = client_table(
         _C("chip_bytes", I64, "bytes from or to SBUF and PSUM", "bytes"),
         _C("flops", I64, "floating-point operations"),
         _C("written", I32, "buffer that it wrote"),
+        _C("written_bytes", I64, "bytes that it wrote there", "bytes"),
         _C("read", pa.list_(I32), "buffers that it read"),
     ),
     ("call_id", "order"),
@@ -64,4 +65,22 @@ OPS: Final = client_table(
     ("call_id", "op_index"),
 )
 
-DEFINITIONS: Final = (EXECUTIONS, BUFFERS, OPS)
+#: What a call ran on, and how much of it was in use at once.
+CALLS: Final = client_table(
+    "nki_calls",
+    "an NKI call",
+    (
+        _C("call_id", I64, "the call", key=True),
+        _C("target", NAME, "trn1, trn2 or trn3"),
+        _C("executed", I64, "executed ops, also those that are not kept one by one"),
+        _C("partitions", I32, "partitions of SBUF and PSUM"),
+        _C("sbuf_bytes", I64, "bytes of a partition of SBUF that kernels may use", "bytes"),
+        _C("sbuf_peak_bytes", I64, "most bytes of a partition in use at once", "bytes"),
+        _C("psum_banks", I32, "banks of a partition of PSUM"),
+        _C("psum_bank_bytes", I64, "bytes of a bank of one partition", "bytes"),
+        _C("psum_peak_banks", I32, "most banks in use at once"),
+    ),
+    ("call_id",),
+)
+
+DEFINITIONS: Final = (EXECUTIONS, BUFFERS, OPS, CALLS)

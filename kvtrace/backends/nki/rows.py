@@ -13,10 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from kvtrace.backends.nki.definitions import BUFFERS, EXECUTIONS, OPS
-from kvtrace.nki import findings
+from kvtrace.backends.nki.definitions import BUFFERS, CALLS, EXECUTIONS, OPS
+from kvtrace.nki import capacity, findings, targets
 from kvtrace.nki.findings import Finding
 from kvtrace.nki.recorder import Execution, Place, Recorder, Site
+from kvtrace.nki.targets import Target
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
 from kvtrace.schema.content import stack_id, stack_row
 from kvtrace.schema.tables import TABLES, Table
@@ -28,6 +29,7 @@ class Observed:
 
     call_id: int
     grid: tuple[int, ...]
+    target: Target
     recorder: Recorder
 
 
@@ -57,6 +59,7 @@ def derived_tables(observed: Observed) -> dict[str, pa.Table]:
         EXECUTIONS.name: pa.Table.from_batches([_executions(observed)], schema=EXECUTIONS.schema),
         BUFFERS.name: _of_rows(BUFFERS, _life_rows(observed, stacks)),
         OPS.name: _of_rows(OPS, _engine_rows(observed)),
+        CALLS.name: _of_rows(CALLS, [_call_row(observed)]),
     }
     return tables | {"stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values()))}
 
@@ -104,6 +107,25 @@ def _engine_rows(observed: Observed) -> list[dict[str, Any]]:
         }
         for number, site in _sites(observed)
     ]
+
+
+def _call_row(observed: Observed) -> dict[str, Any]:
+    recorder = observed.recorder
+    peaks = {
+        space: int(capacity.usage(recorder.buffers, space, recorder.count).max(initial=0))
+        for space in ("sbuf", "psum")
+    }
+    return {
+        "call_id": observed.call_id,
+        "target": observed.target.name,
+        "executed": recorder.count,
+        "partitions": targets.PARTITIONS,
+        "sbuf_bytes": observed.target.sbuf_usable_bytes,
+        "sbuf_peak_bytes": peaks["sbuf"],
+        "psum_banks": targets.PSUM_BANKS,
+        "psum_bank_bytes": targets.PSUM_BANK_BYTES,
+        "psum_peak_banks": peaks["psum"],
+    }
 
 
 def _loop_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
@@ -244,6 +266,7 @@ def _executions(observed: Observed) -> pa.RecordBatch:
             "chip_bytes": of("chip_bytes"),
             "flops": of("flops"),
             "written": [None if number < 0 else number for number in of("written")],
+            "written_bytes": of("written_bytes"),
             "read": [list(numbers) for numbers in of("read")],
         },
     )

@@ -18,7 +18,9 @@ class ObservedCall:
         self.function = outcome.kernel.function
         self.rows = len(outcome.recorder.rows)
         self._lock = threading.Lock()
-        self._observed: Observed | None = Observed(call_id, outcome.grid, outcome.recorder)
+        self._observed: Observed | None = Observed(
+            call_id, outcome.grid, outcome.target, outcome.recorder
+        )
         self._tables: dict[str, pa.Table] | None = None
 
     def tables(self) -> dict[str, pa.Table]:

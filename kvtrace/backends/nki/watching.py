@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.nki import BACKEND
-from kvtrace.backends.nki.definitions import BUFFERS, EXECUTIONS, OPS
+from kvtrace.backends.nki.definitions import BUFFERS, CALLS, EXECUTIONS, OPS
 from kvtrace.backends.nki.tables import joined
 from kvtrace.nki import newer, older
 from kvtrace.nki.launching import Kernel
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Client → the tables that it gives. Others watch IR, which NKI kernels have none of.
 CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "tracer": ("accesses", BUFFERS.name, EXECUTIONS.name),
-    "profiler": ("ops", "loops", OPS.name),
+    "profiler": ("ops", "loops", OPS.name, CALLS.name),
     "sanitizer": ("findings",),
 }
 

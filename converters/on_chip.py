@@ -1,0 +1,216 @@
+"""On-chip memory of NKI calls as plain data: use over time, tiles' lives, flows, engines' work.
+
+Time is the order of executed ops: there is no clock in a trace of kernels that ran on NumPy. A tile
+is in use from the first op that touches it to the last, which is the least that a compiler needs.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+CALLS: Final = "client_nki_calls"
+BUFFERS: Final = "client_nki_buffers"
+EXECUTIONS: Final = "client_nki_executions"
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A buffer of SBUF or PSUM: its size, and the orders of the first and last op that used it.
+
+    `amount` is what it takes of the memory's limit: bytes of a partition of SBUF, banks of PSUM.
+    """
+
+    number: int
+    space: str
+    name: str | None
+    bytes: int
+    partitions: int
+    amount: int
+    first: int
+    last: int
+    stack_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much of a memory is in use: `amounts[i]` from order `orders[i]` to the next one.
+
+    `limit` and `amounts` count bytes of one partition (SBUF) or banks of one partition (PSUM).
+    """
+
+    space: str
+    unit: str
+    limit: int
+    peak: int
+    orders: tuple[int, ...]
+    amounts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Bytes that ops wrote to one memory from what they read in another, over the whole call."""
+
+    source: str
+    target: str
+    bytes: int
+    executions: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngineWork:
+    """What an engine executed, over the whole call."""
+
+    engine: str
+    executions: int
+    elements: int
+    flops: int
+    device_bytes: int
+    chip_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnChipCall:
+    """On-chip memory of one call, by order of its executed ops (0 to `executed` - 1)."""
+
+    run: str
+    call_id: int
+    kernel: str
+    target: str
+    executed: int
+    usage: tuple[Usage, ...]
+    tiles: tuple[Tile, ...]
+    flows: tuple[Flow, ...]
+    engines: tuple[EngineWork, ...]
+
+
+def on_chip_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[OnChipCall, ...]:
+    """Give on-chip memory of each NKI call of the runs; none where they have no such calls.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    if CALLS not in trace.client_tables:
+        return ()
+    kernels = _kernels(trace, runs)
+    buffers = _by_call(trace.table(BUFFERS, runs))
+    executions = _by_call(trace.table(EXECUTIONS, runs))
+    return tuple(
+        _call(row, kernels[place], buffers.get(place), executions.get(place))
+        for row in trace.table(CALLS, runs).to_pylist()
+        if (place := (row["run"], row["call_id"])) in kernels
+    )
+
+
+def _kernels(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], str]:
+    names = {
+        (row["run"], row["kernel_id"]): row["name"] or "?"
+        for row in trace.table("kernels", runs, ["kernel_id", "name"]).to_pylist()
+    }
+    calls = trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
+    return {
+        (row["run"], row["call_id"]): names.get((row["run"], row["kernel_id"]), "?")
+        for row in calls
+    }
+
+
+def _by_call(table: pa.Table) -> dict[tuple[str, int], pa.Table]:
+    found = {}
+    for run in pc.unique(table["run"]).to_pylist():
+        of_run = table.filter(pc.equal(table["run"].cast(pa.string()), run))
+        for call in pc.unique(of_run["call_id"]).to_pylist():
+            found[run, call] = of_run.filter(pc.equal(of_run["call_id"], call))
+    return found
+
+
+def _call(
+    row: Mapping[str, Any], kernel: str, buffers: pa.Table | None, executions: pa.Table | None
+) -> OnChipCall:
+    lives = [] if buffers is None else buffers.to_pylist()
+    spaces = {life["buffer"]: life["space"] for life in lives}
+    tiles = tuple(_tile(life) for life in lives if _is_tile(life))
+    limits = {
+        "sbuf": ("bytes", row["sbuf_bytes"]),
+        "psum": ("banks", row["psum_banks"]),
+    }
+    return OnChipCall(
+        run=row["run"],
+        call_id=row["call_id"],
+        kernel=kernel,
+        target=row["target"],
+        executed=row["executed"],
+        usage=tuple(
+            _usage(space, unit, limit, [tile for tile in tiles if tile.space == space])
+            for space, (unit, limit) in limits.items()
+        ),
+        tiles=tiles,
+        flows=() if executions is None else _flows(executions, spaces),
+        engines=() if executions is None else _engines(executions),
+    )
+
+
+def _is_tile(life: Mapping[str, Any]) -> bool:
+    return life["space"] != "hbm" and life["first"] is not None
+
+
+def _tile(life: Mapping[str, Any]) -> Tile:
+    return Tile(
+        number=life["buffer"],
+        space=life["space"],
+        name=life["name"],
+        bytes=life["bytes"],
+        partitions=life["partitions"],
+        amount=life["banks"] if life["space"] == "psum" else life["partition_bytes"],
+        first=life["first"],
+        last=life["last"],
+        stack_id=life["stack_id"],
+    )
+
+
+def _usage(space: str, unit: str, limit: int, tiles: Sequence[Tile]) -> Usage:
+    """Add up what begins and ends at each order; an order that changes nothing is left out."""
+    steps: defaultdict[int, int] = defaultdict(int)
+    for tile in tiles:
+        steps[tile.first] += tile.amount
+        steps[tile.last + 1] -= tile.amount
+    orders = tuple(order for order in sorted(steps) if steps[order])
+    amounts = tuple(int(each) for each in np.cumsum([steps[order] for order in orders]))
+    return Usage(space, unit, limit, max(amounts, default=0), orders, amounts)
+
+
+def _flows(executions: pa.Table, spaces: Mapping[int, str]) -> tuple[Flow, ...]:
+    """Count what ops wrote, by where it went and where the op read: device memory, else PSUM."""
+    totals: dict[tuple[str, str], list[int]] = {}
+    columns = (executions[name].to_pylist() for name in ("read", "written", "written_bytes"))
+    for read, written, nbytes in zip(*columns, strict=True):
+        target = spaces.get(written)
+        sources = {spaces[number] for number in read or () if number in spaces}
+        source = next((each for each in ("hbm", "psum", "sbuf") if each in sources), None)
+        if target is None or source is None or source == target:
+            continue
+        total = totals.setdefault((source, target), [0, 0])
+        total[0] += nbytes or 0
+        total[1] += 1
+    return tuple(Flow(*ends, *total) for ends, total in sorted(totals.items()))
+
+
+def _engines(executions: pa.Table) -> tuple[EngineWork, ...]:
+    names = ("elements", "flops", "device_bytes", "chip_bytes")
+    plain = pa.table(
+        {"engine": executions["engine"].cast(pa.string())}
+        | {name: executions[name] for name in names}
+    )
+    sums = plain.group_by("engine").aggregate([([], "count_all"), *((n, "sum") for n in names)])
+    rows = sorted(sums.to_pylist(), key=lambda row: str(row["engine"]))
+    return tuple(
+        EngineWork(row["engine"], row["count_all"], *(row[f"{name}_sum"] for name in names))
+        for row in rows
+    )
