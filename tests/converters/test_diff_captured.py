@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from kvtrace.cli import main
 from kvtrace.converters.diff import compare, difference_text
 from kvtrace.converters.specialization import Change
 from kvtrace.schema.trace import resolve
+from tests.support.warm_python import warm_python
 
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="nothing here can launch")
 
@@ -56,20 +55,13 @@ VERSIONS = {
 def recorded(tmp_path_factory):
     """A directory with a trace of each version, each recorded in a process of its own."""
     top = tmp_path_factory.mktemp("recorded")
-    environment = os.environ | {"TRITON_CACHE_DIR": str(top / "cache")}
+    environment = os.environ | {"TRITON_CACHE_DIR": str(top / "cache"), "KVTRACE": "out"}
     for name, text in VERSIONS.items():
         folder = top / name
         folder.mkdir()
         (folder / "program.py").write_text(text)
-        command = [sys.executable, "-m", "kvtrace", "run", "-o", str(folder / "out")]
-        done = subprocess.run(
-            [*command, str(folder / "program.py")],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            cwd=ROOT,
-            env=environment,
-        )
+        program = folder / "program.py"
+        done = warm_python().run(program, folder=folder, environment=environment)
         assert done.returncode == 0, done.stderr
         assert main(["replay", str(folder / "out")]) == 0
         assert main(["sanitize", str(folder / "out")]) == int(name == "mask")

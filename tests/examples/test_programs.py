@@ -5,11 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from kvtrace.cli import main
 from kvtrace.schema.trace import open_trace
+from tests.support.warm_python import warm_python
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -38,13 +41,31 @@ def cache(tmp_path_factory):
 
 
 def capture(script, *arguments, folder):
-    done = run(sys.executable, EXAMPLES / script, *arguments, folder=folder, KVTRACE="out")
+    """Run with the variable, in a Python that has imported torch already."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
+    done = warm_python().run(
+        EXAMPLES / script,
+        *arguments,
+        folder=folder,
+        environment=kept | {"KVTRACE": "out"},
+        timeout=250,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
 
-def kvtrace(*arguments, folder):
-    return run(sys.executable, "-m", "kvtrace", *arguments, folder=folder)
+@pytest.fixture
+def kvtrace(capsys, monkeypatch):
+    """Run the command line in this process, from a folder: code, output, complaints."""
+
+    def start(*arguments, folder):
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return SimpleNamespace(returncode=code, stdout=printed.out, stderr=printed.err)
+
+    return start
 
 
 def line_of(script, text):
@@ -60,7 +81,10 @@ def line_of(script, text):
 def trained(cache, tmp_path_factory):
     """Eight steps of training, compiled and captured: the folder and what the program printed."""
     folder = tmp_path_factory.mktemp("trained")
-    return folder, capture("train.py", "--steps", "8", folder=folder).stdout
+    script = EXAMPLES / "train.py"
+    done = run(sys.executable, script, "--steps", "8", folder=folder, KVTRACE="out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder, done.stdout
 
 
 def test_training_is_captured_whole_and_its_loss_goes_down(trained):
@@ -83,7 +107,7 @@ def test_training_is_captured_whole_and_its_loss_goes_down(trained):
     assert set(trace.table("messages").column("level").to_pylist()) <= {"info"}
 
 
-def test_training_twice_gives_the_same_losses_and_an_empty_diff(trained, tmp_path):
+def test_training_twice_gives_the_same_losses_and_an_empty_diff(trained, kvtrace, tmp_path):
     folder, printed = trained
     # the first run compiled its kernels, this one finds them in the cache
     again = capture("train.py", "--steps", "8", folder=tmp_path).stdout
@@ -92,7 +116,7 @@ def test_training_twice_gives_the_same_losses_and_an_empty_diff(trained, tmp_pat
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_training_kernels_have_no_access_out_of_bounds(trained):
+def test_training_kernels_have_no_access_out_of_bounds(trained, kvtrace):
     folder, _ = trained
     done = kvtrace("sanitize", "out", "--json", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -108,7 +132,7 @@ def test_training_without_gpu_and_capture_says_how_to_run_it(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_sanitizer_names_the_line_of_the_missing_mask(tmp_path):
+def test_sanitizer_names_the_line_of_the_missing_mask(kvtrace, tmp_path):
     # given the program, which runs to its end without complaint from itself
     printed = capture("out_of_bounds.py", folder=tmp_path).stdout
     assert "the result is right" in printed
@@ -126,7 +150,7 @@ def test_sanitizer_names_the_line_of_the_missing_mask(tmp_path):
     assert found["address_offset"] == 1000 * 4
 
 
-def test_diff_of_two_versions_names_the_kernel_and_nothing_else(tmp_path):
+def test_diff_of_two_versions_names_the_kernel_and_nothing_else(kvtrace, tmp_path):
     for version in ("v1", "v2"):
         (tmp_path / version).mkdir()
         capture(f"matmul_{version}.py", folder=tmp_path / version)
