@@ -23,7 +23,7 @@ class Taken:
     def of(self, name: str, value: Any) -> Any:
         """Give an argument as the kernel sees it: arrays become tensors, also inside of lists."""
         if isinstance(value, tuple | list):
-            return type(value)(self.of(f"{name}.{at}", item) for at, item in enumerate(value))
+            return like(value, [self.of(f"{name}.{at}", each) for at, each in enumerate(value)])
         if isinstance(value, dict):
             return {key: self.of(f"{name}.{key}", item) for key, item in value.items()}
         array = array_of(value)
@@ -39,7 +39,7 @@ class Taken:
     def result(self, value: Any) -> Any:
         """Give what a kernel returned as arrays: torch's where its arguments were."""
         if isinstance(value, tuple | list):
-            return type(value)(self.result(item) for item in value)
+            return like(value, [self.result(item) for item in value])
         if not isinstance(value, Tensor):
             return value
         array = np.array(value.array())
@@ -62,6 +62,11 @@ class Taken:
         memory.argument = name
         memory.shared = True
         return memory
+
+
+def like(value: Any, items: list[Any]) -> Any:
+    """Give items as a list, a tuple, or a named tuple, as another value is one."""
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
 def array_of(value: Any) -> NDArray[Any] | None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,8 +166,8 @@ def test_one_kernel_is_traced_in_code(tmp_path: Path) -> None:
     import kvtrace.nki.older.language as nl
 
     @older.jit
-    def twice(a: object) -> object:
-        out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)  # type: ignore[attr-defined]
+    def twice(a: Any) -> Any:
+        out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
         nl.store(out, value=nl.load(a) * 2)
         return out
 
@@ -194,3 +195,32 @@ def test_a_defect_is_raised_where_it_is_asked_for(tmp_path: Path) -> None:
 
     with kvtrace.capture(tmp_path / "other", sanitize="raise", rules="-out-of-bounds"):
         add_without_mask(arrays)
+
+
+def test_distinct_calls_are_told_apart_by_all_their_arguments(tmp_path: Path) -> None:
+    from collections import namedtuple
+
+    import numpy as np
+
+    import kvtrace.nki.older.language as nl
+
+    pair = namedtuple("pair", "left right")
+
+    @older.jit
+    def combined(parts: Any, op: Any, more: Any = None) -> Any:
+        out = nl.ndarray(parts.left.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, value=op(nl.load(parts.left), nl.load(parts.right)))
+        return out
+
+    ones, wide = np.ones((128, 8), np.float32), np.ones((128, 16), np.float32)
+    with kvtrace.capture(tmp_path / "out"):
+        for _ in range(2):
+            assert np.all(combined(pair(ones, ones), nl.add) == 2)
+        assert np.all(combined(pair(ones, ones), nl.multiply) == 1)
+        combined(pair(wide, wide), nl.add)
+        combined(pair(ones, ones), nl.add, more={"bias": ones})
+
+    trace = open_trace(tmp_path / "out")
+    assert trace.table("launches")["call_id"].to_pylist() == [0, 0, 1, 2, 3]
+    names = [arg["name"] for arg in trace.table("calls").to_pylist()[3]["args"]]
+    assert names == ["parts.0", "parts.1", "op", "more.bias"]

@@ -4,18 +4,23 @@ import inspect
 import os
 import threading
 import time
+from dataclasses import is_dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from kvtrace.backends.nki.definitions import DEFINITIONS
 from kvtrace.backends.nki.refusing import refusal_of
 from kvtrace.backends.nki.tables import ObservedCall, joined
 from kvtrace.capture.arguments import literal
-from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
+from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter, capped
 from kvtrace.nki import findings
 from kvtrace.nki.arguments import array_of
 from kvtrace.nki.dtypes import short_name
 from kvtrace.nki.launching import Kernel, Outcome
+from kvtrace.nki.tokens import Token
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -152,9 +157,22 @@ def _arguments(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:
 
 
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, tuple | list) and any(array_of(item) is not None for item in value):
-        return [pair for at, item in enumerate(value) for pair in _flat(f"{name}.{at}", item)]
-    return [(name, value)]
+    """Give the arrays and other values of an argument; containers without arrays stay whole."""
+    if isinstance(value, dict):
+        items = [(f"{name}.{key}", item) for key, item in value.items()]
+    elif isinstance(value, tuple | list):
+        items = [(f"{name}.{at}", item) for at, item in enumerate(value)]
+    else:
+        return [(name, value)]
+    found = [pair for path, item in items for pair in _flat(path, item)]
+    return found if any(array_of(item) is not None for _, item in found) else [(name, value)]
+
+
+def _text(value: Any) -> str:
+    """Give a constant as text that tells it from others of its type."""
+    if isinstance(value, Enum | Token | np.dtype | dict) or is_dataclass(value):
+        return capped(repr(value))
+    return literal(value)
 
 
 def _argument(
@@ -162,7 +180,7 @@ def _argument(
 ) -> tuple[Parameter, ArgumentRecord]:
     array = array_of(value)
     if array is None:
-        text = literal(value)
+        text = _text(value)
         return Parameter(name, "constexpr", text), ArgumentRecord(name, "constexpr", scalar=text)
     address = int(array.__array_interface__["data"][0])
     dtype = short_name(array.dtype)
