@@ -3,12 +3,19 @@
 Each further view has a file of its own, `test_report_view_<name>.py`.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
+from kvtrace.converters.report.pack import read_columns, read_json
 from kvtrace.schema.writer import RunWriter
-from tests.converters.report_page import accessibility_problems, opened_page, written_page
+from tests.converters.report_page import (
+    FRONTEND,
+    accessibility_problems,
+    opened_page,
+    written_page,
+)
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.synthetic_trace import HOSTILE_NAMES, build_synthetic_trace
 
@@ -164,6 +171,42 @@ def test_names_of_a_megabyte_and_those_that_turn_the_text_round_are_shown_as_wha
         opened.go("#/kernels")
         assert "(1,000,000 characters)" in opened.text("main")
         assert "soft⟨U+202E⟩xam" in opened.text("main")
+
+
+def interfaces():
+    """Interface → names of its fields, of what the front end says that Python writes."""
+    text = (FRONTEND / "src" / "data" / "types.ts").read_text(encoding="utf-8")
+    found = re.findall(r"^export interface (\w+)(?: extends \w+)? \{$(.*?)^\}", text, re.M | re.S)
+    return {name: set(re.findall(r"^  readonly (\w+):", body, re.M)) for name, body in found}
+
+
+def test_the_types_of_the_front_end_have_the_fields_that_python_writes(report):
+    text = report.read_text(encoding="utf-8")
+    blocks = dict(
+        re.findall(r'<script type="application/gzip\+base64" id="([^"]*)">([^<]*)<', text)
+    )
+    told = read_json(blocks["report"])
+    variant, finding = told["variants"][0], told["findings"][0]
+    recompiled = next(each["recompiled"] for each in told["variants"] if each["recompiled"])
+    written = {
+        "Report": told, "Run": told["runs"][0], "Totals": told["totals"], "Limits": told["limits"],
+        "Kernel": told["kernels"][0], "Variant": variant, "Stage": variant["stages"][0],
+        "SourceFile": variant["files"][0], "Parameter": variant["signature"][0],
+        "Recompiled": recompiled, "Change": recompiled["changes"][0],
+        "Occupancy": variant["occupancy"], "Argument": told["arguments"][0],
+        "Call": told["calls"][0], "PlacedFinding": finding, "Finding": finding["found"],
+        "SourcePlace": finding["found"]["launched_at"],
+        "FindingCount": told["finding_counts"][0], "Message": told["messages"][0],
+        "Mark": told["marks"][0], "Track": told["tracks"][0],
+        "SliceColumns": read_columns(blocks["launches"]),
+        "Text": read_json(blocks["texts/0"]), "LineLinks": read_json(blocks["texts/0"])["links"],
+    }  # fmt: skip
+    fields = interfaces()
+    assert {name: set(each) for name, each in written.items()} == {
+        name: fields[name] for name in written
+    }
+    execution = set(read_columns(blocks["device"]))
+    assert execution == fields["SliceColumns"] | fields["ExecutionColumns"]
 
 
 # --- the overview -------------------------------------------------------------------------------

@@ -240,6 +240,13 @@ export interface Call {
   readonly roofline: Roofline | null;
 }
 
+export interface SourcePlace {
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly column: number | null;
+  readonly function: string | null;
+}
+
 export interface Finding {
   readonly finding_id: string;
   readonly rule: string;
@@ -273,8 +280,13 @@ export interface Finding {
   readonly grid: readonly [number, number, number] | null;
   readonly calls: number;
   readonly launches: number;
+  /** The call as it would be written. */
   readonly invocation: string | null;
+  readonly launched_at: SourcePlace | null;
   readonly source: string | null;
+  /** Empty: the stacks are the report's, see `PlacedFinding`. */
+  readonly stack: readonly never[];
+  readonly other_stack: readonly never[];
 }
 
 /** A finding and where it is on the page. */
@@ -285,6 +297,11 @@ export interface PlacedFinding {
   readonly call: number | null;
   readonly stack: number | null;
   readonly other_stack: number | null;
+  /** `index` of the op in the block "call/<call>". */
+  readonly op: number | null;
+  readonly other_op: number | null;
+  /** Calls that have it, the first 100; the witness is that of `call`. */
+  readonly in_calls: readonly number[];
 }
 
 export interface FindingCount {
