@@ -56,12 +56,14 @@ _INTEGER_SET: Final = frozenset(INTEGERS)
 _SIGNED_SET: Final = frozenset(SIGNED)
 _FLOAT8_SET: Final = frozenset(FLOAT8)
 
-#: Element types of each target. XLA has all of StableHLO's; Neuron's devices have no 64-bit float
-#: (data types page of the Neuron documentation), and its float8 are these.
+#: Element types of each target. XLA has all of StableHLO's. Neuron's devices have none of 64 bits
+#: (architecture pages of NeuronCore-v2 and v3 in the Neuron documentation), and these float8, some
+#: of them on some generations only (error codes EVRF051 and EVRF052 there).
 TARGETS: Final[dict[str, frozenset[Dtype]]] = {
     "xla": frozenset((BOOL, *INTEGERS, *FLOATS)),
     "neuron": frozenset(
-        (BOOL, *INTEGERS, BFLOAT16, FLOAT16, FLOAT32)
+        (BOOL, BFLOAT16, FLOAT16, FLOAT32)
+        + tuple(dtype for dtype in INTEGERS if dtype.itemsize <= FLOAT32.itemsize)
         + tuple(d for d in FLOAT8 if d.name in ("float8_e4m3", "float8_e4m3fn", "float8_e5m2"))
     ),
 }
@@ -69,6 +71,8 @@ TARGETS: Final[dict[str, frozenset[Dtype]]] = {
 #: What to use instead of a type that a target does not have.
 INSTEAD: Final[dict[str, str]] = {
     "float64": "float32",
+    "int64": "int32",
+    "uint64": "uint32",
     "longdouble": "float32",
     "float128": "float32",
     "complex64": "two float32 tensors",
