@@ -6,8 +6,8 @@ the same kernel with integers of 64 bits.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -137,16 +137,14 @@ def never_active(sample: Sample, watcher: Watcher) -> set[str]:
     return {sample.mark_of(op) for op in dead}
 
 
-@dataclass
-class _Byte:
-    writers: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    readers: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    atomics: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+Toucher = tuple[str, int]
+"""How an op touches a byte (it stores, loads, or does so atomically), and the op's index."""
 
 
 def meetings(sample: Sample, watcher: Watcher) -> list[tuple[Op, int, Op, int]]:
     """Give pairs of ops and programs that touch the same byte, one writing, not both atomic."""
-    storages: dict[int, dict[int, _Byte]] = defaultdict(lambda: defaultdict(_Byte))
+    # One cell for the first byte is enough, as elements of a storage do not straddle here.
+    storages: dict[int, dict[int, dict[Toucher, set[int]]]] = defaultdict(dict)
     arguments = sample.bound()
     ops: dict[int, Op] = {}
     for touched in watcher.touched:
@@ -154,16 +152,22 @@ def meetings(sample: Sample, watcher: Watcher) -> list[tuple[Op, int, Op, int]]:
         assert isinstance(tensor, TensorArgument)
         ops[touched.op.index] = touched.op
         cells = storages[id(tensor.storage)]
+        toucher = (
+            touched.kind if touched.kind in ("store", "load") else "atomic",
+            touched.op.index,
+        )
         low, high = tensor.storage_bytes
-        for offset, program in zip(
-            touched.offsets.tolist(), touched.programs.tolist(), strict=True
-        ):
-            if offset < low or offset + touched.size > high:
-                continue  # no memory of anybody's
-            # One cell for the first byte is enough, as elements of a storage do not straddle here.
-            cell = cells[tensor.offset_bytes + offset]
-            group = {"store": cell.writers, "load": cell.readers}.get(touched.kind, cell.atomics)
-            group[touched.op.index].add(program)
+        ours = (touched.offsets >= low) & (touched.offsets + touched.size <= high)
+        places = (touched.offsets[ours] + tensor.offset_bytes).tolist()
+        for place, program in zip(places, touched.programs[ours].tolist(), strict=True):
+            cell = cells.get(place)
+            if cell is None:
+                cell = cells[place] = {}
+            programs = cell.get(toucher)
+            if programs is None:
+                cell[toucher] = {program}
+            else:
+                programs.add(program)
     found = {}
     for cells in storages.values():
         for cell in cells.values():
@@ -174,18 +178,15 @@ def meetings(sample: Sample, watcher: Watcher) -> list[tuple[Op, int, Op, int]]:
     return list(found.values())
 
 
-def _conflicts(cell: _Byte) -> list[tuple[int, set[int], int, set[int]]]:
-    plain = [
-        (op, programs, other, others)
-        for op, programs in cell.writers.items()
-        for other, others in (*cell.writers.items(), *cell.readers.items(), *cell.atomics.items())
-    ]
-    atomic = [
-        (op, programs, other, others)
-        for op, programs in cell.atomics.items()
-        for other, others in cell.readers.items()
-    ]
-    return plain + atomic
+def _conflicts(
+    cell: dict[Toucher, set[int]],
+) -> Iterator[tuple[int, set[int], int, set[int]]]:
+    for (kind, op), programs in cell.items():
+        if kind == "load":
+            continue
+        for (other_kind, other), others in cell.items():
+            if kind == "store" or other_kind == "load":
+                yield op, programs, other, others
 
 
 def _two(programs: set[int], others: set[int]) -> tuple[int, int] | None:
