@@ -48,12 +48,10 @@ def stack_id(frames: Sequence[AnyFrame]) -> int:
     It is the first 8 bytes of BLAKE2b over each frame's file, line, column and function, ended by
     a NUL byte each (nothing stands for null), read big-endian, without the top bit.
     """
-    digest = hashlib.blake2b(digest_size=8)
-    for frame in frames:
-        for value in frame_row(frame).values():
-            text = "" if value is None else str(value)
-            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return int.from_bytes(digest.digest(), "big") & (2**63 - 1)
+    values = [value for frame in frames for value in frame_row(frame).values()]
+    text = "".join(["\0" if value is None else f"{value}\0" for value in values])
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") & (2**63 - 1)
 
 
 def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:

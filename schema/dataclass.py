@@ -51,7 +51,7 @@ class _Facts:
     """What a class was made of: fields in order, with defaults (MISSING or `field(...)`)."""
 
     __slots__ = (
-        "annotations", "defaults", "frozen", "given", "known", "needed", "shown", "slots",
+        "annotations", "defaults", "frozen", "given", "least", "needed", "shown", "slots",
         "standard", "uncompiled", "values",
     )  # fmt: skip
 
@@ -66,9 +66,19 @@ class _Facts:
         self.shown = [n for n in annotations if _asked(defaults[n], "repr")]
         self.standard: type | None = None
         self.given = [n for n in annotations if _asked(defaults[n], "init")]
-        self.known = set(self.given)
-        self.needed = {n for n in self.given if _has_none(defaults[n])}
         self.uncompiled = _UNCOMPILED
+        self.needed: set[str] | None = None
+        self.least = 0
+
+    def prepare(self) -> None:
+        """Work out what making instances takes, before the first.
+
+        `least` is how many values must be given if all come by position, and nothing else is set.
+        """
+        self.needed = {name for name in self.given if _has_none(self.defaults[name])}
+        others = self.defaults.keys() - set(self.given)
+        plain = all(_has_none(self.defaults[name]) for name in others)
+        self.least = len(self.needed) if plain else sys.maxsize
 
     def value_of(self, name: str) -> Any:
         """Give what an instance holds where it is not given; MISSING if that is nothing."""
@@ -207,16 +217,21 @@ _ASKED_FOR = {
 def _first_init(cls: type, facts: _Facts) -> "Callable[..., None]":
     put = object.__setattr__
     finish = getattr(cls, "__post_init__", None)
-    count = len(facts.given) if facts.given == list(facts.defaults) else -1
+    names, most = facts.given, len(facts.given)
 
     def __init__(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: N807
         facts.uncompiled -= 1
         if facts.uncompiled < 0:
             _compile(cls)(self, *arguments, **named)
             return
-        if len(arguments) == count and not named:
-            for name, value in zip(facts.given, arguments):  # noqa: B905  as many as asked above
+        if facts.needed is None:
+            facts.prepare()
+        given = len(arguments)
+        if facts.least <= given <= most and not named:
+            for name, value in zip(names, arguments):  # noqa: B905  others follow
                 put(self, name, value)
+            for name in names[given:]:
+                put(self, name, facts.value_of(name))
         elif not _fill(self, facts, arguments, named):
             _compile(cls)(self, *arguments, **named)
             return
@@ -239,7 +254,7 @@ def _fill(instance: Any, facts: _Facts, arguments: tuple[Any, ...], named: dict[
     if len(arguments) > len(facts.given) or not values.keys().isdisjoint(named):
         return False
     values |= named
-    if not facts.needed <= values.keys() or not values.keys() <= facts.known:
+    if not (facts.needed or set()) <= values.keys() <= set(facts.given):
         return False
     for name in facts.defaults:
         value = values[name] if name in values else facts.value_of(name)
