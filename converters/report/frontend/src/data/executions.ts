@@ -3,6 +3,22 @@
 import type { Page } from "./page";
 import type { Report } from "./types";
 
+/** Launches are numbered from 0 in each run; beyond this a table of them would be too large. */
+const MOST_NUMBERED = 50_000_000;
+
+/** For each run, the row of `page.launches` by `seq`, or -1. */
+const rowsBySeq = new WeakMap<Page, Map<number, Int32Array>>();
+const deviceTimes = new WeakMap<Page, Float64Array>();
+
+/** The row of `page.launches` that caused a row of `page.device`; null if it is not on the page. */
+export function launchOf(page: Page, execution: number): number | null {
+  const { device, report } = page;
+  const seq = device.launch[execution] ?? -1;
+  if (seq < 0) return null;
+  const row = rowsOf(page).get(runOf(report, device.track[execution]))?.[seq] ?? -1;
+  return row < 0 ? null : row;
+}
+
 /** The rows of `page.device` that a row of `page.launches` caused, in order of time. */
 export function executionsOf(page: Page, launch: number): number[] {
   const { launches, device, report } = page;
@@ -14,17 +30,47 @@ export function executionsOf(page: Page, launch: number): number[] {
   return found;
 }
 
-/** The row of `page.launches` that caused a row of `page.device`; null if it is not on the page. */
-export function launchOf(page: Page, execution: number): number | null {
-  const { launches, device, report } = page;
-  const [seq, run] = [device.launch[execution], runOf(report, device.track[execution])];
-  if (seq === undefined || seq < 0) return null;
-  for (let row = 0; row < launches.seq.length; row += 1) {
-    if (launches.seq[row] === seq && runOf(report, launches.track[row]) === run) return row;
+/** For each row of `page.launches` the time of what it caused on the device; NaN: not known. */
+export function launchDeviceTimes(page: Page): Float64Array {
+  let times = deviceTimes.get(page);
+  if (!times) {
+    times = new Float64Array(page.launches.seq.length).fill(NaN);
+    for (let row = 0; row < page.device.launch.length; row += 1) {
+      const launch = launchOf(page, row);
+      if (launch === null) continue;
+      times[launch] = (times[launch] || 0) + (page.device.duration[row] as number);
+    }
+    deviceTimes.set(page, times);
   }
-  return null;
+  return times;
 }
 
-function runOf(report: Report, track: number | undefined): number | undefined {
-  return report.tracks[track ?? -1]?.run;
+function rowsOf(page: Page): Map<number, Int32Array> {
+  let rows = rowsBySeq.get(page);
+  if (!rows) {
+    rows = numberedRows(page);
+    rowsBySeq.set(page, rows);
+  }
+  return rows;
+}
+
+function numberedRows({ launches, report }: Page): Map<number, Int32Array> {
+  const highest = report.runs.map(() => -1);
+  for (let row = 0; row < launches.seq.length; row += 1) {
+    const run = runOf(report, launches.track[row]);
+    highest[run] = Math.max(highest[run] ?? -1, launches.seq[row] as number);
+  }
+  const rows = new Map(
+    highest.map((seq, run) => [run, new Int32Array(Math.min(seq + 1, MOST_NUMBERED)).fill(-1)]),
+  );
+  for (let row = 0; row < launches.seq.length; row += 1) {
+    const own = rows.get(runOf(report, launches.track[row]));
+    if (own) own[launches.seq[row] as number] = row;
+  }
+  return rows;
+}
+
+/** The run that a track belongs to, or -1. */
+function runOf(report: Report, track: number | undefined): number {
+  return report.tracks[track ?? -1]?.run ?? -1;
 }

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { launchDeviceTimes } from "../../data/executions";
 import { UNKNOWN, formatCount, formatMoment, formatNanoseconds } from "../../data/format";
 import type { Page } from "../../data/page";
 import { type Column, Table } from "../../parts/table";
@@ -19,7 +20,8 @@ export function LaunchTable(props: LaunchTableProps): JSX.Element {
   const { page } = props;
   const { report, launches } = page;
   const rank = useMemo(() => nameRanks(page), [page]);
-  const columns: Column<number>[] = [
+  const onDevice = report.totals.device_ns !== null;
+  const columns: (Column<number> | false)[] = [
     {
       label: "Launch",
       number: true,
@@ -53,6 +55,14 @@ export function LaunchTable(props: LaunchTableProps): JSX.Element {
       cell: (row) => formatNanoseconds(launches.duration[row]),
       key: (row) => launches.duration[row],
     },
+    onDevice && {
+      label: "device time",
+      source: "measured",
+      title: "Of what it caused on the device",
+      number: true,
+      cell: (row) => formatNanoseconds(deviceTime(page, row)),
+      key: (row) => deviceTime(page, row),
+    },
     {
       label: "Phase",
       cell: (row) => report.phases[launches.phase[row] ?? -1] ?? UNKNOWN,
@@ -78,6 +88,11 @@ export function LaunchTable(props: LaunchTableProps): JSX.Element {
       height={22}
     />
   );
+}
+
+function deviceTime(page: Page, row: number): number | null {
+  const time = launchDeviceTimes(page)[row] ?? NaN;
+  return Number.isNaN(time) ? null : time;
 }
 
 /** Each kernel's place in the order of names: sorting by name compares numbers. */

@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 
 import { UNKNOWN, formatCount, formatNanoseconds, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { Run } from "../../data/types";
+import type { Limits, Run } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
 import { Facts } from "../../parts/text";
 
@@ -15,13 +15,13 @@ export function WhatRan({ page }: { page: Page }): JSX.Element {
   const first = runs[0];
   return (
     <>
-      {first ? <RunFacts run={first} /> : null}
+      {first ? <RunFacts run={first} limits={page.report.limits} /> : null}
       {runs.length > 1 ? <RunTable runs={runs} /> : null}
     </>
   );
 }
 
-function RunFacts({ run }: { run: Run }): JSX.Element {
+function RunFacts({ run, limits }: { run: Run; limits: Limits | null }): JSX.Element {
   return (
     <Facts
       entries={[
@@ -29,6 +29,7 @@ function RunFacts({ run }: { run: Run }): JSX.Element {
         ["Commit", commit(run)],
         ["Versions", <Versions run={run} />],
         ["Devices", devices(run)],
+        ["Held against", limits ? peaks(limits) : null],
         ["Mode", run.mode],
         ["Host", run.host ? `${run.host}, process ${run.pid ?? UNKNOWN}` : null],
         ["Started", run.started?.replace("T", " ").replace(/\.(\d{3})\d*Z$/, ".$1 UTC")],
@@ -88,6 +89,21 @@ function Settings({ run }: { run: Run }): JSX.Element | null {
 function devices(run: Run): string {
   if (run.devices.length) return run.devices.join("; ");
   return "none seen: launches ran on the CPU, and host time is what they took there";
+}
+
+const CHOSEN: Readonly<Record<string, string>> = {
+  recorded: "the device that was recorded",
+  given: "as was asked for",
+  assumed: "assumed for the compile target",
+};
+
+/** The device whose peaks rooflines are drawn with. */
+function peaks({ name, how, source }: Limits): JSX.Element {
+  return (
+    <span title={`Peaks: ${source}`}>
+      {name}, {CHOSEN[how] ?? how}
+    </span>
+  );
 }
 
 function ending(run: Run): string {
