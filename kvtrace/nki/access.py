@@ -78,8 +78,7 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
         values = tensor.array()
         count = tensor.size if lanes is None else int(on_lanes(lanes, tensor.shape).sum())
         states = None if memory.states is None else tensor.of_elements(memory.states)
-        if memory.shared or issue.run.loops:
-            sharing.note_read(issue, tensor, None)
+        sharing.note_read(issue, tensor, None, lanes)
     nbytes = count * tensor.dtype.itemsize
     if memory.space == "hbm":
         issue.device_bytes += nbytes
@@ -223,8 +222,7 @@ def _place(
     """Write to a view of plain strides; give the number of elements written."""
     memory = tensor.memory
     target = tensor.array()
-    if memory.shared or issue.run.loops:
-        sharing.note_write(issue, tensor, None, lanes)
+    sharing.note_write(issue, tensor, None, lanes)
     kept = None
     if memory.states is not None or states is not None:
         kept = tensor.of_elements(memory.state_array())

@@ -9,6 +9,7 @@ import numpy as np
 from kvtrace.nki import tensors
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import PARTITION_LIMIT, Finding
+from kvtrace.nki.iterations import Iteration
 from kvtrace.nki.memory import Life, Memory, Space, partitions_of, size_of
 from kvtrace.nki.recorder import Recorder
 from kvtrace.nki.targets import PARTITIONS, Target
@@ -27,7 +28,7 @@ class Loop:
         #: Whether it promises that no iteration needs what another one wrote.
         self.parallel = parallel
         self.trip = -1
-        #: Number of the iteration among all iterations of the run.
+        #: Serial of the iteration: its place among all iterations of the run.
         self.serial = 0
         self.accumulators: dict[int, Any] = {}
 
@@ -57,7 +58,9 @@ class Run:
         self.program = 0
         self.programs = size_of(self.grid)
         self.loops: list[Loop] = []
-        self._iterations = 0
+        #: Every iteration by its serial; 0 is outside of all loops.
+        self.iterations = [Iteration(0, 0, False)]
+        self._executions = 0
         self._shared: list[Memory] = []
         self._next_shared = 0
         self.random = np.random.default_rng(0)
@@ -81,14 +84,17 @@ class Run:
     def iterate(self, kind: str, numbers: range) -> Iterator[LoopNumber]:
         """Give the numbers of a loop, and note its iterations."""
         loop = Loop(self._loop_site(kind), kind == "affine_range")
+        around = self.loops[-1].serial if self.loops else 0
+        self._executions += 1
+        execution = self._executions
         self.loops.append(loop)
         depth = len(self.loops)
         try:
             for trip, number in enumerate(numbers):
                 del self.loops[depth:]  # loops that were left by `break`
                 loop.trip = trip
-                self._iterations += 1
-                loop.serial = self._iterations
+                loop.serial = len(self.iterations)
+                self.iterations.append(Iteration(execution, around, loop.parallel))
                 value = LoopNumber(number)
                 value.loop = loop
                 yield value

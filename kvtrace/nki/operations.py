@@ -27,6 +27,7 @@ from kvtrace.nki.machine import Run, current
 from kvtrace.nki.memory import GARBAGE, Space
 from kvtrace.nki.recorder import Execution
 from kvtrace.nki.tensors import Tensor
+from kvtrace.nki.tokens import Token
 
 Engine = Literal["tensor", "vector", "scalar", "gpsimd", "dma", "none"]
 
@@ -67,6 +68,7 @@ class Issue:
 
     __slots__ = (
         "chip_bytes",
+        "combines",
         "destination",
         "device_bytes",
         "dtype",
@@ -77,6 +79,7 @@ class Issue:
         "order",
         "places",
         "readers",
+        "reduces",
         "run",
         "site",
     )
@@ -87,6 +90,11 @@ class Issue:
         #: Where the newer interface wants the result; None where a new tile is given.
         self.destination = destination
         self.engine: Engine = operation.engine
+        #: What combines the result with what the destination held, if the op does nothing else
+        #: with that; the op's function sets it.
+        self.combines: Token | None = None
+        #: Whether it adds to what another iteration of a parallel loop has left.
+        self.reduces = False
         #: Floating-point operations; the op's function sets it.
         self.flops = 0
         self.masked_off = 0

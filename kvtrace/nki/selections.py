@@ -30,8 +30,7 @@ def gather(
     issue.places = inside
     values[active] = memory.raw.view(tensor.dtype)[inside]
     states[active] = DEFINED if memory.states is None else memory.states[inside]
-    if memory.shared or issue.run.loops:
-        sharing.note_read(issue, tensor, inside)
+    sharing.note_read(issue, tensor, inside, None)
     issue.masked_off += tensor.size - inside.size
     return values, states, int(inside.size)
 
@@ -48,8 +47,7 @@ def scatter(
     places, active = _places(issue, tensor, lanes, "store")
     inside = places[active]
     issue.places = inside
-    if memory.shared or issue.run.loops:
-        sharing.note_write(issue, tensor, inside, lanes)
+    sharing.note_write(issue, tensor, inside, lanes)
     memory.raw.view(tensor.dtype)[inside] = np.broadcast_to(values, tensor.shape)[active]
     if memory.states is not None or states is not None:
         kept = memory.state_array()

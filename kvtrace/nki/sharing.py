@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.nki import iterations
 from kvtrace.nki.findings import RACE
 
 if TYPE_CHECKING:
@@ -16,11 +17,22 @@ if TYPE_CHECKING:
     from kvtrace.nki.tensors import Tensor
 
 
-def note_read(issue: "Issue", tensor: "Tensor", places: NDArray[np.int64] | None) -> None:
+def note_read(
+    issue: "Issue",
+    tensor: "Tensor",
+    places: NDArray[np.int64] | None,
+    lanes: NDArray[np.bool_] | None,
+) -> None:
     """Look at a read; `places` are elements of the memory, None the whole view."""
     memory = tensor.memory
-    if memory.shared and issue.run.programs > 1 and memory.writers is not None:
-        _compare(issue, tensor, _kept(tensor, memory.writers, places), "load")
+    if memory.stamps is not None:
+        iterations.note_read(issue, tensor, places, lanes)
+    if memory.writers is None:
+        return
+    writers = _kept(tensor, memory.writers, places)
+    if lanes is not None and places is None:
+        writers = np.where(np.broadcast_to(lanes, writers.shape), writers, 0)
+    _compare(issue, tensor, writers, "load")
 
 
 def note_write(
@@ -31,6 +43,8 @@ def note_write(
 ) -> None:
     """Look at a write, and keep who wrote."""
     memory = tensor.memory
+    if memory.stamps is not None or issue.run.loops:
+        iterations.note_write(issue, tensor, places, lanes)
     if not memory.shared or issue.run.programs < 2:
         return
     if memory.writers is None:

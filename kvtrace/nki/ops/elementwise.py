@@ -63,6 +63,7 @@ def _language_op(token: Token) -> Operation:
             operands = (*operands, others.pop("y"))
         if len(operands) != token.arity or others:
             raise NkiError(f"nl.{token.name} takes {token.arity} operands, dtype and mask")
+        issue.combines = token
         read = [issue.read(operand, mask) for operand in operands]
         values = applied(token, *read)
         issue.flops = values.size
@@ -104,6 +105,7 @@ def tensor_tensor(
 ) -> Result:
     """Combine two tiles of one shape, element by element."""
     issue.runs_on(engine)
+    issue.combines = token_of(op, 2)
     left, right = issue.read(data1, mask), issue.read(data2, mask)
     if left.values.shape != right.values.shape and left.values.size != right.values.size:
         raise NkiError(
@@ -160,6 +162,7 @@ def tensor_scalar(
 ) -> Result:
     """Apply one or two operations with a number, or with one number per partition."""
     issue.runs_on(engine)
+    issue.combines = token_of(op0, 2) if op1 is None else None
     tile = issue.read(data, mask)
     shape = tile.values.shape
     operands = [tile]
@@ -190,6 +193,7 @@ def scalar_tensor_tensor(
     mask: Any = None,
 ) -> Result:
     """Apply an operation with a number or a column, then one with a tile of the same shape."""
+    issue.combines = token_of(op1, 2)
     tile = issue.read(data, mask)
     shape = tile.values.shape
     first = column(issue, operand0, shape[0], len(shape))

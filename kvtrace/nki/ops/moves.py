@@ -168,6 +168,7 @@ def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
     given = access.read(issue, value, None)
     values = given.values
     if add:
+        issue.combines, issue.destination = TOKENS["add"], target
         held = access.read(issue, target, None)
         values = dtypes.computed(held.values) + values.reshape(held.values.shape)
         given.states = access.least(values.shape, (held, given))

@@ -5,12 +5,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.nki import dtypes, targets
+from kvtrace.nki import dtypes, sharing, targets
 from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import ENGINE_DTYPE, MATMUL_LIMIT, MEMORY_SPACE, PSUM_BANK
 from kvtrace.nki.memory import DEFINED, NEVER_WRITTEN
 from kvtrace.nki.operations import Issue, Result, operation
+from kvtrace.nki.tokens import TOKENS
 
 Array = NDArray[Any]
 
@@ -148,6 +149,8 @@ def _accumulated(issue: Issue, values: Array, accumulate: bool | None) -> Array:
         raise NkiError(f"a product of {values.shape} does not fit dst of {destination.shape}")
     held = destination.array().reshape(values.shape)
     states = destination.memory.states
+    issue.combines = TOKENS["add"]
+    sharing.note_read(issue, destination, None, None)
     if states is None:
         return dtypes.computed(held) + values
     written = destination.of_elements(states).reshape(values.shape) != NEVER_WRITTEN

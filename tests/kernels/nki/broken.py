@@ -67,6 +67,18 @@ def skip_last_tile(a: Any) -> Any:
     return total
 
 
+@older.jit
+def carry_in_affine_range(a: Any) -> Any:
+    """Use in each iteration what the one before has left, in a loop that promises the opposite."""
+    total = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    state = nl.zeros((nl.par_dim(128), a.shape[1]), dtype=a.dtype)
+    for _ in nl.affine_range(4):
+        decayed = nl.multiply(state, 0.5)  # finds: loop-dependence
+        state[...] = decayed + nl.load(a)
+    nl.store(total, value=state)
+    return total
+
+
 def _array(*shape: int) -> Any:
     return np.ones(shape, np.float32)
 
@@ -77,5 +89,6 @@ BROKEN = (
     (store_masked_lanes, (1,), (_array(100, 32),)),
     (read_unwritten, (1,), (_array(128, 32),)),
     (skip_last_tile, (1,), (_array(200, 32),)),
+    (carry_in_affine_range, (1,), (_array(128, 32),)),
     (store_same_block, (2,), (_array(128, 32),)),
 )
