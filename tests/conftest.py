@@ -14,6 +14,12 @@ import pytest
 os.environ["KVTRACE_CACHE"] = "0"  # also in processes that tests start
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
+    if cache is not None:
+        os.environ["KVTRACE_TEST_TTIR"] = str(cache.mkdir("kernels"))
+
+
 @pytest.fixture
 def say(record_property: Callable[[str, object], None]) -> Callable[..., None]:
     """Add lines to a section of the terminal's summary: say(section, *lines)."""
