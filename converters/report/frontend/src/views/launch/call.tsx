@@ -16,6 +16,7 @@ import { OpPanel } from "./op_panel";
 import { OpList } from "./ops";
 import { Programs } from "./programs";
 import { Recorded } from "./recorded";
+import { touchedBy } from "./scene";
 import { type Place, choose, chosenNumber, chosenProgram, programNumber, programPlace } from "./state";
 
 interface CallProps {
@@ -36,7 +37,10 @@ export function CallParts(props: CallProps): JSX.Element {
       </Section>
       {findings.length ? (
         <Section title="Findings" id="findings">
-          <FindingTable findings={findings} />
+          <FindingTable
+            findings={findings}
+            unitOf={(op) => (block && touchedBy(page, call, block, op)?.unit) ?? null}
+          />
         </Section>
       ) : null}
       {loaded.state === "missing" ? (

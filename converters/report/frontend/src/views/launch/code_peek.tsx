@@ -30,7 +30,7 @@ export function CodePeek(props: { page: Page; variant: number; stack: number | n
     const from = Math.max(0, place - AROUND);
     return { text: lines.slice(from, place + AROUND + 1).join("\n"), firstLine: file.first_line + from };
   }, [loaded.state, number, line]);
-  const lit = useMemo(() => new Map<number, Lit>(line === null ? [] : [[line, "here"]]), [line]);
+  const lit = useMemo(() => new Map<number, Lit>(line === null ? [] : [[line, "outer"]]), [line]);
   if (!frame) return null;
   const calls = stack.slice(at + 1, at + 4).map(([path, number]) => formatPlace(path, number));
   return (

@@ -30,7 +30,7 @@ export interface Counts {
   readonly total: number;
   /** Accesses before the tensor's first or past its last element. */
   readonly outside: number;
-  /** Distinct elements, and the most accesses that one has; null where not each was counted. */
+  /** Distinct elements of the tensor, and the most accesses of one; null: not each was counted. */
   readonly touched: number | null;
   readonly most: number | null;
   /** First and last unit that is touched, outside the tensor too. */
@@ -76,10 +76,10 @@ export function countsOf(asked: CountAsked): Counts {
   const counts = new Uint32Array(high - low);
   for (const comb of combs) addComb(counts, low, comb);
   let [touched, most] = [0, 0];
-  for (const count of counts) {
-    if (count > 0) touched += 1;
+  counts.forEach((count, place) => {
+    if (count > 0 && place + low >= 0 && place + low < extent) touched += 1;
     if (count > most) most = count;
-  }
+  });
   return { ...plain, touched, most, dense: { low, counts } };
 }
 

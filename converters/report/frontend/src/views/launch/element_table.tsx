@@ -5,20 +5,22 @@ import { useMemo } from "preact/hooks";
 
 import { UNKNOWN, formatCount, formatTuple, threeFigures } from "../../data/format";
 import { type Column, Table } from "../../parts/table";
-import { Note } from "../../parts/text";
 import { countAt } from "./counts";
 import type { Scene } from "./map_paint";
-import { indexOf } from "./scene";
+import { type Touched, ownIndex } from "./scene";
 
-export function ElementTable(props: { scene: Scene; first: number; onChoose(offset: number): void }): JSX.Element {
-  const { scene } = props;
-  const { counts, look, values, unit } = scene;
+export function ElementTable(props: {
+  scene: Scene;
+  touched: Touched;
+  onChoose(offset: number): void;
+}): JSX.Element {
+  const { scene, touched } = props;
+  const { counts, values, unit } = scene;
   const low = counts.dense?.low ?? 0;
   const rows = useMemo(() => touchedPlaces(scene), [counts]);
-  if (!counts.dense) return <Note>There are too many elements to list them; zoom in and point at them.</Note>;
   const columns: Column<number>[] = [
     { label: "Element", number: true, cell: (row) => formatCount(row + low), key: (row) => row + low },
-    { label: "Index", cell: (row) => formatTuple(indexOf(look, row + low)), text: (row) => formatTuple(indexOf(look, row + low)) },
+    { label: "Index", cell: (row) => formatTuple(ownIndex(touched, row + low)), text: (row) => formatTuple(ownIndex(touched, row + low)) },
     { label: "byte", number: true, cell: (row) => formatCount((row + low) * unit), key: (row) => (row + low) * unit },
     { label: "accesses", source: "derived", number: true, cell: (row) => formatCount(countAt(counts, row + low)), key: (row) => countAt(counts, row + low) },
     {
@@ -47,13 +49,13 @@ function shown(value: number | null | undefined): string {
 
 /** Places in the dense counts that are not 0. */
 function touchedPlaces({ counts }: Scene): Uint32Array {
-  const { dense, touched } = counts;
-  const places = new Uint32Array(touched ?? 0);
+  const { dense } = counts;
+  const places = new Uint32Array(dense?.counts.length ?? 0);
   let length = 0;
   dense?.counts.forEach((count, place) => {
     if (count === 0) return;
     places[length] = place;
     length += 1;
   });
-  return places;
+  return places.slice(0, length);
 }

@@ -29,19 +29,25 @@ function opOf({ found, stack }: PlacedFinding, block: CallBlock): Op | undefined
   return here.find((op) => op.buffer !== null && op.buffer === found.arg) ?? here.at(-1);
 }
 
-/** Choose the witness: its op, program, iteration and element. */
-export function showWitness({ placed, op }: HereFinding): void {
+/** Choose the witness: its op, program and iteration, and the element; `unit` is its size. */
+function showWitness({ placed, op }: HereFinding, unit: number): void {
   const { found } = placed;
   choose({
     op,
     p: found.program ? found.program.join(",") : null,
     it: found.iteration,
-    el: null,
-    tab: null,
+    el: found.address_offset === null ? null : Math.floor(found.address_offset / unit),
+    tab: null, shape: null, axes: null, at: null, slice: null, lay: null,
   });
 }
 
-export function FindingTable(props: { findings: readonly HereFinding[] }): JSX.Element {
+interface FindingTableProps {
+  readonly findings: readonly HereFinding[];
+  /** Bytes of an element on an op's map; null where the op has none. */
+  unitOf(op: number): number | null;
+}
+
+export function FindingTable(props: FindingTableProps): JSX.Element {
   const rows = useMemo(() => props.findings, [props.findings]);
   const columns: Column<HereFinding>[] = [
     { label: "Rule", cell: ({ placed }) => <Pill kind={kindOf(placed)}>{placed.found.rule}</Pill>, text: ({ placed }) => placed.found.rule },
@@ -56,7 +62,7 @@ export function FindingTable(props: { findings: readonly HereFinding[] }): JSX.E
       label: "Witness",
       cell: (each) =>
         each.op === null ? "" : (
-          <button type="button" class="quiet small" onClick={() => showWitness(each)}>
+          <button type="button" class="quiet small" onClick={() => showWitness(each, props.unitOf(each.op ?? -1) ?? 1)}>
             Show on the map
           </button>
         ),

@@ -131,5 +131,7 @@ function paintGrid(
     if (findings[sheet.first + place]) ring(place, colours.error, 1);
   }
   const place = chosen === null ? -1 : chosen - sheet.first;
-  if (place >= 0 && place < sheet.count) ring(place, colours.accent, 2);
+  if (place < 0 || place >= sheet.count) return;
+  ring(place, colours.back, 0);
+  ring(place, colours.accent, 2);
 }

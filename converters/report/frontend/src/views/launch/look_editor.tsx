@@ -16,8 +16,9 @@ export function chosenLayout(look: Look): Layout3 {
   return text === "side" || text === "solid" ? text : "slice";
 }
 
-export function LookEditor(props: { look: Look; slice: number }): JSX.Element {
-  const { look, slice } = props;
+/** `slices`: how many there are to see, those past the tensor's end among them. */
+export function LookEditor(props: { look: Look; slice: number; slices: number }): JSX.Element {
+  const { look, slice, slices } = props;
   const rank = look.axes.length;
   const swap = (position: number, axis: number): void => {
     const order = [...look.order];
@@ -84,15 +85,15 @@ export function LookEditor(props: { look: Look; slice: number }): JSX.Element {
         </button>
       </div>
       {look.problem ? <Note kind="warning">{look.problem}</Note> : null}
-      {look.slices ? <SliceBar look={look} slice={slice} /> : null}
+      {look.slices ? <SliceBar look={look} slice={slice} slices={slices} /> : null}
     </details>
   );
 }
 
 /** The slice and the layout of a tensor with three axes or more. */
-function SliceBar(props: { look: Look; slice: number }): JSX.Element {
+function SliceBar(props: { look: Look; slice: number; slices: number }): JSX.Element {
   const { look, slice } = props;
-  const last = (look.slices?.size ?? 1) - 1;
+  const last = props.slices - 1;
   return (
     <div class="toolbar" id="slice-bar">
       <Choice

@@ -42,6 +42,7 @@ export interface Window {
 type Rows = readonly [first: number, end: number];
 
 const MOST_BESIDE = 24;
+const MOST_SLICES_BESIDE = 4;
 
 /** The look's rows, and those before and after it that accesses or marks go to. */
 export function shownRows({ look, counts, lanes, marks }: Scene): Rows {
@@ -54,6 +55,16 @@ export function shownRows({ look, counts, lanes, marks }: Scene): Rows {
     Math.max(-MOST_BESIDE, Math.min(0, ...places)),
     Math.min(rows.size + MOST_BESIDE, Math.max(rows.size, ...places.map((row) => row + 1))),
   ];
+}
+
+/** Slices of a tensor, and those past its end that accesses or marks go to. */
+export function shownSlices({ look, counts, marks }: Pick<Scene, "look" | "counts" | "marks">): number {
+  const { rows, columns, slices } = look;
+  if (!slices) return 1;
+  if (slices.stride < rows.stride || slices.stride < columns.stride) return slices.size;
+  const last = Math.max(counts.last, ...marks.map(({ offset }) => offset));
+  const end = Math.floor((last - look.start) / slices.stride) + 1;
+  return Math.min(slices.size + MOST_SLICES_BESIDE, Math.max(slices.size, end));
 }
 
 /** A window in which all is seen. */

@@ -21,11 +21,13 @@ import type { HereFinding } from "./findings";
 import { lastIteration } from "./layout";
 import { LookEditor, chosenLayout } from "./look_editor";
 import { AccessMap } from "./map";
-import type { Scene } from "./map_paint";
+import { type Scene, shownSlices } from "./map_paint";
 import { IterationSlider } from "./programs";
-import { type Touched, countedIn, hasMask, indexOf, lookOf, marksOf } from "./scene";
+import { RegionTable } from "./region_table";
+import { type Touched, countedIn, hasMask, indexOf, lookOf, marksOf, ownIndex } from "./scene";
 import { Solid } from "./solid";
 import { type Place, choose, chosen, chosenNumber, chosenProgram, programNumber, programText } from "./state";
+import { isInside, placeOf } from "./tensor";
 import { touchesOf } from "./touching";
 import { npyFile, valuesOf } from "./values";
 
@@ -51,7 +53,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
   const look = useMemo(() => {
     const plain = lookOf(touched, asked);
     if (plain.axes.length < 4 || asked.at !== null || !Number.isFinite(first)) return plain;
-    const index = indexOf(plain, first);
+    const index = indexOf(plain.axes, first);
     return lookOf(touched, { ...asked, at: plain.fixed.map((axis) => index[axis.at]).join(",") });
   }, [touched, asked.shape, asked.axes, asked.at, first]);
   const all = useMemo(() => countedIn(touched, look.extent), [touched, look.extent]);
@@ -72,14 +74,14 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
     [storage.state, recorded],
   );
   const colour = chosen("colour") === "value" && values ? "value" : "count";
+  const marks = useMemo(() => marksOf(findings, touched), [findings, touched]);
+  const slices = useMemo(() => shownSlices({ look, counts: all, marks }), [look, all, marks]);
+  const element = /^-?\d+$/.test(chosen("el") ?? "") ? Number(chosen("el")) : null;
   const sliceAsked = chosenNumber("slice");
   const slice = useMemo(() => {
-    if (!look.slices) return 0;
-    const axis = look.order[look.order.length - 3] ?? 0;
-    return Math.min(sliceAsked ?? (Number.isFinite(first) ? (indexOf(look, first)[axis] ?? 0) : 0), look.slices.size - 1);
-  }, [look, sliceAsked, first]);
-  const marks = useMemo(() => marksOf(findings, touched), [findings, touched]);
-  const element = chosen("el") !== null && /^-?\d+$/.test(chosen("el") ?? "") ? Number(chosen("el")) : null;
+    const shown = element ?? (Number.isFinite(first) ? first : 0);
+    return Math.min(Math.max(sliceAsked ?? placeOf(look, shown)?.[2] ?? 0, 0), slices - 1);
+  }, [look, sliceAsked, element, first, slices]);
   const scene = useMemo<Scene>(
     () => ({
       look, slice, counts, context: some ? all : null, lanes, values, colour,
@@ -96,7 +98,9 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
     const mark = marks.find((each) => each.offset === offset);
     const value = values?.at(bytes);
     return [
-      `${shortText(touched.name, 40)}[${indexOf(look, offset).join(", ")}]`,
+      isInside(look, offset)
+        ? `${shortText(touched.name, 40)}[${ownIndex(touched, offset).join(", ")}]`
+        : `outside of ${shortText(touched.name, 40)}`,
       `element ${formatCount(offset)}`,
       `byte ${formatCount(bytes)}`,
       `${formatCount(many)} ${many === 1 ? "access" : "accesses"}`,
@@ -126,19 +130,21 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
           </button>
         ) : null}
       </div>
-      <LookEditor look={look} slice={slice} />
+      <LookEditor look={look} slice={slice} slices={slices} />
       <WithTable
         name={label}
         canvas={
           layout === "solid" && counts.dense ? (
             <Solid scene={scene} label={label} height={360} />
           ) : layout === "side" ? (
-            <SideBySide scene={scene} label={label} describe={describe} onElement={onElement} />
+            <SideBySide scene={scene} slices={slices} label={label} describe={describe} onElement={onElement} />
           ) : (
             <AccessMap id="access-map" scene={scene} label={label} height={height} describe={describe} onElement={onElement} />
           )
         }
-        table={() => <ElementTable scene={scene} first={counts.dense?.low ?? 0} onChoose={onElement} />}
+        table={() =>
+          counts.dense ? <ElementTable scene={scene} touched={touched} onChoose={onElement} /> : <RegionTable scene={scene} />
+        }
       />
       <Legend scene={scene} />
       {layout === "solid" && !counts.dense ? <Note>There are too many elements for a solid; its slices can be shown.</Note> : null}
@@ -152,23 +158,32 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
 
 function SideBySide(props: {
   scene: Scene;
+  slices: number;
   label: string;
   describe(offset: number): string;
   onElement(offset: number | null): void;
 }): JSX.Element {
-  const { scene } = props;
-  const size = scene.look.slices?.size ?? 1;
+  const { scene, slices: size } = props;
   const from = size <= MOST_SIDE ? 0 : Math.min(scene.slice, size - MOST_SIDE);
   const scenes = useMemo(
     () => Array.from({ length: Math.min(size, MOST_SIDE) }, (_, place) => ({ ...scene, slice: from + place })),
-    [scene, from],
+    [scene, from, size],
   );
   return (
     <div class="launch-side" id="side-by-side">
       {scenes.map((each) => (
         <figure key={each.slice} data-slice={each.slice}>
-          <figcaption class="small muted">slice {each.slice}</figcaption>
-          <AccessMap {...props} scene={each} label={`${props.label}, slice ${each.slice}`} height={140} />
+          <figcaption class="small muted">
+            slice {each.slice}
+            {each.slice >= (scene.look.slices?.size ?? 1) ? ", past the end" : ""}
+          </figcaption>
+          <AccessMap
+            scene={each}
+            label={`${props.label}, slice ${each.slice}`}
+            height={140}
+            describe={props.describe}
+            onElement={props.onElement}
+          />
         </figure>
       ))}
     </div>
@@ -201,7 +216,7 @@ function Legend(props: { scene: Scene }): JSX.Element {
   const { scene } = props;
   const scale = scene.colour === "value" && scene.values
     ? [threeFigures(scene.values.min ?? 0), threeFigures(scene.values.max ?? 0)]
-    : ["1 access", formatCount(scene.most ?? null)];
+    : ["1 access", scene.most === null ? "the most" : formatCount(scene.most)];
   const source = scene.colour === "value" ? "measured: as recorded before the first launch" : "derived";
   return (
     <p class="small muted launch-legend">

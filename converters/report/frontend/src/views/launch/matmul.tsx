@@ -14,7 +14,7 @@ import { lastIteration } from "./layout";
 import { AccessMap } from "./map";
 import type { Scene } from "./map_paint";
 import { IterationSlider } from "./programs";
-import { countedIn, indexOf, lookOf, touchedBy } from "./scene";
+import { countedIn, indexOf, lookOf, ownIndex, touchedBy } from "./scene";
 import { type Place, choose, chosenNumber, chosenProgram, programNumber } from "./state";
 
 interface MatmulProps {
@@ -71,7 +71,7 @@ function Factor(
     return {
       look,
       counts,
-      slice: look.slices && Number.isFinite(counts.first) ? (indexOf(look, counts.first)[axis] ?? 0) : 0,
+      slice: look.slices && Number.isFinite(counts.first) ? (indexOf(look.axes, counts.first)[axis] ?? 0) : 0,
       context: countedIn(touched, extent, iteration === null ? { program: null, iteration: null } : { program, iteration: null }),
       lanes: null,
       values: null,
@@ -102,7 +102,7 @@ function Factor(
         scene={scene}
         label={`${name} of the product: ${shortText(touched.name, 60)}`}
         height={220}
-        describe={(offset) => `${name}: ${shortText(touched.name, 40)}[${indexOf(scene.look, offset).join(", ")}], ${formatCount(countAt(scene.counts, offset))} accesses`}
+        describe={(offset) => `${name}: ${shortText(touched.name, 40)}[${ownIndex(touched, offset).join(", ")}], ${formatCount(countAt(scene.counts, offset))} accesses`}
         onElement={() => undefined}
       />
     </figure>
@@ -114,7 +114,7 @@ const PLAIN = { shape: null, axes: null, at: null };
 /** The last two axes as they stand in the product; other axes where the program is. */
 function factorLook(touched: Parameters<typeof lookOf>[0], first: number, turned: boolean): Scene["look"] {
   const plain = lookOf(touched, PLAIN);
-  const index = Number.isFinite(first) ? indexOf(plain, first) : [];
+  const index = Number.isFinite(first) ? indexOf(plain.axes, first) : [];
   const order = turned && plain.order.length >= 2 ? swapLast(plain.order) : plain.order;
   return lookOf(touched, {
     shape: null,

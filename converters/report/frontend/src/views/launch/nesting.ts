@@ -16,10 +16,6 @@ export interface Line {
 
 export type Parents = ReadonlyMap<number, number | null>;
 
-interface LinesBlock {
-  readonly stages: Readonly<Record<string, Readonly<Record<string, number>>>>;
-}
-
 /** Ops and loops in the order of the program. */
 export function linesOf(block: CallBlock, parents: Parents | null): Line[] {
   const around = parents ?? guessedParents(block);
@@ -52,37 +48,40 @@ function guessedParents({ ops, loops }: CallBlock): Parents {
   return parents;
 }
 
-/** From the text; null where the page has not got it. */
+/** From the text; null where the page has not got it, or it has other loops than were counted. */
 export async function textParents(page: Page, variant: number, block: CallBlock): Promise<Parents | null> {
   const number = stageText(page.report.variants[variant]);
-  if (block.loops.length < 2 || number === null || !page.has(`lines/${variant}`)) return null;
-  const [lines, text] = await Promise.all([page.block<LinesBlock>(`lines/${variant}`), page.text(number)]);
-  const places = lines.stages["ttir_generic"] ?? {};
-  const chains = new Map<number, number[]>();
-  for (const { index } of block.loops) {
-    const inside = block.ops.find((op) => op.loop === index && places[op.index] !== undefined);
-    if (!inside) return null;
-    chains.set(index, loopsAround(text.text.split("\n"), places[inside.index] ?? 1));
-  }
-  const at = new Map([...chains].map(([loop, chain]) => [chain[0], loop]));
-  return new Map([...chains].map(([loop, chain]) => [loop, at.get(chain[1]) ?? null]));
+  if (block.loops.length < 2 || number === null) return null;
+  const { text } = await page.text(number);
+  const lines = text.split("\n");
+  const heads = [...lines.keys()].filter((line) => HEAD.test(lines[line] ?? ""));
+  const loops = block.loops.map(({ index }) => index).sort((a, b) => a - b);
+  if (heads.length !== loops.length) return null;
+  return new Map(
+    heads.map((line, place) => {
+      const around = heads.indexOf(loopAround(lines, line));
+      return [loops[place] ?? -1, loops[around] ?? null];
+    }),
+  );
 }
+
+const HEAD = /"scf\.(for|while)"/;
 
 function stageText(variant: Variant | undefined): number | null {
   return variant?.stages.find((stage) => stage.stage === "ttir_generic")?.text ?? null;
 }
 
-/** Lines of the loops around a line, innermost first; regions begin with "({". */
-function loopsAround(text: readonly string[], line: number): number[] {
-  const found: number[] = [];
-  let room = indentation(text[line - 1] ?? "");
-  for (let at = line - 2; at >= 0 && room > 0; at -= 1) {
+/** The line where the innermost loop around a line begins; -1 where there is none. */
+function loopAround(text: readonly string[], line: number): number {
+  let room = indentation(text[line] ?? "");
+  for (let at = line - 1; at >= 0 && room > 0; at -= 1) {
     const each = text[at] ?? "";
+    // the ops around it are those that open a region, less and less indented
     if (!each.trimEnd().endsWith("({") || indentation(each) >= room) continue;
+    if (HEAD.test(each)) return at;
     room = indentation(each);
-    if (/"scf\.(for|while)"/.test(each)) found.push(at);
   }
-  return found;
+  return -1;
 }
 
 function indentation(line: string): number {

@@ -76,10 +76,21 @@ function dotOf(block: CallBlock, op: number): CallBlock["dots"][number] | undefi
 function Coverage(props: { block: CallBlock; op: Op }): JSX.Element | null {
   const { block, op } = props;
   const described = describedLanes(block, op.index);
+  const vague = block.accesses.filter((access) => access.op === op.index && !isKnown(access));
   if (op.elements === null || op.masked_off === null) {
     return <Note>Its addresses or its mask hang on data that was not recorded{described ? ": only some of its accesses are known" : ""}.</Note>;
   }
   const active = op.elements - op.masked_off;
+  if (vague.length) {
+    const [first, last] = [vague.map((each) => each.first ?? 0), vague.map((each) => each.last ?? 0)];
+    return (
+      <Note>
+        {formatCount(vague.reduce((sum, each) => sum + (each.active ?? 0), 0))} of its {formatCount(active)}{" "}
+        accesses are too irregular to be kept one by one: they are within bytes {formatCount(Math.min(...first))}{" "}
+        to {formatCount(Math.max(...last))} of the tensor, and not on the map.
+      </Note>
+    );
+  }
   if (described >= active) return null;
   return (
     <Note>
@@ -102,7 +113,7 @@ function OpFigures(props: { op: Op }): JSX.Element {
         <>
           <Figure name="masked off" value={share} shown={formatShare(share, 1)} source="derived" how={`${formatCount(op.masked_off)} lanes`} />
           <Figure name="bytes" value={op.bytes} shown={formatBytes(op.bytes)} source="derived" />
-          <Figure name="distinct bytes" value={op.unique_bytes} shown={formatBytes(op.unique_bytes)} source="derived" detail={again === null ? "derived" : `derived, each ${formatCount(Math.round(again * 100) / 100)} times`} />
+          <Figure name="distinct bytes" value={op.unique_bytes} shown={formatBytes(op.unique_bytes)} source="derived" detail={again === null || again === 1 ? "derived" : `derived, each ${formatCount(Math.round(again * 100) / 100)} times`} />
           <Figure name="sector efficiency" value={efficiency} shown={formatShare(efficiency, 1)} source="derived" how="Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes" />
         </>
       ) : (

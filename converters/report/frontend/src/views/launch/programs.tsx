@@ -100,7 +100,7 @@ export function Programs(props: ProgramsProps): JSX.Element {
         />
       ) : null}
       <p class="small muted">
-        {formatGrid(grid)} = {formatCount(count)} programs. Derived from the ops' accesses.{" "}
+        {formatGrid(grid)}{grid[1] * grid[2] > 1 ? ` = ${formatCount(count)}` : ""} {count === 1 ? "program" : "programs"}. Derived from the ops' accesses.{" "}
         {kind === "findings" ? "" : work.partial}
       </p>
     </div>

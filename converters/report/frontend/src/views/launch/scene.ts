@@ -7,7 +7,7 @@ import { type Counts, countsOf } from "./counts";
 import type { HereFinding } from "./findings";
 import { ALL, type Executions, isKnown } from "./layout";
 import type { Mark } from "./map_paint";
-import { type Look, type LookAsked, itemSize, laneBytes, lookAt, unitOf } from "./tensor";
+import { type Axis, type Look, type LookAsked, axesOf, itemSize, laneBytes, lookAt, unitOf } from "./tensor";
 
 /** All of an op's accesses of one argument. */
 export interface Touched {
@@ -73,13 +73,18 @@ export function marksOf(findings: readonly HereFinding[], touched: Touched): Mar
   );
 }
 
+/** The tensor's own index of an offset. */
+export function ownIndex(touched: Touched, offset: number): number[] {
+  return indexOf(axesOf(touched.argument, touched.unit, touched.reach), offset);
+}
+
 /** The place along each axis of an offset, by the strides from the largest on. */
-export function indexOf(look: Look, offset: number): number[] {
-  const index = look.axes.map(() => 0);
+export function indexOf(axes: readonly Axis[], offset: number): number[] {
+  const index = axes.map(() => 0);
   let left = offset;
-  const order = [...look.axes.keys()].sort((a, b) => (look.axes[b]?.stride ?? 0) - (look.axes[a]?.stride ?? 0));
+  const order = [...axes.keys()].sort((a, b) => (axes[b]?.stride ?? 0) - (axes[a]?.stride ?? 0));
   for (const axis of order) {
-    const { size, stride } = look.axes[axis] ?? { size: 1, stride: 1 };
+    const { size, stride } = axes[axis] ?? { size: 1, stride: 1 };
     if (size < 2 || stride <= 0) continue;
     index[axis] = Math.min(Math.max(Math.floor(left / stride), 0), size - 1);
     left -= (index[axis] ?? 0) * stride;

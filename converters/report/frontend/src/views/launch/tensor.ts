@@ -107,7 +107,8 @@ export function lookAt(
   };
 }
 
-function axesOf(argument: Argument | undefined, unit: number, reach: number): Axis[] {
+/** An argument's own axes, whatever way it is looked at. */
+export function axesOf(argument: Argument | undefined, unit: number, reach: number): Axis[] {
   const item = itemSize(argument?.dtype);
   const { shape, strides } = argument ?? {};
   if (!shape || !strides || shape.length !== strides.length) return [flat(reach)];

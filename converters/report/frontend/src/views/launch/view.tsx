@@ -96,7 +96,11 @@ function Grid(props: { call: Call }): JSX.Element {
   const { grid } = props.call;
   return (
     <span id="grid">
-      {formatGrid(grid)} <span class="muted">= {formatCount(gridSize(grid))} programs</span>
+      {formatGrid(grid)}{" "}
+      <span class="muted">
+        {(grid[1] ?? 1) * (grid[2] ?? 1) > 1 ? `= ${formatCount(gridSize(grid))} ` : ""}
+        {gridSize(grid) === 1 ? "program" : "programs"}
+      </span>
     </span>
   );
 }
