@@ -67,7 +67,12 @@ export function App(props: { page: Page }): JSX.Element {
       <main id="content" tabIndex={-1} ref={content}>
         <Boundary address={text}>
           {match ? (
-            <match.view.Component key={match.view.name} page={page} params={match.params} query={query} />
+            <match.view.Component
+              key={match.view.name}
+              page={page}
+              params={match.params}
+              query={query}
+            />
           ) : (
             <NotHere what="page" />
           )}
@@ -99,7 +104,13 @@ const THEME_NAMES: Readonly<Record<Choice, string>> = {
 function ThemeButton(): JSX.Element {
   const name = THEME_NAMES[themeChoice.value];
   return (
-    <button type="button" id="theme" class="quiet" title="Colours: system, light or dark" onClick={nextTheme}>
+    <button
+      type="button"
+      id="theme"
+      class="quiet"
+      title="Colours: system, light or dark"
+      onClick={nextTheme}
+    >
       <span class="hidden">Colours: </span>
       {name}
     </button>

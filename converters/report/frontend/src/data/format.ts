@@ -54,7 +54,11 @@ export function formatFlops(value: Maybe<number>): string {
 /** A rate, as "1.2 TB/s": `unit` is what stands behind the power of 1000. */
 export function formatRate(value: Maybe<number>, unit: string): string {
   if (value === null || value === undefined) return UNKNOWN;
-  return scaled(value, 1000, ["", "k", "M", "G", "T", "P"].map((power) => power + unit));
+  return scaled(
+    value,
+    1000,
+    ["", "k", "M", "G", "T", "P"].map((power) => power + unit),
+  );
 }
 
 export function formatShare(part: Maybe<number>, whole: Maybe<number>): string {

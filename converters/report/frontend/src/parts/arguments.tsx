@@ -29,7 +29,11 @@ export function ArgumentTable(props: { page: Page; call: Call; brief?: boolean }
   const rows = useMemo(() => callArguments(props.page, props.call), [props.call]);
   const full = !props.brief;
   const columns: (Column<Argument> | false)[] = [
-    { label: "Argument", cell: (each) => <code>{shortText(each.name, 80)}</code>, text: (each) => each.name ?? "" },
+    {
+      label: "Argument",
+      cell: (each) => <code>{shortText(each.name, 80)}</code>,
+      text: (each) => each.name ?? "",
+    },
     full && { label: "Kind", cell: (each) => each.kind ?? "–" },
     { label: "Type", cell: (each) => each.dtype ?? (full ? "" : (each.kind ?? "")) },
     {
@@ -49,12 +53,7 @@ export function ArgumentTable(props: { page: Page; call: Call; brief?: boolean }
     full && { label: "Same storage as", cell: (each) => aliasName(each, rows) },
   ];
   return (
-    <Table
-      caption="Arguments"
-      columns={columns}
-      rows={rows}
-      empty="No arguments were recorded."
-    />
+    <Table caption="Arguments" columns={columns} rows={rows} empty="No arguments were recorded." />
   );
 }
 

@@ -1,7 +1,13 @@
 // What stands on and beside a code's lines: marks, lit lines, links, heat. Lines carry the numbers
 // that they have in their file.
 
-import { type EditorState, type Extension, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
+import {
+  type EditorState,
+  type Extension,
+  RangeSetBuilder,
+  StateEffect,
+  StateField,
+} from "@codemirror/state";
 import {
   Decoration,
   type DecorationSet,
@@ -88,7 +94,7 @@ function dressedLines(view: EditorView): DecorationSet {
   const dressing = view.state.field(dressingField);
   const builder = new RangeSetBuilder<Decoration>();
   for (const { from, to } of view.visibleRanges) {
-    for (let at = from; at <= to; ) {
+    for (let at = from; at <= to;) {
       const line = view.state.doc.lineAt(at);
       const number = line.number - 1 + dressing.firstLine;
       const attributes: Record<string, string> = { "data-line": String(number) };
@@ -161,7 +167,8 @@ const heatGutter = gutter({
 });
 
 const fileNumbers = lineNumbers({
-  formatNumber: (number, state) => String(number - 1 + (state.field(dressingField, false)?.firstLine ?? 1)),
+  formatNumber: (number, state) =>
+    String(number - 1 + (state.field(dressingField, false)?.firstLine ?? 1)),
 });
 
 export const dressing: Extension = [dressingField, fileNumbers, heatGutter, numberClasses, lines];

@@ -34,7 +34,12 @@ const look = EditorView.theme({
   ".cm-line.there": { backgroundColor: "var(--there)" },
   ".cm-line.here": { backgroundColor: "var(--here)" },
   ".heat": { fontVariantNumeric: "tabular-nums", paddingInline: "4px", textAlign: "end" },
-  ".heat-cell": { position: "relative", display: "block", paddingInline: "4px", minInlineSize: "7ch" },
+  ".heat-cell": {
+    position: "relative",
+    display: "block",
+    paddingInline: "4px",
+    minInlineSize: "7ch",
+  },
   ".heat-bar": {
     position: "absolute",
     insetBlock: "2px",

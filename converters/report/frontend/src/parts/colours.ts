@@ -3,8 +3,24 @@
 import { theme } from "../app/theme";
 
 const NAMES = [
-  "back", "raised", "text", "muted", "line", "accent", "accent-soft", "track", "mark", "compile",
-  "on-kernel", "no-kernel", "error", "error-soft", "warning", "warning-soft", "fine", "fine-soft",
+  "back",
+  "raised",
+  "text",
+  "muted",
+  "line",
+  "accent",
+  "accent-soft",
+  "track",
+  "mark",
+  "compile",
+  "on-kernel",
+  "no-kernel",
+  "error",
+  "error-soft",
+  "warning",
+  "warning-soft",
+  "fine",
+  "fine-soft",
 ] as const;
 
 export type ColourName = (typeof NAMES)[number];
@@ -37,8 +53,18 @@ export function kernelColour(kernel: number): string {
 }
 
 const HEAT = {
-  light: [[239, 242, 245], [253, 224, 160], [240, 138, 60], [176, 32, 40]],
-  dark: [[29, 33, 38], [84, 62, 20], [190, 98, 24], [255, 170, 90]],
+  light: [
+    [239, 242, 245],
+    [253, 224, 160],
+    [240, 138, 60],
+    [176, 32, 40],
+  ],
+  dark: [
+    [29, 33, 38],
+    [84, 62, 20],
+    [190, 98, 24],
+    [255, 170, 90],
+  ],
 } as const;
 
 /** A colour for a share between 0 and 1, from the canvas's ground to hot; null is "not known". */

@@ -40,10 +40,7 @@ export function Curve(props: CurveProps): JSX.Element {
   useEffect(() => {
     const place = box.current;
     if (!place) return undefined;
-    const data: uPlot.AlignedData = [
-      [...props.x],
-      ...props.series.map((each) => [...each.values]),
-    ];
+    const data: uPlot.AlignedData = [[...props.x], ...props.series.map((each) => [...each.values])];
     const plot = new uPlot(options(props, place.clientWidth, height), data, place);
     const observer = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
     observer.observe(place);
@@ -71,7 +68,9 @@ function options(props: CurveProps, width: number, height: number): uPlot.Option
     stroke: colours.muted,
     grid: { stroke: colours.line, width: 1 },
     ticks: { stroke: colours.line, width: 1 },
-    ...(format ? { values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick))) } : {}),
+    ...(format
+      ? { values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick))) }
+      : {}),
   });
   return {
     width,
@@ -104,8 +103,10 @@ function valueOf(format?: (value: number) => string): Pick<uPlot.Series, "value"
 
 function pathsOf(kind: Series["kind"]): Pick<uPlot.Series, "paths"> {
   const paths =
-    kind === "bars" ? uPlot.paths.bars?.({ size: [0.9, 100] })
-    : kind === "steps" ? uPlot.paths.stepped?.({ align: 1 })
-    : undefined;
+    kind === "bars"
+      ? uPlot.paths.bars?.({ size: [0.9, 100] })
+      : kind === "steps"
+        ? uPlot.paths.stepped?.({ align: 1 })
+        : undefined;
   return paths ? { paths } : {};
 }

@@ -27,7 +27,10 @@ export function LaunchPanel(props: { page: Page; row: number }): JSX.Element {
           ["Kernel", <KernelLink page={page} kernel={launches.kernel[row] ?? -1} />],
           ["Call", <CallLink page={page} call={callIndex} />],
           ["Begin", `${formatMoment(launches.begin[row] ?? 0)} after the first event`],
-          ["Host time", <Value source="measured">{formatNanoseconds(launches.duration[row])}</Value>],
+          [
+            "Host time",
+            <Value source="measured">{formatNanoseconds(launches.duration[row])}</Value>,
+          ],
           ["On the device", <DeviceTime page={page} row={row} />],
           ["Phase", report.phases[launches.phase[row] ?? -1]],
           ["Thread", trackName(report, launches.track[row] ?? -1)],
@@ -48,7 +51,9 @@ function DeviceTime({ page, row }: { page: Page; row: number }): JSX.Element | s
   const executions = useMemo(() => executionsOf(page, row), [page, row]);
   const { device, report } = page;
   if (!executions.length) {
-    return report.totals.device_ns === null ? "no timeline of the device was recorded" : "nothing is known";
+    return report.totals.device_ns === null
+      ? "no timeline of the device was recorded"
+      : "nothing is known";
   }
   const time = executions.reduce((sum, each) => sum + (device.duration[each] as number), 0);
   const begin = device.begin[executions[0] as number] as number;

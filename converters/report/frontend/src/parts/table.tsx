@@ -109,9 +109,11 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
 
   function sortBy(column: Column<Row>): void {
     const direction =
-      order?.label !== column.label ? firstDirection(column)
-      : order.direction === "descending" ? "ascending"
-      : "descending";
+      order?.label !== column.label
+        ? firstDirection(column)
+        : order.direction === "descending"
+          ? "ascending"
+          : "descending";
     setOrder({ label: column.label, direction });
     setActive(-1);
     scrollTo(0);
@@ -134,7 +136,8 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
       return;
     }
     const place = places[event.key];
-    if (place === undefined || event.ctrlKey || event.metaKey || event.altKey || !rows.length) return;
+    if (place === undefined || event.ctrlKey || event.metaKey || event.altKey || !rows.length)
+      return;
     event.preventDefault();
     const next = Math.min(Math.max(place, 0), rows.length - 1);
     focusWanted.current = true;

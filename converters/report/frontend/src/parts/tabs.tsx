@@ -41,7 +41,13 @@ export function Tabs(props: TabsProps): JSX.Element {
   return (
     <div class="tabs">
       <div class="tabs-head">
-        <div class="tab-list" role="tablist" aria-label={props.label} ref={list} onKeyDown={onKeyDown}>
+        <div
+          class="tab-list"
+          role="tablist"
+          aria-label={props.label}
+          ref={list}
+          onKeyDown={onKeyDown}
+        >
           {props.tabs.map((tab) => (
             <button
               key={tab.name}
@@ -60,7 +66,12 @@ export function Tabs(props: TabsProps): JSX.Element {
         </div>
         {props.aside}
       </div>
-      <div class="tab-panel" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${props.chosen}`}>
+      <div
+        class="tab-panel"
+        role="tabpanel"
+        id={`${id}-panel`}
+        aria-labelledby={`${id}-${props.chosen}`}
+      >
         {props.children}
       </div>
     </div>

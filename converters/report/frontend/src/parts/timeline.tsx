@@ -67,7 +67,8 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
     const whole = range.begin <= 0 && range.end >= span;
     const text = (value: number): string | null => (whole ? null : String(Math.round(value)));
     if (settled !== range) return;
-    if (text(range.begin) === props.query.get("from") && text(range.end) === props.query.get("to")) return;
+    if (text(range.begin) === props.query.get("from") && text(range.end) === props.query.get("to"))
+      return;
     setQuery({ from: text(range.begin), to: text(range.end) });
   }, [settled]);
 
@@ -102,7 +103,10 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
   };
   const zoomToSelection = (): void => {
     if (!selected) return;
-    const [begin, end] = [selected.row.begin[selected.index] as number, selected.row.end[selected.index] as number];
+    const [begin, end] = [
+      selected.row.begin[selected.index] as number,
+      selected.row.end[selected.index] as number,
+    ];
     const spare = Math.max(end - begin, NARROWEST);
     show(begin - spare, end + spare);
   };
@@ -123,7 +127,8 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
       Enter: () => openSlice(selected),
       Escape: () => choose(null),
     };
-    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(actions, event.key)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(actions, event.key))
+      return;
     event.preventDefault();
     actions[event.key]?.();
   }
@@ -241,7 +246,13 @@ function ZoomButton(props: { label: string; text: string; onClick(): void }): JS
   );
 }
 
-function Tooltip(props: { page: Page; slice: Slice; x: number; y: number; width: number }): JSX.Element {
+function Tooltip(props: {
+  page: Page;
+  slice: Slice;
+  x: number;
+  y: number;
+  width: number;
+}): JSX.Element {
   const { row, index } = props.slice;
   const [begin, end] = [row.begin[index] as number, row.end[index] as number];
   const atEnd = props.x > props.width / 2;
@@ -281,14 +292,24 @@ function focusTime(range: Range, selected: Slice | null): number {
 }
 
 /** The next or previous slice of the selected row; the first in view where none is selected. */
-function stepped(scene: TimelineScene, range: Range, selected: Slice | null, direction: 1 | -1): Slice | null {
+function stepped(
+  scene: TimelineScene,
+  range: Range,
+  selected: Slice | null,
+  direction: 1 | -1,
+): Slice | null {
   if (!selected) return otherRow(scene, range, null, 1);
   const { row, index } = selected;
   return { row, index: Math.min(Math.max(index + direction, 0), row.count - 1) };
 }
 
 /** The slice of the row above or below that is nearest in time to the selected one. */
-function otherRow(scene: TimelineScene, range: Range, selected: Slice | null, direction: 1 | -1): Slice | null {
+function otherRow(
+  scene: TimelineScene,
+  range: Range,
+  selected: Slice | null,
+  direction: 1 | -1,
+): Slice | null {
   const rows = scene.rows.filter((row) => row.count > 0);
   const launches = rows.findIndex((row) => row.kind === "launch");
   const place = selected ? rows.indexOf(selected.row) + direction : Math.max(launches, 0);

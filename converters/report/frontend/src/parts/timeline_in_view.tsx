@@ -72,10 +72,34 @@ function ByKernel({ scene, range, only }: InViewProps): JSX.Element {
       cell: (sum) => <SumName page={page} sum={sum} />,
       key: (sum) => sum.name ?? kernelName(page.report, sum.kernel),
     },
-    { label: "launches", source: "measured", number: true, cell: (sum) => formatCount(sum.count), key: (sum) => sum.count },
-    { label: "host time", source: "measured", number: true, cell: (sum) => formatNanoseconds(sum.host), key: (sum) => sum.host },
-    device && { label: "executions", source: "measured", number: true, cell: (sum) => formatCount(sum.executions), key: (sum) => sum.executions },
-    device && { label: "device time", source: "measured", number: true, cell: (sum) => formatNanoseconds(sum.device), key: (sum) => sum.device },
+    {
+      label: "launches",
+      source: "measured",
+      number: true,
+      cell: (sum) => formatCount(sum.count),
+      key: (sum) => sum.count,
+    },
+    {
+      label: "host time",
+      source: "measured",
+      number: true,
+      cell: (sum) => formatNanoseconds(sum.host),
+      key: (sum) => sum.host,
+    },
+    device && {
+      label: "executions",
+      source: "measured",
+      number: true,
+      cell: (sum) => formatCount(sum.executions),
+      key: (sum) => sum.executions,
+    },
+    device && {
+      label: "device time",
+      source: "measured",
+      number: true,
+      cell: (sum) => formatNanoseconds(sum.device),
+      key: (sum) => sum.device,
+    },
   ];
   return (
     <Table
@@ -105,12 +129,29 @@ function OneByOne({ scene, range, onChoose }: InViewProps): JSX.Element {
   const { report } = scene.page;
   const [slices, left] = useMemo(() => slicesInView(scene, range), [scene, range]);
   const begin = ({ row, index }: Slice): number => row.begin[index] as number;
-  const length = ({ row, index }: Slice): number => (row.end[index] as number) - begin({ row, index });
+  const length = ({ row, index }: Slice): number =>
+    (row.end[index] as number) - begin({ row, index });
   const columns: Column<Slice>[] = [
     { label: "What", cell: (slice) => rowNouns(slice.row)[0], key: (slice) => slice.row.kind },
-    { label: "Name", cell: (slice) => shortText(sliceName(report, slice), 80), key: (slice) => sliceName(report, slice) },
-    { label: "begin", number: true, source: "measured", cell: (slice) => formatMoment(begin(slice)), key: begin },
-    { label: "duration", number: true, source: "measured", cell: (slice) => formatNanoseconds(length(slice)), key: length },
+    {
+      label: "Name",
+      cell: (slice) => shortText(sliceName(report, slice), 80),
+      key: (slice) => sliceName(report, slice),
+    },
+    {
+      label: "begin",
+      number: true,
+      source: "measured",
+      cell: (slice) => formatMoment(begin(slice)),
+      key: begin,
+    },
+    {
+      label: "duration",
+      number: true,
+      source: "measured",
+      cell: (slice) => formatNanoseconds(length(slice)),
+      key: length,
+    },
     { label: "Row", cell: (slice) => slice.row.label, key: (slice) => slice.row.label },
   ];
   return (
@@ -125,7 +166,9 @@ function OneByOne({ scene, range, onChoose }: InViewProps): JSX.Element {
         onChoose={onChoose}
         empty="Nothing in view."
       />
-      {left ? <p class="muted small">{formatCount(left)} more are in view: zoom in for them.</p> : null}
+      {left ? (
+        <p class="muted small">{formatCount(left)} more are in view: zoom in for them.</p>
+      ) : null}
     </>
   );
 }

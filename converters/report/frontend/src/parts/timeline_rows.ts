@@ -92,10 +92,17 @@ export function timelineRows(page: Page, run: number | null = null): Row[] {
       .filter((each) => each[3] === index)
       .sort((a, b) => a[1] - b[1]);
     return [
-      ...objectRows("mark", `${prefix}marks ${track.thread ?? ""}`, marks.map(markTimes), { marks }),
-      ...objectRows("compile", `${prefix}compile ${track.thread ?? ""}`, compiles.map(([, begin, duration]) => [begin, duration]), {
-        variants: compiles.map((each) => each[0]),
+      ...objectRows("mark", `${prefix}marks ${track.thread ?? ""}`, marks.map(markTimes), {
+        marks,
       }),
+      ...objectRows(
+        "compile",
+        `${prefix}compile ${track.thread ?? ""}`,
+        compiles.map(([, begin, duration]) => [begin, duration]),
+        {
+          variants: compiles.map((each) => each[0]),
+        },
+      ),
       ...columnRows("launch", prefix + track.label, launches, launchRows[index], binRows[index]),
     ];
   });
@@ -105,7 +112,14 @@ function markTimes(mark: Mark): [number, number] {
   return [mark.begin, mark.duration ?? 0];
 }
 
-const NOTHING = { indices: null, columns: null, names: null, marks: [], variants: [], bins: new Uint32Array(0) };
+const NOTHING = {
+  indices: null,
+  columns: null,
+  names: null,
+  marks: [],
+  variants: [],
+  bins: new Uint32Array(0),
+};
 
 function objectRows(
   kind: RowKind,
@@ -159,7 +173,9 @@ function rowsByTrack(column: ArrayLike<number>, tracks: number): Uint32Array<Arr
     places[at] = row;
     starts[track] = at + 1;
   }
-  return Array.from({ length: tracks }, (_, track) => places.subarray(ends[track], ends[track + 1]));
+  return Array.from({ length: tracks }, (_, track) =>
+    places.subarray(ends[track], ends[track + 1]),
+  );
 }
 
 function inLanes({ count, begin, end }: Slices): Pick<Row, "lane" | "reach" | "lanes"> {

@@ -5,7 +5,14 @@ import type { Page } from "../data/page";
 import { type Drawing, clippedText } from "./canvas";
 import { kernelColour } from "./colours";
 import { PixelColumns } from "./timeline_columns";
-import { type Row, type Slice, lowerBound, rowNouns, sliceKernel, sliceName } from "./timeline_rows";
+import {
+  type Row,
+  type Slice,
+  lowerBound,
+  rowNouns,
+  sliceKernel,
+  sliceName,
+} from "./timeline_rows";
 
 export interface Range {
   readonly begin: number;
@@ -310,7 +317,11 @@ function niceStep(least: number): number {
   return [1, 2, 5].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
 }
 
-const AXIS_UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]] as const;
+const AXIS_UNITS = [
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "µs"],
+] as const;
 
 /** Ticks of one axis share their unit's precision: 1.25 s, not 1.3 s twice. */
 function axisLabel(tick: number, step: number): string {

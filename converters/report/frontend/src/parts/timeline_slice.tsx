@@ -22,14 +22,26 @@ export function SliceDetails(props: { page: Page; slice: Slice }): JSX.Element {
   const variant = row.variants[index];
   return (
     <div class="panel">
-      <h3>{row.kind === "mark" ? `Mark ${name}` : row.kind === "device" ? `${name} on ${row.label}` : name}</h3>
+      <h3>
+        {row.kind === "mark"
+          ? `Mark ${name}`
+          : row.kind === "device"
+            ? `${name} on ${row.label}`
+            : name}
+      </h3>
       <Facts
         entries={[
           ["Begin", formatMoment(begin)],
           ["Duration", <Value source="measured">{formatNanoseconds(end - begin)}</Value>],
           ["Variant", variant === undefined ? null : <VariantLink page={page} variant={variant} />],
-          ["Launch", row.kind === "device" ? <CausingLaunch page={page} execution={behind} /> : null],
-          ["Call", row.columns ? <CallLink page={page} call={row.columns.call[behind] ?? -1} /> : null],
+          [
+            "Launch",
+            row.kind === "device" ? <CausingLaunch page={page} execution={behind} /> : null,
+          ],
+          [
+            "Call",
+            row.columns ? <CallLink page={page} call={row.columns.call[behind] ?? -1} /> : null,
+          ],
           ...Object.entries(mark?.attributes ?? {}).map(
             ([key, value]) => [shortText(key, 80), shortText(value)] as const,
           ),
@@ -43,5 +55,9 @@ function CausingLaunch(props: { page: Page; execution: number }): JSX.Element {
   const launch = launchOf(props.page, props.execution);
   const seq = props.page.device.launch[props.execution] ?? -1;
   if (launch !== null) return <a href={href(`launch/${launch}`)}>{formatCount(seq)}</a>;
-  return <span class="muted">{seq < 0 ? "by others than Python's Triton" : `${formatCount(seq)}, not on this page`}</span>;
+  return (
+    <span class="muted">
+      {seq < 0 ? "by others than Python's Triton" : `${formatCount(seq)}, not on this page`}
+    </span>
+  );
 }

@@ -27,8 +27,16 @@ interface KernelTableProps {
   readonly sort?: string;
 }
 
-type NumberField = "device_ns" | "bytes" | "flops" | "compile_ns" | "registers" | "spills"
-  | "shared_bytes" | "launches" | "calls";
+type NumberField =
+  | "device_ns"
+  | "bytes"
+  | "flops"
+  | "compile_ns"
+  | "registers"
+  | "spills"
+  | "shared_bytes"
+  | "launches"
+  | "calls";
 
 export function KernelTable(props: KernelTableProps): JSX.Element {
   const { page, brief } = props;
@@ -70,18 +78,31 @@ export function KernelTable(props: KernelTableProps): JSX.Element {
     },
     totals.device_ns !== null &&
       figure("device time", "measured", "device_ns", formatNanoseconds, "Sum over executions"),
-    !brief && kernels.some((kernel) => (kernel.achieved ?? null) !== null) && {
-      label: "of roofline",
-      source: "derived",
-      number: true,
-      title: "Share of the time at best in the measured device time",
-      cell: (index) => formatShare(of(index).achieved, 1),
-      key: (index) => of(index).achieved,
-    },
+    !brief &&
+      kernels.some((kernel) => (kernel.achieved ?? null) !== null) && {
+        label: "of roofline",
+        source: "derived",
+        number: true,
+        title: "Share of the time at best in the measured device time",
+        cell: (index) => formatShare(of(index).achieved, 1),
+        key: (index) => of(index).achieved,
+      },
     totals.bytes !== null &&
-      figure("bytes", "derived", "bytes", formatBytes, "Of active lanes, over all runs of the calls that were evaluated"),
+      figure(
+        "bytes",
+        "derived",
+        "bytes",
+        formatBytes,
+        "Of active lanes, over all runs of the calls that were evaluated",
+      ),
     totals.flops !== null &&
-      figure("FLOPs", "derived", "flops", formatFlops, "Over all runs of the calls that were evaluated"),
+      figure(
+        "FLOPs",
+        "derived",
+        "flops",
+        formatFlops,
+        "Over all runs of the calls that were evaluated",
+      ),
     {
       label: "findings",
       source: "derived",
@@ -96,10 +117,26 @@ export function KernelTable(props: KernelTableProps): JSX.Element {
       cell: (index) => formatCount(of(index).variants.length),
       key: (index) => of(index).variants.length,
     },
-    !brief && figure("calls", "measured", "calls", formatCount, "Distinct: grid and arguments' metadata"),
-    !brief && figure("registers", "compiler", "registers", formatCount, "Of a thread, most of any variant"),
-    !brief && figure("spills", "compiler", "spills", formatCount, "32-bit words of local memory of a thread, most of any variant"),
-    !brief && figure("shared", "compiler", "shared_bytes", formatBytes, "Shared memory of a program, most of any variant"),
+    !brief &&
+      figure("calls", "measured", "calls", formatCount, "Distinct: grid and arguments' metadata"),
+    !brief &&
+      figure("registers", "compiler", "registers", formatCount, "Of a thread, most of any variant"),
+    !brief &&
+      figure(
+        "spills",
+        "compiler",
+        "spills",
+        formatCount,
+        "32-bit words of local memory of a thread, most of any variant",
+      ),
+    !brief &&
+      figure(
+        "shared",
+        "compiler",
+        "shared_bytes",
+        formatBytes,
+        "Shared memory of a program, most of any variant",
+      ),
     !brief && {
       label: "Defined",
       cell: (index) => (
@@ -122,7 +159,8 @@ export function KernelTable(props: KernelTableProps): JSX.Element {
 function KernelFindings(props: { kernel: Kernel }): JSX.Element {
   const { violations, unknowns, judged } = props.kernel;
   if (violations === null || !judged) {
-    const title = violations === null ? "Run kvtrace sanitize" : "kvtrace sanitize has judged no access of it";
+    const title =
+      violations === null ? "Run kvtrace sanitize" : "kvtrace sanitize has judged no access of it";
     return (
       <span class="muted" title={title}>
         not judged

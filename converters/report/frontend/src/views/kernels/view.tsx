@@ -55,11 +55,13 @@ const view: View = {
   find: ({ report }, words) =>
     report.kernels.flatMap((kernel, index) =>
       matches(words, kernel.name, kernel.module, kernel.file)
-        ? [{
-            title: kernel.name,
-            detail: `kernel, ${formatPlace(kernel.file, kernel.line)}`,
-            href: href(`kernel/${index}`),
-          }]
+        ? [
+            {
+              title: kernel.name,
+              detail: `kernel, ${formatPlace(kernel.file, kernel.line)}`,
+              href: href(`kernel/${index}`),
+            },
+          ]
         : [],
     ),
   Component: Kernels,

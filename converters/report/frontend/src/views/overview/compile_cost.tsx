@@ -48,7 +48,11 @@ export function CompileCost({ page }: { page: Page }): JSX.Element {
       cell: (index) => reason(variants[index]),
       text: (index) => reason(variants[index]),
     },
-    { label: "Disk cache", cell: (index) => cacheText(variants[index]), key: (index) => cacheText(variants[index]) },
+    {
+      label: "Disk cache",
+      cell: (index) => cacheText(variants[index]),
+      key: (index) => cacheText(variants[index]),
+    },
   ];
   return (
     <>
@@ -56,7 +60,13 @@ export function CompileCost({ page }: { page: Page }): JSX.Element {
         {plural(variants.length, "variant")}, {formatCount(hits)} from the compiler's cache on disk;{" "}
         {formatNanoseconds(totals.compile_ns)} in all{spent ? `; by stage: ${spent}` : ""}.
       </p>
-      <Table caption="Compile time of each variant" columns={columns} rows={timed} sort="in all" height={10} />
+      <Table
+        caption="Compile time of each variant"
+        columns={columns}
+        rows={timed}
+        sort="in all"
+        height={10}
+      />
     </>
   );
 }

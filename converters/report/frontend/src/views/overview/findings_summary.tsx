@@ -21,7 +21,11 @@ interface RuleRow {
 }
 
 const SEVERITIES = ["error", "warning", "note"];
-const KINDS: Readonly<Record<string, PillKind>> = { error: "error", warning: "warning", note: "note" };
+const KINDS: Readonly<Record<string, PillKind>> = {
+  error: "error",
+  warning: "warning",
+  note: "note",
+};
 
 export function FindingsSummary({ page }: { page: Page }): JSX.Element {
   const { finding_counts: counts, findings, trace } = page.report;
@@ -60,7 +64,10 @@ function isViolation({ found }: PlacedFinding, severity?: string): boolean {
 
 /** Rules, those with the gravest violations first. */
 function ruleRows(counts: readonly FindingCount[], findings: readonly PlacedFinding[]): RuleRow[] {
-  const rules = new Map<string, { severities: Set<string>; found: number; verdicts: Record<string, number> }>();
+  const rules = new Map<
+    string,
+    { severities: Set<string>; found: number; verdicts: Record<string, number> }
+  >();
   const of = (rule: string | null) => {
     const name = rule ?? "other";
     const entry = rules.get(name) ?? { severities: new Set<string>(), found: 0, verdicts: {} };
@@ -109,7 +116,8 @@ const COLUMNS: readonly Column<RuleRow>[] = [
   },
   {
     label: "Severity",
-    cell: (row) => (row.severity ? <Pill kind={KINDS[row.severity] ?? "plain"}>{row.severity}</Pill> : "–"),
+    cell: (row) =>
+      row.severity ? <Pill kind={KINDS[row.severity] ?? "plain"}>{row.severity}</Pill> : "–",
     key: rank,
     text: (row) => row.severity ?? "",
   },

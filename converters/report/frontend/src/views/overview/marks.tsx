@@ -11,7 +11,12 @@ export function MarksTable({ page }: { page: Page }): JSX.Element {
   const { runs, marks } = page.report;
   const columns: Column<Mark>[] = [
     { label: "Mark", prose: true, cell: (mark) => shortText(mark.name), key: (mark) => mark.name },
-    { label: "begin", number: true, cell: (mark) => formatMoment(mark.begin), key: (mark) => mark.begin },
+    {
+      label: "begin",
+      number: true,
+      cell: (mark) => formatMoment(mark.begin),
+      key: (mark) => mark.begin,
+    },
     {
       label: "duration",
       number: true,
@@ -21,7 +26,8 @@ export function MarksTable({ page }: { page: Page }): JSX.Element {
     },
     {
       label: "Thread",
-      cell: (mark) => `${runs.length > 1 ? `${runs[mark.run]?.label ?? ""} ` : ""}${mark.thread ?? UNKNOWN}`,
+      cell: (mark) =>
+        `${runs.length > 1 ? `${runs[mark.run]?.label ?? ""} ` : ""}${mark.thread ?? UNKNOWN}`,
       key: (mark) => mark.thread,
     },
     { label: "Attributes", prose: true, cell: attributes, text: attributes },

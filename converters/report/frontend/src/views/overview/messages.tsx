@@ -22,10 +22,17 @@ function rank({ level }: Message): number {
 export function Messages({ page }: { page: Page }): JSX.Element {
   const { notes, messages, runs } = page.report;
   const said = useMemo(
-    () => [
-      ...notes.map((text): Message => ({ run: 0, level: "warning", code: "reader", text, count: 1 })),
-      ...messages,
-    ].sort((a, b) => rank(a) - rank(b)),
+    () =>
+      [
+        ...notes.map((text): Message => ({
+          run: 0,
+          level: "warning",
+          code: "reader",
+          text,
+          count: 1,
+        })),
+        ...messages,
+      ].sort((a, b) => rank(a) - rank(b)),
     [notes, messages],
   );
   if (!said.length) {
@@ -41,7 +48,11 @@ export function Messages({ page }: { page: Page }): JSX.Element {
       cell: ({ level }) => <Pill kind={KINDS[level ?? ""] ?? "plain"}>{level ?? "info"}</Pill>,
       key: (message) => message.level,
     },
-    { label: "Code", cell: (message) => <code>{message.code ?? ""}</code>, key: (message) => message.code },
+    {
+      label: "Code",
+      cell: (message) => <code>{message.code ?? ""}</code>,
+      key: (message) => message.code,
+    },
     {
       label: "Message",
       prose: true,

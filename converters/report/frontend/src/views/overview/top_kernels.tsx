@@ -29,7 +29,10 @@ const RANKINGS: readonly Ranking[] = [
 export function TopKernels(props: { page: Page; query: URLSearchParams }): JSX.Element {
   const { report } = props.page;
   const { kernels } = report;
-  const rankings = useMemo(() => RANKINGS.filter((ranking) => hasFigures(report, ranking)), [report]);
+  const rankings = useMemo(
+    () => RANKINGS.filter((ranking) => hasFigures(report, ranking)),
+    [report],
+  );
   const ranking = rankings.find((each) => each.name === props.query.get("top")) ?? rankings[0];
   const ranked = useMemo(() => {
     const order = kernels.map((_, index) => index);
@@ -47,7 +50,9 @@ export function TopKernels(props: { page: Page; query: URLSearchParams }): JSX.E
       onChoose={(top) => setQuery({ top: top === rankings[0]?.name ? null : top })}
       tabs={rankings.map((each) => ({ name: each.name, title: `By ${each.column}` }))}
       aside={
-        kernels.length > TOP ? <a href={href("kernels")}>All {formatCount(kernels.length)} kernels</a> : null
+        kernels.length > TOP ? (
+          <a href={href("kernels")}>All {formatCount(kernels.length)} kernels</a>
+        ) : null
       }
     >
       <KernelTable

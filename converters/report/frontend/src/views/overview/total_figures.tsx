@@ -26,18 +26,82 @@ export function TotalFigures({ page }: { page: Page }): JSX.Element {
       : `${formatCount(totals.evaluated_calls)} of ${plural(totals.calls, "call")}`;
   return (
     <Figures id="figures">
-      <Figure name="launches" value={totals.launches} shown={formatCount(totals.launches)} source="measured" detail={phases || null} />
-      <Figure name="kernels" value={totals.kernels} shown={formatCount(totals.kernels)} source="measured" detail={plural(totals.variants, "compiled variant")} />
-      <Figure name="distinct calls" value={totals.calls} shown={formatCount(totals.calls)} source="measured" how="Grid and arguments' metadata differ" />
-      <Figure name="host time" value={totals.host_ns} shown={formatNanoseconds(totals.host_ns)} source="measured" how="Sum over launches, from entering the launching function to its return" />
-      <Figure name="compile time" value={totals.compile_ns} shown={formatNanoseconds(totals.compile_ns)} source="measured" how="Sum over variants" />
+      <Figure
+        name="launches"
+        value={totals.launches}
+        shown={formatCount(totals.launches)}
+        source="measured"
+        detail={phases || null}
+      />
+      <Figure
+        name="kernels"
+        value={totals.kernels}
+        shown={formatCount(totals.kernels)}
+        source="measured"
+        detail={plural(totals.variants, "compiled variant")}
+      />
+      <Figure
+        name="distinct calls"
+        value={totals.calls}
+        shown={formatCount(totals.calls)}
+        source="measured"
+        how="Grid and arguments' metadata differ"
+      />
+      <Figure
+        name="host time"
+        value={totals.host_ns}
+        shown={formatNanoseconds(totals.host_ns)}
+        source="measured"
+        how="Sum over launches, from entering the launching function to its return"
+      />
+      <Figure
+        name="compile time"
+        value={totals.compile_ns}
+        shown={formatNanoseconds(totals.compile_ns)}
+        source="measured"
+        how="Sum over variants"
+      />
       {totals.device_ns === null ? null : (
-        <Figure name="device time" value={totals.device_ns} shown={formatNanoseconds(totals.device_ns)} source="measured" how="Sum over executions on the device" detail={plural(totals.gpu_kernels ?? 0, "execution")} />
+        <Figure
+          name="device time"
+          value={totals.device_ns}
+          shown={formatNanoseconds(totals.device_ns)}
+          source="measured"
+          how="Sum over executions on the device"
+          detail={plural(totals.gpu_kernels ?? 0, "execution")}
+        />
       )}
-      <Figure name="bytes moved" value={totals.bytes} shown={formatBytes(totals.bytes)} source="derived" how="By kvtrace replay, of active lanes" detail={evaluated} />
-      <Figure name="FLOPs" value={totals.flops} shown={formatFlops(totals.flops)} source="derived" how="By kvtrace replay" detail={evaluated} />
-      <Figure name="violations" value={totals.violations} shown={formatCount(totals.violations)} source="derived" how="Distinct ones, by kvtrace sanitize" detail={totals.violations === null ? "run kvtrace sanitize" : null} />
-      <Figure name="capture's own time" value={overhead} shown={formatNanoseconds(overhead)} source="measured" how="What kvtrace itself took in the process, its start included" />
+      <Figure
+        name="bytes moved"
+        value={totals.bytes}
+        shown={formatBytes(totals.bytes)}
+        source="derived"
+        how="By kvtrace replay, of active lanes"
+        detail={evaluated}
+      />
+      <Figure
+        name="FLOPs"
+        value={totals.flops}
+        shown={formatFlops(totals.flops)}
+        source="derived"
+        how="By kvtrace replay"
+        detail={evaluated}
+      />
+      <Figure
+        name="violations"
+        value={totals.violations}
+        shown={formatCount(totals.violations)}
+        source="derived"
+        how="Distinct ones, by kvtrace sanitize"
+        detail={totals.violations === null ? "run kvtrace sanitize" : null}
+      />
+      <Figure
+        name="capture's own time"
+        value={overhead}
+        shown={formatNanoseconds(overhead)}
+        source="measured"
+        how="What kvtrace itself took in the process, its start included"
+      />
       <Figure name="dropped rows" value={dropped} shown={formatCount(dropped)} source="measured" />
     </Figures>
   );

@@ -115,7 +115,12 @@ function ending(run: Run): string {
 const COLUMNS: readonly Column<Run>[] = [
   { label: "Run", cell: (run) => run.label, key: (run) => run.rank ?? run.label },
   { label: "Host", cell: (run) => run.host ?? UNKNOWN, key: (run) => run.host },
-  { label: "Process", number: true, cell: (run) => String(run.pid ?? UNKNOWN), key: (run) => run.pid },
+  {
+    label: "Process",
+    number: true,
+    cell: (run) => String(run.pid ?? UNKNOWN),
+    key: (run) => run.pid,
+  },
   {
     label: "Duration",
     number: true,
