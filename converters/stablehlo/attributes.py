@@ -66,15 +66,38 @@ def _dot(op: GraphOp) -> dict[str, str]:
     return {"dot_dimension_numbers": f"#stablehlo.dot<{parts}>"}
 
 
+def _gather(op: GraphOp) -> dict[str, str]:
+    names = ("offset_dims", "collapsed_slice_dims", "start_index_map")
+    return {"dimension_numbers": f"#stablehlo.gather<{_lists(op, names)}>"}
+
+
+def _scatter(op: GraphOp) -> dict[str, str]:
+    names = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
+    return {"scatter_dimension_numbers": f"#stablehlo.scatter<{_lists(op, names)}>"}
+
+
+def _lists(op: GraphOp, names: tuple[str, ...]) -> str:
+    """Attributes of positions, and that they stand along the indices' last axis."""
+    lists = ", ".join(f"{name} = {op.attributes[name]}" for name in names)
+    return f"{lists}, index_vector_dim = {op.attributes['index_vector_dim']}"
+
+
 #: Opcode → attributes that are made of several of ours.
 COMPOUND: Final[dict[str, Callable[[GraphOp], dict[str, str]]]] = {
     "dot_general": _dot,
+    "gather": _gather,
+    "scatter": _scatter,
 }
 
 
 def reducer_region(dtype: str, reducer: str, location: str) -> str:
-    """A body that joins two scalars with one op."""
+    """A body that joins two scalars with one op, or gives the second (assign)."""
     kind = tensor_type(dtype, ())
+    if reducer == "assign":
+        return (
+            f"{{\n^bb0(%left: {kind}, %right: {kind}):\n"
+            f'  "stablehlo.return"(%right) : ({kind}) -> (){location}\n}}'
+        )
     return (
         f"{{\n^bb0(%left: {kind}, %right: {kind}):\n"
         f'  %joined = "stablehlo.{reducer}"(%left, %right) : ({kind}, {kind}) -> {kind}{location}\n'
@@ -99,6 +122,7 @@ def _branches(op: GraphOp, text: "FunctionText") -> str:
 REGIONS: Final[dict[str, "Callable[[GraphOp, FunctionText], str]"]] = {
     "if": _branches,
     "reduce": _reducer,
+    "scatter": _reducer,
     "while": _loop,
 }
 

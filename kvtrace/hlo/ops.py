@@ -1,15 +1,19 @@
 """What NumPy lacks, as functions of tensors: `ops.softmax`, `ops.conv2d`, `ops.rms_norm`.
 
 Inside a traced function they append ops; outside, with arrays, they are traced and run at once.
-The functions are registered with `@operation` in `kvtrace/hlo/families/`.
+The functions are registered with `@operation` in `kvtrace/hlo/families/`; NumPy's own are found by
+their names as well.
 """
 
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
 
+import numpy as _np
+
 from kvtrace.hlo import families as _families
 from kvtrace.hlo.builder import tracing as _tracing
+from kvtrace.hlo.registry import FUNCTIONS as _FUNCTIONS
 from kvtrace.hlo.registry import OPERATIONS as _OPERATIONS
 
 __all__ = ["_families"]
@@ -17,7 +21,7 @@ __all__ = ["_families"]
 
 @cache
 def __getattr__(name: str) -> Callable[..., Any]:
-    builder = _OPERATIONS.get(name)
+    builder = _OPERATIONS.get(name) or _FUNCTIONS.get(getattr(_np, name, None))
     if builder is None:
         known = ", ".join(sorted(_OPERATIONS))
         raise AttributeError(f"kvtrace.hlo.ops has no {name!r}; it has {known}")

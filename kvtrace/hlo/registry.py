@@ -25,6 +25,9 @@ FUNCTIONS: Final[dict[Any, Builder]] = {}
 REDUCTIONS: Final[dict[Any, Builder]] = {}
 ACCUMULATIONS: Final[dict[Any, Builder]] = {}
 
+#: Ufunc → builder of its `at`, of (tensor, index, value).
+AT: Final[dict[Any, Builder]] = {}
+
 #: Name of a tensor's method → builder whose first argument is the tensor.
 METHODS: Final[dict[str, Builder]] = {}
 

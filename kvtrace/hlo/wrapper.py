@@ -21,7 +21,7 @@ from kvtrace.hlo.errors import (
     ShapeMismatch,
     UnsupportedFunction,
 )
-from kvtrace.hlo.registry import ACCUMULATIONS, FUNCTIONS, METHODS, REDUCTIONS, name_of
+from kvtrace.hlo.registry import ACCUMULATIONS, AT, FUNCTIONS, METHODS, REDUCTIONS, name_of
 
 if TYPE_CHECKING:
     from kvtrace.hlo.views import View
@@ -210,6 +210,7 @@ class Tensor:
             "__call__": FUNCTIONS,
             "reduce": REDUCTIONS,
             "accumulate": ACCUMULATIONS,
+            "at": AT,
         }.get(method, {})
         builder = builders.get(ufunc)
         if builder is None:

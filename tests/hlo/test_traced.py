@@ -104,6 +104,7 @@ def test_traced_functions_call_each_other_and_decorate_methods():
 
 def test_operations_work_on_arrays_outside_of_a_trace():
     np.testing.assert_allclose(ops.silu(X), X / (1 + np.exp(-X)), rtol=1e-6)
+    np.testing.assert_array_equal(ops.maximum(X, 3), np.maximum(X, 3))
     assert "gelu" in dir(ops)
     with pytest.raises(AttributeError, match="has no 'gelo'; it has"):
         _ = ops.gelo
