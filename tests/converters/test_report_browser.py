@@ -436,6 +436,10 @@ def test_a_run_on_a_gpu_shows_its_device_and_its_executions(report_browser, tmp_
         assert int(figures(opened)["device time"]) > 0
         assert opened.page.get_by_role("tab", name="By device time").is_visible()
         assert sum(map(int, rows_of(opened, "#in-view", 4))) == 258
+        opened.page.get_by_role("tab", name="Rows").click()
+        assert "device 0 stream 7" in rows_of(opened, "#in-view")
+        assert all(0 <= float(text.split()[0]) <= 100 for text in rows_of(opened, "#in-view", 5))
+        opened.page.get_by_role("tab", name="Kernels in view").click()
         names = " ".join(rows_of(opened, "#in-view"))
         assert "vectorized_elementwise_kernel" in names  # torch's own, which no launch is known of
         opened.page.locator("#timeline").focus()

@@ -7,6 +7,7 @@ import { setQuery } from "../app/router";
 import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";
 import type { Page } from "../data/page";
 import { type Column, Table } from "./table";
+import { RowsInView } from "./timeline_in_rows";
 import { Tabs } from "./tabs";
 import { KernelLink, Swatch, kernelName } from "./text";
 import {
@@ -53,10 +54,13 @@ export function InView(props: InViewProps): JSX.Element {
         onChoose={setTab}
         tabs={[
           { name: "kernels", title: "Kernels in view" },
+          { name: "rows", title: "Rows" },
           { name: "slices", title: "One by one" },
         ]}
       >
-        {tab === "kernels" ? <ByKernel {...props} /> : <OneByOne {...props} />}
+        {tab === "kernels" ? <ByKernel {...props} /> : null}
+        {tab === "rows" ? <RowsInView scene={props.scene} range={props.range} /> : null}
+        {tab === "slices" ? <OneByOne {...props} /> : null}
       </Tabs>
     </div>
   );

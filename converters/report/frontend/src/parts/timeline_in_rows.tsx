@@ -1,0 +1,96 @@
+// How busy each thread and stream is in the part of the timeline that is shown.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { formatCount, formatNanoseconds, formatShare } from "../data/format";
+import { type Column, Table } from "./table";
+import { ShareBar } from "./text";
+import { type Row, lowerBound, rowNouns } from "./timeline_rows";
+import type { Range, TimelineScene } from "./timeline_scene";
+
+interface Busy {
+  readonly row: Row;
+  count: number;
+  /** Time in view in which at least one slice ran. */
+  busy: number;
+  /** The longest time in view in which none did, between two slices. */
+  gap: number | null;
+}
+
+export function RowsInView({ scene, range }: { scene: TimelineScene; range: Range }): JSX.Element {
+  const rows = useMemo(() => scene.rows.map((row) => busyTime(scene, row, range)), [scene, range]);
+  const span = Math.min(range.end, scene.page.report.span_ns) - Math.max(range.begin, 0);
+  const columns: Column<Busy>[] = [
+    { label: "Row", cell: (each) => each.row.label, key: (each) => each.row.label },
+    { label: "Of", cell: (each) => rowNouns(each.row)[1], key: (each) => each.row.kind },
+    {
+      label: "in view",
+      source: "measured",
+      number: true,
+      cell: (each) => formatCount(each.count),
+      key: (each) => each.count,
+    },
+    {
+      label: "busy",
+      source: "measured",
+      title: "Time in which at least one ran",
+      number: true,
+      cell: (each) => formatNanoseconds(each.busy),
+      key: (each) => each.busy,
+    },
+    {
+      label: "of the view",
+      source: "measured",
+      number: true,
+      cell: (each) => (
+        <span class="with-share">
+          <ShareBar share={each.busy / span} />
+          {formatShare(each.busy, span)}
+        </span>
+      ),
+      key: (each) => each.busy / span,
+    },
+    {
+      label: "longest gap",
+      source: "measured",
+      title: "Longest time between two of them",
+      number: true,
+      cell: (each) => formatNanoseconds(each.gap),
+      key: (each) => each.gap,
+    },
+  ];
+  return <Table caption="Rows of the timeline in view" columns={columns} rows={rows} height={16} />;
+}
+
+function busyTime(scene: TimelineScene, row: Row, range: Range): Busy {
+  const found: Busy = { row, count: 0, busy: 0, gap: null };
+  if (scene.isBinned(row, range)) addBins(scene, found, range);
+  else addSlices(found, range);
+  return found;
+}
+
+function addBins({ page, binWidth }: TimelineScene, found: Busy, range: Range): void {
+  if (!page.bins) return;
+  for (const bin of found.row.bins) {
+    const begin = (page.bins.bin[bin] as number) * binWidth;
+    if (begin + binWidth < range.begin || begin > range.end) continue;
+    found.count += page.bins.count[bin] as number;
+    found.busy += page.bins.busy[bin] as number;
+  }
+}
+
+function addSlices(found: Busy, range: Range): void {
+  const { row } = found;
+  const last = lowerBound(row.begin, range.end);
+  let reached: number | null = null;
+  for (let index = lowerBound(row.reach, range.begin); index < last; index += 1) {
+    const begin = Math.max(row.begin[index] as number, range.begin);
+    const end = Math.min(row.end[index] as number, range.end);
+    if (end < range.begin) continue;
+    found.count += 1;
+    if (reached !== null && begin > reached) found.gap = Math.max(found.gap ?? 0, begin - reached);
+    found.busy += Math.max(0, end - Math.max(begin, reached ?? begin));
+    reached = Math.max(reached ?? end, end);
+  }
+}
