@@ -240,12 +240,32 @@ static int grid_number(PyObject *grid, Py_ssize_t index, Py_ssize_t count, int64
   return *out == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
+/* Nearly every grid is a tuple of one to three ints: read with functions that arguments need, too,
+ * since each other one would be a page and some lines more to bring into the caches. */
+static int key_plain_grid(struct key *key, PyObject *grid) {
+  if (Py_TYPE(grid) != &PyTuple_Type) return 0;
+  Py_ssize_t count = Py_SIZE(grid);
+  if (count < 1 || count > 3) return 0;
+  uint64_t *word = key->words + key->count;
+  word[1] = word[2] = 1;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *item = PyTuple_GetItem(grid, i);
+    int overflow = 0;
+    if (Py_TYPE(item) != &PyLong_Type) return 0;
+    word[i] = (uint64_t)PyLong_AsLongLongAndOverflow(item, &overflow);
+    if (overflow) return 0;
+  }
+  key->count += 3;
+  return 1;
+}
+
 /* No grid is three zeros: it follows from the kernel and its arguments. */
 static int key_grid(struct key *key, PyObject *grid) {
   if (!grid) {
     for (int i = 0; i < 3; i++) key->words[key->count++] = 0;
     return 0;
   }
+  if (key_plain_grid(key, grid)) return 0;
   Py_ssize_t count = PyObject_Length(grid);
   if (count < 0) return -1;
   if (count == 0) {
@@ -298,7 +318,7 @@ static int64_t name_number(recorder *self, PyObject *name) {
 /* Arguments from `first` on; kwargs may hold grid and warmup. */
 static int key_arguments(recorder *self, struct key *key, PyObject *args, Py_ssize_t first,
                          PyObject *kwargs) {
-  Py_ssize_t count = PyTuple_Size(args);
+  Py_ssize_t count = Py_SIZE(args);
   for (Py_ssize_t i = first; i < count; i++)
     if (key_value(self, key, PyTuple_GetItem(args, i))) return -1;
   if (!kwargs) return 0;

@@ -41,7 +41,7 @@ static PyObject *call_observed(launching *launch, PyObject *grid, int warmup) {
   PyObject *kernel;
   grid_probe *probe = NULL;
   int64_t enter, leave;
-  if (!PyCallable_Check(grid)) {
+  if (Py_TYPE(grid) == &PyTuple_Type || !PyCallable_Check(grid)) {
     enter = now();
     kernel = PyObject_Call(launch->callable, launch->args, kwargs);
     leave = now();
@@ -99,7 +99,7 @@ static PyObject *call_returning(launching *launch) {
     grid = PyDict_GetItemWithError(launch->kwargs, name_grid);
     warmup = PyDict_GetItemWithError(launch->kwargs, name_warmup);
   }
-  int warm = warmup ? PyObject_IsTrue(warmup) : -1;
+  int warm = warmup == Py_False ? 0 : warmup ? PyObject_IsTrue(warmup) : -1;
   if (!grid || warm < 0) {
     PyErr_Clear(); /* the function itself says what is wrong */
     return PyObject_Call(launch->callable, launch->args, launch->kwargs);
@@ -163,7 +163,7 @@ static PyObject *launch(launching *launch) {
 /* Called as `type.run(owner, …)`, which is also how Python calls a method (METHOD_DESCRIPTOR). */
 static PyObject *launch_call(PyObject *self, PyObject *args, PyObject *kwargs) {
   launch_function *function = (launch_function *)self;
-  if (PyTuple_Size(args) < 1) return PyObject_Call(function->function, args, kwargs);
+  if (Py_SIZE(args) < 1) return PyObject_Call(function->function, args, kwargs);
   launching under_way = {function, PyTuple_GetItem(args, 0), function->function, args, kwargs, 1};
   return launch(&under_way);
 }

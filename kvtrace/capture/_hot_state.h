@@ -90,7 +90,7 @@ struct name {
   PyObject *object; /* owned, so that its address stays its own */
   int64_t number;
 };
-enum { NAME_SLOTS = 512, NAMES_LIMIT = 4096 };
+enum { NAME_SLOTS = 256, NAMES_LIMIT = 4096 };
 
 /* What every launch reads comes first: each cache line counts where the program uses the rest. */
 typedef struct {
@@ -112,8 +112,8 @@ typedef struct {
   PyObject *describe, *problem, *capsule, *tensor_types;
   PyObject *names; /* text of a keyword → its number */
   size_t constant_count, name_count;
-  struct constant constants[CONSTANTS];
   struct name name_slots[NAME_SLOTS];
+  struct constant constants[CONSTANTS];
 } recorder;
 
 #endif

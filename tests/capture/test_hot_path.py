@@ -277,6 +277,9 @@ def test_objects_of_unknown_kind_are_told_apart_while_they_live(kind):
 def test_grids_of_any_form_are_one_call_when_equal(kind):
     grids = [(4,), [4], (4, 1), (4, 1, 1), torch.Size([4]), (np.int64(4),), (4, 2)]
     assert calls_of(kind, [((), {}, grid) for grid in grids]) == [0, 0, 0, 0, 0, 0, 1]
+    # also where some numbers of a tuple are plain and others are not
+    grids = [(4, np.int64(2)), (4, 2), (4, 2, True), (4, 2, 1, 9), (True,), (1,)]
+    assert calls_of(kind, [((), {}, grid) for grid in grids]) == [0, 0, 0, 0, 1, 1]
 
 
 def test_more_arguments_than_any_buffer_holds(kind):
