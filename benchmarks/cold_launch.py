@@ -1,17 +1,19 @@
 """What recording a launch costs where the processor's caches hold other things, without a GPU.
 
-    python benchmarks/cold_launch.py [--launches 4000] [--megabytes 0 4 64]
+    python benchmarks/cold_launch.py [--launches 4000] [--megabytes 0 4] [--pages 8192 32768]
 
 In a training step other code runs between two launches, so that what recording reads is no longer
 at hand. Here a launch is a Python function that asks each tensor for its address, as Triton's does,
 and returns a kernel; 64 kernels in turn, with 4 tensors, 4 numbers and 3 keywords each. Before each
-launch that many megabytes are read, and some of Python's library runs. One launch is timed at a
-time, bare or recorded by chance; the figure is the median, and the cost the difference. Nothing is
-launched and no thread writes: it is the hot path alone.
+launch that many megabytes are read, and some of Python's library runs; or one line of each of that
+many pages of 4 KiB is read, after which addresses have to be translated anew as well. One launch is
+timed at a time, bare or recorded by chance; the figure is the median, and the cost the difference.
+Nothing is launched and no thread writes: it is the hot path alone. Linux only.
 """
 
 import argparse
 import json
+import mmap
 import random
 import statistics
 import sys
@@ -94,24 +96,41 @@ def bound(owner: Any, args: tuple[Any, ...], number: int) -> Callable[[], Any]:
 EXTRA = [{f"BLOCK_{letter}": 64} for letter in "ABCDEFGH"]
 
 
-def disturb(memory: np.ndarray) -> None:
-    """Read memory, and run code, that is not ours."""
-    memory.sum()
-    json.loads(json.dumps({"a": [1, 2.5, "x"] * 5, "b": {"c": None}}))
+def reading_megabytes(megabytes: int) -> Callable[[], None]:
+    """What reads memory, and runs code, that is not ours."""
+    memory = np.ones(megabytes << 17)
+
+    def disturb() -> None:
+        memory.sum()
+        json.loads(json.dumps({"a": [1, 2.5, "x"] * 5, "b": {"c": None}}))
+
+    return disturb if megabytes else lambda: None
 
 
-def measured(megabytes: int, launches: int) -> tuple[float, float]:
+def reading_pages(pages: int) -> Callable[[], None]:
+    """What reads one line of each of so many small pages, each time another."""
+    block = mmap.mmap(-1, pages << 12)
+    block.madvise(mmap.MADV_NOHUGEPAGE)
+    memory = np.ndarray(pages << 9, np.float64, block)
+    memory[::512] = 1
+    chance = random.Random(0)
+
+    def disturb() -> None:
+        memory[chance.randrange(64) * 8 :: 512].sum()
+
+    return disturb
+
+
+def measured(disturb: Callable[[], None], launches: int) -> tuple[float, float]:
     """Median nanoseconds of a bare and of a recorded launch."""
     bare, recorded = LAUNCHERS
-    memory = np.ones(max(megabytes, 0) << 17)
     clock = time.perf_counter_ns
     times: tuple[list[int], list[int]] = ([], [])
     order = random.Random(0)
     for number in range(launches):
         which = order.randrange(2)
         launch = (bare, recorded)[which][number % KERNELS]
-        if megabytes:
-            disturb(memory)
+        disturb()
         begin = clock()
         launch()
         times[which].append(clock() - begin)
@@ -122,16 +141,20 @@ def measured(megabytes: int, launches: int) -> tuple[float, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="cost of recording a launch with cold caches")
     parser.add_argument("--launches", type=int, default=4000)
-    parser.add_argument("--megabytes", type=int, nargs="+", default=[0, 2, 8])
+    parser.add_argument("--megabytes", type=int, nargs="*", default=[0, 4])
+    parser.add_argument("--pages", type=int, nargs="*", default=[8192, 32768])
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    for megabytes in options.megabytes:
-        found = [measured(megabytes, options.launches) for _ in range(options.rounds)]
-        bare, recorded = (min(times) for times in zip(*found, strict=True))
+    ways = [(f"{size} MB read", reading_megabytes, size) for size in options.megabytes]
+    ways += [(f"{pages} pages read", reading_pages, pages) for pages in options.pages]
+    for label, make, size in ways:
+        disturb = make(size)
+        found = [measured(disturb, options.launches) for _ in range(options.rounds)]
+        bare, recorded = (statistics.median(times) for times in zip(*found, strict=True))
         over = " ".join(f"{b - a:.0f}" for a, b in found)
         print(
-            f"{megabytes:3d} MB read before each: bare {bare:6.0f} ns, "
-            f"recorded {recorded:6.0f} ns, over {recorded - bare:+6.0f} ns ({over})"
+            f"{label:>16s} before each: bare {bare:6.0f} ns, recorded {recorded:6.0f} ns, over "
+            f"{recorded - bare:+6.0f} ns ({over})"
         )
     return 0
 
