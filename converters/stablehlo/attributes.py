@@ -5,6 +5,7 @@ Most are lists or numbers of a fixed kind: a line in `KINDS`. What needs more ha
 own that is made of several of ours).
 """
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +37,13 @@ def _comparison(text: str) -> str:
     return f"#stablehlo<comparison_type {text}>"
 
 
+def _pairs(text: str) -> str:
+    rows = json.loads(text)
+    if not rows:
+        return "dense<> : tensor<0x2xi64>"
+    return f"dense<{text}> : tensor<{len(rows)}x{len(rows[0])}xi64>"
+
+
 #: Attribute → how its text becomes MLIR's.
 KINDS: Final[dict[str, Callable[[str], str]]] = {
     "broadcast_dimensions": _array,
@@ -49,10 +57,13 @@ KINDS: Final[dict[str, Callable[[str], str]]] = {
     "iota_dimension": _integer,
     "is_stable": _boolean,
     "limit_indices": _array,
+    "padding": _pairs,
     "permutation": _array,
     "slice_sizes": _array,
     "start_indices": _array,
     "strides": _array,
+    "window_dimensions": _array,
+    "window_strides": _array,
 }
 
 
@@ -109,6 +120,44 @@ def _reducer(op: GraphOp, text: "FunctionText") -> str:
     return reducer_region(op.dtype, op.attributes["reducer"], text.location(op))
 
 
+def _order(op: GraphOp, text: "FunctionText") -> str:
+    """A body that says whether one element comes before another: NaN comes last."""
+    location = text.location(op)
+    kinds = text.operand_element_types(op)
+    names = [f"%x{number}, %y{number}".split(", ") for number in range(len(kinds))]
+    header = ", ".join(
+        f"{name}: {kind}" for pair, kind in zip(names, kinds, strict=True) for name in pair
+    )
+    direction = "GT" if op.attribute("descending") else "LT"
+    dtype = text.operand_dtype(op)
+    lines = [f"^bb0({header}):", _compared("%before", direction, "%x0", "%y0", kinds[0], dtype)]
+    last = "%before"
+    if "float" in dtype:
+        lines += [
+            _compared("%number", "EQ", "%x0", "%x0", kinds[0], dtype),
+            _compared("%nan", "NE", "%y0", "%y0", kinds[0], dtype),
+            '%apart = "stablehlo.and"(%number, %nan) : (tensor<i1>, tensor<i1>) -> tensor<i1>',
+            '%first = "stablehlo.or"(%before, %apart) : (tensor<i1>, tensor<i1>) -> tensor<i1>',
+        ]
+        last = "%first"
+    lines.append(f'"stablehlo.return"({last}) : (tensor<i1>) -> ()')
+    return "{\n" + "\n".join([lines[0], *(f"  {line}{location}" for line in lines[1:])]) + "\n}"
+
+
+def _compared(name: str, direction: str, x: str, y: str, kind: str, dtype: str) -> str:
+    """A line that compares two scalars."""
+    compare_type = "FLOAT" if "float" in dtype else "SIGNED"
+    if dtype == "bool" or dtype.startswith("uint"):
+        compare_type = "UNSIGNED"
+    attributes = (
+        f"comparison_direction = {_direction(direction)}, "
+        f"compare_type = {_comparison(compare_type)}"
+    )
+    return (
+        f'{name} = "stablehlo.compare"({x}, {y}) {{{attributes}}} : ({kind}, {kind}) -> tensor<i1>'
+    )
+
+
 def _loop(op: GraphOp, text: "FunctionText") -> str:
     carried = int(op.attributes["carried"])
     return ", ".join(text.body(op, role, carried) for role in ("condition", "body"))
@@ -122,7 +171,9 @@ def _branches(op: GraphOp, text: "FunctionText") -> str:
 REGIONS: Final[dict[str, "Callable[[GraphOp, FunctionText], str]"]] = {
     "if": _branches,
     "reduce": _reducer,
+    "reduce_window": _reducer,
     "scatter": _reducer,
+    "sort": _order,
     "while": _loop,
 }
 

@@ -83,10 +83,12 @@ class FunctionText:
         self._prefix = prefix
         self._names: dict[int, str] = {}
         self._types: dict[int, str] = {}
+        self._dtypes: dict[int, str] = {}
         self._results: dict[int, list[str]] = {}
 
     def write_all(self, ops: Sequence[GraphOp], parameters: Sequence[str]) -> None:
         """Write a graph, whose parameters are known by the given names."""
+        self._dtypes = {op.op_index: op.dtype for op in ops}
         for op in ops:
             if op.opcode == "get_tuple_element":
                 kind = tensor_type(op.dtype, op.shape)
@@ -111,6 +113,14 @@ class FunctionText:
     def operand_types(self, op: GraphOp) -> list[str]:
         """The types of an op's operands."""
         return [self._types[operand] for operand in op.operands]
+
+    def operand_dtype(self, op: GraphOp) -> str:
+        """The element type of an op's first operand."""
+        return self._dtypes[op.operands[0]]
+
+    def operand_element_types(self, op: GraphOp) -> list[str]:
+        """The types of scalars of an op's operands."""
+        return [tensor_type(self._dtypes[operand], ()) for operand in op.operands]
 
     def location(self, op: GraphOp) -> str:
         """The op's ` loc(…)`."""

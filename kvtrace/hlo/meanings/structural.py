@@ -150,7 +150,8 @@ def _dot_general(op: Op, x: Array, y: Array) -> Array:
     inner = FLOAT32 if is_float(op.dtype) and op.dtype.itemsize < FLOAT32.itemsize else op.dtype
     left = _as_matrices(x.astype(inner, copy=False), left_batch, left_sum, summed_last=True)
     right = _as_matrices(y.astype(inner, copy=False), right_batch, right_sum, summed_last=False)
-    return np.matmul(left, right).reshape(op.shape).astype(op.dtype, copy=False)
+    product: Array = np.matmul(left, right).reshape(op.shape).astype(op.dtype, copy=False)
+    return product
 
 
 def _as_matrices(
