@@ -18,7 +18,7 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import plain
-from tests.schema.test_writer import ENDLESS, add_calls, launches, read_seq
+from tests.schema.test_writer import ENDLESS, add_calls, launches, read_seq, run_child
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -46,7 +46,7 @@ def start(code, *arguments, **options):
 @pytest.fixture
 def killed(tmp_path):
     """A directory with one run whose real process ended without sealing."""
-    assert start(KILLED, tmp_path).wait(60) == 9
+    assert run_child(KILLED, tmp_path).returncode == 9
     return tmp_path
 
 
@@ -91,7 +91,7 @@ def test_a_torn_end_is_dropped_and_said(killed):
 
 def test_what_a_run_said_of_its_end_is_kept(tmp_path):
     code = KILLED.replace('"rank": 1', '"ended": 5, "ending": "disk-full"')
-    assert start(code, tmp_path).wait(60) == 9
+    assert run_child(code, tmp_path).returncode == 9
 
     recover(tmp_path)
 

@@ -25,6 +25,7 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import in_order, plain, rows_of
+from tests.support.warm_python import warm_python
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CAPTURED = sorted(name for name in TABLES if name != "runs")
@@ -45,15 +46,15 @@ def read_seq(out: Path) -> list[int]:
     return open_trace(out).table("launches", columns=["seq"]).column("seq").to_pylist()
 
 
-def run_child(code: str, *arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+def run_child(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """A real process that writes; it finds the checkout on its path."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = ["-c", textwrap.dedent(code), *map(str, arguments)]
+    if sys.platform == "linux":
+        warm = warm_python(modules=("pyarrow.parquet", "pytest", "hypothesis"))
+        return warm.run(*command, folder=ROOT, environment=environment, timeout=60)
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
-        **options,
+        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=60
     )
 
 

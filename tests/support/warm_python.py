@@ -1,5 +1,7 @@
 """Programs that start in milliseconds: each is forked from a Python that has imported torch.
 
+Linux only, as are the programs that launch kernels.
+
 A fresh interpreter takes 1.5 s of processor time to import torch, which is most of what a test that
 runs a small program costs. In all else a program started here is a process of its own: environment,
 folder, arguments, `__main__`, path, output, exit code and the signals it gets are as with `python
@@ -75,7 +77,7 @@ class Program:
 class WarmPython:
     """Forks programs from one server, which is started with the first of them."""
 
-    def __init__(self, python: Path) -> None:
+    def __init__(self, python: Path, modules: tuple[str, ...]) -> None:
         """python: the interpreter, whose site-packages hold the autostart line or do not."""
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         clean = {
@@ -85,7 +87,7 @@ class WarmPython:
         }
         with theirs:
             self._server = subprocess.Popen(
-                [str(python), str(SERVER), str(theirs.fileno()), "torch"],
+                [str(python), str(SERVER), str(theirs.fileno()), *modules],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env=clean,
@@ -123,8 +125,10 @@ class WarmPython:
 
 
 @cache
-def warm_python(python: Path = Path(sys.executable)) -> WarmPython:
-    """The one server for an interpreter; ends with this process."""
-    warm = WarmPython(python)
+def warm_python(
+    python: Path = Path(sys.executable), modules: tuple[str, ...] = ("torch",)
+) -> WarmPython:
+    """The one server for an interpreter and what it has imported; ends with this process."""
+    warm = WarmPython(python, modules)
     atexit.register(warm.close)
     return warm
