@@ -38,7 +38,7 @@ demo: install  ## capture a training run; make every file; find a defect; diff t
 test: lint pytest  ## lint, then every test
 
 pytest: install  ## every test, one process a core
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal
 
 lint: types  ## ruff, its formatting, and mypy --strict
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
