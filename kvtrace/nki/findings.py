@@ -12,6 +12,7 @@ UNDEFINED_LANES: Final = "undefined-lanes"
 UNINITIALISED: Final = "uninitialised-read"
 PARTITION_LIMIT: Final = "partition-limit"
 MATMUL_LIMIT: Final = "matmul-limit"
+TILE_LIMIT: Final = "tile-limit"
 PSUM_BANK: Final = "psum-bank"
 PSUM_CAPACITY: Final = "psum-capacity"
 SBUF_CAPACITY: Final = "sbuf-capacity"
@@ -59,6 +60,11 @@ RULES: Final = {
         "error",
         "an operand of a matrix multiplication is larger than the engine's",
         "split it: at most 128 partitions, 128 stationary and 512 moving columns",
+    ),
+    TILE_LIMIT: Rule(
+        "error",
+        "a tile is larger than an instruction takes",
+        "split its free dimension, and combine the results",
     ),
     PSUM_BANK: Rule(
         "error",

@@ -1,5 +1,7 @@
 """`nki.isa`: the names of the newer instructions, each from where it is written."""
 
+from typing import Any
+
 from kvtrace.nki.constants import (
     dge_mode,
     engine,
@@ -11,7 +13,15 @@ from kvtrace.nki.constants import (
 )
 from kvtrace.nki.errors import NkiError as NkiValidationError
 from kvtrace.nki.missing import says_missing
-from kvtrace.nki.ops import elementwise, moves, products, reductions
+from kvtrace.nki.ops import (
+    elementwise,
+    moves,
+    products,
+    reductions,
+    scans,
+    searches,
+    statistics,
+)
 
 __all__ = [
     "NkiValidationError",
@@ -44,5 +54,30 @@ tensor_partition_reduce = reductions.tensor_partition_reduce.newer
 tensor_reduce = reductions.tensor_reduce.newer
 tensor_scalar = elementwise.tensor_scalar.newer
 tensor_tensor = elementwise.tensor_tensor.newer
+bn_aggr = statistics.bn_aggr.newer
+bn_stats = statistics.bn_stats.newer
+dma_transpose = searches.dma_transpose.newer
+dropout = statistics.dropout_by_chance.newer
+max8 = searches.max8.newer
+nc_find_index8 = searches.nc_find_index8.newer
+nc_match_replace8 = searches.nc_match_replace8.newer
+range_select = scans.range_select.newer
+tensor_scalar_reduce = scans.tensor_scalar_reduce.newer
+tensor_tensor_scan = scans.tensor_tensor_scan.newer
+
+
+def tensor_copy_predicated(
+    dst: Any, src: Any, predicate: Any, reverse_pred: bool = False, name: Any = None
+) -> None:
+    """Copy elements to `dst` where a predicate is not zero; with `reverse_pred`, where it is."""
+    del name
+    searches.tensor_copy_predicated.older(src, dst, predicate, reverse_pred)
+
+
+def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any, name: Any = None) -> None:
+    """Move partitions within groups of 32."""
+    del name
+    searches.nc_stream_shuffle.older(src, dst, shuffle_mask)
+
 
 __getattr__ = says_missing("nki.isa")

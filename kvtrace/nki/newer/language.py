@@ -17,7 +17,7 @@ from kvtrace.nki.loops import (
 )
 from kvtrace.nki.missing import says_missing
 from kvtrace.nki.newer.tensors import NkiTensor
-from kvtrace.nki.ops import moves, products, reductions
+from kvtrace.nki.ops import moves, products, reductions, searches, statistics
 from kvtrace.nki.ops.creation import (
     empty_like,
     full,
@@ -95,5 +95,10 @@ def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Any:
     """Give an identity matrix in SBUF."""
     return moves.load.older(_identity_in_device_memory(n, dtype))
 
+
+softmax = statistics.softmax.older
+rms_norm = statistics.rms_norm.older
+dropout = statistics.dropout.older
+gather_flattened = searches.gather_flattened.older
 
 __getattr__ = says_missing("nki.language")

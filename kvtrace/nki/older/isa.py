@@ -10,7 +10,15 @@ from kvtrace.nki.constants import (
     reduce_cmd,
 )
 from kvtrace.nki.missing import says_missing
-from kvtrace.nki.ops import elementwise, moves, products, reductions
+from kvtrace.nki.ops import (
+    elementwise,
+    moves,
+    products,
+    reductions,
+    scans,
+    searches,
+    statistics,
+)
 
 __all__ = [
     "dge_mode",
@@ -44,5 +52,19 @@ tensor_partition_reduce = reductions.tensor_partition_reduce.older
 tensor_reduce = reductions.tensor_reduce.older
 tensor_scalar = elementwise.tensor_scalar.older
 tensor_tensor = elementwise.tensor_tensor.older
+bn_aggr = statistics.bn_aggr.older
+bn_stats = statistics.bn_stats.older
+dma_transpose = searches.dma_transpose.older
+dropout = statistics.dropout_by_chance.older
+max8 = searches.max8.older
+nc_find_index8 = searches.nc_find_index8.older
+nc_match_replace8 = searches.nc_match_replace8.older
+nc_stream_shuffle = searches.nc_stream_shuffle.older
+range_select = scans.range_select.older
+tensor_copy_dynamic_dst = moves.tensor_copy.older
+tensor_copy_dynamic_src = moves.tensor_copy.older
+tensor_copy_predicated = searches.tensor_copy_predicated.older
+tensor_scalar_reduce = scans.tensor_scalar_reduce.older
+tensor_tensor_scan = scans.tensor_tensor_scan.older
 
 __getattr__ = says_missing("neuronxcc.nki.isa")

@@ -21,7 +21,7 @@ from kvtrace.nki.loops import (
 )
 from kvtrace.nki.missing import says_missing
 from kvtrace.nki.older.tiles import Tile
-from kvtrace.nki.ops import elementwise, moves, products, reductions
+from kvtrace.nki.ops import elementwise, moves, products, reductions, searches, statistics
 from kvtrace.nki.ops.creation import (
     empty_like,
     full,
@@ -110,5 +110,10 @@ def finfo(dtype: Any) -> Any:
     """Give the ends of a floating-point type."""
     return ml_dtypes.finfo(dtypes.as_dtype(dtype))
 
+
+softmax = statistics.softmax.older
+rms_norm = statistics.rms_norm.older
+dropout = statistics.dropout.older
+gather_flattened = searches.gather_flattened.older
 
 __getattr__ = says_missing("neuronxcc.nki.language")

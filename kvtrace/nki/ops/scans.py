@@ -1,0 +1,114 @@
+"""Scans along the free dimension, and instructions that give a tile and its reduction."""
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.operations import Issue, Result, operation
+from kvtrace.nki.ops.elementwise import applied, column, reduced_free, reshaped
+from kvtrace.nki.tokens import token_of
+
+
+@operation("nisa.tensor_tensor_scan", engine="vector", kind="scan")
+def tensor_tensor_scan(
+    issue: Issue,
+    data0: Any,
+    data1: Any,
+    initial: Any,
+    op0: Any,
+    op1: Any,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Give `op1(op0(data0[i], result[i - 1]), data1[i])` along the free dimension.
+
+    `initial` stands before the first: a number, or one a partition. `reverse0` and `reverse1` swap
+    the operands of `op0` and `op1`.
+    """
+    left, right = issue.read(data0, mask), issue.read(data1, mask)
+    right = reshaped(right, left.values.shape)
+    if left.values.ndim != 2:
+        raise NkiError(f"tensor_tensor_scan takes tiles of two dimensions, not {left.values.shape}")
+    first = column(issue, initial, left.values.shape[0], 2)
+    carry = np.broadcast_to(first.computed().reshape(-1), left.values.shape[:1])
+    before, after = token_of(op0, 2), token_of(op1, 2)
+    factors, addends = left.computed(), right.computed()
+    values = np.empty(factors.shape, np.float32)
+    for place in range(factors.shape[1]):
+        pair = (carry, factors[:, place]) if reverse0 else (factors[:, place], carry)
+        inner = before.apply(*pair)
+        pair = (addends[:, place], inner) if reverse1 else (inner, addends[:, place])
+        carry = after.apply(*pair)
+        values[:, place] = carry
+    issue.flops = 2 * values.size
+    states = None
+    if any(each.states is not None for each in (left, right, first)):
+        known = issue.result(values, None, left, right, first).states
+        states = np.minimum.accumulate(known, axis=1) if known is not None else None
+    return issue.result(values, dtype, left, states=states, mask=mask)
+
+
+@operation("nisa.tensor_scalar_reduce", engine="vector", kind="reduce")
+def tensor_scalar_reduce(
+    issue: Issue,
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    reduce_op: Any,
+    reduce_res: Any,
+    reverse0: bool = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Apply an operation with a number or a column; its reduction goes to `reduce_res`."""
+    tile = issue.read(data, mask)
+    shape = tile.values.shape
+    other = column(issue, operand0, shape[0], len(shape))
+    values = applied(token_of(op0, 2), *((other, tile) if reverse0 else (tile, other)))
+    reduced = reduced_free(token_of(reduce_op, 2), values)
+    issue.flops = 2 * values.size
+    issue.also(reduce_res, issue.result(reduced, reduce_res.dtype, states=None))
+    return issue.result(values, dtype, tile, other, mask=mask)
+
+
+@operation("nisa.range_select", engine="vector", kind="reduce")
+def range_select(
+    issue: Issue,
+    on_true_tile: Any,
+    comp_op0: Any,
+    comp_op1: Any,
+    bound0: Any,
+    bound1: Any,
+    reduce_cmd: Any = None,
+    reduce_res: Any = None,
+    reduce_op: Any = "maximum",
+    range_start: float = 0.0,
+    on_false_value: float = float(np.finfo(np.float32).min),
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Keep elements whose place, counted from `range_start`, is within two bounds a partition."""
+    del reduce_cmd
+    tile = issue.read(on_true_tile, mask)
+    shape = tile.values.shape
+    bounds = [column(issue, bound, shape[0], 2) for bound in (bound0, bound1)]
+    flat = tile.computed().reshape(shape[0], -1)
+    places = np.float32(range_start) + np.arange(flat.shape[1], dtype=np.float32)[None, :]
+    inside = np.logical_and(
+        *(
+            applied(token_of(op, 2), places, bound.computed())
+            for op, bound in zip((comp_op0, comp_op1), bounds, strict=True)
+        )
+    )
+    values = np.where(inside, flat, np.float32(on_false_value)).reshape(shape)
+    issue.flops = 2 * values.size
+    if reduce_res is not None:
+        reduced = reduced_free(token_of(reduce_op, 2), values)
+        issue.also(reduce_res, issue.result(reduced, reduce_res.dtype, states=None))
+    return issue.result(values, dtype, tile, mask=mask)

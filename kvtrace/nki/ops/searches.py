@@ -1,0 +1,158 @@
+"""Instructions that find, choose and move elements within partitions."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.nki import dtypes
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.findings import ENGINE_DTYPE, TILE_LIMIT
+from kvtrace.nki.operations import Issue, Result, operation
+from kvtrace.nki.ops.elementwise import reshaped
+from kvtrace.nki.tensors import Tensor
+
+#: Elements a partition that searches take, at least and at most (reference of `nki.isa`).
+LEAST: Final = 8
+MOST: Final = 16_384
+
+#: Partitions that a shuffle moves among; and what leaves one as it is.
+GROUP: Final = 32
+UNCHANGED: Final = 255
+
+
+def _flat(issue: Issue, operand: Any, mask: Any = None) -> NDArray[Any]:
+    read = issue.read(operand, mask)
+    flat = read.computed().reshape(read.values.shape[0], -1)
+    if flat.shape[1] != LEAST:
+        issue.limit(flat.shape[1], MOST, TILE_LIMIT, "the free size of a tile that is searched")
+    return flat
+
+
+@operation("nisa.max8", engine="vector", kind="reduce")
+def max8(issue: Issue, src: Any, *, dtype: Any = None, mask: Any = None) -> Result:
+    """Give the eight largest elements of each partition, in falling order."""
+    flat = _flat(issue, src, mask)
+    if flat.shape[1] < LEAST:
+        raise NkiError(f"max8 takes at least {LEAST} elements a partition, not {flat.shape[1]}")
+    given = src.dtype if dtype is None else dtype
+    return issue.result(-np.sort(-flat, axis=1)[:, :LEAST], given)
+
+
+def _places(flat: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
+    """Give where each value is first found in its partition; equal ones are found in turn."""
+    places = np.zeros(wanted.shape, np.int64)
+    for row, values in enumerate(wanted):
+        taken: set[int] = set()
+        for at, value in enumerate(values):
+            found = [int(place) for place in np.flatnonzero(flat[row] == value)]
+            place = next((each for each in found if each not in taken), -1)
+            taken.add(place)
+            places[row, at] = place
+    return places
+
+
+@operation("nisa.nc_find_index8", engine="vector", kind="other")
+def nc_find_index8(
+    issue: Issue, data: Any, vals: Any, *, dtype: Any = None, mask: Any = None
+) -> Result:
+    """Give where each of eight values is first found in its partition."""
+    flat, wanted = _flat(issue, data, mask), _flat(issue, vals)
+    if wanted.shape[1] != LEAST:
+        raise NkiError(f"nc_find_index8 takes {LEAST} values a partition, not {wanted.shape[1]}")
+    first = np.argmax(flat[:, None, :] == wanted[:, :, None], axis=2)
+    return issue.result(first, dtypes.uint32 if dtype is None else dtype)
+
+
+@operation("nisa.nc_match_replace8", engine="vector", kind="other")
+def nc_match_replace8(
+    issue: Issue,
+    data: Any,
+    vals: Any,
+    imm: float,
+    dst_idx: Any = None,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Replace the first place of each of eight values by a number; `dst_idx` gets the places."""
+    tile = issue.read(data, mask)
+    flat = np.array(tile.computed().reshape(tile.values.shape[0], -1))
+    places = _places(flat, _flat(issue, vals))
+    for row, found in enumerate(places):
+        flat[row, found[found >= 0]] = imm
+    if dst_idx is not None:
+        issue.also(dst_idx, issue.result(places, dst_idx.dtype))
+    return issue.result(flat.reshape(tile.values.shape), dtype, tile, mask=mask)
+
+
+@operation("nisa.tensor_copy_predicated", engine="vector", kind="other")
+def tensor_copy_predicated(
+    issue: Issue,
+    src: Any,
+    dst: Any,
+    predicate: Any,
+    reverse_pred: bool = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Copy elements to `dst` where a predicate is not zero; with `reverse_pred`, where it is."""
+    del dtype
+    chosen = issue.read(predicate, mask)
+    if chosen.dtype not in (dtypes.uint8, dtypes.uint16, dtypes.uint32):
+        issue.find(ENGINE_DTYPE, f"a predicate is uint8, uint16 or uint32, not {chosen.dtype}")
+    read = issue.read(src, mask)
+    if not isinstance(dst, Tensor):
+        raise NkiError("dst of nisa.tensor_copy_predicated is a tile")
+    issue.destination = dst
+    lanes = (chosen.values == 0) if reverse_pred else (chosen.values != 0)
+    values = read.values if read.is_number else reshaped(read, dst.shape).values
+    whole = np.broadcast_to(values, dst.shape)
+    return issue.result(whole, dst.dtype, mask=lanes.reshape(dst.shape))
+
+
+@operation("nisa.nc_stream_shuffle", engine="vector", kind="other")
+def nc_stream_shuffle(
+    issue: Issue, src: Any, dst: Any, shuffle_mask: Any, *, dtype: Any = None, mask: Any = None
+) -> Result:
+    """Move partitions within groups of 32: `dst[i]` is `src[shuffle_mask[i]]`, 255 leaves it."""
+    del dtype, mask
+    order = [int(place) for place in shuffle_mask]
+    if len(order) != GROUP:
+        raise NkiError(f"a shuffle names {GROUP} partitions, not {len(order)}")
+    read = issue.read(src)
+    count = read.values.shape[0]
+    moved = [at for at in range(count) if order[at % GROUP] != UNCHANGED]
+    values = np.array(read.values)
+    values[moved] = read.values[[at - at % GROUP + order[at % GROUP] for at in moved]]
+    lanes = np.zeros(read.values.shape, bool)
+    lanes[moved] = True
+    issue.destination = dst
+    return issue.result(values, dst.dtype, mask=lanes)
+
+
+@operation("nisa.dma_transpose", engine="dma", kind="other")
+def dma_transpose(
+    issue: Issue, src: Any, axes: Any = None, *, dtype: Any = None, mask: Any = None
+) -> Result:
+    """Turn the order of the dimensions round, or put them into the order of `axes`, by DMA."""
+    read = issue.read(src, mask, device=True)
+    order = tuple(reversed(range(read.values.ndim))) if axes is None else tuple(axes)
+    states = None if read.states is None else read.states.transpose(order)
+    return issue.result(read.values.transpose(order), dtype, read, states=states)
+
+
+@operation("nl.gather_flattened", engine="gpsimd", kind="other")
+def gather_flattened(
+    issue: Issue, data: Any, indices: Any, *, dtype: Any = None, mask: Any = None
+) -> Result:
+    """Give elements of each partition by their places in it."""
+    tile, places = issue.read(data), issue.read(indices, mask)
+    flat = tile.values.reshape(tile.values.shape[0], -1)
+    wanted = places.values.reshape(places.values.shape[0], -1).astype(np.int64)
+    outside = (wanted < 0) | (wanted >= flat.shape[1])
+    if outside.any():
+        raise NkiError(f"gather_flattened takes places below {flat.shape[1]}, not {wanted.max()}")
+    values = np.take_along_axis(flat, wanted, axis=1).reshape(places.values.shape)
+    return issue.result(values, dtype, tile, mask=mask, states=None)
