@@ -1,5 +1,6 @@
 """Element by element: tokens as ops of the language, and the instructions that take them."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import ENGINE_DTYPE
 from kvtrace.nki.operations import Engine, Issue, Operation, Result, operation
+from kvtrace.nki.tensors import Tensor
 from kvtrace.nki.tokens import TOKENS, Token, token_of
 
 Array = NDArray[Any]
@@ -243,19 +245,30 @@ def activation(
     values = applied(token_of(op, 1), values)
     issue.flops += values.size
     if reduce_res is not None:
-        token = token_of(reduce_op or "add", 2)
-        reduced = issue.result(reduced_free(token, values), reduce_res.dtype, *operands)
-        issue.also(reduce_res, reduced)
+        reduce_into(issue, reduce_res, reduce_op or "add", values, operands)
     return issue.result(values, dtype, *operands, mask=mask)
 
 
-def reduced_free(token: Token, values: Array) -> Array:
-    """Reduce a tile over its free dimensions, to one number a partition."""
+def reduce_into(
+    issue: Issue,
+    target: Tensor,
+    op: Any,
+    values: Array,
+    operands: Sequence[Values],
+    start: float = 0.0,
+) -> None:
+    """Reduce an op's result over its free dimensions into a column, with `start` added."""
+    token = token_of(op, 2)
     ufunc = getattr(np, token.name, None)
     if not isinstance(ufunc, np.ufunc):
         raise NkiError(f"nl.{token.name} is no operation to reduce with")
-    flat = values.reshape(values.shape[0], -1)
-    return np.asarray(ufunc.reduce(flat, axis=1)).reshape(-1, 1)
+    column = ufunc.reduce(values.reshape(values.shape[0], -1), axis=1).reshape(-1, 1)
+    states = issue.result(values, dtypes.float32, *operands).states
+    if states is not None:
+        states = states.reshape(values.shape[0], -1).min(axis=1).reshape(-1, 1)
+    total = column + np.float32(start)
+    issue.flops += values.size
+    issue.also(target, issue.result(total, target.dtype, states=states))
 
 
 @operation("nisa.activation_reduce", engine="scalar", kind="reduce")
@@ -314,6 +327,5 @@ def exponential(
     values = np.exp(tile.computed() - greatest.computed())
     issue.flops = 2 * values.size
     if reduce_res is not None:
-        total = reduced_free(TOKENS["add"], values) + np.float32(reduce_init)
-        issue.also(reduce_res, issue.result(total, reduce_res.dtype, tile, greatest))
+        reduce_into(issue, reduce_res, "add", values, (tile, greatest), reduce_init)
     return issue.result(values, None, tile, greatest)

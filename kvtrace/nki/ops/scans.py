@@ -6,7 +6,7 @@ import numpy as np
 
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.operations import Issue, Result, operation
-from kvtrace.nki.ops.elementwise import applied, column, reduced_free, reshaped
+from kvtrace.nki.ops.elementwise import applied, column, reduce_into, reshaped
 from kvtrace.nki.tokens import token_of
 
 
@@ -70,9 +70,8 @@ def tensor_scalar_reduce(
     shape = tile.values.shape
     other = column(issue, operand0, shape[0], len(shape))
     values = applied(token_of(op0, 2), *((other, tile) if reverse0 else (tile, other)))
-    reduced = reduced_free(token_of(reduce_op, 2), values)
-    issue.flops = 2 * values.size
-    issue.also(reduce_res, issue.result(reduced, reduce_res.dtype, states=None))
+    issue.flops = values.size
+    reduce_into(issue, reduce_res, reduce_op, values, (tile, other))
     return issue.result(values, dtype, tile, other, mask=mask)
 
 
@@ -109,6 +108,5 @@ def range_select(
     values = np.where(inside, flat, np.float32(on_false_value)).reshape(shape)
     issue.flops = 2 * values.size
     if reduce_res is not None:
-        reduced = reduced_free(token_of(reduce_op, 2), values)
-        issue.also(reduce_res, issue.result(reduced, reduce_res.dtype, states=None))
+        reduce_into(issue, reduce_res, reduce_op, values, (tile,))
     return issue.result(values, dtype, tile, mask=mask)

@@ -1,5 +1,13 @@
 """Every kernel of the corpus that is right: equal to NumPy, inside the machine's limits."""
 
-from tests.kernels.nki import additions, products, transposes
+from tests.kernels.nki import additions, attention, norms, pooling, products, scans, transposes
 
-CASES = (*additions.CASES, *transposes.CASES, *products.CASES)
+CASES = (
+    *additions.CASES,
+    *transposes.CASES,
+    *products.CASES,
+    *pooling.CASES,
+    *norms.CASES,
+    *attention.CASES,
+    *scans.CASES,
+)
