@@ -64,7 +64,7 @@ def full_mask(mask):
     return np.broadcast_to(conjunction(mask.factors) if isinstance(mask, Mask) else mask, SHAPE)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(offset=sums())
 def test_a_window_reads_what_its_offsets_say(offset):
     flat = np.random.default_rng(0).standard_normal(offset.high + 1)
@@ -74,7 +74,7 @@ def test_a_window_reads_what_its_offsets_say(offset):
     np.testing.assert_array_equal(np.broadcast_to(values, SHAPE), flat[full_offsets(offset)])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(offset=sums(), mask=masks(), short=st.integers(0, 60), early=st.integers(0, 12))
 def test_masked_reads_touch_nothing_outside_and_give_every_active_lane(offset, mask, short, early):
     offset = Sum(offset.constant - early, offset.terms, offset.low - early, offset.high - early)
@@ -87,7 +87,7 @@ def test_masked_reads_touch_nothing_outside_and_give_every_active_lane(offset, m
     np.testing.assert_array_equal(values[lanes], flat[places[lanes]])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(offset=sums())
 def test_a_window_writes_what_its_offsets_say(offset):
     flat, expected = np.zeros(offset.high + 1), np.zeros(offset.high + 1)
@@ -102,7 +102,7 @@ def test_a_window_writes_what_its_offsets_say(offset):
     assert np.array_equal(flat[counts == 1], expected[counts == 1])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(offset=sums(), mask=masks(), short=st.integers(0, 60))
 def test_masked_writes_reach_active_lanes_only(offset, mask, short):
     size = max(0, offset.high + 1 - short)
@@ -119,7 +119,7 @@ def test_masked_writes_reach_active_lanes_only(offset, mask, short):
     assert np.array_equal(flat[counts == 1], expected[counts == 1])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(offset=sums(), mask=st.one_of(st.none(), masks()))
 def test_spans_are_the_extremes_of_active_lanes(offset, mask):
     spans = spans_of(offset, mask, SHAPE[1:])
@@ -138,7 +138,7 @@ def test_spans_are_the_extremes_of_active_lanes(offset, mask):
             assert np.broadcast_to(spans.highest, (3,))[program] == chosen.max()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(mask=masks())
 def test_a_box_and_its_rest_are_the_mask(mask):
     box = box_of(mask, SHAPE[1:])

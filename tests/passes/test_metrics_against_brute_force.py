@@ -183,7 +183,7 @@ MODULE = compile_for(
 LOAD = next(op for op in MODULE.ops if op.name == "tt.load")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.lists(random_parts(), min_size=1, max_size=3), st.integers(1, 4), st.integers(-50, 500))
 def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step):
     element_bytes = several[0][0]

@@ -26,7 +26,7 @@ def check(claim, assumed, budget):
     return decision
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions(), conditions())
 def test_linear_reasoning_is_sound(claim, assumed):
     check(claim, assumed, 0)
