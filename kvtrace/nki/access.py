@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kvtrace.nki import dtypes, sharing
 from kvtrace.nki.errors import NkiError
-from kvtrace.nki.findings import UNDEFINED_LANES, UNINITIALISED
+from kvtrace.nki.findings import MEMORY_SPACE, UNDEFINED_LANES, UNINITIALISED
 from kvtrace.nki.memory import DEFINED, GARBAGE, NEVER_WRITTEN, Memory
 from kvtrace.nki.recorder import AccessRow
 from kvtrace.nki.selections import called, gather, on_lanes, scatter
@@ -145,6 +145,8 @@ def _mark(
 
 
 def _used(issue: "Issue", memory: Memory) -> None:
+    if memory.space == "psum" and issue.engine == "gpsimd" and issue.named_engine:
+        issue.find(MEMORY_SPACE, f"{issue.operation.name} on GpSimd cannot reach PSUM")
     life = memory.life
     life.last = issue.order
     if life.first < 0:

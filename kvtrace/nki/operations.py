@@ -75,6 +75,7 @@ class Issue:
         "engine",
         "flops",
         "masked_off",
+        "named_engine",
         "operation",
         "order",
         "places",
@@ -90,6 +91,8 @@ class Issue:
         #: Where the newer interface wants the result; None where a new tile is given.
         self.destination = destination
         self.engine: Engine = operation.engine
+        #: Whether the program named the engine: a compiler chooses one that reaches the operands.
+        self.named_engine = False
         #: What combines the result with what the destination held, if the op does nothing else
         #: with that; the op's function sets it.
         self.combines: Token | None = None
@@ -141,6 +144,7 @@ class Issue:
         name = getattr(engine, "name", None)
         if name in ENGINES:
             self.engine = name
+            self.named_engine = True
             self._at_site(self.operation.kind)
 
     def moves(self, source: Tensor, destination: Tensor) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kvtrace.nki.findings import RULES
 from kvtrace.nki.launching import bound_arguments, execute
 from tests.kernels.nki.broken import BROKEN
 from tests.kernels.nki.case import Case
@@ -32,13 +33,21 @@ def test_a_defect_is_found_at_its_line(broken: Any) -> None:
 
     lines, first = inspect.getsourcelines(kernel.function)
     wanted = {
-        (found[1], first + number)
+        (rule.strip(), first + number)
         for number, line in enumerate(lines)
-        if (found := re.search(r"# finds: ([\w-]+)", line))
+        if (comment := re.search(r"# finds: ([\w, -]+)", line))
+        for rule in comment[1].split(",")
     }
     sites = outcome.recorder.sites
     found = {
         (finding.rule, sites[finding.site].frames[0].line) for finding in outcome.recorder.findings
     }
-    assert wanted
-    assert wanted <= found
+    assert wanted == found
+
+
+def test_every_rule_has_a_kernel_that_breaks_it() -> None:
+    texts = "".join(inspect.getsource(kernel.function) for kernel, _, _ in BROKEN)
+
+    assert {rule for rule in RULES if f"# finds: {rule}" in texts or f", {rule}" in texts} == set(
+        RULES
+    )

@@ -69,6 +69,8 @@ def dma_copy(
     if not isinstance(dst, Tensor) or not isinstance(src, Tensor):
         raise NkiError("nisa.dma_copy copies from a tensor to a tensor")
     issue.moves(src, dst)
+    if "psum" in (src.memory.space, dst.memory.space):
+        issue.find(MEMORY_SPACE, "nisa.dma_copy moves between device memory and SBUF, not PSUM")
     read = issue.read(src, mask, device=True)
     issue.destination = dst
     if read.values.size != dst.size:

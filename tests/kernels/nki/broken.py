@@ -1,11 +1,17 @@
-"""Kernels with one defect each. The comment `# finds: RULE` stands at the line that is wrong."""
+"""Kernels with one defect each. The comment `# finds: RULE` stands at the line that is wrong.
+
+Several rules that the same line breaks are separated by commas.
+"""
 
 from typing import Any
 
 import numpy as np
 
+import kvtrace.nki.newer.isa as nisa2
+import kvtrace.nki.newer.language as nl2
+import kvtrace.nki.older.isa as nisa
 import kvtrace.nki.older.language as nl
-from kvtrace.nki import older
+from kvtrace.nki import newer, older
 
 
 @older.jit
@@ -41,14 +47,15 @@ def read_unwritten(a: Any) -> Any:
     total = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
     held = nl.ndarray((nl.par_dim(rows), 2 * columns), dtype=a.dtype, buffer=nl.sbuf)
     held[0:rows, 0:columns] = nl.load(a)
-    nl.store(total, value=nl.copy(held[0:rows, 1 : columns + 1]))  # finds: uninitialised-read
+    half = nl.copy(held[0:rows, 1 : columns + 1])  # finds: uninitialised-read
+    nl.store(total, value=half)  # finds: undefined-lanes
     return total
 
 
 @older.jit
 def store_same_block(a: Any) -> Any:
     """Have every program of the grid write the same rows."""
-    total = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    total = nl.ndarray((64, a.shape[1]), dtype=a.dtype, buffer=nl.shared_hbm)
     row = nl.program_id(0) * 0
     p = nl.arange(64)[:, None]
     f = nl.arange(a.shape[1])[None, :]
@@ -79,6 +86,111 @@ def carry_in_affine_range(a: Any) -> Any:
     return total
 
 
+@older.jit
+def load_too_many_rows(a: Any) -> Any:
+    """Load more rows than there are partitions."""
+    total = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    held = nl.load(a)  # finds: partition-limit
+    nl.store(total, value=held)
+    return total
+
+
+@older.jit
+def multiply_wide(a: Any, b: Any) -> Any:
+    """Multiply by more columns than a bank of PSUM holds."""
+    total = nl.ndarray((a.shape[1], b.shape[1]), dtype=a.dtype, buffer=nl.shared_hbm)
+    product = nisa.nc_matmul(nl.load(a), nl.load(b))  # finds: psum-bank, matmul-limit
+    nl.store(total, value=nl.copy(product))
+    return total
+
+
+@older.jit
+def multiply_many_rows(a: Any, b: Any) -> Any:
+    """Have more stationary columns than the engine has."""
+    total = nl.ndarray((a.shape[1], b.shape[1]), dtype=a.dtype, buffer=nl.shared_hbm)
+    left, right = nl.load(a), nl.load(b)
+    product = nl.matmul(left, right, transpose_x=True)  # finds: matmul-limit, partition-limit
+    nl.store(total, value=nl.copy(product))  # finds: partition-limit
+    return total
+
+
+@older.jit
+def multiply_mixed(a: Any, b: Any) -> Any:
+    """Multiply float32 with bfloat16."""
+    total = nl.ndarray((a.shape[1], b.shape[1]), dtype=nl.float32, buffer=nl.shared_hbm)
+    right = nl.load(b, dtype=nl.bfloat16)
+    product = nisa.nc_matmul(nl.load(a), right)  # finds: engine-dtype
+    nl.store(total, value=nl.copy(product))
+    return total
+
+
+@older.jit
+def add_in_device_memory(a: Any) -> Any:
+    """Compute with a tensor that was not loaded."""
+    total = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    nl.store(total, value=nl.add(a, 1.0))  # finds: memory-space
+    return total
+
+
+@newer.jit
+def copy_psum_by_gpsimd(a: Any) -> Any:
+    """Have GpSimd read PSUM, which it cannot."""
+    held = nl2.load(a)
+    product = nl2.ndarray((a.shape[1], a.shape[1]), dtype=nl2.float32, buffer=nl2.psum)
+    nisa2.nc_matmul(dst=product, stationary=held, moving=held)
+    kept = nl2.ndarray(product.shape, dtype=nl2.float32, buffer=nl2.sbuf)
+    nisa2.tensor_copy(dst=kept, src=product, engine=nisa2.engine.gpsimd)  # finds: memory-space
+    total = nl2.ndarray(product.shape, dtype=nl2.float32, buffer=nl2.shared_hbm)
+    nisa2.dma_copy(dst=total, src=kept)
+    return total
+
+
+@newer.jit
+def multiply_into_sbuf(a: Any) -> Any:
+    """Have the tensor engine write to SBUF, and sum in bfloat16."""
+    held = nl2.load(a)
+    kept = nl2.ndarray((a.shape[1], a.shape[1]), dtype=nl2.bfloat16, buffer=nl2.sbuf)
+    nisa2.nc_matmul(dst=kept, stationary=held, moving=held)  # finds: memory-space, engine-dtype
+    total = nl2.ndarray(kept.shape, dtype=nl2.bfloat16, buffer=nl2.shared_hbm)
+    nisa2.dma_copy(dst=total, src=kept)
+    return total
+
+
+@older.jit
+def statistics_of_wide_tile(a: Any) -> Any:
+    """Take statistics of more elements than the instruction does."""
+    total = nl.ndarray((a.shape[0], 2), dtype=a.dtype, buffer=nl.shared_hbm)
+    stats = nisa.bn_stats(nl.load(a))  # finds: tile-limit
+    nl.store(total, value=nisa.bn_aggr(stats))
+    return total
+
+
+@older.jit
+def hold_too_many_sums(a: Any) -> Any:
+    """Accumulate nine products at once; PSUM has eight banks."""
+    total = nl.ndarray((64, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+    held = nl.load(a)
+    products = [nisa.nc_matmul(held[:, 0:64], held) for _ in range(9)]  # finds: psum-capacity
+    added = products[0]
+    for product in products[1:]:
+        added = nl.add(added, product)
+    nl.store(total, value=added)
+    return total
+
+
+@older.jit
+def hold_too_many_tiles(a: Any) -> Any:
+    """Hold more in SBUF at once than it has."""
+    rows, columns = a.shape
+    total = nl.ndarray((rows, columns), dtype=a.dtype, buffer=nl.shared_hbm)
+    held = [nl.load(a) for _ in range(8)]  # finds: sbuf-capacity
+    added = held[0]
+    for tile in held[1:]:
+        added = nl.add(added, tile)
+    nl.store(total, value=added)
+    return total
+
+
 def _array(*shape: int) -> Any:
     return np.ones(shape, np.float32)
 
@@ -90,5 +202,15 @@ BROKEN = (
     (read_unwritten, (1,), (_array(128, 32),)),
     (skip_last_tile, (1,), (_array(200, 32),)),
     (carry_in_affine_range, (1,), (_array(128, 32),)),
+    (load_too_many_rows, (1,), (_array(200, 32),)),
+    (multiply_wide, (1,), (_array(128, 64), _array(128, 600))),
+    (multiply_many_rows, (1,), (_array(128, 130), _array(128, 64))),
+    (multiply_mixed, (1,), (_array(128, 64), _array(128, 64))),
+    (add_in_device_memory, (1,), (_array(128, 32),)),
+    (copy_psum_by_gpsimd, (1,), (_array(128, 32),)),
+    (multiply_into_sbuf, (1,), (_array(128, 32),)),
+    (statistics_of_wide_tile, (1,), (_array(128, 600),)),
+    (hold_too_many_sums, (1,), (_array(128, 512),)),
+    (hold_too_many_tiles, (1,), (_array(128, 8192),)),
     (store_same_block, (2,), (_array(128, 32),)),
 )
