@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.inductor_kernels import (
@@ -21,11 +22,12 @@ from kvtrace.backends.inductor_kernels import (
 )
 from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton import handed_over
 from kvtrace.backends.triton.contents import Contents
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
 from kvtrace.backends.triton.loading import load_of, time_static_loads
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID
-from kvtrace.capture.records import ArgumentRecord, Parameter
+from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.judging import Judging
@@ -78,11 +80,15 @@ class InductorAdapter:
             self._session.message("info", "inductor-ir", text)
 
         def add() -> int:
-            compilation = _compilation_of(launched)
-            load = load_of(str(launched.kernel.hash))
-            return self._session.add_kernel(
-                lambda: launched.record(keep_source, compilation, load, tell)
-            )
+            cache_key = str(launched.kernel.hash)
+            compilation, load = _compilation_of(launched), load_of(cache_key)
+            out = self._session.out
+
+            def record() -> KernelRecord:
+                by_worker = handed_over.take(out, cache_key)
+                return launched.record(keep_source, by_worker or compilation, load, tell)
+
+            return self._session.add_kernel(record)
 
         kernel_id = self._recorded.kernel_id(kernel, add)
         device = owner.device_props
@@ -192,6 +198,7 @@ class InductorBackend:
             autotuner, "run", lambda: _hot_run(run, session, adapter), session.problem
         )
         self._replaced.put(autotuner, "bench", _with_trials(autotuner.bench, session, adapter))
+        session.at_end.append(partial(handed_over.clear, session.out))
         for name in STATIC_LAUNCHERS:
             time_static_loads(sys.modules.get(name), self._replaced, session.problem)
 

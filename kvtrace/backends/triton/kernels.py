@@ -48,10 +48,19 @@ class Compilation:
 class CompilationListener:
     """Notes compilations by the compiler's hash, and calls the listener that was set before."""
 
-    def __init__(self, before: Callable[..., Any] | None, problem: Callable[[Exception], None]):
-        """`before` is the user's own listener, `problem` is told of failures of ours."""
+    def __init__(
+        self,
+        before: Callable[..., Any] | None,
+        problem: Callable[[Exception], None],
+        hand_over: Callable[[str, Compilation], None] | None = None,
+    ):
+        """`before` is the user's own listener, `problem` is told of failures of ours.
+
+        `hand_over` is told of compilations, too, in a process that compiles for another.
+        """
         self.before = before
         self._problem = problem
+        self._hand_over = hand_over
         self._compilations: OrderedDict[str, Compilation] = OrderedDict()
 
     def __call__(self, **facts: Any) -> None:
@@ -70,7 +79,8 @@ class CompilationListener:
     def _note(self, facts: Mapping[str, Any]) -> None:
         times = facts["times"]
         duration = int(times.total) * 1000
-        self._compilations[str(facts["metadata"]["hash"])] = Compilation(
+        cache_key = str(facts["metadata"]["hash"])
+        compilation = self._compilations[cache_key] = Compilation(
             cache_hit=bool(facts["cache_hit"]),
             begin=time.time_ns() - duration,
             duration=duration,
@@ -81,6 +91,8 @@ class CompilationListener:
         )
         while len(self._compilations) > _COMPILATIONS:
             self._compilations.popitem(last=False)
+        if self._hand_over is not None:
+            self._hand_over(cache_key, compilation)
 
 
 def function_of(kernel: Any) -> Any:

@@ -9,12 +9,15 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.contents import Contents
+from kvtrace.backends.triton.handed_over import hand_over, works_for
 from kvtrace.backends.triton.kernels import (
+    Compilation,
     CompilationListener,
     function_of,
     kernel_name,
@@ -168,6 +171,12 @@ class ComingLaunch:
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
 
 
+def _handing_over(session: Session) -> Callable[[str, Compilation], None] | None:
+    """Give what takes compilations in a process of Inductor's that compiles for another."""
+    process = works_for(sys.argv)
+    return None if process is None else partial(hand_over, session.out, process)
+
+
 def _begin_with_device(session: Session) -> None:
     """Begin the timeline when the program begins to use the device, if torch tells when that is.
 
@@ -205,7 +214,9 @@ class LaunchHooks:
         from triton.runtime.autotuner import Autotuner
         from triton.runtime.jit import JITFunction
 
-        listener = CompilationListener(knobs.compilation.listener, self._session.problem)
+        listener = CompilationListener(
+            knobs.compilation.listener, self._session.problem, _handing_over(self._session)
+        )
         self._replaced.put(knobs.compilation, "listener", listener)
         self._loads.install(knobs.runtime)
         self._adapter = LaunchAdapter(self._session, listener)
