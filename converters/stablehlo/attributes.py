@@ -46,6 +46,7 @@ def _pairs(text: str) -> str:
 
 #: Attribute → how its text becomes MLIR's.
 KINDS: Final[dict[str, Callable[[str], str]]] = {
+    "batch_group_count": _integer,
     "broadcast_dimensions": _array,
     "comparison_direction": _direction,
     "compare_type": _comparison,
@@ -53,12 +54,15 @@ KINDS: Final[dict[str, Callable[[str], str]]] = {
     "dimensions": _array,
     "edge_padding_high": _array,
     "edge_padding_low": _array,
+    "feature_group_count": _integer,
     "interior_padding": _array,
     "iota_dimension": _integer,
     "is_stable": _boolean,
+    "lhs_dilation": _array,
     "limit_indices": _array,
     "padding": _pairs,
     "permutation": _array,
+    "rhs_dilation": _array,
     "slice_sizes": _array,
     "start_indices": _array,
     "strides": _array,
@@ -93,8 +97,16 @@ def _lists(op: GraphOp, names: tuple[str, ...]) -> str:
     return f"{lists}, index_vector_dim = {op.attributes['index_vector_dim']}"
 
 
+def _convolution(op: GraphOp) -> dict[str, str]:
+    """Batch and channels first, output and input channels first, in the kernel."""
+    axes = "".join(f", {axis}" for axis in range(len(op.shape) - 2))
+    numbers = f"[b, f{axes}]x[o, i{axes}]->[b, f{axes}]"
+    return {"dimension_numbers": f"#stablehlo.conv<{numbers}>"}
+
+
 #: Opcode → attributes that are made of several of ours.
 COMPOUND: Final[dict[str, Callable[[GraphOp], dict[str, str]]]] = {
+    "convolution": _convolution,
     "dot_general": _dot,
     "gather": _gather,
     "scatter": _scatter,
