@@ -46,13 +46,15 @@ def transposed(x, kernel, stride=1, padding=0, output_padding=0, dilation=1, gro
     """Each input element spreads the kernel over the output."""
     rank = x.ndim - 2
     sizes = kernel.shape[2:]
-    full = [(n - 1) * stride + (k - 1) * dilation + 1 for n, k in zip(x.shape[2:], sizes)]
+    full = [
+        (n - 1) * stride + (k - 1) * dilation + 1 for n, k in zip(x.shape[2:], sizes, strict=True)
+    ]
     inner, each = x.shape[1] // groups, kernel.shape[1]
     whole = np.zeros((x.shape[0], each * groups, *(n + output_padding for n in full)))
     for place in np.ndindex(*x.shape[2:]):
         window = tuple(
             slice(p * stride, p * stride + (k - 1) * dilation + 1, dilation)
-            for p, k in zip(place, sizes)
+            for p, k in zip(place, sizes, strict=True)
         )
         for channel in range(x.shape[1]):
             group = channel // inner

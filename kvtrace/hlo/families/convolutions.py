@@ -1,4 +1,4 @@
-"""Convolutions over one, two or three axes: inputs are [batch, channels, …], as in NKIPy and PyTorch.
+"""Convolutions over one, two or three axes; inputs are [batch, channels, …], as in NKIPy.
 
 A transposed convolution is one of an input with gaps and a kernel turned around.
 """
@@ -43,17 +43,18 @@ def convolution(
 
     `gaps` is the distance of the input's elements, `dilation` that of the kernel's.
     """
-    spatial = tuple(
-        (before + (extent - 1) * gap + 1 + after - (size - 1) * apart - 1) // step + 1
-        for extent, size, step, (before, after), gap, apart in zip(
-            x.shape[2:], kernel.shape[2:], strides, padding, gaps, dilation, strict=True
+    room = [
+        before + (extent - 1) * gap + after - (size - 1) * apart
+        for extent, size, (before, after), gap, apart in zip(
+            x.shape[2:], kernel.shape[2:], padding, gaps, dilation, strict=True
         )
-    )
-    if any(extent < 0 for extent in spatial):
+    ]
+    if any(extent < 0 for extent in room):
         raise ShapeMismatch.here(
             f"a kernel of {list(kernel.shape[2:])} is larger than the padded input of "
             f"{list(x.shape[2:])}"
         )
+    spatial = tuple(extent // step + 1 for extent, step in zip(room, strides, strict=True))
     attributes = {
         "window_strides": strides,
         "padding": padding,
