@@ -51,7 +51,7 @@ class _Facts:
     """What a class was made of: fields in order, with defaults (MISSING or `field(...)`)."""
 
     __slots__ = (
-        "annotations", "defaults", "frozen", "given", "least", "needed", "shown", "slots",
+        "annotations", "defaults", "frozen", "given", "least", "shown", "slots",
         "standard", "uncompiled", "values",
     )  # fmt: skip
 
@@ -67,18 +67,22 @@ class _Facts:
         self.standard: type | None = None
         self.given = [n for n in annotations if _asked(defaults[n], "init")]
         self.uncompiled = _UNCOMPILED
-        self.needed: set[str] | None = None
-        self.least = 0
+        self.least = -1
 
     def prepare(self) -> None:
         """Work out what making instances takes, before the first.
 
         `least` is how many values must be given if all come by position, and nothing else is set.
         """
-        self.needed = {name for name in self.given if _has_none(self.defaults[name])}
-        others = self.defaults.keys() - set(self.given)
-        plain = all(_has_none(self.defaults[name]) for name in others)
-        self.least = len(self.needed) if plain else sys.maxsize
+        least = 0
+        for default in self.defaults.values():
+            if not isinstance(default, Field):
+                least += default is MISSING
+            elif default.init:
+                least += _has_none(default)
+            elif not _has_none(default):
+                least = sys.maxsize
+        self.least = least
 
     def value_of(self, name: str) -> Any:
         """Give what an instance holds where it is not given; MISSING if that is nothing."""
@@ -224,7 +228,7 @@ def _first_init(cls: type, facts: _Facts) -> "Callable[..., None]":
         if facts.uncompiled < 0:
             _compile(cls)(self, *arguments, **named)
             return
-        if facts.needed is None:
+        if facts.least < 0:
             facts.prepare()
         given = len(arguments)
         if facts.least <= given <= most and not named:
@@ -254,7 +258,8 @@ def _fill(instance: Any, facts: _Facts, arguments: tuple[Any, ...], named: dict[
     if len(arguments) > len(facts.given) or not values.keys().isdisjoint(named):
         return False
     values |= named
-    if not (facts.needed or set()) <= values.keys() <= set(facts.given):
+    needed = {name for name in facts.given if _has_none(facts.defaults[name])}
+    if not needed <= values.keys() <= set(facts.given):
         return False
     for name in facts.defaults:
         value = values[name] if name in values else facts.value_of(name)

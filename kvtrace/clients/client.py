@@ -156,11 +156,15 @@ class Client(Observer):
         return found
 
 
+_WITHOUT_HOOKS = frozenset(Client.__mro__)
+
+
 def hooks_of(client: Client) -> list[tuple[Hook, Callable[..., Any]]]:
     """Give the hooked methods of a client, in the order of their definition, bases first."""
     names: dict[str, None] = {}
     for base in reversed(type(client).__mro__):
-        names.update(dict.fromkeys(vars(base)))
+        if base not in _WITHOUT_HOOKS:
+            names.update(dict.fromkeys(vars(base)))
     found = []
     for name in names:
         hooks: tuple[Hook, ...] = getattr(getattr(type(client), name, None), "_kvtrace_hooks", ())
