@@ -18,6 +18,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 #: Forward 7 a layer, backward 14 a layer; norm, head and loss 8 more.
 LAUNCHES_A_STEP = 2 * (7 + 14) + 8
+STEPS = 4
 
 
 def run(*command, folder, **variables):
@@ -79,10 +80,10 @@ def line_of(script, text):
 
 @pytest.fixture(scope="module")
 def trained(cache, tmp_path_factory):
-    """Eight steps of training, compiled and captured: the folder and what the program printed."""
+    """Some steps of training, compiled and captured: the folder and what the program printed."""
     folder = tmp_path_factory.mktemp("trained")
     script = EXAMPLES / "train.py"
-    done = run(sys.executable, script, "--steps", "8", folder=folder, KVTRACE="out")
+    done = run(sys.executable, script, "--steps", str(STEPS), folder=folder, KVTRACE="out")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder, done.stdout
 
@@ -92,7 +93,7 @@ def test_training_is_captured_whole_and_its_loss_goes_down(trained):
     first, last = (float(part) for part in printed.splitlines()[-1].rpartition(":")[2].split("->"))
     assert last < first
     trace = open_trace(folder / "out")
-    assert trace.table("launches").num_rows == 8 * LAUNCHES_A_STEP
+    assert trace.table("launches").num_rows == STEPS * LAUNCHES_A_STEP
     assert set(trace.table("kernels").column("name").to_pylist()) == {
         "attention_backward_key_value",
         "attention_backward_query",
@@ -110,7 +111,7 @@ def test_training_is_captured_whole_and_its_loss_goes_down(trained):
 def test_training_twice_gives_the_same_losses_and_an_empty_diff(trained, kvtrace, tmp_path):
     folder, printed = trained
     # the first run compiled its kernels, this one finds them in the cache
-    again = capture("train.py", "--steps", "8", folder=tmp_path).stdout
+    again = capture("train.py", "--steps", str(STEPS), folder=tmp_path).stdout
     assert again == printed
     done = kvtrace("diff", folder / "out", tmp_path / "out", "--exit-code", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
