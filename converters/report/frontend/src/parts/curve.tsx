@@ -30,18 +30,25 @@ interface CurveProps {
   readonly formatY?: (value: number) => string;
   /** Height in CSS pixels. */
   readonly height?: number;
+  /** The place in `x` of the mark (of a series of points) under the pointer; null: of none. */
+  readonly onPoint?: (place: number | null) => void;
+  /** A click on such a mark. */
+  readonly onChoose?: (place: number) => void;
 }
 
 export function Curve(props: CurveProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const shown = theme.value;
   const height = props.height ?? 260;
+  const latest = useRef(props);
+  latest.current = props;
 
   useEffect(() => {
     const place = box.current;
     if (!place) return undefined;
     const data: uPlot.AlignedData = [[...props.x], ...props.series.map((each) => [...each.values])];
     const plot = new uPlot(options(props, place.clientWidth, height), data, place);
+    if (props.onPoint ?? props.onChoose) followMarks(plot, latest);
     const observer = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
     observer.observe(place);
     return () => {
@@ -59,6 +66,42 @@ export function Curve(props: CurveProps): JSX.Element {
       style={{ minBlockSize: `${height}px` }}
     />
   );
+}
+
+/** How far from a mark, in CSS pixels, the pointer is still at it. */
+const NEAR = 14;
+
+/** Tell which mark the pointer is at; the plot takes its listeners with it. */
+function followMarks(plot: uPlot, latest: { readonly current: CurveProps }): void {
+  const { over } = plot;
+  let at: number | null = null;
+  over.addEventListener("mousemove", (event) => {
+    const now = markUnder(plot, latest.current.series, event);
+    if (now === at) return;
+    at = now;
+    over.style.cursor = now === null ? "" : "pointer";
+    latest.current.onPoint?.(now);
+  });
+  over.addEventListener("click", (event) => {
+    const chosen = markUnder(plot, latest.current.series, event);
+    if (chosen !== null) latest.current.onChoose?.(chosen);
+  });
+}
+
+function markUnder(plot: uPlot, series: readonly Series[], event: MouseEvent): number | null {
+  const box = plot.over.getBoundingClientRect();
+  const [left, top] = [event.clientX - box.left, event.clientY - box.top];
+  let [nearest, distance]: [number | null, number] = [null, NEAR];
+  for (const { kind, values } of series) {
+    if (kind !== "points") continue;
+    values.forEach((value, place) => {
+      const x = plot.data[0][place];
+      if (value === null || x === undefined) return;
+      const away = Math.hypot(plot.valToPos(x, "x") - left, plot.valToPos(value, "y") - top);
+      if (away < distance) [nearest, distance] = [place, away];
+    });
+  }
+  return nearest;
 }
 
 function options(props: CurveProps, width: number, height: number): uPlot.Options {

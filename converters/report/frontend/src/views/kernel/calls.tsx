@@ -1,0 +1,108 @@
+// The distinct calls of a kernel.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { href } from "../../app/router";
+import {
+  formatBytes,
+  formatCount,
+  formatFlops,
+  formatGrid,
+  formatNanoseconds,
+  formatShare,
+  gridSize,
+} from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Call } from "../../data/types";
+import { argumentSummary } from "../../parts/arguments";
+import { type Column, Table } from "../../parts/table";
+import { CallLink } from "../../parts/text";
+import { variantName } from "./variants";
+
+/** Places in the report's calls of those of a kernel. */
+export function useCallsOf(page: Page, kernel: number): readonly number[] {
+  return useMemo(() => {
+    const { calls, kernels } = page.report;
+    const variants = new Set(kernels[kernel]?.variants);
+    return calls.flatMap((call, index) => (variants.has(call.variant) ? [index] : []));
+  }, [page, kernel]);
+}
+
+type NumberField = "launches" | "host_ns" | "host_median_ns" | "device_median_ns" | "bytes" | "flops"
+  | "mask_efficiency" | "sector_efficiency";
+
+export function CallTable(props: {
+  page: Page;
+  rows: readonly number[];
+  chosen: number | null;
+}): JSX.Element {
+  const { page, rows } = props;
+  const { calls } = page.report;
+  const of = (index: number): Call => calls[index] as Call;
+  const some = (field: NumberField): boolean => rows.some((index) => of(index)[field] !== null);
+  const figure = (
+    label: string,
+    source: "measured" | "derived",
+    field: NumberField,
+    format: (value: number | null) => string,
+    title = "",
+  ): Column<number> | false =>
+    some(field) && {
+      label,
+      source,
+      title,
+      number: true,
+      cell: (index) => format(of(index)[field]),
+      key: (index) => of(index)[field],
+    };
+  const share = (value: number | null): string => formatShare(value, 1);
+  const columns: (Column<number> | false)[] = [
+    { label: "Call", cell: (index) => <CallLink page={page} call={index} />, key: (index) => of(index).call_id },
+    {
+      label: "Variant",
+      cell: (index) => variantName(page, of(index).variant),
+      key: (index) => of(index).variant,
+    },
+    {
+      label: "Grid",
+      cell: (index) => formatGrid(of(index).grid),
+      key: (index) => gridSize(of(index).grid),
+      text: (index) => formatGrid(of(index).grid),
+    },
+    {
+      label: "Arguments",
+      prose: true,
+      cell: (index) => <code>{argumentSummary(page, of(index))}</code>,
+      text: (index) => argumentSummary(page, of(index)),
+    },
+    {
+      label: "launches",
+      source: "measured",
+      number: true,
+      cell: (index) => (
+        <a href={href("launches", { call: index })}>{formatCount(of(index).launches)}</a>
+      ),
+      key: (index) => of(index).launches,
+    },
+    figure("host time", "measured", "host_ns", formatNanoseconds, "Sum over launches"),
+    figure("host median", "measured", "host_median_ns", formatNanoseconds, "Of a launch; autotuners' and warm-ups' left out"),
+    figure("device median", "measured", "device_median_ns", formatNanoseconds, "Of an execution; autotuners' and warm-ups' left out"),
+    figure("bytes", "derived", "bytes", formatBytes, "Of one launch, active lanes"),
+    figure("FLOPs", "derived", "flops", formatFlops, "Of one launch"),
+    figure("lanes on", "derived", "mask_efficiency", share, "Share of lanes that no mask switched off"),
+    figure("sectors used", "derived", "sector_efficiency", share, "Share of the bytes of touched 32-byte sectors"),
+  ];
+  return (
+    <Table
+      id="calls"
+      caption="Distinct calls of the kernel"
+      columns={columns}
+      rows={rows}
+      sort="host time"
+      height={12}
+      chosen={props.chosen}
+      empty="No call was recorded."
+    />
+  );
+}

@@ -1,0 +1,179 @@
+// A variant's source beside what the compiler made of it, with heat, findings and linked lines.
+
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+
+import { setQuery } from "../../app/router";
+import { baseName, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Text, Variant } from "../../data/types";
+import { type Loaded, useBlock, useLoaded } from "../../data/use_block";
+import { Split } from "../../parts/beside";
+import { Choice } from "../../parts/search";
+import { Missing, Note } from "../../parts/text";
+import type { LinesBlock } from "./blocks";
+import { LineTable } from "./line_table";
+import { type Measure, knownMeasures, linesOfFile } from "./heat";
+import { type Links, NO_LINKS, linksOf } from "./links";
+import { LinkStatus } from "./link_status";
+import type { MarkedFinding } from "./marks";
+import { SourcePane } from "./source_pane";
+import { StagePane } from "./stage_pane";
+import { type Place, heldPlace, holdPlace, shownFiles, shownStages } from "./state";
+
+interface CodeViewProps {
+  readonly page: Page;
+  readonly index: number;
+  readonly variant: Variant;
+  readonly query: URLSearchParams;
+  readonly findings: readonly MarkedFinding[];
+}
+
+export function CodeView(props: CodeViewProps): JSX.Element {
+  const { page, variant, query } = props;
+  const files = useMemo(() => shownFiles(variant), [variant]);
+  const stages = useMemo(() => shownStages(variant), [variant]);
+  const [pointed, setPointed] = useState<Place | null>(null);
+  const [table, setTable] = useState(false);
+  const stage = stages.find((each) => each.stage === query.get("stage")) ?? stages[0] ?? null;
+  const fileAt = files[Number(query.get("file"))] ? Number(query.get("file")) : 0;
+  const file = files[fileAt] ?? null;
+  const source = useText(page, file?.text ?? null);
+  const compiled = useText(page, stage?.text ?? null);
+  const lines = useBlock<LinesBlock>(page, `lines/${props.index}`);
+  const block = lines.state === "ready" ? lines.value : null;
+  const measures = useMemo(() => (block ? knownMeasures(block) : []), [block]);
+  const measure = chosenMeasure(measures, query.get("heat"));
+  const links = useMemo(
+    () => (compiled.state === "ready" ? linksOf(compiled.value.links, files) : NO_LINKS),
+    [compiled.state === "ready" ? compiled.value : null, files],
+  );
+  const figures = useMemo(
+    () => (block && file ? linesOfFile(block, file.path, files) : null),
+    [block, file],
+  );
+  const held = heldPlace(query);
+  const active = held ?? pointed;
+
+  if (!files.length && !stages.length) return <NoCode page={page} />;
+
+  /** Hold a line of a pane; a held one again, or one that nothing belongs to, lets go. */
+  function choose(place: Place | null): void {
+    const again = place && held?.pane === place.pane && held.line === place.line;
+    setPointed(null);
+    if (!place || again) holdPlace(null, fileAt);
+    else holdPlace(place, place.pane === "stage" ? fileOfStageLine(place.line) : fileAt);
+  }
+
+  /** The file that shows where a line of the stage is from: this one if it does, else the innermost. */
+  function fileOfStageLine(line: number): number {
+    const frames = links.toSource.get(line) ?? [];
+    if (frames.some(({ path }) => path === file?.path)) return fileAt;
+    const found = frames.map(({ path }) => files.findIndex((each) => each.path === path));
+    return found.find((at) => at >= 0) ?? fileAt;
+  }
+
+  const shared = { page, links, active, held, measure, block, onPoint: setPointed, onChoose: choose };
+  return (
+    <>
+      <div class="toolbar">
+        {measures.length ? (
+          <Choice
+            label="Heat"
+            value={measure?.name ?? "none"}
+            options={[...measures.map((each) => [each.name, each.title] as const), ["none", "none"]]}
+            onChoose={(name) => setQuery({ heat: name })}
+          />
+        ) : null}
+        {files.length > 1 ? (
+          <Choice
+            label="Source file"
+            value={String(fileAt)}
+            options={files.map((each, at) => [String(at), shortText(baseName(each.path), 60)] as const)}
+            onChoose={(at) => setQuery({ file: Number(at) || null, line: null })}
+          />
+        ) : null}
+        {block ? (
+          <button type="button" aria-expanded={table} onClick={() => setTable(!table)}>
+            {table ? "Hide lines as a table" : "Lines as a table"}
+          </button>
+        ) : null}
+      </div>
+      <HeatNote page={page} lines={lines} measure={measure} />
+      {table && block && figures ? (
+        <LineTable figures={figures} block={block} source={source} file={file} active={active} onChoose={choose} />
+      ) : null}
+      <Split
+        left={
+          <SourcePane
+            {...shared}
+            text={source}
+            file={file}
+            kernel={variant.kernel}
+            figures={figures}
+            findings={props.findings}
+          />
+        }
+        right={<StagePane {...shared} text={compiled} stages={stages} stage={stage} file={file} query={query} />}
+      />
+      <LinkStatus links={links} active={active} file={file} files={files} stage={stage?.stage ?? null} held={held !== null} />
+    </>
+  );
+}
+
+/** What both panes are given. */
+export interface PaneProps {
+  readonly page: Page;
+  readonly links: Links;
+  /** The line that lights up, with those that belong to it. */
+  readonly active: Place | null;
+  /** The line that stays lit. */
+  readonly held: Place | null;
+  readonly measure: Measure | null;
+  readonly block: LinesBlock | null;
+  onPoint(place: Place | null): void;
+  onChoose(place: Place | null): void;
+}
+
+function useText(page: Page, number: number | null): Loaded<Text> {
+  const here = number !== null && page.has(`texts/${number}`);
+  return useLoaded(here ? String(number) : null, here ? () => page.text(number) : null);
+}
+
+function chosenMeasure(measures: readonly Measure[], name: string | null): Measure | null {
+  if (name === "none") return null;
+  return measures.find((measure) => measure.name === name) ?? measures[0] ?? null;
+}
+
+function HeatNote(props: {
+  page: Page;
+  lines: Loaded<LinesBlock>;
+  measure: Measure | null;
+}): JSX.Element | null {
+  const { page, lines, measure } = props;
+  if (lines.state === "missing") {
+    return (
+      <Missing
+        what="There is no heat by line: no call of this variant was replayed, or there was no room for it. To derive it:"
+        command={`kvtrace replay ${page.report.trace}`}
+      />
+    );
+  }
+  if (lines.state === "failed") return <Note kind="warning">Heat cannot be read: {lines.reason}</Note>;
+  if (lines.state === "loading" || !measure) return null;
+  return (
+    <p class="small muted" id="heat-note">
+      Heat is {measure.how} ({lines.value.measured ? "measured" : "derived"}). A line holds what was
+      inlined into it too, so lines do not add up.
+    </p>
+  );
+}
+
+function NoCode({ page }: { page: Page }): JSX.Element {
+  return (
+    <Missing
+      what="Neither source nor compiled code of this variant is on this page: it was written with --no-source, there was no room, or none was recorded (KVTRACE_SOURCE=0). To have it:"
+      command={`kvtrace report ${page.report.trace} -o report.html`}
+    />
+  );
+}

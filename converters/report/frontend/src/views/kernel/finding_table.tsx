@@ -1,0 +1,93 @@
+// The findings of a kernel and the lines that they stand on.
+
+import type { JSX } from "preact";
+
+import { href } from "../../app/router";
+import { formatCount, formatPlace, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import { type Column, Table } from "../../parts/table";
+import { CallLink, Missing, Pill, type PillKind } from "../../parts/text";
+import type { MarkedFinding } from "./marks";
+
+interface FindingTableProps {
+  readonly page: Page;
+  readonly kernel: number;
+  readonly findings: readonly MarkedFinding[];
+  /** Brings a line of the source into view. */
+  onChoose(path: string, line: number): void;
+}
+
+const KINDS: Readonly<Record<string, PillKind>> = { error: "error", warning: "warning", note: "note" };
+
+export function FindingTable(props: FindingTableProps): JSX.Element {
+  const { page, findings } = props;
+  const kernel = page.report.kernels[props.kernel];
+  if (!kernel || kernel.violations === null || (!kernel.judged && !findings.length)) {
+    return (
+      <Missing
+        what="No access of this kernel has been judged yet. To find defects:"
+        command={`kvtrace sanitize ${page.report.trace}`}
+      />
+    );
+  }
+  if (!findings.length) {
+    return (
+      <p>
+        <Pill kind="fine">none</Pill> All {formatCount(kernel.judged)} judged accesses of its calls are fine.
+      </p>
+    );
+  }
+  const columns: Column<MarkedFinding>[] = [
+    {
+      label: "Line",
+      cell: ({ places }) => {
+        const place = places[0];
+        if (!place) return "–";
+        return (
+          <button type="button" class="quiet kernel-line" onClick={() => props.onChoose(place.path, place.line)}>
+            {shortText(formatPlace(place.path, place.line), 60)}
+          </button>
+        );
+      },
+      key: ({ places }) => places[0]?.line,
+    },
+    {
+      label: "Rule",
+      cell: ({ finding }) => (
+        <a href={href("findings", { q: `${finding.found.rule} ${kernel.name.slice(0, 80)}` })}>
+          {finding.found.rule}
+        </a>
+      ),
+      key: ({ finding }) => finding.found.rule,
+    },
+    {
+      label: "Verdict",
+      cell: ({ finding: { found } }) => (
+        <Pill kind={found.verdict === "violation" ? (KINDS[found.severity] ?? "plain") : "plain"}>
+          {found.verdict}
+        </Pill>
+      ),
+      key: ({ finding }) => finding.found.verdict,
+    },
+    {
+      label: "What",
+      prose: true,
+      cell: ({ finding: { found } }) => shortText(found.message ?? found.reason ?? "", 400),
+      text: ({ finding: { found } }) => found.message ?? found.reason ?? "",
+    },
+    {
+      label: "Witness",
+      cell: ({ finding }) => (finding.call === null ? "–" : <>call <CallLink page={page} call={finding.call} /></>),
+      key: ({ finding }) => finding.call,
+    },
+    {
+      label: "launches",
+      number: true,
+      cell: ({ finding }) => formatCount(finding.found.launches),
+      key: ({ finding }) => finding.found.launches,
+    },
+  ];
+  return (
+    <Table id="kernel-findings" caption="Findings of the kernel" columns={columns} rows={findings} height={8} />
+  );
+}

@@ -1,0 +1,157 @@
+// Heat: one figure for each line of the source, and of the TTIR, that some op stands on.
+
+import { formatBytes, formatFlops, formatShare, plural } from "../../data/format";
+import type { SourceFile } from "../../data/types";
+import type { Heat } from "../../parts/code";
+import { sourceText } from "../../parts/text";
+import type { LineFigures, LinesBlock, SourceLineFigures } from "./blocks";
+import { shownPath } from "./links";
+
+export interface Measure {
+  readonly name: string;
+  readonly title: string;
+  /** How it was worked out. */
+  readonly how: string;
+  /** Whether the value is a share itself; else a bar is relative to the hottest line. */
+  readonly share: boolean;
+  /** Whether a line with nothing of it is worth showing. */
+  readonly zero: boolean;
+  value(figures: LineFigures): number | null;
+  shown(value: number): string;
+}
+
+const percent = (value: number): string => formatShare(value, 1);
+
+export const MEASURES: readonly Measure[] = [
+  {
+    name: "time",
+    title: "time share",
+    how: "the line's time at best on the device's limits, as a share of that of all ops; nothing was timed by line",
+    share: true,
+    zero: false,
+    value: (figures) => figures.time_share,
+    shown: percent,
+  },
+  {
+    name: "bytes",
+    title: "bytes",
+    how: "bytes of active lanes over all runs",
+    share: false,
+    zero: false,
+    value: (figures) => figures.bytes,
+    shown: formatBytes,
+  },
+  {
+    name: "flops",
+    title: "FLOPs",
+    how: "floating-point operations over all runs",
+    share: false,
+    zero: false,
+    value: (figures) => figures.flops,
+    shown: formatFlops,
+  },
+  {
+    name: "masked",
+    title: "mask waste",
+    how: "the share of lanes that a mask switched off",
+    share: true,
+    zero: true,
+    value: (figures) => figures.masked_share,
+    shown: percent,
+  },
+  {
+    name: "coalescing",
+    title: "coalescing waste",
+    how: "the share of the bytes of touched 32-byte sectors that no lane asked for",
+    share: true,
+    zero: true,
+    value: ({ sector_efficiency: used }) => (used === null ? null : Math.max(1 - used, 0)),
+    shown: percent,
+  },
+];
+
+/** Those that some line of a block has a figure for. */
+export function knownMeasures(block: LinesBlock): readonly Measure[] {
+  const all = Object.values(block.ops);
+  return MEASURES.filter((measure) => all.some((figures) => measure.value(figures) !== null));
+}
+
+/** Everything that is known of a line in one sentence; the tooltip of its heat. */
+export function figuresText(figures: LineFigures, block: LinesBlock): string {
+  const parts = [
+    figures.time_share === null ? "" : `${percent(figures.time_share)} of the time at best`,
+    figures.bytes === null ? "" : bytesText(figures),
+    figures.flops ? formatFlops(figures.flops) : "",
+    figures.masked_share === null ? "" : `${percent(figures.masked_share)} of lanes masked off`,
+    figures.sector_efficiency === null
+      ? ""
+      : `${percent(figures.sector_efficiency)} of touched sectors' bytes used`,
+  ];
+  const source = block.measured ? "measured" : "derived";
+  const over = `${plural(figures.ops.length, "op")}, over ${plural(block.runs, "run")}`;
+  return `${parts.filter(Boolean).join("; ") || "no figures"} (${over}). ${sourceText(source)}`;
+}
+
+function bytesText({ bytes, unique_bytes: distinct }: LineFigures): string {
+  return distinct === null
+    ? formatBytes(bytes)
+    : `${formatBytes(bytes)}, ${formatBytes(distinct)} of them distinct`;
+}
+
+/** Figures of one file's lines, by line. */
+export function linesOfFile(
+  block: LinesBlock,
+  path: string,
+  files: readonly SourceFile[],
+): ReadonlyMap<number, SourceLineFigures> {
+  const found = block.files.find((file) => shownPath(file.path, files) === path);
+  return new Map(
+    Object.entries(found?.lines ?? {}).map(([line, figures]) => [Number(line), figures]),
+  );
+}
+
+export function sourceHeat(
+  block: LinesBlock,
+  lines: ReadonlyMap<number, SourceLineFigures>,
+  measure: Measure,
+): ReadonlyMap<number, Heat> {
+  return heatOf(block, measure, [...lines], (figures) =>
+    "own" in figures && !figures.own ? "Of what was inlined into this line: " : "",
+  );
+}
+
+/** Heat of a stage's lines; null where it cannot be told which op stands on which line. */
+export function stageHeat(
+  block: LinesBlock,
+  stage: string,
+  measure: Measure,
+): ReadonlyMap<number, Heat> | null {
+  const places = block.stages[stage];
+  if (!places || !Object.keys(places).length) return null;
+  const lines = Object.entries(block.ops).flatMap(([op, figures]) => {
+    const line = places[op];
+    return line === undefined ? [] : [[line, figures] as const];
+  });
+  return heatOf(block, measure, lines, (figures) => ("op" in figures ? `${String(figures.op)}: ` : ""));
+}
+
+function heatOf(
+  block: LinesBlock,
+  measure: Measure,
+  lines: readonly (readonly [line: number, figures: LineFigures])[],
+  before: (figures: LineFigures) => string,
+): ReadonlyMap<number, Heat> {
+  const most = lines.reduce((most, [, figures]) => Math.max(most, measure.value(figures) ?? 0), 0);
+  const heat = new Map<number, Heat>();
+  for (const [line, figures] of lines) {
+    const value = measure.value(figures);
+    if (value === null || (value === 0 && !measure.zero)) continue;
+    const share = measure.share ? value : most ? value / most : 0;
+    heat.set(line, {
+      share,
+      text: measure.shown(value),
+      title: before(figures) + figuresText(figures, block),
+    });
+  }
+  return heat;
+}

@@ -1,0 +1,80 @@
+// Which lines of the source and of a compiler stage belong together.
+
+import { baseName } from "../../data/format";
+import type { LineLinks, SourceFile } from "../../data/types";
+
+/** A line of a source file; `path` as the page's files have it. */
+export interface SourcePlace {
+  readonly path: string;
+  readonly line: number;
+}
+
+/** A line of the stage; `depth` 0 stands there itself, larger ones were inlined from further in. */
+export interface StagePlace {
+  readonly line: number;
+  readonly depth: number;
+}
+
+export interface Links {
+  /** Stage line → where it comes from, innermost first. */
+  readonly toSource: ReadonlyMap<number, readonly SourcePlace[]>;
+  /** Path → source line → stage lines. */
+  readonly toStage: ReadonlyMap<string, ReadonlyMap<number, readonly StagePlace[]>>;
+}
+
+export const NO_LINKS: Links = { toSource: new Map(), toStage: new Map() };
+
+/**
+ * The page's path for a path that a location names. What comes from the compiler's cache names the
+ * place where it was compiled first: then the only file of the same name is meant.
+ */
+export function shownPath(path: string, files: readonly SourceFile[]): string {
+  if (files.some((file) => file.path === path)) return path;
+  const named = files.filter((file) => baseName(file.path) === baseName(path));
+  return named.length === 1 && named[0] ? named[0].path : path;
+}
+
+export function linksOf(links: LineLinks | null, files: readonly SourceFile[]): Links {
+  if (!links) return NO_LINKS;
+  const paths = links.files.map((path) => shownPath(path, files));
+  const stacks = links.stacks.map((stack) =>
+    stack.map(([file, line]): SourcePlace => ({ path: paths[file] ?? "", line })),
+  );
+  const toSource = new Map<number, readonly SourcePlace[]>();
+  const toStage = new Map<string, Map<number, StagePlace[]>>();
+  links.lines.forEach((number, index) => {
+    const stack = stacks[number];
+    if (!stack) return;
+    toSource.set(index + 1, stack);
+    stack.forEach(({ path, line }, depth) => {
+      const ofFile = entry(toStage, path, () => new Map<number, StagePlace[]>());
+      const places = entry(ofFile, line, () => []);
+      // Recursion puts a line into one stack twice; the innermost is enough.
+      if (places.at(-1)?.line !== index + 1) places.push({ line: index + 1, depth });
+    });
+  });
+  return { toSource, toStage };
+}
+
+function entry<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+/** "3, 7–9, 12 …" of ascending line numbers. */
+export function lineRanges(lines: readonly number[], most = 10): string {
+  const ranges: [first: number, last: number][] = [];
+  for (const line of lines) {
+    const last = ranges.at(-1);
+    if (last && last[1] === line - 1) last[1] = line;
+    else ranges.push([line, line]);
+  }
+  const shown = ranges
+    .slice(0, most)
+    .map(([first, last]) => (first === last ? String(first) : `${first}–${last}`))
+    .join(", ");
+  return ranges.length > most ? `${shown} …` : shown;
+}

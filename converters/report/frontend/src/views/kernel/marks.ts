@@ -1,0 +1,60 @@
+// Findings on the lines of a kernel's source.
+
+import type { Page } from "../../data/page";
+import type { PlacedFinding, SourceFile } from "../../data/types";
+import type { LineMark } from "../../parts/code";
+import { shownPath } from "./links";
+
+/** A finding and the lines of the page's files that it stands on, innermost first. */
+export interface MarkedFinding {
+  readonly finding: PlacedFinding;
+  readonly places: readonly { readonly path: string; readonly line: number }[];
+}
+
+/** A kernel's findings that are not suppressed; violations first. */
+export function findingsOf(
+  page: Page,
+  kernel: number,
+  files: readonly SourceFile[],
+): readonly MarkedFinding[] {
+  const own = page.report.findings.filter(
+    (finding) => finding.kernel === kernel && !finding.found.suppressed,
+  );
+  return own
+    .map((finding) => ({ finding, places: placesOf(page, finding, files) }))
+    .sort((a, b) => rank(a) - rank(b) || (a.places[0]?.line ?? 0) - (b.places[0]?.line ?? 0));
+}
+
+function placesOf(
+  page: Page,
+  { found, stack, other_stack: other }: PlacedFinding,
+  files: readonly SourceFile[],
+): MarkedFinding["places"] {
+  const frames = [stack, other].flatMap((place) => page.report.stacks[place ?? -1] ?? []);
+  const all = frames.length ? frames : [[found.file, found.line, null] as const];
+  return all.flatMap(([path, line]) =>
+    path === null || line === null ? [] : [{ path: shownPath(path, files), line }],
+  );
+}
+
+const RANKS: Readonly<Record<string, number>> = { violation: 0, unknown: 1 };
+
+function rank({ finding }: MarkedFinding): number {
+  return RANKS[finding.found.verdict] ?? 2;
+}
+
+/** Marks on the lines of one file; a violation covers what else stands there. */
+export function marksOf(
+  findings: readonly MarkedFinding[],
+  path: string,
+): ReadonlyMap<number, LineMark> {
+  const marks = new Map<number, LineMark>();
+  for (const { finding, places } of findings) {
+    const { verdict, severity } = finding.found;
+    const mark: LineMark = verdict === "violation" && severity !== "note" ? "violation" : "unknown";
+    for (const place of places) {
+      if (place.path === path && marks.get(place.line) !== "violation") marks.set(place.line, mark);
+    }
+  }
+  return marks;
+}

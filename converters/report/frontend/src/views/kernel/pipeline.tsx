@@ -1,0 +1,144 @@
+// How long a variant's compilation took: a bar of its stages, and a table of them beside it.
+
+import type { CSSProperties, JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { formatBytes, formatMoment, formatNanoseconds, formatShare, plural } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Variant } from "../../data/types";
+import { Split } from "../../parts/beside";
+import { kernelHue } from "../../parts/colours";
+import { type Column, Table } from "../../parts/table";
+import { Facts, Note, Pill } from "../../parts/text";
+import type { Load } from "./blocks";
+import { stageTitle } from "./state";
+
+interface Step {
+  readonly name: string;
+  readonly title: string;
+  readonly duration: number | null;
+  readonly size: number | null;
+  readonly hue: number | null;
+}
+
+interface PipelineProps {
+  readonly page: Page;
+  readonly variant: Variant;
+  readonly load: Load | null;
+}
+
+export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
+  const steps = useMemo(() => stepsOf(variant, load), [variant, load]);
+  const timed = steps.filter((step) => step.duration);
+  const whole = timed.reduce((sum, step) => sum + (step.duration ?? 0), 0);
+  const columns: Column<Step>[] = [
+    {
+      label: "Stage",
+      cell: (step) => (
+        <span class="kernel-stage">
+          <span class={step.hue === null ? "swatch rest" : "swatch"} aria-hidden="true" style={hueStyle(step)} />
+          {step.title}
+        </span>
+      ),
+      text: (step) => step.title,
+    },
+    {
+      label: "duration",
+      source: "measured",
+      number: true,
+      cell: (step) => formatNanoseconds(step.duration),
+      key: (step) => step.duration,
+    },
+    {
+      label: "share",
+      number: true,
+      cell: (step) => formatShare(step.duration, whole),
+      key: (step) => step.duration,
+    },
+    {
+      label: "text",
+      number: true,
+      title: "Size of what the stage made",
+      cell: (step) => formatBytes(step.size),
+      key: (step) => step.size,
+    },
+  ];
+  return (
+    <Split
+      left={
+        <>
+          {timed.length ? <Bar steps={timed} whole={whole} /> : (
+            <Note>
+              No stage was timed{variant.cache_hit ? ": all came from the compiler's cache." : "."}
+            </Note>
+          )}
+          <Facts
+            entries={[
+              ["Getting it took", <>{formatNanoseconds(variant.compile_ns)} <span class="muted">measured</span></>],
+              ["Began", variant.compile_begin === null ? null : `${formatMoment(variant.compile_begin)} into the trace`],
+              ["Disk cache", <CachePill variant={variant} />],
+              [
+                "Module load",
+                load ? <>{formatNanoseconds(load.duration_ns)} <span class="muted">measured</span></> : <span class="muted">not recorded (it needs a GPU)</span>,
+              ],
+              ["Compiled by", page.report.runs[variant.run]?.versions["triton"] ? `triton ${page.report.runs[variant.run]?.versions["triton"]}` : null],
+            ]}
+          />
+        </>
+      }
+      right={<Table id="stages" caption="Stages of the compilation" columns={columns} rows={steps} empty="No stage was recorded." />}
+    />
+  );
+}
+
+function CachePill({ variant }: { variant: Variant }): JSX.Element {
+  if (variant.cache_hit === null) return <span class="muted">not recorded</span>;
+  return variant.cache_hit ? <Pill kind="fine">hit</Pill> : <Pill kind="plain">miss: it was compiled</Pill>;
+}
+
+function Bar({ steps, whole }: { steps: readonly Step[]; whole: number }): JSX.Element {
+  const said = steps.map((step) => `${step.title} ${formatNanoseconds(step.duration)}`).join(", ");
+  return (
+    <div class="kernel-bar" id="pipeline" role="img" aria-label={`${plural(steps.length, "step")} of the compilation: ${said}`}>
+      {steps.map((step) => {
+        const share = (step.duration ?? 0) / whole;
+        const style = { ...hueStyle(step), inlineSize: `${100 * share}%` };
+        return (
+          <span
+            key={step.name}
+            class={step.hue === null ? "kernel-step rest" : "kernel-step"}
+            style={style}
+            title={`${step.title}: ${formatNanoseconds(step.duration)}, ${formatShare(share, 1)} (measured)`}
+          >
+            {share > 0.09 ? step.title : ""}
+          </span>
+        );
+      })}
+    </div>
+  );
+}
+
+function hueStyle(step: Step): CSSProperties {
+  return { "--hue": String(step.hue ?? 0) } as CSSProperties;
+}
+
+/** The stages in the compiler's order, what of the whole none of them accounts for, the load. */
+function stepsOf(variant: Variant, load: Load | null): Step[] {
+  const steps = variant.stages.map((stage, place): Step => ({
+    name: stage.stage,
+    title: stageTitle(stage.stage).replaceAll("_", " "),
+    duration: stage.duration_ns,
+    size: stage.size_bytes,
+    hue: kernelHue(place),
+  }));
+  const known = steps.reduce((sum, step) => sum + (step.duration ?? 0), 0);
+  const rest = (variant.compile_ns ?? 0) - known;
+  if (known && rest > 0) {
+    steps.push({ name: "(rest)", title: "rest", duration: rest, size: null, hue: null });
+  }
+  if (load) {
+    const hue = kernelHue(steps.length);
+    steps.push({ name: "(load)", title: "module load", duration: load.duration_ns, size: null, hue });
+  }
+  return steps;
+}

@@ -1,0 +1,95 @@
+// What a variant takes on the device, and what it was specialised for.
+
+import type { JSX } from "preact";
+
+import { UNKNOWN, formatBytes, formatCount, formatShare, plural, shortText } from "../../data/format";
+import type { Parameter, Variant } from "../../data/types";
+import { Figure, Figures } from "../../parts/figure";
+import { type Column, Table } from "../../parts/table";
+import { Facts, Pill } from "../../parts/text";
+
+export function Resources({ variant }: { variant: Variant }): JSX.Element {
+  const { occupancy, num_warps: warps, warp_size: size } = variant;
+  const threads = warps !== null && size !== null ? warps * size : null;
+  return (
+    <>
+      <Figures id="resources">
+        <Figure name="registers" value={variant.registers} shown={formatCount(variant.registers)} source="compiler" how="Of one thread" detail="a thread" />
+        <Figure name="spills" value={variant.spills} shown={formatCount(variant.spills)} source="compiler" how="32-bit words of local memory of one thread" detail="words a thread" />
+        <Figure name="shared memory" value={variant.shared_bytes} shown={formatBytes(variant.shared_bytes)} source="compiler" how="Of one program" detail="a program" />
+        <Figure name="warps" value={warps} shown={formatCount(warps)} source="compiler" detail={threads === null ? null : `${formatCount(threads)} threads a program`} />
+        <Figure name="pipeline stages" value={variant.num_stages} shown={formatCount(variant.num_stages)} source="compiler" how="Software pipelining depth asked for" detail={(variant.num_ctas ?? 1) > 1 ? `${formatCount(variant.num_ctas)} blocks in a cluster` : "asked for"} />
+        <Figure
+          name="occupancy"
+          value={occupancy ? occupancy.warps / occupancy.of : null}
+          shown={occupancy ? formatShare(occupancy.warps, occupancy.of) : UNKNOWN}
+          source="derived"
+          how="From registers, shared memory and warps, for the target that it was compiled for"
+          detail={occupancy ? `${occupancy.warps} of ${occupancy.of} warps; ${limitText(occupancy.limited_by)}` : "target or resources not known"}
+        />
+      </Figures>
+      <Facts
+        entries={[
+          ["Target", variant.target],
+          ["Cache key", variant.cache_key ? <code>{shortText(variant.cache_key, 80)}</code> : null],
+        ]}
+      />
+      {Object.keys(variant.options).length ? (
+        <details>
+          <summary>{plural(Object.keys(variant.options).length, "compile option")}</summary>
+          <p class="wrap">{optionsText(variant)}</p>
+        </details>
+      ) : null}
+    </>
+  );
+}
+
+function limitText(limit: string): string {
+  return limit === "warps" ? "as many as there can be" : `limited by ${limit}`;
+}
+
+function optionsText({ options }: Variant): string {
+  return Object.entries(options)
+    .map(([name, value]) => `${shortText(name, 40)}=${shortText(value, 60)}`)
+    .join(", ");
+}
+
+/** The parameters and what the variant assumes of them; what differs from the nearest is marked. */
+export function Specialisation({ variant }: { variant: Variant }): JSX.Element {
+  const changed = new Set(variant.recompiled?.changes.map(({ what }) => what.split(" ").at(-1)));
+  const columns: Column<Parameter>[] = [
+    {
+      label: "Parameter",
+      cell: ({ name }) => (
+        <>
+          <code>{shortText(name, 80)}</code> {changed.has(name ?? "") ? <Pill kind="warning">changed</Pill> : null}
+        </>
+      ),
+      text: ({ name }) => name ?? "",
+    },
+    { label: "Type", cell: ({ type }) => <code>{shortText(type ?? "", 80)}</code>, text: ({ type }) => type ?? "" },
+    {
+      label: "Constant",
+      title: "The value that is compiled in",
+      cell: ({ constexpr }) => (constexpr === null ? "" : <code>{shortText(constexpr, 120)}</code>),
+      text: ({ constexpr }) => constexpr ?? "",
+    },
+    {
+      label: "divisible by",
+      title: "What the compiler was told that the value, or the address, is divisible by",
+      number: true,
+      cell: ({ divisibility }) => (divisibility === null ? "" : formatCount(divisibility)),
+      key: ({ divisibility }) => divisibility,
+    },
+  ];
+  return (
+    <Table
+      id="specialisation"
+      caption="Parameters and what the variant was specialised for"
+      columns={columns}
+      rows={variant.signature}
+      height={14}
+      empty="No signature was recorded."
+    />
+  );
+}

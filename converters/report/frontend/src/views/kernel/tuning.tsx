@@ -1,0 +1,114 @@
+// What an autotuner tried: the time of each configuration, and which one it kept.
+
+import type { JSX } from "preact";
+
+import { href } from "../../app/router";
+import { formatBytes, formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Variant } from "../../data/types";
+import { type Column, Table } from "../../parts/table";
+import { Pill, ShareBar } from "../../parts/text";
+import type { Trial, Tuning } from "./blocks";
+import { variantName } from "./variants";
+
+export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tuning[] }): JSX.Element {
+  return (
+    <>
+      {tunings.map((tuning, place) => (
+        <div key={place}>
+          <p>
+            {plural(tuning.trials.length, "configuration")} tried for{" "}
+            <code class="wrap">{shortText(tuning.arguments, 400)}</code>
+            {page.report.runs.length > 1 ? ` in ${shortText(page.report.runs[tuning.run]?.label, 60)}` : ""}.
+            Kept: {shortText(tuning.why)}.
+          </p>
+          <TrialTable page={page} trials={tuning.trials} />
+        </div>
+      ))}
+    </>
+  );
+}
+
+function TrialTable({ page, trials }: { page: Page; trials: readonly Trial[] }): JSX.Element {
+  const of = ({ variant }: Trial): Variant | undefined => page.report.variants[variant];
+  const slowest = Math.max(1, ...trials.map((trial) => trial.median_ns ?? 0));
+  const names = [...new Set(trials.flatMap((trial) => Object.keys(trial.configuration)))];
+  const columns: Column<Trial>[] = [
+    ...names.map((name): Column<Trial> => ({
+      label: shortText(name, 40),
+      cell: (trial) => <code>{shortText(trial.configuration[name] ?? "–", 60)}</code>,
+      key: (trial) => sortable(trial.configuration[name]),
+      text: (trial) => trial.configuration[name] ?? "",
+    })),
+    {
+      label: "median on the device",
+      source: "measured",
+      number: true,
+      title: "Of its trials without the first, which is a warm-up",
+      cell: (trial) => (
+        <span class="with-share">
+          <ShareBar share={(trial.median_ns ?? 0) / slowest} />
+          {formatNanoseconds(trial.median_ns)}
+        </span>
+      ),
+      key: (trial) => trial.median_ns,
+    },
+    {
+      label: "Winner",
+      cell: (trial) => (trial.kept ? <Pill kind="fine">kept</Pill> : ""),
+      key: (trial) => (trial.kept ? "kept" : null),
+    },
+    {
+      label: "launches",
+      source: "measured",
+      number: true,
+      cell: (trial) => formatCount(trial.launches),
+      key: (trial) => trial.launches,
+    },
+    {
+      label: "registers",
+      source: "compiler",
+      number: true,
+      cell: (trial) => formatCount(of(trial)?.registers),
+      key: (trial) => of(trial)?.registers,
+    },
+    {
+      label: "spills",
+      source: "compiler",
+      number: true,
+      cell: (trial) => formatCount(of(trial)?.spills),
+      key: (trial) => of(trial)?.spills,
+    },
+    {
+      label: "shared",
+      source: "compiler",
+      number: true,
+      cell: (trial) => formatBytes(of(trial)?.shared_bytes),
+      key: (trial) => of(trial)?.shared_bytes,
+    },
+    {
+      label: "occupancy",
+      source: "derived",
+      number: true,
+      cell: (trial) => formatShare(of(trial)?.occupancy?.warps, of(trial)?.occupancy?.of),
+      key: (trial) => of(trial)?.occupancy?.warps,
+    },
+    {
+      label: "Variant",
+      cell: (trial) => (
+        <a href={href(`kernel/${of(trial)?.kernel ?? -1}/variant/${trial.variant}`)}>
+          {variantName(page, trial.variant)}
+        </a>
+      ),
+      key: (trial) => trial.variant,
+    },
+  ];
+  return <Table caption="Configurations that were tried" columns={columns} rows={trials} height={12} />;
+}
+
+/** Numbers sort as numbers. */
+function sortable(value: string | undefined): number | string | null {
+  if (value === undefined) return null;
+  const number = Number(value);
+  return Number.isNaN(number) ? value : number;
+}

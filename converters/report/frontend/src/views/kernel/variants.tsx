@@ -1,0 +1,194 @@
+// The variants that a kernel was compiled to, and what made the compiler run again for each.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { address, go, href } from "../../app/router";
+import { formatBytes, formatCount, formatNanoseconds, formatShare, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Change, Variant } from "../../data/types";
+import { type Column, Table } from "../../parts/table";
+import { Note, Pill, ShareBar } from "../../parts/text";
+
+const MOST_CHANGES = 4;
+
+export function VariantTable(props: { page: Page; kernel: number; chosen: number }): JSX.Element {
+  const { page, kernel, chosen } = props;
+  const { report } = page;
+  const rows = report.kernels[kernel]?.variants ?? [];
+  const of = (index: number): Variant => report.variants[index] as Variant;
+  const most = Math.max(1, ...rows.map((index) => of(index).compile_ns ?? 0));
+  const count = (
+    label: string,
+    field: "registers" | "spills" | "num_warps" | "launches" | "calls",
+    source: "compiler" | "measured",
+    title = "",
+  ): Column<number> => ({
+    label,
+    source,
+    title,
+    number: true,
+    cell: (index) => formatCount(of(index)[field]),
+    key: (index) => of(index)[field],
+  });
+  const columns: (Column<number> | false)[] = [
+    {
+      label: "Variant",
+      cell: (index) => <a href={chosenHref(kernel, index)}>{variantName(page, index)}</a>,
+      key: (index) => index,
+      text: (index) => variantName(page, index),
+    },
+    {
+      label: "Compiled because",
+      prose: true,
+      title: "What differs from the nearest variant that the run had compiled before",
+      cell: (index) => <Reason page={page} variant={of(index)} />,
+      text: (index) => reasonText(of(index)),
+    },
+    {
+      label: "compile",
+      source: "measured",
+      number: true,
+      title: "How long getting it took, stages and all",
+      cell: (index) => (
+        <span class="with-share">
+          <ShareBar share={(of(index).compile_ns ?? 0) / most} />
+          {formatNanoseconds(of(index).compile_ns)}
+        </span>
+      ),
+      key: (index) => of(index).compile_ns,
+    },
+    {
+      label: "Disk cache",
+      cell: (index) => cacheText(of(index)),
+      key: (index) => cacheText(of(index)),
+    },
+    count("launches", "launches", "measured"),
+    count("calls", "calls", "measured", "Distinct: grid and arguments' metadata"),
+    {
+      label: "host time",
+      source: "measured",
+      number: true,
+      cell: (index) => formatNanoseconds(of(index).host_ns),
+      key: (index) => of(index).host_ns,
+    },
+    count("warps", "num_warps", "compiler"),
+    count("registers", "registers", "compiler", "Of a thread"),
+    count("spills", "spills", "compiler", "32-bit words of local memory of a thread"),
+    {
+      label: "shared",
+      source: "compiler",
+      number: true,
+      title: "Shared memory of a program",
+      cell: (index) => formatBytes(of(index).shared_bytes),
+      key: (index) => of(index).shared_bytes,
+    },
+    {
+      label: "occupancy",
+      source: "derived",
+      number: true,
+      title: "Warps that a multiprocessor holds at once, of those it could",
+      cell: (index) => formatShare(of(index).occupancy?.warps, of(index).occupancy?.of),
+      key: (index) => occupied(of(index)),
+    },
+  ];
+  return (
+    <Table
+      id="variants"
+      caption="Variants of the kernel"
+      columns={columns}
+      rows={rows}
+      chosen={chosen}
+      height={12}
+      onChoose={(index) => go(`kernel/${kernel}/variant/${index}`, kept())}
+    />
+  );
+}
+
+/** What goes along to another variant: not the lines of this one's compiled code. */
+function kept(): Record<string, string | null> {
+  return { ...Object.fromEntries(address.value.query), ir: null };
+}
+
+function chosenHref(kernel: number, variant: number): string {
+  return href(`kernel/${kernel}/variant/${variant}`, kept());
+}
+
+/** "3", and whose run where there are several. */
+export function variantName({ report }: Page, index: number): string {
+  const variant = report.variants[index];
+  if (!variant) return "–";
+  const run = report.runs.length > 1 ? `, ${shortText(report.runs[variant.run]?.label, 40)}` : "";
+  return `${variant.kernel_id}${run}`;
+}
+
+function occupied({ occupancy }: Variant): number | null {
+  return occupancy ? occupancy.warps / occupancy.of : null;
+}
+
+export function cacheText({ cache_hit: hit }: Variant): string {
+  return hit === null ? "–" : hit ? "hit" : "miss";
+}
+
+function Reason({ page, variant }: { page: Page; variant: Variant }): JSX.Element {
+  if (!variant.recompiled) return <span class="muted">first of its run</span>;
+  return (
+    <>
+      {reasonText(variant)}{" "}
+      <span class="muted">(nearest: {variantName(page, variant.recompiled.nearest)})</span>
+    </>
+  );
+}
+
+function reasonText({ recompiled }: Variant): string {
+  if (!recompiled) return "first of its run";
+  const { changes } = recompiled;
+  if (!changes.length) return "no difference was recorded";
+  const shown = changes.slice(0, MOST_CHANGES).map(changeText).join("; ");
+  const rest = changes.length - MOST_CHANGES;
+  return rest > 0 ? `${shown}; ${formatCount(rest)} more` : shown;
+}
+
+function changeText({ what, before, after }: Change): string {
+  return `${shortText(what, 80)}: ${shortText(before ?? "none", 40)} → ${shortText(after ?? "none", 40)}`;
+}
+
+/** All that differs from the nearest earlier variant, with what getting this one took. */
+export function Recompile({ page, variant }: { page: Page; variant: Variant }): JSX.Element {
+  const { recompiled } = variant;
+  if (!recompiled) {
+    return <Note>The first variant of this kernel in its run: nothing was compiled before it.</Note>;
+  }
+  const took = formatNanoseconds(variant.compile_ns);
+  return (
+    <>
+      <p id="recompile">
+        Compiled again for {took}, because of what differs from{" "}
+        <a href={chosenHref(variant.kernel, recompiled.nearest)}>
+          variant {variantName(page, recompiled.nearest)}
+        </a>
+        , the nearest that the run had by then. {variant.cache_hit ? <Pill kind="fine">from the disk cache</Pill> : null}
+      </p>
+      <ChangeTable changes={recompiled.changes} />
+    </>
+  );
+}
+
+function ChangeTable({ changes }: { changes: readonly Change[] }): JSX.Element {
+  const columns = useMemo<Column<Change>[]>(
+    () => [
+      { label: "What", cell: ({ what }) => shortText(what), key: ({ what }) => what },
+      { label: "Before", cell: ({ before }) => <code>{shortText(before ?? "none", 120)}</code>, text: ({ before }) => before ?? "" },
+      { label: "This variant", cell: ({ after }) => <code>{shortText(after ?? "none", 120)}</code>, text: ({ after }) => after ?? "" },
+    ],
+    [],
+  );
+  return (
+    <Table
+      caption="What differs from the nearest earlier variant"
+      columns={columns}
+      rows={changes}
+      empty="No difference was recorded: options or the environment may differ in what kvtrace does not see."
+    />
+  );
+}

@@ -1,0 +1,146 @@
+// One kernel: its code, the variants it was compiled to, and what its calls did.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { NotHere } from "../../app/boundary";
+import type { View, ViewProps } from "../../app/view";
+import type { Page } from "../../data/page";
+import type { Variant } from "../../data/types";
+import { useBlock } from "../../data/use_block";
+import { DroppedNotes, Missing, Note, Section, Swatch, kernelName } from "../../parts/text";
+import type { KernelBlock } from "./blocks";
+import { CallTable, useCallsOf } from "./calls";
+import { CodeView } from "./code_view";
+import { FindingTable } from "./finding_table";
+import { KernelHead } from "./head";
+import "./kernel.css";
+import { findingsOf } from "./marks";
+import { Pipeline } from "./pipeline";
+import { Resources, Specialisation } from "./resources";
+import { Roofline } from "./roofline";
+import { holdPlace, shownFiles } from "./state";
+import { Tunings } from "./tuning";
+import { Recompile, VariantTable, variantName } from "./variants";
+
+function KernelView(props: ViewProps): JSX.Element {
+  const { page, params } = props;
+  const index = Number(params["kernel"]);
+  const kernel = page.report.kernels[index];
+  const variant = params["variant"] === undefined ? busiestVariant(page, index) : Number(params["variant"]);
+  if (!kernel) return <NotHere what="kernel" />;
+  if (variant !== null && !kernel.variants.includes(variant)) return <NotHere what="variant of this kernel" />;
+  return <Shown {...props} key={index} index={index} chosen={variant} />;
+}
+
+/** The variant whose launches took longest; null where none was recorded. */
+function busiestVariant({ report }: Page, kernel: number): number | null {
+  const time = (index: number): number => report.variants[index]?.host_ns ?? 0;
+  return (report.kernels[kernel]?.variants ?? []).reduce<number | null>(
+    (best, index) => (best === null || time(index) > time(best) ? index : best),
+    null,
+  );
+}
+
+const NO_VARIANTS: readonly number[] = [];
+
+function Shown(props: ViewProps & { index: number; chosen: number | null }): JSX.Element {
+  const { page, index, chosen, query } = props;
+  const { report } = page;
+  const variant = report.variants[chosen ?? -1] ?? null;
+  const files = useMemo(() => (variant ? shownFiles(variant) : []), [variant]);
+  const findings = useMemo(() => findingsOf(page, index, files), [index, files]);
+  const calls = useCallsOf(page, index);
+  const loaded = useBlock<KernelBlock>(page, `kernel/${index}`);
+  const block = loaded.state === "ready" ? loaded.value : null;
+  const variants = report.kernels[index]?.variants ?? NO_VARIANTS;
+  return (
+    <>
+      <h1>
+        <Swatch kernel={index} />
+        {kernelName(report, index)}
+      </h1>
+      <DroppedNotes page={page} />
+      <KernelHead page={page} index={index} />
+      {variants.length > 1 && chosen !== null ? (
+        <Section title="Variants" id="variants-part">
+          <VariantTable page={page} kernel={index} chosen={chosen} />
+        </Section>
+      ) : null}
+      {variant && chosen !== null ? (
+        <Section title={variants.length > 1 ? `Code of variant ${variantName(page, chosen)}` : "Code"} id="code">
+          <CodeView key={chosen} page={page} index={chosen} variant={variant} query={query} findings={findings} />
+        </Section>
+      ) : (
+        <Note>No variant of this kernel was recorded.</Note>
+      )}
+      <Section title="Findings" id="findings">
+        <FindingTable
+          page={page}
+          kernel={index}
+          findings={findings}
+          onChoose={(path, line) => {
+            const at = files.findIndex((file) => file.path === path);
+            holdPlace({ pane: "source", line }, at < 0 ? null : at);
+            document.getElementById("code")?.scrollIntoView({ block: "start" });
+          }}
+        />
+      </Section>
+      {variant && chosen !== null ? <Compiled page={page} variant={variant} index={chosen} block={block} /> : null}
+      <Section title="Roofline" id="roofline-part">
+        <Roofline page={page} calls={calls} />
+      </Section>
+      {block?.tunings.length ? (
+        <Section title="Autotuning" id="tuning">
+          <Tunings page={page} tunings={block.tunings} />
+        </Section>
+      ) : null}
+      <Section title="Calls" id="calls-part">
+        {calls.length && calls.every((call) => report.calls[call]?.bytes === null) ? (
+          <Missing what="What its calls moved and computed is not known yet. To derive it:" command={`kvtrace replay ${report.trace}`} />
+        ) : null}
+        <CallTable page={page} rows={calls} chosen={null} />
+      </Section>
+    </>
+  );
+}
+
+/** What the compiler did for the chosen variant, why, and what it takes on the device. */
+function Compiled(props: {
+  page: Page;
+  variant: Variant;
+  index: number;
+  block: KernelBlock | null;
+}): JSX.Element {
+  const { page, variant, index, block } = props;
+  const load = block?.loads.find((each) => each.variant === index) ?? null;
+  return (
+    <>
+      <Section title="Resources" id="resources-part">
+        <Resources variant={variant} />
+      </Section>
+      <Section title="Compilation" id="compilation">
+        <Pipeline page={page} variant={variant} load={load} />
+      </Section>
+      <Section title="Specialisation" id="specialisation-part">
+        <Recompile page={page} variant={variant} />
+        <Specialisation variant={variant} />
+      </Section>
+    </>
+  );
+}
+
+const view: View = {
+  name: "kernel",
+  title: "Kernel",
+  section: "kernels",
+  order: 21,
+  routes: ["kernel/:kernel", "kernel/:kernel/variant/:variant"],
+  keys: [
+    ["↓ ↑", "In code: next or previous line that others belong to"],
+    ["Esc", "In code: let the held line go"],
+  ],
+  Component: KernelView,
+};
+
+export default view;
