@@ -27,6 +27,7 @@ from kvtrace.converters.captions import (
 )
 from kvtrace.converters.clocks import Offset, clock_offsets
 from kvtrace.converters.columns import combined_codes, dictionary_values, integers
+from kvtrace.converters.drawing_on_chip import on_chip_parts
 from kvtrace.converters.nesting import lanes
 from kvtrace.converters.timeline import Counter, Instants, Integers, Slices, Timeline, Track
 from kvtrace.schema.runs import Run, plain_rows
@@ -87,6 +88,7 @@ class _Builder:
         self._draw_compilations()
         self._draw_marks()
         self._draw_executions(executions)
+        self._draw_on_chip()
         self._draw_messages()
         if self._offset is None:
             return self._timeline
@@ -241,6 +243,13 @@ class _Builder:
 
     def _gpu(self, device: int | None) -> Track:
         return self._process.child(f"GPU {'?' if device is None else device}", rank=1)
+
+    def _draw_on_chip(self) -> None:
+        slices, counters, missing = on_chip_parts(self._trace, self._run, self._process)
+        self._timeline.slices += slices
+        self._timeline.counters += counters
+        if missing:
+            self._leave_out("ops of NKI kernels that were not kept one by one", missing)
 
     def _draw_messages(self) -> None:
         messages = plain_rows(self._table("messages"))

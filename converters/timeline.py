@@ -27,6 +27,7 @@ _NOUNS: Final = {
     "mark": "marks",
     "gpu": "device executions",
     "graph": "replays of graphs",
+    "nki": "executed ops of NKI kernels",
     "message": "messages",
 }
 
