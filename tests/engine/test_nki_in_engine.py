@@ -47,7 +47,8 @@ def test_every_kernel_of_the_corpus_was_observed(calls):
 def test_each_engine_has_a_track_with_its_ops(engine, calls):
     ours = engine.rows(
         "select p.name as call, t.name as engine, count(*) as ops from slice s "
-        "join track t on s.track_id = t.id join track p on t.parent_id = p.id where s.category = 'nki' group by p.id, t.id"
+        "join track t on s.track_id = t.id join track p on t.parent_id = p.id "
+        "where s.category = 'nki' group by p.id, t.id"
     )
 
     theirs = [
