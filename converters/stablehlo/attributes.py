@@ -46,10 +46,12 @@ def _pairs(text: str) -> str:
 
 #: Attribute → how its text becomes MLIR's.
 KINDS: Final[dict[str, Callable[[str], str]]] = {
+    "all_gather_dim": _integer,
     "batch_group_count": _integer,
     "broadcast_dimensions": _array,
     "comparison_direction": _direction,
     "compare_type": _comparison,
+    "concat_dimension": _integer,
     "dimension": _integer,
     "dimensions": _array,
     "edge_padding_high": _array,
@@ -62,8 +64,13 @@ KINDS: Final[dict[str, Callable[[str], str]]] = {
     "limit_indices": _array,
     "padding": _pairs,
     "permutation": _array,
+    "replica_groups": _pairs,
     "rhs_dilation": _array,
+    "scatter_dimension": _integer,
     "slice_sizes": _array,
+    "source_target_pairs": _pairs,
+    "split_count": _integer,
+    "split_dimension": _integer,
     "start_indices": _array,
     "strides": _array,
     "window_dimensions": _array,
@@ -181,8 +188,10 @@ def _branches(op: GraphOp, text: "FunctionText") -> str:
 
 #: Opcode → its regions, without the parentheses around them.
 REGIONS: Final[dict[str, "Callable[[GraphOp, FunctionText], str]"]] = {
+    "all_reduce": _reducer,
     "if": _branches,
     "reduce": _reducer,
+    "reduce_scatter": _reducer,
     "reduce_window": _reducer,
     "scatter": _reducer,
     "sort": _order,

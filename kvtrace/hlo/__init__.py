@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kvtrace.hlo import distributed as distributed
     from kvtrace.hlo import ops as ops
     from kvtrace.hlo.annotations import immutable as immutable
     from kvtrace.hlo.annotations import mutable as mutable

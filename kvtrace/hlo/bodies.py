@@ -33,8 +33,15 @@ def traced_body(
     return graph, [outside for outside, _ in builder.captured]
 
 
-def while_(carried: Sequence[Tensor], condition: Function, body: Function) -> tuple[Tensor, ...]:
+def while_(
+    carried: Sequence[Tensor],
+    condition: Function,
+    body: Function,
+    trip_count: int | None = None,
+) -> tuple[Tensor, ...]:
     """Carry values through `body` as long as `condition` of them holds.
+
+    `trip_count` says how often that is, where it is known; figures use it.
 
     Raises:
         BadArgument: the condition gives something else than one bool.
@@ -47,7 +54,7 @@ def while_(carried: Sequence[Tensor], condition: Function, body: Function) -> tu
         raise BadArgument.here("the condition of a loop gives one bool without axes")
     _same_results(carried, step, "the body of a loop", "what it was given")
     count = len(carried)
-    attributes = {
+    attributes: dict[str, Any] = {
         "condition_operands": tuple(range(count + len(test_outside))),
         "body_operands": (
             *range(count),
@@ -55,6 +62,8 @@ def while_(carried: Sequence[Tensor], condition: Function, body: Function) -> tu
         ),
         "carried": count,
     }
+    if trip_count is not None:
+        attributes["trip_count"] = trip_count
     return current().emit_several(
         "while",
         [*carried, *test_outside, *step_outside],

@@ -158,6 +158,19 @@ class Graph:
 
         return evaluate(self, arrays)
 
+    def evaluate_replicas(
+        self, arrays: Sequence[Sequence[Any]]
+    ) -> list[tuple[np.ndarray[Any, Any], ...]]:
+        """Give every output of each replica, given the inputs of each; collectives join them.
+
+        Raises:
+            SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.
+
+        """
+        from kvtrace.hlo.run import evaluate_replicas
+
+        return evaluate_replicas(self, arrays)
+
     def run(self, *arrays: Any) -> Any:
         """Do what the traced function does, by NumPy: write in place, and give what it returns.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from kvtrace.hlo.errors import SignatureMismatch, UnsupportedFunction
 from kvtrace.hlo.graph import Graph, Op
-from kvtrace.hlo.meanings import MEANINGS, load
+from kvtrace.hlo.meanings import COLLECTIVES, MEANINGS, load, taken
 
 Array = np.ndarray[Any, Any]
 
@@ -15,12 +15,15 @@ Array = np.ndarray[Any, Any]
 def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
     """Give every output of a graph, given its inputs.
 
+    A graph with collectives is evaluated as if all replicas had these inputs.
+
     Raises:
         SignatureMismatch: the arrays do not fit the inputs.
 
     """
-    if not MEANINGS:
-        load()
+    if graph.num_replicas > 1:
+        return evaluate_replicas(graph, [arrays] * graph.num_replicas)[0]
+    load()
     values: list[Any] = [None] * len(graph.ops)
     values[: graph.input_count] = _checked(graph, arrays)
     last_use = _last_uses(graph)
@@ -32,6 +35,73 @@ def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
                 if last_use[operand] == index:
                     values[operand] = None
     return tuple(values[index] for index in graph.output_indices)
+
+
+def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
+    """Give every output of each replica, given the inputs of each; collectives join them.
+
+    Raises:
+        SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.
+
+    """
+    load()
+    if len(arrays) < graph.num_replicas:
+        raise SignatureMismatch(
+            f"the graph {graph.name} is for {graph.num_replicas} replicas, and inputs of "
+            f"{len(arrays)} are given."
+        )
+    checked = [_checked(graph, each) for each in arrays]
+    with np.errstate(all="ignore"):
+        return _in_step(graph, checked)
+
+
+def _in_step(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
+    """Evaluate one op of all replicas before the next."""
+    values: list[list[Any]] = [
+        [*each, *[None] * (len(graph.ops) - graph.input_count)] for each in arrays
+    ]
+    for index in range(graph.input_count, len(graph.ops)):
+        op = graph.ops[index]
+        operands = [[each[operand] for operand in op.operands] for each in values]
+        for each, result in zip(values, _results(op, operands), strict=True):
+            each[index] = result
+    return [tuple(each[index] for index in graph.output_indices) for each in values]
+
+
+def _results(op: Op, operands: list[list[Any]]) -> list[Any]:
+    """One op's result on each replica."""
+    collective = COLLECTIVES.get(op.opcode)
+    if collective is not None:
+        results: list[Any] = collective(op, operands)
+        return results
+    bodies = op.graphs or {}
+    if not any(body.num_replicas > 1 for body in bodies.values()):
+        return [_result(op, each) for each in operands]
+    if op.opcode == "if":
+        role = "true" if _agreed([each[0] for each in operands]) else "false"
+        return list(_in_step(bodies[role], [taken(op, role, each) for each in operands]))
+    count = op.attributes["carried"]
+    state = [list(each) for each in operands]
+    while _agreed(
+        [
+            out[0]
+            for out in _in_step(
+                bodies["condition"], [taken(op, "condition", each) for each in state]
+            )
+        ]
+    ):
+        ends = _in_step(bodies["body"], [taken(op, "body", each) for each in state])
+        for each, end in zip(state, ends, strict=True):
+            each[:count] = end
+    return [tuple(each[:count]) for each in state]
+
+
+def _agreed(choices: Sequence[Any]) -> bool:
+    if len({bool(choice) for choice in choices}) != 1:
+        raise SignatureMismatch(
+            "replicas take different branches around a collective, for which all of them wait."
+        )
+    return bool(choices[0])
 
 
 def _result(op: Op, operands: list[Any]) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kvtrace.hlo.graph import Op
-from kvtrace.hlo.meanings import meaning
+from kvtrace.hlo.meanings import meaning, taken
 
 
 @meaning("while")
@@ -13,8 +13,8 @@ def _while(op: Op, *operands: Any) -> tuple[Any, ...]:
     assert op.graphs is not None
     count = op.attributes["carried"]
     values = list(operands)
-    while evaluate(op.graphs["condition"], _taken(op, "condition", values))[0]:
-        values[:count] = evaluate(op.graphs["body"], _taken(op, "body", values))
+    while evaluate(op.graphs["condition"], taken(op, "condition", values))[0]:
+        values[:count] = evaluate(op.graphs["body"], taken(op, "body", values))
     return tuple(values[:count])
 
 
@@ -24,9 +24,4 @@ def _if(op: Op, predicate: Any, *outside: Any) -> tuple[Any, ...]:
 
     assert op.graphs is not None
     role = "true" if predicate else "false"
-    return evaluate(op.graphs[role], _taken(op, role, [predicate, *outside]))
-
-
-def _taken(op: Op, role: str, operands: list[Any]) -> list[Any]:
-    """The arguments of a body."""
-    return [operands[position] for position in op.attributes[f"{role}_operands"]]
+    return evaluate(op.graphs[role], taken(op, role, [predicate, *outside]))
