@@ -19,6 +19,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -35,8 +36,8 @@ import kvtrace.nki.older.language as nl
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.nki import older
 from kvtrace.nki.launching import Kernel, bound_arguments, execute
-from tests.kernels.nki.products import product_blocked
 
+ROOT = Path(__file__).resolve().parent.parent
 SMALL_OPS = 5_000
 
 
@@ -81,6 +82,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    from tests.kernels.nki.products import product_blocked
+
     depth, rows, columns = options.size
     random = np.random.default_rng(0)
     left, right = (
