@@ -175,7 +175,7 @@ static PyObject *recorder_record(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OOOOO!O!LL:record", &adapter, &owner, &kernel, &grid, &PyTuple_Type,
                         &given, &PyDict_Type, &kwargs, &enter, &leave))
     return NULL;
-  if (record((recorder *)self, adapter, owner, kernel, grid, given, 0, kwargs, enter,
+  if (record((recorder *)self, adapter, owner, kernel, grid, given, 0, kwargs, NULL, enter,
              leave))
     return NULL;
   Py_RETURN_NONE;

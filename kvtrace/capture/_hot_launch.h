@@ -82,7 +82,7 @@ static PyObject *call_observed(launching *launch, PyObject *grid, int warmup) {
     failed = kernel_known(recorder, adapter, launch->self, kernel, &compiled);
   } else if (grid) {
     failed = record(recorder, adapter, launch->self, kernel, grid, launch->args, launch->first,
-                    kwargs, enter, leave);
+                    kwargs, NULL, enter, leave);
   }
   Py_XDECREF(grid);
   if (failed && report(recorder)) {
@@ -111,7 +111,7 @@ static PyObject *call_returning(launching *launch) {
 }
 
 /* Records with the launcher that the owner has chosen; while there are several, it was a trial. */
-static int record_chosen(launching *launch, int64_t enter, int64_t leave) {
+static int record_chosen(launching *launch, PyObject *stream, int64_t enter, int64_t leave) {
   PyObject *launchers = PyObject_GetAttr(launch->self, name_launchers);
   if (!launchers) return -1;
   Py_ssize_t count = PyObject_Length(launchers);
@@ -119,7 +119,7 @@ static int record_chosen(launching *launch, int64_t enter, int64_t leave) {
   Py_DECREF(launchers);
   if (!launcher) return count < 0 || count == 1 ? -1 : 0;
   int failed = record(launch->by->recorder, launch->by->adapter, launch->self, launcher, NULL,
-                      launch->args, launch->first, NULL, enter, leave);
+                      launch->args, launch->first, NULL, stream, enter, leave);
   Py_DECREF(launcher);
   return failed;
 }
@@ -143,14 +143,15 @@ static PyObject *call_choosing(launching *launch) {
     Py_XDECREF(bound);
     return result;
   }
+  Py_INCREF(stream); /* the dictionary is the program's */
   int64_t enter = now();
   PyObject *result = PyObject_Call(launch->callable, launch->args, kwargs);
   int64_t leave = now();
-  if (!result) return NULL;
-  if (record_chosen(launch, enter, leave) && report(launch->by->recorder)) {
+  if (result && record_chosen(launch, stream, enter, leave) && report(launch->by->recorder)) {
     Py_DECREF(result);
-    return NULL;
+    result = NULL;
   }
+  Py_DECREF(stream);
   return result;
 }
 

@@ -90,9 +90,20 @@ static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObje
   return 0;
 }
 
+/* The stream's handle where the program has given it as a number; 0 and no stream else. */
+static int given_stream(PyObject *given, void **stream) {
+  int overflow = 0;
+  if (!given || Py_TYPE(given) != &PyLong_Type) return 0;
+  long long handle = PyLong_AsLongLongAndOverflow(given, &overflow);
+  if (overflow) return 0;
+  *stream = (void *)(intptr_t)handle;
+  return 1;
+}
+
+/* `stream_given` is what the program launched on, or NULL: then torch is asked. */
 static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
-                  PyObject *grid, PyObject *args, Py_ssize_t first, PyObject *kwargs, int64_t enter,
-                  int64_t leave) {
+                  PyObject *grid, PyObject *args, Py_ssize_t first, PyObject *kwargs,
+                  PyObject *stream_given, int64_t enter, int64_t leave) {
   struct kernel kernel;
   if (kernel_known(self, adapter, owner, object, &kernel)) return -1;
   if (kernel.id < 0) return 0;
@@ -106,7 +117,8 @@ static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *
   if (failed) return -1;
   if (call < 0) return 0;
   void *stream = NULL;
-  if ((kernel.device_kind == DL_CUDA || kernel.device_kind == DL_ROCM) && self->exchange &&
+  if (kernel.device_kind && !given_stream(stream_given, &stream) &&
+      (kernel.device_kind == DL_CUDA || kernel.device_kind == DL_ROCM) && self->exchange &&
       self->exchange->current_stream(kernel.device_kind, kernel.device, &stream)) {
     PyErr_Clear();
     stream = NULL;

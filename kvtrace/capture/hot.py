@@ -32,6 +32,9 @@ DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM, "xpu": ONEAPI}
 #: Stands for the grid where it follows from kernel and arguments.
 NO_GRID: Final = (0, 0, 0)
 
+#: Bits that a stream's handle has at most.
+_HANDLE_BITS: Final = 63
+
 _double = Struct("=d")
 
 
@@ -191,7 +194,9 @@ class Recorder:
             try:
                 launchers = self.launchers
                 if len(launchers) == 1:
-                    recorder.record(adapter, self, launchers[0], NO_GRID, args, {}, enter, leave)
+                    recorder.record(
+                        adapter, self, launchers[0], NO_GRID, args, {}, enter, leave, stream
+                    )
             except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                 recorder._problem(error)
             return result
@@ -210,8 +215,13 @@ class Recorder:
         kwargs: dict[str, Any],
         enter: int,
         leave: int,
+        stream: Any = None,
     ) -> None:
-        """Record one launch that has happened; the kernel, or the call, may be new."""
+        """Record one launch that has happened; the kernel, or the call, may be new.
+
+        `stream` is the handle that the program launched on; where it gave no number, torch is
+        asked.
+        """
         kernel_id, device_kind, device, _ = self.kernel(adapter, owner, kernel)
         if kernel_id < 0:
             return
@@ -229,7 +239,8 @@ class Recorder:
         if device_kind == NO_DEVICE:
             self.append(call_id, enter, leave)
             return
-        stream = 0 if self._stream_of is None else self._stream_of(device_kind, device)
+        if type(stream) is not int or stream.bit_length() > _HANDLE_BITS:
+            stream = 0 if self._stream_of is None else self._stream_of(device_kind, device)
         self.append(call_id, enter, leave, device, stream)
 
     def append(

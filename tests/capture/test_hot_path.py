@@ -530,6 +530,22 @@ def test_the_launcher_that_was_chosen_is_what_is_recorded(kind):
         assert adapter.calls == [(0, (0, 0, 0), 2, ())] * 2
 
 
+def test_the_stream_is_what_the_program_launched_on(kind):
+    class OnDevice(Adapter):
+        def new_kernel(self, owner, kernel):
+            return (*super().new_kernel(owner, kernel)[:1], hot.CUDA, 3)
+
+    # given handles of streams, and what is none: then torch is asked, and has no device here
+    given = [0, 77, (1 << 63) - 1, -1, 1 << 63, 1 << 64, None, "7", True]
+    with choosing(kind, OnDevice()) as (recorder, *_):
+        autotuner = Autotuner(Kernel())
+        for stream in given:
+            autotuner.run(1, stream=stream)
+        found = rows(recorder)
+    assert found["stream"].tolist() == [0, 77, (1 << 63) - 1, -1, 0, 0, 0, 0, 0]
+    assert found["device"].tolist() == [3] * len(given)
+
+
 def test_nothing_is_recorded_while_the_launcher_is_not_chosen(kind):
     with choosing(kind) as (recorder, adapter, _):
         for launchers in ([], [Kernel(), Kernel()]):
