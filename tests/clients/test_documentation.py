@@ -10,6 +10,7 @@ import pytest
 
 from kvtrace.clients import replay
 from kvtrace.schema.trace import open_trace
+from tests.support.warm_python import warm_python
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
@@ -148,7 +149,8 @@ def test_hooks_of_the_page_see_and_change_values(over):
 def test_a_kernel_traced_as_on_the_page(tmp_path):
     (tmp_path / "program.py").write_text(block("python", 2))
 
-    done = run("program.py", cwd=tmp_path, TRITON_CACHE_DIR=str(tmp_path / "cache"))
+    variables = {"PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = warm_python().run("program.py", folder=tmp_path, environment=os.environ | variables)
 
     assert done.returncode == 0, done.stderr
     assert "store ends 4 bytes past the end of x; 24 lanes over the grid do" in done.stdout

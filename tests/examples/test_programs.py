@@ -41,16 +41,17 @@ def cache(tmp_path_factory):
         yield
 
 
-def capture(script, *arguments, folder):
-    """Run with the variable, in a Python that has imported torch already."""
+def run_warm(script, *arguments, folder, **variables):
+    """Run in a Python that has imported torch already."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
-    done = warm_python().run(
-        EXAMPLES / script,
-        *arguments,
-        folder=folder,
-        environment=kept | {"KVTRACE": "out"},
-        timeout=250,
+    script, environment = EXAMPLES / script, kept | variables
+    return warm_python().run(
+        script, *arguments, folder=folder, environment=environment, timeout=250
     )
+
+
+def capture(script, *arguments, folder):
+    done = run_warm(script, *arguments, folder=folder, KVTRACE="out")
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -126,7 +127,7 @@ def test_training_kernels_have_no_access_out_of_bounds(trained, kvtrace):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU nothing is missing")
 def test_training_without_gpu_and_capture_says_how_to_run_it(tmp_path):
-    done = run(sys.executable, EXAMPLES / "train.py", folder=tmp_path)
+    done = run_warm("train.py", folder=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "KVTRACE=out python" in done.stderr
