@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from importlib.util import find_spec
 
 import numpy as np
@@ -281,6 +282,28 @@ def test_all_programs_counts_and_the_table_beside_the_map(report_browser, pages,
         rows = opened.page.locator("#elements tbody tr[data-place]").first.inner_text().split("\t")
         assert rows[:4] == ["0", "(0, 0)", "0", "4"]
         assert "3,150 rows" in opened.text("#elements")
+
+
+def test_programs_that_share_elements_have_one_colour(report_browser, pages, blocks):
+    index, call = call_named(blocks, "product")
+    op = op_of(call, "load", "b")
+    readers = {}
+    for access in call["accesses"]:
+        if access["op"] == op["index"]:
+            for program, _, addresses in listed_executions(access):
+                for address in addresses:
+                    readers.setdefault(address, set()).add(program)
+    expected = Counter(tuple(sorted(programs)) for programs in readers.values())
+    address = f"#/call/{index}?op={op['index']}&colour=programs"
+    with opened_page(report_browser, pages.page, address) as opened:
+        rows = [
+            row.split("\t")
+            for row in opened.page.locator("#subsets tbody tr[data-place]").all_inner_texts()
+        ]
+        assert sorted((int(row[2]), int(row[3])) for row in rows) == sorted(
+            (len(programs), elements) for programs, elements in expected.items()
+        )
+        assert rows[0][1].startswith("(0, 0, 0) (1, 0, 0)")
 
 
 def test_tensor_view_is_edited(report_browser, pages, blocks):

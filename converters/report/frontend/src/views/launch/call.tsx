@@ -17,7 +17,14 @@ import { OpList } from "./ops";
 import { Programs } from "./programs";
 import { Recorded } from "./recorded";
 import { touchedBy } from "./scene";
-import { type Place, choose, chosenNumber, chosenProgram, programNumber, programPlace } from "./state";
+import {
+  type Place,
+  choose,
+  chosenNumber,
+  chosenProgram,
+  programNumber,
+  programPlace,
+} from "./state";
 
 interface CallProps {
   readonly page: Page;
@@ -51,15 +58,22 @@ export function CallParts(props: CallProps): JSX.Element {
           />
         </Section>
       ) : null}
-      {loaded.state === "failed" ? <Note kind="warning">Its ops cannot be read: {loaded.reason}</Note> : null}
+      {loaded.state === "failed" ? (
+        <Note kind="warning">Its ops cannot be read: {loaded.reason}</Note>
+      ) : null}
       {block ? <Inside {...props} block={block} findings={findings} /> : null}
     </>
   );
 }
 
-function Inside(props: CallProps & { block: CallBlock; findings: readonly HereFinding[] }): JSX.Element {
+function Inside(
+  props: CallProps & { block: CallBlock; findings: readonly HereFinding[] },
+): JSX.Element {
   const { page, call, block, findings } = props;
-  const grid = useMemo<Place>(() => [call.grid[0] ?? 1, call.grid[1] ?? 1, call.grid[2] ?? 1], [call]);
+  const grid = useMemo<Place>(
+    () => [call.grid[0] ?? 1, call.grid[1] ?? 1, call.grid[2] ?? 1],
+    [call],
+  );
   const op = chosenOp(block, findings);
   useEffect(() => startProgramKeys(grid), [grid]);
   return (
@@ -81,7 +95,9 @@ function Inside(props: CallProps & { block: CallBlock; findings: readonly HereFi
           }
         />
       </section>
-      {op ? <OpPanel page={page} call={call} block={block} grid={grid} op={op} findings={findings} /> : null}
+      {op ? (
+        <OpPanel page={page} call={call} block={block} grid={grid} op={op} findings={findings} />
+      ) : null}
       <Section title="Recorded tensors" id="recorded">
         <Recorded page={page} block={block} />
       </Section>
@@ -91,7 +107,8 @@ function Inside(props: CallProps & { block: CallBlock; findings: readonly HereFi
 
 /** The op that the address names, or one with a finding, or the first whose accesses are known. */
 function chosenOp(block: CallBlock, findings: readonly HereFinding[]): Op | null {
-  const named = (index: number | null): Op | undefined => block.ops.find((op) => op.index === index);
+  const named = (index: number | null): Op | undefined =>
+    block.ops.find((op) => op.index === index);
   const found = findings.find(({ op }) => op !== null)?.op ?? null;
   return (
     named(chosenNumber("op")) ??

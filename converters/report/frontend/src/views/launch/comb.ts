@@ -102,9 +102,11 @@ export function addComb(counts: Uint32Array, low: number, comb: Comb): void {
   sums[0] = comb.weight;
   comb.levels.forEach(([count, step], level) => {
     const end = comb.reach[level + 1] ?? 0;
-    for (let at = step; at <= end; at += 1) sums[at] = (sums[at] as number) + (sums[at - step] as number);
+    for (let at = step; at <= end; at += 1)
+      sums[at] = (sums[at] as number) + (sums[at - step] as number);
     const width = count * step;
-    for (let at = end; at >= width; at -= 1) sums[at] = (sums[at] as number) - (sums[at - width] as number);
+    for (let at = end; at >= width; at -= 1)
+      sums[at] = (sums[at] as number) - (sums[at - width] as number);
   });
   const offset = comb.start - low;
   for (let at = 0; at <= reach; at += 1) {
@@ -129,7 +131,8 @@ function addPlaces(counts: Uint32Array, comb: Comb, depth: number, at: number): 
     }
     return;
   }
-  for (let place = from; place <= to; place += 1) addPlaces(counts, comb, depth - 1, at + place * step);
+  for (let place = from; place <= to; place += 1)
+    addPlaces(counts, comb, depth - 1, at + place * step);
 }
 
 /** Steps that `addComb` takes at most, to decide beforehand whether to ask it. */

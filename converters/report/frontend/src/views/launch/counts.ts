@@ -2,7 +2,7 @@
 // whole regions are worked out from the progressions, exactly where that takes few steps.
 
 import type { Access } from "./blocks";
-import { type Comb, addComb, combOf, costOf, countBelow, countWithin, lastOf, totalOf } from "./comb";
+import { type Comb, addComb, combOf, costOf, countWithin, lastOf, totalOf } from "./comb";
 import { ALL, type Executions, type Lanes, formsOf } from "./layout";
 import { regionCounts } from "./regions";
 import type { Look } from "./tensor";
@@ -36,7 +36,7 @@ export interface Counts {
   /** First and last unit that is touched, outside the tensor too. */
   readonly first: number;
   readonly last: number;
-  /** Accesses of each unit from `low` on; null where there are too many. */
+  /** Accesses of each unit from `low` on, 0 beyond them; null where there are too many. */
   readonly dense: { readonly low: number; readonly counts: Uint32Array } | null;
 }
 
@@ -66,8 +66,9 @@ export function countsOf(asked: CountAsked): Counts {
   const inside = combs.reduce((sum, comb) => sum + countWithin(comb, 0, extent), 0);
   const first = combs.reduce((least, comb) => Math.min(least, comb.start), Infinity);
   const last = combs.reduce((most, comb) => Math.max(most, lastOf(comb)), -Infinity);
-  const low = Math.max(-BESIDE, Math.min(0, first));
-  const high = Math.min(extent + BESIDE, Math.max(extent, last + 1));
+  // what one program touches is often little of a large tensor
+  const low = combs.length ? Math.max(-BESIDE, first) : 0;
+  const high = Math.max(low, Math.min(extent + BESIDE, last + 1));
   const plain = { combs, total, outside: total - inside, first, last };
   const cost = combs.reduce((sum, comb) => sum + costOf(comb), 0);
   if (high - low > MOST_DENSE + 2 * BESIDE || cost > MOST_STEPS) {
@@ -92,6 +93,14 @@ export function countAt(counts: Counts, offset: number): number {
   return counts.combs.reduce((sum, comb) => sum + countWithin(comb, offset, offset + 1), 0);
 }
 
+/** How many of `size` rows or columns are in each of so many bins. */
+export function binSizes(size: number, bins: number): Uint32Array {
+  return Uint32Array.from(
+    { length: bins },
+    (_, bin) => Math.ceil(((bin + 1) * size) / bins) - Math.ceil((bin * size) / bins),
+  );
+}
+
 /** Accesses of each bin of a region. */
 export function binsOf(counts: Counts, look: Look, region: Region): Bins {
   if (!counts.dense) return regionCounts(counts.combs, look, region);
@@ -109,19 +118,18 @@ function denseBins(
   const step = look.columns.stride;
   // which bin a column is in, once for all rows
   const bin = new Uint32Array(width);
-  for (let column = 0; column < width; column += 1) bin[column] = Math.floor((column * across) / width);
+  for (let column = 0; column < width; column += 1)
+    bin[column] = Math.floor((column * across) / width);
   for (let row = 0; row < height; row += 1) {
     const line = Math.floor((row * down) / height) * across;
     let at = start + (rows[0] + row) * look.rows.stride + columns[0] * step;
+    if (at >= dense.counts.length || at + width * step < 0) continue;
     for (let column = 0; column < width; column += 1, at += step) {
       const count = dense.counts[at];
-      if (count) bins[line + (bin[column] as number)] = (bins[line + (bin[column] as number)] as number) + count;
+      if (count)
+        bins[line + (bin[column] as number)] =
+          (bins[line + (bin[column] as number)] as number) + count;
     }
   }
   return bins;
-}
-
-/** Distinct accesses from the start to an offset, for those who compare. */
-export function countUpTo(counts: Counts, end: number): number {
-  return counts.combs.reduce((sum, comb) => sum + countBelow(comb, end), 0);
 }

@@ -21,19 +21,39 @@ export function ElementPanel(props: {
 }): JSX.Element {
   const { touched, grid, offset } = props;
   const touches = useMemo(
-    () => touchesOf(touched.accesses, { program: null, iteration: null }, offset * touched.unit, touched.width * touched.unit, MOST),
+    () =>
+      touchesOf(
+        touched.accesses,
+        { program: null, iteration: null },
+        offset * touched.unit,
+        touched.width * touched.unit,
+        MOST,
+      ),
     [touched, offset],
   );
   const columns: Column<Touch>[] = [
-    { label: "Program", source: "derived", cell: ({ program }) => programText(program, grid), key: ({ program }) => program, text: ({ program }) => programText(program, grid) },
-    { label: "Iteration", source: "derived", number: true, cell: ({ iteration }) => formatCount(iteration), key: ({ iteration }) => iteration },
+    {
+      label: "Program",
+      source: "derived",
+      cell: ({ program }) => programText(program, grid),
+      key: ({ program }) => program,
+      text: ({ program }) => programText(program, grid),
+    },
+    {
+      label: "Iteration",
+      source: "derived",
+      number: true,
+      cell: ({ iteration }) => formatCount(iteration),
+      key: ({ iteration }) => iteration,
+    },
   ];
   return (
     <div class="panel" id="element">
       <p class="wrap">{props.text}</p>
       <p class="small muted">
         Accessed in {touches.length >= MOST ? "at least " : ""}
-        {plural(touches.length, "execution")} of this op, over all programs. Choose one to see its accesses alone.{" "}
+        {plural(touches.length, "execution")} of this op, over all programs. Choose one to see its
+        accesses alone.{" "}
         <button type="button" class="quiet small" onClick={() => choose({ el: null })}>
           Close
         </button>
@@ -44,7 +64,10 @@ export function ElementPanel(props: {
         columns={columns}
         rows={touches}
         onChoose={({ program, iteration }) =>
-          choose({ p: program === null ? null : programPlace(program, grid).join(","), it: iteration })
+          choose({
+            p: program === null ? null : programPlace(program, grid).join(","),
+            it: iteration,
+          })
         }
         height={6}
       />

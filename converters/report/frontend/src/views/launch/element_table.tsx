@@ -19,10 +19,30 @@ export function ElementTable(props: {
   const low = counts.dense?.low ?? 0;
   const rows = useMemo(() => touchedPlaces(scene), [counts]);
   const columns: Column<number>[] = [
-    { label: "Element", number: true, cell: (row) => formatCount(row + low), key: (row) => row + low },
-    { label: "Index", cell: (row) => formatTuple(ownIndex(touched, row + low)), text: (row) => formatTuple(ownIndex(touched, row + low)) },
-    { label: "byte", number: true, cell: (row) => formatCount((row + low) * unit), key: (row) => (row + low) * unit },
-    { label: "accesses", source: "derived", number: true, cell: (row) => formatCount(countAt(counts, row + low)), key: (row) => countAt(counts, row + low) },
+    {
+      label: "Element",
+      number: true,
+      cell: (row) => formatCount(row + low),
+      key: (row) => row + low,
+    },
+    {
+      label: "Index",
+      cell: (row) => formatTuple(ownIndex(touched, row + low)),
+      text: (row) => formatTuple(ownIndex(touched, row + low)),
+    },
+    {
+      label: "byte",
+      number: true,
+      cell: (row) => formatCount((row + low) * unit),
+      key: (row) => (row + low) * unit,
+    },
+    {
+      label: "accesses",
+      source: "derived",
+      number: true,
+      cell: (row) => formatCount(countAt(counts, row + low)),
+      key: (row) => countAt(counts, row + low),
+    },
     {
       label: "value",
       source: "measured",

@@ -37,7 +37,12 @@ function showWitness({ placed, op }: HereFinding, unit: number): void {
     p: found.program ? found.program.join(",") : null,
     it: found.iteration,
     el: found.address_offset === null ? null : Math.floor(found.address_offset / unit),
-    tab: null, shape: null, axes: null, at: null, slice: null, lay: null,
+    tab: null,
+    shape: null,
+    axes: null,
+    at: null,
+    slice: null,
+    lay: null,
   });
 }
 
@@ -50,9 +55,20 @@ interface FindingTableProps {
 export function FindingTable(props: FindingTableProps): JSX.Element {
   const rows = useMemo(() => props.findings, [props.findings]);
   const columns: Column<HereFinding>[] = [
-    { label: "Rule", cell: ({ placed }) => <Pill kind={kindOf(placed)}>{placed.found.rule}</Pill>, text: ({ placed }) => placed.found.rule },
-    { label: "What", prose: true, cell: ({ placed }) => shortText(placed.found.message ?? placed.found.reason) },
-    { label: "Line", cell: ({ placed }) => formatPlace(placed.found.file, placed.found.line) },
+    {
+      label: "Rule",
+      cell: ({ placed }) => <Pill kind={kindOf(placed)}>{placed.found.rule}</Pill>,
+      text: ({ placed }) => placed.found.rule,
+    },
+    {
+      label: "What",
+      prose: true,
+      cell: ({ placed }) => shortText(placed.found.message ?? placed.found.reason),
+    },
+    {
+      label: "Line",
+      cell: ({ placed }) => shortText(formatPlace(placed.found.file, placed.found.line)),
+    },
     { label: "Op", number: true, cell: ({ op }) => formatCount(op) },
     { label: "Program", cell: ({ placed }) => formatTuple(placed.found.program) },
     { label: "Iteration", number: true, cell: ({ placed }) => formatCount(placed.found.iteration) },
@@ -61,8 +77,14 @@ export function FindingTable(props: FindingTableProps): JSX.Element {
     {
       label: "Witness",
       cell: (each) =>
-        each.op === null ? "" : (
-          <button type="button" class="quiet small" onClick={() => showWitness(each, props.unitOf(each.op ?? -1) ?? 1)}>
+        each.op === null ? (
+          ""
+        ) : (
+          <button
+            type="button"
+            class="quiet small"
+            onClick={() => showWitness(each, props.unitOf(each.op ?? -1) ?? 1)}
+          >
             Show on the map
           </button>
         ),

@@ -43,7 +43,8 @@ export function GridHeat(props: GridHeatProps): JSX.Element {
   const [said, setSaid] = useState("");
 
   const draw = useCallback(
-    (drawing: Drawing) => paintGrid(drawing, sheetOf(grid, z), heat, findings, programNumber(program, grid)),
+    (drawing: Drawing) =>
+      paintGrid(drawing, sheetOf(grid, z), heat, findings, programNumber(program, grid)),
     [heat, findings, program?.join(), z],
   );
 
@@ -57,13 +58,17 @@ export function GridHeat(props: GridHeatProps): JSX.Element {
 
   function onKeyDown(event: KeyboardEvent): void {
     const steps: Record<string, number> = {
-      ArrowLeft: -1, ArrowRight: 1, ArrowUp: -sheet.across, ArrowDown: sheet.across,
+      ArrowLeft: -1,
+      ArrowRight: 1,
+      ArrowUp: -sheet.across,
+      ArrowDown: sheet.across,
     };
     const step = steps[event.key];
     if (step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     const next = (programNumber(program, grid) ?? sheet.first - step) + step;
-    if (next >= sheet.first && next < sheet.first + sheet.count) props.onChoose(programPlace(next, grid));
+    if (next >= sheet.first && next < sheet.first + sheet.count)
+      props.onChoose(programPlace(next, grid));
   }
 
   return (
@@ -78,7 +83,11 @@ export function GridHeat(props: GridHeatProps): JSX.Element {
         onKeyDown={onKeyDown}
         onPointerMove={(event) => {
           const number = under(event);
-          setSaid(number === null ? "" : `(${programPlace(number, grid).join(", ")}): ${props.show(heat[number] ?? 0)}`);
+          setSaid(
+            number === null
+              ? ""
+              : `(${programPlace(number, grid).join(", ")}): ${props.show(heat[number] ?? 0)}`,
+          );
         }}
         onClick={(event) => {
           const number = under(event as unknown as PointerEvent);
@@ -105,7 +114,10 @@ function paintGrid(
   const [wide, tall] = cellSize(sheet, width, height);
   const most = heat.reduce((top, value) => Math.max(top, value), 0) || 1;
   // several programs share a cell of the picture where there are more of them than pixels
-  const [across, down] = [Math.min(sheet.across, Math.ceil(width)), Math.min(sheet.down, Math.ceil(height))];
+  const [across, down] = [
+    Math.min(sheet.across, Math.ceil(width)),
+    Math.min(sheet.down, Math.ceil(height)),
+  ];
   const hottest = new Float64Array(across * down).fill(-1);
   for (let place = 0; place < sheet.count; place += 1) {
     const column = Math.floor(((place % sheet.across) * across) / sheet.across);
@@ -125,7 +137,12 @@ function paintGrid(
     const [x, y] = [(place % sheet.across) * wide, Math.floor(place / sheet.across) * tall];
     context.lineWidth = 2;
     context.strokeStyle = colour;
-    context.strokeRect(x + inset, y + inset, Math.max(wide - gap - 2 * inset, 3), Math.max(tall - gap - 2 * inset, 3));
+    context.strokeRect(
+      x + inset,
+      y + inset,
+      Math.max(wide - gap - 2 * inset, 3),
+      Math.max(tall - gap - 2 * inset, 3),
+    );
   };
   for (let place = 0; place < sheet.count; place += 1) {
     if (findings[sheet.first + place]) ring(place, colours.error, 1);

@@ -22,7 +22,12 @@ export function gridWork(block: CallBlock, programs: number, op: number | null):
   const accesses = block.accesses.filter((access) => op === null || access.op === op);
   const steps = accesses.reduce((sum, access) => sum + placesOf(programsOf(access)), 0);
   if (programs > MOST_PROGRAMS || steps > MOST_STEPS) {
-    return { bytes: null, lanes: null, masked: null, partial: "The grid is too large to show each program." };
+    return {
+      bytes: null,
+      lanes: null,
+      masked: null,
+      partial: "The grid is too large to show each program.",
+    };
   }
   const work = {
     bytes: new Float64Array(programs),
@@ -57,11 +62,15 @@ function addAccess(
 }
 
 function eachPlace(
-  levels: Form["levels"], depth: number, at: number, visit: (place: number) => void,
+  levels: Form["levels"],
+  depth: number,
+  at: number,
+  visit: (place: number) => void,
 ): void {
   const level = levels[depth - 1];
   if (!level) return visit(at);
-  for (let place = 0; place < level[0]; place += 1) eachPlace(levels, depth - 1, at + place * level[1], visit);
+  for (let place = 0; place < level[0]; place += 1)
+    eachPlace(levels, depth - 1, at + place * level[1], visit);
 }
 
 /** Active lanes that the records of an op describe. */
@@ -77,7 +86,10 @@ function leftOut(block: CallBlock, only: number | null): string | null {
     return !known || describedLanes(block, op.index) < (op.elements ?? 0) - (op.masked_off ?? 0);
   });
   if (!missing.length) return null;
-  const names = missing.slice(0, 4).map((op) => `${op.op} at ${op.index}`).join(", ");
+  const names = missing
+    .slice(0, 4)
+    .map((op) => `${op.op} at ${op.index}`)
+    .join(", ");
   const more = missing.length > 4 ? ` and ${missing.length - 4} more` : "";
   return `Not in it, wholly or in part: ${names}${more}, whose addresses hang on data that was not recorded, or are too irregular to be kept.`;
 }

@@ -24,7 +24,11 @@ export type Lanes = "active" | "all";
 
 /** Whether the record says which addresses were accessed. */
 export function isKnown({ layout }: Access): boolean {
-  return layout !== null && (layout.lanes !== undefined || Boolean(layout.runs)) && layout.active !== null;
+  return (
+    layout !== null &&
+    (layout.lanes !== undefined || Boolean(layout.runs)) &&
+    layout.active !== null
+  );
 }
 
 /** The addresses of a record in the executions asked for; none where it does not say. */
@@ -89,7 +93,10 @@ function laneForms(layout: Layout, which: Lanes): Form[] {
   if (layout.runs) {
     return layout.runs.map(([start, count, step, times, by]) => ({
       start,
-      levels: [[count, step], [times, by]],
+      levels: [
+        [count, step],
+        [times, by],
+      ],
     }));
   }
   const lanes = layout.lanes ?? [];

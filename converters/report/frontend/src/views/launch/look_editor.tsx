@@ -16,9 +16,8 @@ export function chosenLayout(look: Look): Layout3 {
   return text === "side" || text === "solid" ? text : "slice";
 }
 
-/** `slices`: how many there are to see, those past the tensor's end among them. */
-export function LookEditor(props: { look: Look; slice: number; slices: number }): JSX.Element {
-  const { look, slice, slices } = props;
+export function LookEditor(props: { look: Look }): JSX.Element {
+  const { look } = props;
   const rank = look.axes.length;
   const swap = (position: number, axis: number): void => {
     const order = [...look.order];
@@ -26,7 +25,9 @@ export function LookEditor(props: { look: Look; slice: number; slices: number })
     [order[other], order[position]] = [order[position] ?? 0, axis];
     choose({ axes: order.join(","), at: null, slice: null });
   };
-  const names = look.axes.map((axis, number) => [String(number), `${axis.name} (${formatCount(axis.size)})`] as const);
+  const names = look.axes.map(
+    (axis, number) => [String(number), `${axis.name} (${formatCount(axis.size)})`] as const,
+  );
   const chooser = (label: string, back: number): JSX.Element | null => {
     const position = rank - 1 - back;
     if (position < 0) return null;
@@ -40,10 +41,14 @@ export function LookEditor(props: { look: Look; slice: number; slices: number })
     );
   };
   return (
-    <details class="launch-look" open={chosen("look") === "1"} onToggle={(event) => {
-      const open = event.currentTarget.open;
-      if (open !== (chosen("look") === "1")) choose({ look: open ? "1" : null });
-    }}>
+    <details
+      class="launch-look"
+      open={chosen("look") === "1"}
+      onToggle={(event) => {
+        const open = event.currentTarget.open;
+        if (open !== (chosen("look") === "1")) choose({ look: open ? "1" : null });
+      }}
+    >
       <summary>Edit tensor view</summary>
       <div class="toolbar" id="look-editor">
         <label class="control">
@@ -53,14 +58,25 @@ export function LookEditor(props: { look: Look; slice: number; slices: number })
             id="look-shape"
             value={chosen("shape") ?? ""}
             placeholder={look.axes.map((axis) => axis.size).join(" x ")}
-            onChange={(event) => choose({ shape: event.currentTarget.value || null, axes: null, at: null, slice: null })}
+            onChange={(event) =>
+              choose({
+                shape: event.currentTarget.value || null,
+                axes: null,
+                at: null,
+                slice: null,
+              })
+            }
           />
         </label>
         {chooser("Slices", 2)}
         {chooser("Rows", 1)}
         {chooser("Columns", 0)}
         {rank >= 2 ? (
-          <button type="button" id="transpose" onClick={() => swap(rank - 1, look.order[rank - 2] ?? 0)}>
+          <button
+            type="button"
+            id="transpose"
+            onClick={() => swap(rank - 1, look.order[rank - 2] ?? 0)}
+          >
             Transpose
           </button>
         ) : null}
@@ -80,18 +96,23 @@ export function LookEditor(props: { look: Look; slice: number; slices: number })
             />
           </label>
         ))}
-        <button type="button" onClick={() => choose({ shape: null, axes: null, at: null, slice: null, lay: null })}>
+        <button
+          type="button"
+          onClick={() => choose({ shape: null, axes: null, at: null, slice: null, lay: null })}
+        >
           As it is
         </button>
       </div>
       {look.problem ? <Note kind="warning">{look.problem}</Note> : null}
-      {look.slices ? <SliceBar look={look} slice={slice} slices={slices} /> : null}
     </details>
   );
 }
 
-/** The slice and the layout of a tensor with three axes or more. */
-function SliceBar(props: { look: Look; slice: number; slices: number }): JSX.Element {
+/**
+ * The slice and the layout of a tensor with three axes or more. `slices`: how many there are to see,
+ * those past the tensor's end among them.
+ */
+export function SliceBar(props: { look: Look; slice: number; slices: number }): JSX.Element {
   const { look, slice } = props;
   const last = props.slices - 1;
   return (
@@ -99,7 +120,11 @@ function SliceBar(props: { look: Look; slice: number; slices: number }): JSX.Ele
       <Choice
         label="Layout"
         value={chosenLayout(look)}
-        options={[["slice", "one slice"], ["side", "slices side by side"], ["solid", "solid"]]}
+        options={[
+          ["slice", "one slice"],
+          ["side", "slices side by side"],
+          ["solid", "solid"],
+        ]}
         onChoose={(value) => choose({ lay: value === "slice" ? null : value })}
       />
       <div class="launch-slider">
@@ -118,7 +143,9 @@ function SliceBar(props: { look: Look; slice: number; slices: number }): JSX.Ele
           min="0"
           max={last}
           value={slice}
-          onChange={(event) => choose({ slice: Math.min(Math.max(Number(event.currentTarget.value), 0), last) })}
+          onChange={(event) =>
+            choose({ slice: Math.min(Math.max(Number(event.currentTarget.value), 0), last) })
+          }
         />
         <span class="muted small">of {formatCount(last + 1)}</span>
       </div>

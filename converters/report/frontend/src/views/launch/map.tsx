@@ -164,7 +164,9 @@ export function AccessMap(props: MapProps): JSX.Element {
           </div>
         ) : null}
       </div>
-      {sampled ? <p class="small muted">Some regions were worked out from a sample of their rows.</p> : null}
+      {sampled ? (
+        <p class="small muted">Some regions were worked out from a sample of their rows.</p>
+      ) : null}
     </div>
   );
 }

@@ -3,8 +3,9 @@
 import { heatColour } from "../../parts/colours";
 import { type Drawing, clippedText } from "../../parts/canvas";
 import { threeFigures } from "../../data/format";
-import { type Counts, binsOf } from "./counts";
+import { type Counts, binSizes, binsOf } from "./counts";
 import { type Look, isInside, offsetAt, placeOf } from "./tensor";
+import type { Subsets } from "./subsets";
 import type { Values } from "./values";
 
 /** A place that something is said of, as a finding's witness. */
@@ -12,6 +13,8 @@ export interface Mark {
   readonly offset: number;
   readonly text: string;
 }
+
+export type Colouring = "count" | "value" | "programs";
 
 export interface Scene {
   readonly look: Look;
@@ -22,7 +25,9 @@ export interface Scene {
   /** The same with the lanes that masks turn off. */
   readonly lanes: Counts | null;
   readonly values: Values | null;
-  readonly colour: "count" | "value";
+  readonly colour: Colouring;
+  /** Which elements the same programs access; null where that is not asked for. */
+  readonly subsets: Subsets | null;
   /** Bytes of a unit. */
   readonly unit: number;
   /** Accesses at the hot end of the scale; null: the most of any bin. */
@@ -50,7 +55,9 @@ export function shownRows({ look, counts, lanes, marks }: Scene): Rows {
   if (look.slices || rows.stride < columns.stride * columns.size) return [0, rows.size];
   const offsets = [...marks.map(({ offset }) => offset), counts.first, counts.last];
   if (lanes && counts.total === 0) offsets.push(lanes.first, lanes.last);
-  const places = offsets.filter(Number.isFinite).map((at) => Math.floor((at - look.start) / rows.stride));
+  const places = offsets
+    .filter(Number.isFinite)
+    .map((at) => Math.floor((at - look.start) / rows.stride));
   return [
     Math.max(-MOST_BESIDE, Math.min(0, ...places)),
     Math.min(rows.size + MOST_BESIDE, Math.max(rows.size, ...places.map((row) => row + 1))),
@@ -58,10 +65,14 @@ export function shownRows({ look, counts, lanes, marks }: Scene): Rows {
 }
 
 /** Slices of a tensor, and those past its end that accesses or marks go to. */
-export function shownSlices({ look, counts, marks }: Pick<Scene, "look" | "counts" | "marks">): number {
-  const { rows, columns, slices } = look;
+export function shownSlices({
+  look,
+  counts,
+  marks,
+}: Pick<Scene, "look" | "counts" | "marks">): number {
+  const { axes, slices } = look;
   if (!slices) return 1;
-  if (slices.stride < rows.stride || slices.stride < columns.stride) return slices.size;
+  if (axes.some(({ stride }) => stride > slices.stride)) return slices.size;
   const last = Math.max(counts.last, ...marks.map(({ offset }) => offset));
   const end = Math.floor((last - look.start) / slices.stride) + 1;
   return Math.min(slices.size + MOST_SLICES_BESIDE, Math.max(slices.size, end));
@@ -75,7 +86,13 @@ export function wholeWindow(scene: Scene, width: number, height: number): Window
 }
 
 type Colour = readonly [number, number, number];
-type Paint = (row: number, column: number, count: number, context: number, lanes: number) => Colour | null;
+type Paint = (
+  row: number,
+  column: number,
+  count: number,
+  context: number,
+  lanes: number,
+) => Colour | null;
 
 export function paintMap(drawing: Drawing, scene: Scene, window: Window): { sampled: boolean } {
   const { context, width, height, colours } = drawing;
@@ -88,22 +105,37 @@ export function paintMap(drawing: Drawing, scene: Scene, window: Window): { samp
   const [tall, wide] = [rows[1] - rows[0], columns[1] - columns[0]];
   if (tall <= 0 || wide <= 0) return { sampled: false };
   const region = {
-    slice, rows, columns,
+    slice,
+    rows,
+    columns,
     down: Math.min(tall, Math.max(1, Math.floor(tall * window.down))),
     across: Math.min(wide, Math.max(1, Math.floor(wide * window.across))),
   };
   const bins = binsOf(scene.counts, look, region);
   const behind = scene.context ? binsOf(scene.context, look, region) : null;
   const lanes = scene.lanes ? binsOf(scene.lanes, look, region) : null;
-  const perBin = (tall / region.down) * (wide / region.across);
-  const paint = painter(drawing, scene, scaleOf(scene, bins.counts, perBin));
+  const shares = perElement(
+    bins.counts,
+    binSizes(tall, region.down),
+    binSizes(wide, region.across),
+  );
+  const paint = painter(
+    drawing,
+    scene,
+    scene.most ?? shares.reduce((most, share) => Math.max(most, share), 0),
+  );
   const image = context.createImageData(region.across, region.down);
   for (let down = 0, bin = 0; down < region.down; down += 1) {
     const row = rows[0] + Math.floor(((down + 0.5) * tall) / region.down);
     for (let across = 0; across < region.across; across += 1, bin += 1) {
       const column = columns[0] + Math.floor(((across + 0.5) * wide) / region.across);
-      const count = (bins.counts[bin] ?? 0) / perBin;
-      const colour = paint(row, column, count, behind?.counts[bin] ?? 0, lanes?.counts[bin] ?? 0);
+      const colour = paint(
+        row,
+        column,
+        shares[bin] ?? 0,
+        behind?.counts[bin] ?? 0,
+        lanes?.counts[bin] ?? 0,
+      );
       if (colour) image.data.set([...colour, 255], bin * 4);
     }
   }
@@ -113,7 +145,8 @@ export function paintMap(drawing: Drawing, scene: Scene, window: Window): { samp
     width: wide * window.across,
     height: tall * window.down,
   });
-  if (window.across >= 30 && window.down >= 14) writeNumbers(drawing, scene, window, rows, columns);
+  if (window.across >= 30 && window.down >= 14)
+    writeNumbers(drawing, scene, window, rows, columns, paint);
   for (const mark of scene.marks) outline(drawing, scene, window, mark.offset, colours.error);
   if (scene.element !== null) outline(drawing, scene, window, scene.element, colours.accent);
   return { sampled: bins.sampled };
@@ -123,30 +156,65 @@ function clipped(from: number, many: number, first: number, end: number): Rows {
   return [Math.max(Math.floor(from), first), Math.min(Math.ceil(from + many), end)];
 }
 
-function scaleOf(scene: Scene, counts: Float64Array, perBin: number): number {
-  if (scene.most !== null) return scene.most;
-  return counts.reduce((most, count) => Math.max(most, count), 0) / perBin;
+/** Accesses of an element, on average over each bin. */
+function perElement(counts: Float64Array, rows: Uint32Array, columns: Uint32Array): Float64Array {
+  return counts.map((count, bin) => {
+    const [row, column] = [Math.floor(bin / columns.length), bin % columns.length];
+    return count / ((rows[row] ?? 1) * (columns[column] ?? 1));
+  });
 }
 
 function painter({ colours }: Drawing, scene: Scene, most: number): Paint {
-  const { look, slice, values, unit } = scene;
+  const { look, slice, values, unit, subsets } = scene;
   const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
-  const [untouched, masked, behind] = [colours.track, colours["warning-soft"], colours["accent-soft"]].map(rgbOf);
+  const [untouched, masked, behind] = [
+    colours.track,
+    colours["warning-soft"],
+    colours["accent-soft"],
+  ].map(rgbOf);
   const [outside, nan] = [rgbOf(colours.error), rgbOf(colours.mark)];
-  const hot = (share: number): Colour => heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? outside;
+  const hot = (share: number): Colour =>
+    heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? outside;
   const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0)];
   return (row, column, count, context, lanes) => {
     const offset = offsetAt(look, row, column, slice);
-    if (row < 0 || row >= look.rows.size || !isInside(look, offset)) return count > 0 ? outside : null;
+    if (row < 0 || row >= look.rows.size || !isInside(look, offset))
+      return count > 0 ? outside : null;
     if (values && scene.colour === "value") {
       const value = values.at(offset * unit);
       if (value === null || Number.isNaN(value)) return nan;
       return hot(range ? (value - least) / range : 0.5);
     }
-    if (count > 0) return hot(0.3 + (0.7 * count) / (most || 1));
+    if (count > 0 && subsets) return rgbOf(subsetColour(subsets.which[offset - subsets.low] ?? 0));
+    if (count > 0) return hot(accessHeat(count, most));
     if (lanes > 0) return masked ?? null;
     return (context > 0 ? behind : untouched) ?? null;
   };
+}
+
+/** How hot a count is: one access is warm, and what is accessed most is hot if that is more. */
+export function accessHeat(count: number, most: number): number {
+  if (count < 1) return 0.15 + 0.25 * count;
+  return most > 1 ? 0.4 + (0.6 * (count - 1)) / (most - 1) : 0.4;
+}
+
+/** Hues a golden angle apart; lightness keeps neighbours apart too. */
+export function subsetColour(subset: number): string {
+  const [hue, light] = [(subset * 137.508) % 360, 0.45 + 0.12 * (subset % 3)];
+  const part = (shift: number): number => {
+    const at = (shift + hue / 30) % 12;
+    return Math.round(
+      255 * (light - 0.6 * Math.min(light, 1 - light) * Math.max(-1, Math.min(at - 3, 9 - at, 1))),
+    );
+  };
+  return `rgb(${part(0)} ${part(8)} ${part(4)})`;
+}
+
+/** Black or white, whichever reads better on a colour; null on none. */
+function textOn(ground: Colour | null): string | null {
+  if (!ground) return null;
+  const light = 0.299 * ground[0] + 0.587 * ground[1] + 0.114 * ground[2];
+  return light > 140 ? "#000000" : "#ffffff";
 }
 
 const PARSED = new Map<string, Colour>();
@@ -178,12 +246,21 @@ function drawScaled(
 
 /** Each place's number, where there is room for it. */
 function writeNumbers(
-  { context, colours }: Drawing, scene: Scene, window: Window, rows: Rows, columns: Rows,
+  { context, colours }: Drawing,
+  scene: Scene,
+  window: Window,
+  rows: Rows,
+  columns: Rows,
+  paint: Paint,
 ): void {
   const { look, slice, values, unit } = scene;
   const byValue = values !== null && scene.colour === "value";
   const bins = binsOf(scene.counts, look, {
-    slice, rows, columns, down: rows[1] - rows[0], across: columns[1] - columns[0],
+    slice,
+    rows,
+    columns,
+    down: rows[1] - rows[0],
+    across: columns[1] - columns[0],
   });
   context.textAlign = "center";
   let bin = 0;
@@ -195,10 +272,7 @@ function writeNumbers(
       const x = (column - window.x + 0.5) * window.across;
       const y = (row - window.y + 0.5) * window.down;
       const text = clippedText(context, threeFigures(value), window.across - 4);
-      context.lineWidth = 3;
-      context.strokeStyle = colours.back;
-      context.strokeText(text, x, y);
-      context.fillStyle = colours.text;
+      context.fillStyle = textOn(paint(row, column, count, 0, 0)) ?? colours.text;
       context.fillText(text, x, y);
     }
   }
@@ -206,7 +280,11 @@ function writeNumbers(
 }
 
 function outline(
-  { context }: Drawing, scene: Scene, window: Window, offset: number, colour: string,
+  { context }: Drawing,
+  scene: Scene,
+  window: Window,
+  offset: number,
+  colour: string,
 ): void {
   const place = placeOf(scene.look, offset);
   if (!place || (scene.look.slices && place[2] !== scene.slice)) return;

@@ -4,7 +4,7 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { formatCount, shortText } from "../../data/format";
+import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { Note } from "../../parts/text";
@@ -31,12 +31,14 @@ export function Matmul(props: MatmulProps): JSX.Element {
   const factors = block.accesses.filter(({ op }) => op === dot.a || op === dot.b);
   const last = dot.loop === null ? null : lastIteration(factors);
   const iteration = last === null ? null : chosenNumber("it");
-  const shape = (rows: number | null, columns: number | null): string => `${formatCount(rows)} × ${formatCount(columns)}`;
+  const shape = (rows: number | null, columns: number | null): string =>
+    `${formatCount(rows)} × ${formatCount(columns)}`;
   return (
     <div id="matmul" class="launch-panel">
       <p>
-        C ({shape(dot.m, dot.n)}) += A ({shape(dot.m, dot.k)}) · B ({shape(dot.k, dot.n)}) in each execution
-        {last === null ? "" : `, ${formatCount(last + 1)} slices of k`}.{" "}
+        C ({shape(dot.m, dot.n)}) += A ({shape(dot.m, dot.k)}) · B ({shape(dot.k, dot.n)}) in each
+        execution
+        {last === null ? "" : `, ${plural(last + 1, "iteration")} of the loop`}.{" "}
         <span class="muted">
           {program
             ? `Program (${program.join(", ")}): hot is ${iteration === null ? "all that it multiplies" : `iteration ${iteration}`}, pale what it multiplies in others.`
@@ -55,12 +57,18 @@ export function Matmul(props: MatmulProps): JSX.Element {
 }
 
 function Factor(
-  props: MatmulProps & { name: string; op: number | null; turned: boolean; iteration: number | null },
+  props: MatmulProps & {
+    name: string;
+    op: number | null;
+    turned: boolean;
+    iteration: number | null;
+  },
 ): JSX.Element {
   const { page, call, block, grid, name, op, turned } = props;
   const program = programNumber(chosenProgram(grid), grid);
-  const iteration = props.iteration;
   const touched = useMemo(() => touchedBy(page, call, block, op), [block, op]);
+  // what is loaded before the loop is the same in each of its iterations
+  const iteration = touched?.op.loop === props.dot.loop ? props.iteration : null;
   const scene = useMemo<Scene | null>(() => {
     if (!touched || !touched.accesses.length) return null;
     const wanted = { program, iteration };
@@ -71,10 +79,18 @@ function Factor(
     return {
       look,
       counts,
-      slice: look.slices && Number.isFinite(counts.first) ? (indexOf(look.axes, counts.first)[axis] ?? 0) : 0,
-      context: countedIn(touched, extent, iteration === null ? { program: null, iteration: null } : { program, iteration: null }),
+      slice:
+        look.slices && Number.isFinite(counts.first)
+          ? (indexOf(look.axes, counts.first)[axis] ?? 0)
+          : 0,
+      context: countedIn(
+        touched,
+        extent,
+        iteration === null ? { program: null, iteration: null } : { program, iteration: null },
+      ),
       lanes: null,
       values: null,
+      subsets: null,
       colour: "count",
       unit: touched.unit,
       most: counts.most,
@@ -86,14 +102,19 @@ function Factor(
     return (
       <figure data-factor={name}>
         <figcaption>{name}</figcaption>
-        <Note>{name === "C" ? "Where the sum goes cannot be told." : "It is not loaded as it is: other ops make it."}</Note>
+        <Note>
+          {name === "C"
+            ? "Where the sum goes cannot be told."
+            : "It is not loaded as it is: other ops make it."}
+        </Note>
       </figure>
     );
   }
   return (
     <figure data-factor={name} data-accesses={scene.counts.total}>
       <figcaption>
-        <strong>{name}</strong> = <code>{shortText(touched.name, 60)}</code>{turned ? ", transposed" : ""}{" "}
+        <strong>{name}</strong> = <code>{shortText(touched.name, 60)}</code>
+        {turned ? ", transposed" : ""}{" "}
         <button type="button" class="quiet small" onClick={() => choose({ op, tab: null })}>
           {touched.op.op} {op}
         </button>
@@ -102,7 +123,9 @@ function Factor(
         scene={scene}
         label={`${name} of the product: ${shortText(touched.name, 60)}`}
         height={220}
-        describe={(offset) => `${name}: ${shortText(touched.name, 40)}[${ownIndex(touched, offset).join(", ")}], ${formatCount(countAt(scene.counts, offset))} accesses`}
+        describe={(offset) =>
+          `${name}: ${shortText(touched.name, 40)}[${ownIndex(touched, offset).join(", ")}], ${formatCount(countAt(scene.counts, offset))} accesses`
+        }
         onElement={() => undefined}
       />
     </figure>
@@ -112,7 +135,11 @@ function Factor(
 const PLAIN = { shape: null, axes: null, at: null };
 
 /** The last two axes as they stand in the product; other axes where the program is. */
-function factorLook(touched: Parameters<typeof lookOf>[0], first: number, turned: boolean): Scene["look"] {
+function factorLook(
+  touched: Parameters<typeof lookOf>[0],
+  first: number,
+  turned: boolean,
+): Scene["look"] {
   const plain = lookOf(touched, PLAIN);
   const index = Number.isFinite(first) ? indexOf(plain.axes, first) : [];
   const order = turned && plain.order.length >= 2 ? swapLast(plain.order) : plain.order;

@@ -42,14 +42,20 @@ function guessedParents({ ops, loops }: CallBlock): Parents {
   for (const { index, loop } of ops) if (loop !== null) last.set(loop, index);
   const parents = new Map<number, number | null>();
   for (const { index } of loops) {
-    const around = loops.filter((other) => other.index < index && (last.get(other.index) ?? -1) > index);
+    const around = loops.filter(
+      (other) => other.index < index && (last.get(other.index) ?? -1) > index,
+    );
     parents.set(index, around.at(-1)?.index ?? null);
   }
   return parents;
 }
 
 /** From the text; null where the page has not got it, or it has other loops than were counted. */
-export async function textParents(page: Page, variant: number, block: CallBlock): Promise<Parents | null> {
+export async function textParents(
+  page: Page,
+  variant: number,
+  block: CallBlock,
+): Promise<Parents | null> {
   const number = stageText(page.report.variants[variant]);
   if (block.loops.length < 2 || number === null) return null;
   const { text } = await page.text(number);

@@ -47,7 +47,12 @@ export function OpPanel(props: OpPanelProps): JSX.Element {
       <div class="section-head">
         <h2>
           <code>{op.op}</code> {op.index}
-          {op.buffer ? <> of <code>{shortText(op.buffer, 80)}</code></> : null}
+          {op.buffer ? (
+            <>
+              {" "}
+              of <code>{shortText(op.buffer, 80)}</code>
+            </>
+          ) : null}
         </h2>
       </div>
       <Split
@@ -57,10 +62,21 @@ export function OpPanel(props: OpPanelProps): JSX.Element {
       />
       {isMemory(op) ? <Coverage block={block} op={op} /> : null}
       {tab === null ? null : (
-        <Tabs label="Views of the op" tabs={tabs} chosen={tab} onChoose={(name) => choose({ tab: name === tabs[0]?.name ? null : name })}>
-          {tab === "map" && touched ? <MapPanel {...props} touched={touched} /> : null}
-          {tab === "matmul" && dot ? <Matmul page={page} call={call} block={block} grid={grid} dot={dot} /> : null}
-          {tab === "records" && touched ? <Records accesses={touched.accesses} grid={grid} /> : null}
+        <Tabs
+          label="Views of the op"
+          tabs={tabs}
+          chosen={tab}
+          onChoose={(name) => choose({ tab: name === tabs[0]?.name ? null : name })}
+        >
+          {tab === "map" && touched ? (
+            <MapPanel page={page} grid={grid} touched={touched} findings={props.findings} />
+          ) : null}
+          {tab === "matmul" && dot ? (
+            <Matmul page={page} call={call} block={block} grid={grid} dot={dot} />
+          ) : null}
+          {tab === "records" && touched ? (
+            <Records accesses={touched.accesses} grid={grid} />
+          ) : null}
         </Tabs>
       )}
     </section>
@@ -78,24 +94,33 @@ function Coverage(props: { block: CallBlock; op: Op }): JSX.Element | null {
   const described = describedLanes(block, op.index);
   const vague = block.accesses.filter((access) => access.op === op.index && !isKnown(access));
   if (op.elements === null || op.masked_off === null) {
-    return <Note>Its addresses or its mask hang on data that was not recorded{described ? ": only some of its accesses are known" : ""}.</Note>;
+    return (
+      <Note>
+        Its addresses or its mask hang on data that was not recorded
+        {described ? ": only some of its accesses are known" : ""}.
+      </Note>
+    );
   }
   const active = op.elements - op.masked_off;
   if (vague.length) {
-    const [first, last] = [vague.map((each) => each.first ?? 0), vague.map((each) => each.last ?? 0)];
+    const [first, last] = [
+      vague.map((each) => each.first ?? 0),
+      vague.map((each) => each.last ?? 0),
+    ];
     return (
       <Note>
-        {formatCount(vague.reduce((sum, each) => sum + (each.active ?? 0), 0))} of its {formatCount(active)}{" "}
-        accesses are too irregular to be kept one by one: they are within bytes {formatCount(Math.min(...first))}{" "}
-        to {formatCount(Math.max(...last))} of the tensor, and not on the map.
+        {formatCount(vague.reduce((sum, each) => sum + (each.active ?? 0), 0))} of its{" "}
+        {formatCount(active)} accesses are too irregular to be kept one by one: they are within
+        bytes {formatCount(Math.min(...first))} to {formatCount(Math.max(...last))} of the tensor,
+        and not on the map.
       </Note>
     );
   }
   if (described >= active) return null;
   return (
     <Note>
-      {formatCount(described)} of its {formatCount(active)} accesses are shown: the others hang on data that was
-      not recorded, or are too irregular to be kept.
+      {formatCount(described)} of its {formatCount(active)} accesses are shown: the others hang on
+      data that was not recorded, or are too irregular to be kept.
     </Note>
   );
 }
@@ -107,14 +132,42 @@ function OpFigures(props: { op: Op }): JSX.Element {
   const share = op.masked_off === null || !op.elements ? null : op.masked_off / op.elements;
   return (
     <Figures id="op-figures">
-      <Figure name="executions" value={op.executions} shown={formatCount(op.executions)} source="derived" how="Programs times iterations" />
+      <Figure
+        name="executions"
+        value={op.executions}
+        shown={formatCount(op.executions)}
+        source="derived"
+        how="Programs times iterations"
+      />
       <Figure name="lanes" value={op.elements} shown={formatCount(op.elements)} source="derived" />
       {isMemory(op) ? (
         <>
-          <Figure name="masked off" value={share} shown={formatShare(share, 1)} source="derived" how={`${formatCount(op.masked_off)} lanes`} />
+          <Figure
+            name="masked off"
+            value={share}
+            shown={formatShare(share, 1)}
+            source="derived"
+            how={`${formatCount(op.masked_off)} lanes`}
+          />
           <Figure name="bytes" value={op.bytes} shown={formatBytes(op.bytes)} source="derived" />
-          <Figure name="distinct bytes" value={op.unique_bytes} shown={formatBytes(op.unique_bytes)} source="derived" detail={again === null || again === 1 ? "derived" : `derived, each ${formatCount(Math.round(again * 100) / 100)} times`} />
-          <Figure name="sector efficiency" value={efficiency} shown={formatShare(efficiency, 1)} source="derived" how="Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes" />
+          <Figure
+            name="distinct bytes"
+            value={op.unique_bytes}
+            shown={formatBytes(op.unique_bytes)}
+            source="derived"
+            detail={
+              again === null || again === 1
+                ? "derived"
+                : `derived, each ${formatCount(Math.round(again * 100) / 100)} times`
+            }
+          />
+          <Figure
+            name="sector efficiency"
+            value={efficiency}
+            shown={formatShare(efficiency, 1)}
+            source="derived"
+            how="Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes"
+          />
         </>
       ) : (
         <Figure name="FLOPs" value={op.flops} shown={formatFlops(op.flops)} source="derived" />

@@ -3,7 +3,15 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { UNKNOWN, formatBytes, formatCount, formatFlops, formatPlace, formatShare, shortText } from "../../data/format";
+import {
+  UNKNOWN,
+  formatBytes,
+  formatCount,
+  formatFlops,
+  formatPlace,
+  formatShare,
+  shortText,
+} from "../../data/format";
 import type { Page } from "../../data/page";
 import { useLoaded } from "../../data/use_block";
 import { Choice, Search, matches } from "../../parts/search";
@@ -33,7 +41,8 @@ export function OpList(props: OpListProps): JSX.Element {
     () =>
       lines.filter(({ op: each, loop }) => {
         if (loop) return !words;
-        if (!each || !(all || isMemory(each) || dots.has(each.index) || each.index === op)) return false;
+        if (!each || !(all || isMemory(each) || dots.has(each.index) || each.index === op))
+          return false;
         return matches(words, each.op, each.buffer, each.dtype, placeText(page, each.stack));
       }),
     [lines, all, words, op],
@@ -42,11 +51,19 @@ export function OpList(props: OpListProps): JSX.Element {
   return (
     <div id="ops">
       <div class="toolbar">
-        <Search label="Filter ops" value={words} placeholder="op, tensor, file:line" onInput={(text) => choose({ oq: text || null })} />
+        <Search
+          label="Filter ops"
+          value={words}
+          placeholder="op, tensor, file:line"
+          onInput={(text) => choose({ oq: text || null })}
+        />
         <Choice
           label="Show"
           value={all ? "all" : "some"}
-          options={[["some", "memory ops and products"], ["all", `all ${block.ops.length} ops`]]}
+          options={[
+            ["some", "memory ops and products"],
+            ["all", `all ${block.ops.length} ops`],
+          ]}
           onChoose={(value) => choose({ ops: value === "all" ? "all" : null })}
         />
       </div>
@@ -56,7 +73,18 @@ export function OpList(props: OpListProps): JSX.Element {
         columns={columnsOf(page)}
         rows={shown}
         chosen={here}
-        onChoose={(line) => line.op && choose({ op: line.index, el: null, tab: null, shape: null, axes: null, at: null, slice: null })}
+        onChoose={(line) =>
+          line.op &&
+          choose({
+            op: line.index,
+            el: null,
+            tab: null,
+            shape: null,
+            axes: null,
+            at: null,
+            slice: null,
+          })
+        }
         empty="No op matches."
         height={12}
       />
@@ -83,20 +111,44 @@ function columnsOf(page: Page): Column<Line>[] {
     {
       label: "Op",
       cell: ({ op, loop, depth }) => (
-        <span class="launch-op" data-depth={depth} style={{ paddingInlineStart: `${depth * 16}px` }}>
+        <span
+          class="launch-op"
+          data-depth={depth}
+          style={{ paddingInlineStart: `${depth * 16}px` }}
+        >
           {op ? <code>{op.op}</code> : <span class="muted">loop {tripsText(loop)}</span>}
         </span>
       ),
       text: ({ op, depth }) => " ".repeat(2 * depth) + (op?.op ?? "loop"),
     },
-    { label: "Tensor", cell: ({ op }) => (op?.buffer ? <code>{shortText(op.buffer, 60)}</code> : "") },
+    {
+      label: "Tensor",
+      cell: ({ op }) => (op?.buffer ? <code>{shortText(op.buffer, 60)}</code> : ""),
+    },
     { label: "Type", cell: ({ op }) => op?.dtype ?? "" },
     { label: "Line", cell: ({ op, loop }) => placeText(page, (op ?? loop)?.stack ?? null) },
     figure("executions", (op) => op.executions, formatCount),
-    figure("masked off", (op) => (op.masked_off === null || !op.elements ? null : op.masked_off / op.elements), (value) => (value === null ? "" : formatShare(value, 1))),
-    figure("bytes", (op) => op.bytes, (value) => (value === null ? "" : formatBytes(value))),
-    figure("sector efficiency", sectorEfficiency, (value) => (value === null ? "" : formatShare(value, 1)), "Bytes asked for, of those in the 32-byte sectors that they lie in"),
-    figure("FLOPs", (op) => op.flops, (value) => (value ? formatFlops(value) : "")),
+    figure(
+      "masked off",
+      (op) => (op.masked_off === null || !op.elements ? null : op.masked_off / op.elements),
+      (value) => (value === null ? "" : formatShare(value, 1)),
+    ),
+    figure(
+      "bytes",
+      (op) => op.bytes,
+      (value) => (value === null ? "" : formatBytes(value)),
+    ),
+    figure(
+      "sector efficiency",
+      sectorEfficiency,
+      (value) => (value === null ? "" : formatShare(value, 1)),
+      "Bytes asked for, of those in the 32-byte sectors that they lie in",
+    ),
+    figure(
+      "FLOPs",
+      (op) => op.flops,
+      (value) => (value ? formatFlops(value) : ""),
+    ),
   ];
 }
 
@@ -107,14 +159,16 @@ export function sectorEfficiency(op: Op): number | null {
 function tripsText(loop: Line["loop"]): JSX.Element {
   const { min = null, median = null, max = null } = loop ?? {};
   const trips =
-    min === null || max === null ? "trips not known"
-    : min === max ? `${formatCount(max)} ${max === 1 ? "trip" : "trips"}`
-    : `${formatCount(min)} to ${formatCount(max)} trips, median ${formatCount(median)}`;
+    min === null || max === null
+      ? "trips not known"
+      : min === max
+        ? `${formatCount(max)} ${max === 1 ? "trip" : "trips"}`
+        : `${formatCount(min)} to ${formatCount(max)} trips, median ${formatCount(median)}`;
   return <span title={sourceText("derived", "Trips of each program")}>{trips}</span>;
 }
 
 /** "file.py:12" of the innermost frame. */
 export function placeText(page: Page, stack: number | null): string {
   const frame = page.report.stacks[stack ?? -1]?.[0];
-  return frame ? formatPlace(frame[0], frame[1]) : UNKNOWN;
+  return frame ? shortText(formatPlace(frame[0], frame[1])) : UNKNOWN;
 }

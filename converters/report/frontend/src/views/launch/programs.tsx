@@ -10,7 +10,15 @@ import { type Column, Table } from "../../parts/table";
 import type { CallBlock } from "./blocks";
 import { GridHeat } from "./grid_heat";
 import { gridWork } from "./grid_work";
-import { type Place, choose, chosen, chosenNumber, chosenProgram, programNumber, programText } from "./state";
+import {
+  type Place,
+  choose,
+  chosen,
+  chosenNumber,
+  chosenProgram,
+  programNumber,
+  programText,
+} from "./state";
 import type { HereFinding } from "./findings";
 
 interface ProgramsProps {
@@ -37,9 +45,11 @@ export function Programs(props: ProgramsProps): JSX.Element {
     return work.lanes && work.masked?.map((masked, each) => masked / (work.lanes?.[each] || 1));
   }, [kind, work, perProgram]);
   const show = (value: number): string =>
-    kind === "bytes" ? formatBytes(value)
-    : kind === "masked" ? formatShare(value, 1)
-    : formatCount(value);
+    kind === "bytes"
+      ? formatBytes(value)
+      : kind === "masked"
+        ? formatShare(value, 1)
+        : formatCount(value);
   const pick = (place: Place): void => choose({ p: place.join(",") });
   return (
     <div id="programs">
@@ -57,21 +67,41 @@ export function Programs(props: ProgramsProps): JSX.Element {
             }}
           />
         ))}
-        <button type="button" id="all-programs" aria-pressed={program === null} onClick={() => choose({ p: null })}>
-          All programs
-        </button>
+        <div class="launch-slider">
+          <button
+            type="button"
+            id="all-programs"
+            aria-pressed={program === null}
+            onClick={() => choose({ p: null })}
+          >
+            All programs
+          </button>
+          <button type="button" onClick={() => pick([0, 0, 0])}>
+            First
+          </button>
+          <button type="button" onClick={() => pick([grid[0] - 1, grid[1] - 1, grid[2] - 1])}>
+            Last
+          </button>
+        </div>
       </div>
       <div class="toolbar">
         <Choice
           label="Grid coloured by"
           value={kind}
-          options={[["bytes", "work (bytes)"], ["masked", "masked share"], ["findings", "findings"]]}
+          options={[
+            ["bytes", "work (bytes)"],
+            ["masked", "masked share"],
+            ["findings", "findings"],
+          ]}
           onChoose={(value) => choose({ heat: value === "bytes" ? null : value })}
         />
         <Choice
           label="Of"
           value={only === null ? "all" : "op"}
-          options={[["all", "all ops"], ["op", "the chosen op"]]}
+          options={[
+            ["all", "all ops"],
+            ["op", "the chosen op"],
+          ]}
           onChoose={(value) => choose({ scope: value === "op" ? "op" : null })}
         />
       </div>
@@ -100,7 +130,9 @@ export function Programs(props: ProgramsProps): JSX.Element {
         />
       ) : null}
       <p class="small muted">
-        {formatGrid(grid)}{grid[1] * grid[2] > 1 ? ` = ${formatCount(count)}` : ""} {count === 1 ? "program" : "programs"}. Derived from the ops' accesses.{" "}
+        {formatGrid(grid)}
+        {grid[1] * grid[2] > 1 ? ` = ${formatCount(count)}` : ""}{" "}
+        {count === 1 ? "program" : "programs"}. Derived from the ops' accesses.{" "}
         {kind === "findings" ? "" : work.partial}
       </p>
     </div>
@@ -116,7 +148,11 @@ function placeOfNumber(number: number, grid: Place): Place {
   return [number % grid[0], rest % grid[1], Math.floor(rest / grid[1])];
 }
 
-function findingsByProgram(findings: readonly HereFinding[], grid: Place, count: number): Float64Array {
+function findingsByProgram(
+  findings: readonly HereFinding[],
+  grid: Place,
+  count: number,
+): Float64Array {
   const found = new Float64Array(Math.min(count, 2 ** 22));
   for (const { placed } of findings) {
     for (const program of [placed.found.program, placed.found.other_program]) {
@@ -136,7 +172,8 @@ function AxisSlider(props: {
   const { name, size, value } = props;
   const change = (text: string): void => {
     const number = Math.round(Number(text));
-    if (text !== "" && Number.isFinite(number)) props.onChange(Math.min(Math.max(number, 0), size - 1));
+    if (text !== "" && Number.isFinite(number))
+      props.onChange(Math.min(Math.max(number, 0), size - 1));
   };
   return (
     <div class="launch-slider">
@@ -176,8 +213,19 @@ function ProgramTable(props: {
   const { grid, work, findings } = props;
   const rows = useMemo(() => Uint32Array.from(findings.keys()), [findings]);
   const columns: Column<number>[] = [
-    { label: "Program", cell: (row) => programText(row, grid), key: (row) => row, text: (row) => programText(row, grid) },
-    { label: "bytes", source: "derived", number: true, cell: (row) => formatBytes(work.bytes?.[row]), key: (row) => work.bytes?.[row] },
+    {
+      label: "Program",
+      cell: (row) => programText(row, grid),
+      key: (row) => row,
+      text: (row) => programText(row, grid),
+    },
+    {
+      label: "bytes",
+      source: "derived",
+      number: true,
+      cell: (row) => formatBytes(work.bytes?.[row]),
+      key: (row) => work.bytes?.[row],
+    },
     {
       label: "masked lanes",
       source: "derived",
@@ -185,7 +233,12 @@ function ProgramTable(props: {
       cell: (row) => formatShare(work.masked?.[row], work.lanes?.[row]),
       key: (row) => (work.masked?.[row] ?? 0) / (work.lanes?.[row] || 1),
     },
-    { label: "findings", number: true, cell: (row) => formatCount(findings[row]), key: (row) => findings[row] },
+    {
+      label: "findings",
+      number: true,
+      cell: (row) => formatCount(findings[row]),
+      key: (row) => findings[row],
+    },
   ];
   return (
     <Table
@@ -205,7 +258,8 @@ export function IterationSlider(props: { last: number }): JSX.Element {
   const value = chosenNumber("it");
   const change = (text: string): void => {
     const number = Math.round(Number(text));
-    if (text !== "" && Number.isFinite(number)) choose({ it: Math.min(Math.max(number, 0), props.last) });
+    if (text !== "" && Number.isFinite(number))
+      choose({ it: Math.min(Math.max(number, 0), props.last) });
   };
   return (
     <div class="launch-slider" id="iterations">

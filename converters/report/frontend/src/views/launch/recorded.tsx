@@ -27,7 +27,10 @@ export function Recorded(props: { page: Page; block: CallBlock }): JSX.Element {
       />
     );
   }
-  const figure = (label: string, read: (histogram: Histogram) => number | null): Column<RecordedTensor> => ({
+  const figure = (
+    label: string,
+    read: (histogram: Histogram) => number | null,
+  ): Column<RecordedTensor> => ({
     label,
     source: "measured",
     number: true,
@@ -35,9 +38,17 @@ export function Recorded(props: { page: Page; block: CallBlock }): JSX.Element {
     key: ({ histogram }) => histogram && read(histogram),
   });
   const columns: Column<RecordedTensor>[] = [
-    { label: "Tensor", cell: ({ name }) => <code>{shortText(name, 80)}</code>, text: ({ name }) => name ?? "" },
+    {
+      label: "Tensor",
+      cell: ({ name }) => <code>{shortText(name, 80)}</code>,
+      text: ({ name }) => name ?? "",
+    },
     { label: "Type", cell: ({ dtype }) => dtype ?? "" },
-    { label: "Shape", cell: ({ shape }) => formatTuple(shape), text: ({ shape }) => formatTuple(shape) },
+    {
+      label: "Shape",
+      cell: ({ shape }) => formatTuple(shape),
+      text: ({ shape }) => formatTuple(shape),
+    },
     figure("min", ({ min }) => min),
     figure("max", ({ max }) => max),
     figure("mean", ({ mean }) => mean),
@@ -93,7 +104,12 @@ interface Bin {
 function Bars(props: { tensor: RecordedTensor; histogram: Histogram }): JSX.Element {
   const { tensor, histogram } = props;
   const bins = useMemo(
-    () => histogram.counts.map((count, bin): Bin => ({ from: histogram.edges[bin] ?? 0, to: histogram.edges[bin + 1] ?? 0, count })),
+    () =>
+      histogram.counts.map((count, bin): Bin => ({
+        from: histogram.edges[bin] ?? 0,
+        to: histogram.edges[bin + 1] ?? 0,
+        count,
+      })),
     [histogram],
   );
   const draw = useCallback((drawing: Drawing) => paintBars(drawing, bins), [bins]);
@@ -101,20 +117,36 @@ function Bars(props: { tensor: RecordedTensor; histogram: Histogram }): JSX.Elem
   const columns: Column<Bin>[] = [
     { label: "from", number: true, cell: ({ from }) => plain(from), key: ({ from }) => from },
     { label: "to", number: true, cell: ({ to }) => plain(to), key: ({ to }) => to },
-    { label: "elements", source: "measured", number: true, cell: ({ count }) => formatCount(count), key: ({ count }) => count },
+    {
+      label: "elements",
+      source: "measured",
+      number: true,
+      cell: ({ count }) => formatCount(count),
+      key: ({ count }) => count,
+    },
   ];
   return (
     <WithTable
       name={`Values of ${name}`}
       canvas={
         <figure class="launch-histogram" id="histogram" data-tensor={name}>
-          <figcaption class="small muted">Values of {name}, finite ones in {formatCount(bins.length)} bins</figcaption>
+          <figcaption class="small muted">
+            Values of {name}, finite ones in {formatCount(bins.length)} bins
+          </figcaption>
           <div class="canvas-box">
             <Canvas label={`Histogram of the values of ${name}`} height={120} draw={draw} />
           </div>
         </figure>
       }
-      table={() => <Table id="histogram-table" caption={`Values of ${name}`} columns={columns} rows={bins} height={10} />}
+      table={() => (
+        <Table
+          id="histogram-table"
+          caption={`Values of ${name}`}
+          columns={columns}
+          rows={bins}
+          height={10}
+        />
+      )}
     />
   );
 }
@@ -127,7 +159,12 @@ function paintBars({ context, width, height, colours }: Drawing, bins: readonly 
   context.fillStyle = colours.accent;
   bins.forEach(({ count }, bin) => {
     const tall = ((height - 32) * count) / most;
-    context.fillRect(8 + bin * wide, height - 20 - tall, Math.max(wide - 1, 1), count ? Math.max(tall, 1) : 0);
+    context.fillRect(
+      8 + bin * wide,
+      height - 20 - tall,
+      Math.max(wide - 1, 1),
+      count ? Math.max(tall, 1) : 0,
+    );
   });
   context.fillStyle = colours.muted;
   context.fillText(plain(bins[0]?.from ?? null), 8, height - 9);

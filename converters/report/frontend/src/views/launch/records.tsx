@@ -19,8 +19,15 @@ export function Records(props: { accesses: readonly Access[]; grid: Place }): JS
     key: read,
   });
   const columns: Column<Access>[] = [
-    { label: "Program", cell: ({ program }) => (program === null ? "several" : programText(program, props.grid)) },
-    { label: "Iteration", cell: ({ iteration, layout }) => (iteration ?? ((layout?.trips?.[1].length ?? 0) > 0 ? "several" : "–")) },
+    {
+      label: "Program",
+      cell: ({ program }) => (program === null ? "several" : programText(program, props.grid)),
+    },
+    {
+      label: "Iteration",
+      cell: ({ iteration, layout }) =>
+        iteration ?? ((layout?.trips?.[1].length ?? 0) > 0 ? "several" : "–"),
+    },
     figure("executions", executionsOf),
     figure("first byte", ({ first }) => first),
     figure("last byte", ({ last }) => last),
@@ -28,9 +35,19 @@ export function Records(props: { accesses: readonly Access[]; grid: Place }): JS
     {
       label: "Layout",
       prose: true,
-      cell: ({ layout }) => <code class="small">{layout === null ? "not told" : JSON.stringify(layout)}</code>,
+      cell: ({ layout }) => (
+        <code class="small">{layout === null ? "not told" : JSON.stringify(layout)}</code>
+      ),
       text: ({ layout }) => JSON.stringify(layout),
     },
   ];
-  return <Table id="records" caption="Records of the op's accesses" columns={columns} rows={rows} height={10} />;
+  return (
+    <Table
+      id="records"
+      caption="Records of the op's accesses"
+      columns={columns}
+      rows={rows}
+      height={10}
+    />
+  );
 }

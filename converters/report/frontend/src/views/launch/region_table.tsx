@@ -19,12 +19,25 @@ interface Region {
 
 export function RegionTable(props: { scene: Scene }): JSX.Element {
   const { scene } = props;
-  const { rows, sampled } = useMemo(() => regionsOf(scene), [scene.look, scene.counts, scene.slice]);
+  const { rows, sampled } = useMemo(
+    () => regionsOf(scene),
+    [scene.look, scene.counts, scene.slice],
+  );
   const span = ([first, last]: readonly [number, number]): string =>
     first === last ? formatCount(first) : `${formatCount(first)} – ${formatCount(last)}`;
   const columns: Column<Region>[] = [
-    { label: "Rows", cell: (region) => span(region.rows), key: (region) => region.rows[0], text: (region) => span(region.rows) },
-    { label: "Columns", cell: (region) => span(region.columns), key: (region) => region.columns[0], text: (region) => span(region.columns) },
+    {
+      label: "Rows",
+      cell: (region) => span(region.rows),
+      key: (region) => region.rows[0],
+      text: (region) => span(region.rows),
+    },
+    {
+      label: "Columns",
+      cell: (region) => span(region.columns),
+      key: (region) => region.columns[0],
+      text: (region) => span(region.columns),
+    },
     {
       label: "accesses",
       source: "derived",
@@ -33,7 +46,9 @@ export function RegionTable(props: { scene: Scene }): JSX.Element {
       key: ({ accesses }) => accesses,
     },
   ];
-  return <Table id="regions" caption="Regions of the tensor" columns={columns} rows={rows} height={10} />;
+  return (
+    <Table id="regions" caption="Regions of the tensor" columns={columns} rows={rows} height={10} />
+  );
 }
 
 function regionsOf({ look, counts, slice }: Scene): { rows: Region[]; sampled: boolean } {

@@ -5,7 +5,7 @@
 // itself, of evenly spread rows only where they are too many, which the caller is told.
 
 import { type Comb, countBelow, plainComb } from "./comb";
-import type { Bins, Region } from "./counts";
+import { type Bins, type Region, binSizes } from "./counts";
 import type { Level } from "./layout";
 import type { Axis, Look } from "./tensor";
 
@@ -48,12 +48,19 @@ function separated(comb: Comb, look: Look, slice: number): Parts | null {
   const reach = inner.reduce((sum, [count, step]) => sum + (count - 1) * step, within);
   if (!Number.isInteger(within) || reach >= across.size) return null;
   const parts = [plainComb(first, comb.weight, outer), plainComb(within, 1, inner)] as const;
-  return rows >= columns ? { rows: parts[0], columns: parts[1] } : { rows: parts[1], columns: parts[0] };
+  return rows >= columns
+    ? { rows: parts[0], columns: parts[1] }
+    : { rows: parts[1], columns: parts[0] };
 }
 
 /** A level that stays in a row, or that fills whole rows one after the other. */
 function addInner(
-  count: number, step: number, major: number, minor: number, outer: Level[], inner: Level[],
+  count: number,
+  step: number,
+  major: number,
+  minor: number,
+  outer: Level[],
+  inner: Level[],
 ): boolean {
   const along = step / minor;
   if (!Number.isInteger(along)) return false;
@@ -120,16 +127,20 @@ function scaled([first, end]: readonly [number, number], axis: Axis | undefined)
   return [first * stride, end * stride];
 }
 
-/** Bins as fine as asked for: each shares what its coarse one has. */
+/** Bins as fine as asked for: each has its share, by size, of what its coarse one has. */
 function spread(counts: Float64Array, coarse: Region, fine: Region): Float64Array {
   if (coarse.down === fine.down && coarse.across === fine.across) return counts;
   const found = new Float64Array(fine.down * fine.across);
-  const share = (coarse.down * coarse.across) / (fine.down * fine.across);
+  const [tall, wide] = [fine.rows[1] - fine.rows[0], fine.columns[1] - fine.columns[0]];
+  const [high, broad] = [binSizes(tall, coarse.down), binSizes(wide, coarse.across)];
+  const [low, narrow] = [binSizes(tall, fine.down), binSizes(wide, fine.across)];
   for (let down = 0; down < fine.down; down += 1) {
-    const line = Math.floor((down * coarse.down) / fine.down) * coarse.across;
+    const row = Math.floor((down * coarse.down) / fine.down);
+    const tallShare = (low[down] as number) / (high[row] as number);
     for (let across = 0; across < fine.across; across += 1) {
-      const place = line + Math.floor((across * coarse.across) / fine.across);
-      found[down * fine.across + across] = (counts[place] as number) * share;
+      const column = Math.floor((across * coarse.across) / fine.across);
+      const share = (tallShare * (narrow[across] as number)) / (broad[column] as number);
+      found[down * fine.across + across] = (counts[row * coarse.across + column] as number) * share;
     }
   }
   return found;

@@ -3,11 +3,21 @@
 import type { Page } from "../../data/page";
 import type { Argument, Call } from "../../data/types";
 import type { Access, CallBlock, Op, RecordedTensor } from "./blocks";
+import { combOf } from "./comb";
 import { type Counts, countsOf } from "./counts";
 import type { HereFinding } from "./findings";
-import { ALL, type Executions, isKnown } from "./layout";
+import { ALL, type Executions, formsOf, isKnown } from "./layout";
 import type { Mark } from "./map_paint";
-import { type Axis, type Look, type LookAsked, axesOf, itemSize, laneBytes, lookAt, unitOf } from "./tensor";
+import {
+  type Axis,
+  type Look,
+  type LookAsked,
+  axesOf,
+  itemSize,
+  laneBytes,
+  lookAt,
+  unitOf,
+} from "./tensor";
 
 /** All of an op's accesses of one argument. */
 export interface Touched {
@@ -24,11 +34,18 @@ export interface Touched {
 }
 
 export function argumentNamed(page: Page, call: Call, name: string | null): Argument | undefined {
-  return call.args.map((index) => page.report.arguments[index]).find((each) => each?.name === name && each?.shape);
+  return call.args
+    .map((index) => page.report.arguments[index])
+    .find((each) => each?.name === name && each?.shape);
 }
 
 /** What an op accesses; null for an op that accesses nothing, or nothing that was recorded. */
-export function touchedBy(page: Page, call: Call, block: CallBlock, index: number | null): Touched | null {
+export function touchedBy(
+  page: Page,
+  call: Call,
+  block: CallBlock,
+  index: number | null,
+): Touched | null {
   const op = block.ops.find((each) => each.index === index);
   const accesses = block.accesses.filter((access) => access.op === index);
   const name = accesses[0]?.arg ?? op?.buffer ?? null;
@@ -50,13 +67,39 @@ export function touchedBy(page: Page, call: Call, block: CallBlock, index: numbe
   };
 }
 
+/** Unless asked otherwise, rows and columns are the axes that one execution's lanes go along. */
 export function lookOf(touched: Touched, asked: LookAsked): Look {
-  return lookAt(touched.argument, touched.unit, touched.reach, asked);
+  const { argument, unit, reach } = touched;
+  const look = lookAt(argument, unit, reach, asked);
+  if (asked.axes !== null || asked.shape !== null || look.axes.length < 3) return look;
+  const axes = laneAxes(touched, look);
+  return axes ? lookAt(argument, unit, reach, { ...asked, axes: axes.join(",") }) : look;
 }
 
-export function countedIn(touched: Touched, extent: number, wanted: Executions = ALL, lanes: "active" | "all" = "active"): Counts {
+/** All axes, those of the lanes last; null where there are not two of them that are told by stride. */
+function laneAxes({ accesses, unit }: Touched, look: Look): number[] | null {
+  const lanes = accesses.find(isKnown)?.layout?.lanes?.filter(([extent]) => extent > 1) ?? [];
+  const found = lanes.map(([, stride]) =>
+    look.axes.findIndex((axis) => axis.size > 1 && axis.stride * unit === Math.abs(stride)),
+  );
+  if (found.length < 2 || found.includes(-1) || new Set(found).size < found.length) return null;
+  return [...[...look.axes.keys()].filter((axis) => !found.includes(axis)), ...found];
+}
+
+export function countedIn(
+  touched: Touched,
+  extent: number,
+  wanted: Executions = ALL,
+  lanes: "active" | "all" = "active",
+): Counts {
   const { accesses, unit, width } = touched;
   return countsOf({ accesses, wanted, lanes, unit, width, extent });
+}
+
+/** The first unit that is touched; infinite where none is. */
+export function firstTouched({ accesses, unit }: Touched, wanted: Executions): number {
+  const forms = accesses.flatMap((access) => formsOf(access, wanted));
+  return forms.reduce((least, form) => Math.min(least, combOf(form, unit).start), Infinity);
 }
 
 /** Whether a mask turns lanes off in any record, so that there is something to show of it. */
@@ -68,7 +111,12 @@ export function hasMask(touched: Touched): boolean {
 export function marksOf(findings: readonly HereFinding[], touched: Touched): Mark[] {
   return findings.flatMap(({ placed: { found }, op }) =>
     op === touched.op.index && found.arg === touched.name && found.address_offset !== null
-      ? [{ offset: Math.floor(found.address_offset / touched.unit), text: `${found.rule}: ${found.message ?? ""}` }]
+      ? [
+          {
+            offset: Math.floor(found.address_offset / touched.unit),
+            text: `${found.rule}: ${found.message ?? ""}`,
+          },
+        ]
       : [],
   );
 }

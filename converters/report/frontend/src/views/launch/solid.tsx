@@ -6,7 +6,7 @@ import { useCallback, useMemo, useRef } from "preact/hooks";
 import { Canvas, type Drawing } from "../../parts/canvas";
 import { heatColour } from "../../parts/colours";
 import { binsOf } from "./counts";
-import type { Scene } from "./map_paint";
+import { type Scene, accessHeat } from "./map_paint";
 import { choose, chosenNumber } from "./state";
 import { offsetAt } from "./tensor";
 
@@ -29,9 +29,15 @@ export function Solid(props: { scene: Scene; label: string; height: number }): J
   const tilt = chosenNumber("tilt") ?? 25;
   const drag = useRef<{ x: number; y: number; turn: number; tilt: number } | null>(null);
   const boxes = useMemo(() => boxesOf(scene), [scene]);
-  const draw = useCallback((drawing: Drawing) => paintSolid(drawing, boxes, turn, tilt), [boxes, turn, tilt]);
+  const draw = useCallback(
+    (drawing: Drawing) => paintSolid(drawing, boxes, turn, tilt),
+    [boxes, turn, tilt],
+  );
   const face = (sideways: number, upwards: number): void =>
-    choose({ turn: (Math.round(sideways) + 720) % 360, tilt: Math.min(Math.max(Math.round(upwards), 0), 90) });
+    choose({
+      turn: (Math.round(sideways) + 720) % 360,
+      tilt: Math.min(Math.max(Math.round(upwards), 0), 90),
+    });
   const keys: Readonly<Record<string, readonly [number, number]>> = {
     ArrowLeft: [turn - STEP, tilt],
     ArrowRight: [turn + STEP, tilt],
@@ -62,7 +68,11 @@ export function Solid(props: { scene: Scene; label: string; height: number }): J
         }}
         onPointerMove={(event) => {
           const from = drag.current;
-          if (from) face(from.turn + (event.clientX - from.x) / 2, from.tilt + (event.clientY - from.y) / 2);
+          if (from)
+            face(
+              from.turn + (event.clientX - from.x) / 2,
+              from.tilt + (event.clientY - from.y) / 2,
+            );
         }}
         onPointerUp={() => {
           drag.current = null;
@@ -79,7 +89,13 @@ function boxesOf(scene: Scene): Boxes {
   const [across, down, deep] = sizes;
   const heat = new Float64Array(across * down * deep);
   for (let slice = 0; slice < slices; slice += 1) {
-    const bins = binsOf(counts, look, { slice, rows: [0, rows], columns: [0, columns], down, across });
+    const bins = binsOf(counts, look, {
+      slice,
+      rows: [0, rows],
+      columns: [0, columns],
+      down,
+      across,
+    });
     const first = Math.floor((slice * deep) / slices) * across * down;
     bins.counts.forEach((count, bin) => {
       heat[first + bin] = (heat[first + bin] as number) + count;
@@ -87,19 +103,39 @@ function boxesOf(scene: Scene): Boxes {
   }
   const byValue = values !== null && scene.colour === "value";
   const most = heat.reduce((top, count) => Math.max(top, count), 0) || 1;
+  const perBox = (columns * rows * slices) / (across * down * deep);
   const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0) || 1];
   heat.forEach((count, box) => {
     if (count === 0) return;
-    const [x, y, z] = [box % across, Math.floor(box / across) % down, Math.floor(box / (across * down))];
-    const middle = (place: number, of: number, size: number): number => Math.floor(((place + 0.5) * size) / of);
-    const at = offsetAt(look, middle(y, down, rows), middle(x, across, columns), middle(z, deep, slices));
+    const [x, y, z] = [
+      box % across,
+      Math.floor(box / across) % down,
+      Math.floor(box / (across * down)),
+    ];
+    const middle = (place: number, of: number, size: number): number =>
+      Math.floor(((place + 0.5) * size) / of);
+    const at = offsetAt(
+      look,
+      middle(y, down, rows),
+      middle(x, across, columns),
+      middle(z, deep, slices),
+    );
     const value = byValue ? values.at(at * scene.unit) : null;
-    heat[box] = byValue ? (value === null ? 0.01 : 0.05 + (0.95 * (value - least)) / range) : 0.3 + (0.7 * count) / most;
+    heat[box] = byValue
+      ? value === null
+        ? 0.01
+        : 0.05 + (0.95 * (value - least)) / range
+      : accessHeat(count / perBox, most / perBox);
   });
   return { sizes, heat };
 }
 
-function paintSolid({ context, width, height, colours }: Drawing, boxes: Boxes, turn: number, tilt: number): void {
+function paintSolid(
+  { context, width, height, colours }: Drawing,
+  boxes: Boxes,
+  turn: number,
+  tilt: number,
+): void {
   context.fillStyle = colours.back;
   context.fillRect(0, 0, width, height);
   const [across, down, deep] = boxes.sizes;
@@ -121,7 +157,11 @@ function paintSolid({ context, width, height, colours }: Drawing, boxes: Boxes, 
     return front[2] - back[2] < -1e-9;
   });
   const order = [...boxes.heat.keys()].filter((box) => (boxes.heat[box] ?? 0) > 0);
-  const place = (box: number): Point => [box % across, Math.floor(box / across) % down, Math.floor(box / (across * down))];
+  const place = (box: number): Point => [
+    box % across,
+    Math.floor(box / across) % down,
+    Math.floor(box / (across * down)),
+  ];
   const depth = new Map(order.map((box) => [box, project(place(box))[2]]));
   order.sort((one, other) => (depth.get(other) ?? 0) - (depth.get(one) ?? 0));
   context.lineWidth = 1;
@@ -147,16 +187,73 @@ function paintSolid({ context, width, height, colours }: Drawing, boxes: Boxes, 
 }
 
 const FACES: readonly { normal: Point; corners: readonly Point[]; shade: number }[] = [
-  { normal: [0, 0, -1], corners: [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], shade: 0 },
-  { normal: [0, 0, 1], corners: [[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]], shade: 0.05 },
-  { normal: [0, -1, 0], corners: [[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1]], shade: 0.1 },
-  { normal: [0, 1, 0], corners: [[0, 1, 0], [1, 1, 0], [1, 1, 1], [0, 1, 1]], shade: 0.1 },
-  { normal: [-1, 0, 0], corners: [[0, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]], shade: 0.2 },
-  { normal: [1, 0, 0], corners: [[1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 0, 1]], shade: 0.2 },
+  {
+    normal: [0, 0, -1],
+    corners: [
+      [0, 0, 0],
+      [1, 0, 0],
+      [1, 1, 0],
+      [0, 1, 0],
+    ],
+    shade: 0,
+  },
+  {
+    normal: [0, 0, 1],
+    corners: [
+      [0, 0, 1],
+      [1, 0, 1],
+      [1, 1, 1],
+      [0, 1, 1],
+    ],
+    shade: 0.05,
+  },
+  {
+    normal: [0, -1, 0],
+    corners: [
+      [0, 0, 0],
+      [1, 0, 0],
+      [1, 0, 1],
+      [0, 0, 1],
+    ],
+    shade: 0.1,
+  },
+  {
+    normal: [0, 1, 0],
+    corners: [
+      [0, 1, 0],
+      [1, 1, 0],
+      [1, 1, 1],
+      [0, 1, 1],
+    ],
+    shade: 0.1,
+  },
+  {
+    normal: [-1, 0, 0],
+    corners: [
+      [0, 0, 0],
+      [0, 1, 0],
+      [0, 1, 1],
+      [0, 0, 1],
+    ],
+    shade: 0.2,
+  },
+  {
+    normal: [1, 0, 0],
+    corners: [
+      [1, 0, 0],
+      [1, 1, 0],
+      [1, 1, 1],
+      [1, 0, 1],
+    ],
+    shade: 0.2,
+  },
 ];
 
 function outlineAll(
-  context: CanvasRenderingContext2D, project: (point: Point) => Point, [w, h, d]: Point, colour: string,
+  context: CanvasRenderingContext2D,
+  project: (point: Point) => Point,
+  [w, h, d]: Point,
+  colour: string,
 ): void {
   context.strokeStyle = colour;
   for (const { corners } of FACES) {
@@ -171,7 +268,10 @@ function outlineAll(
 }
 
 function labelAxes(
-  context: CanvasRenderingContext2D, project: (point: Point) => Point, [w, h, d]: Point, colour: string,
+  context: CanvasRenderingContext2D,
+  project: (point: Point) => Point,
+  [w, h, d]: Point,
+  colour: string,
 ): void {
   context.fillStyle = colour;
   const named: readonly (readonly [string, Point])[] = [

@@ -25,6 +25,8 @@ export interface Look {
   readonly start: number;
   /** Units from the data pointer to one past the tensor's last. */
   readonly extent: number;
+  /** Elements of the tensor, which are fewer where there are gaps between them. */
+  readonly elements: number;
   /** What could not be done as asked, in a sentence. */
   readonly problem: string | null;
 }
@@ -87,7 +89,9 @@ export function lookAt(
   const problem = typeof reshaped === "string" ? reshaped : null;
   const axes = reshaped === null || typeof reshaped === "string" ? wrapped(own) : reshaped;
   const order = orderOf(asked.axes, axes.length);
-  const [columns, rows, slices] = [0, 1, 2].map((back) => axes[order[order.length - 1 - back] ?? -1]);
+  const [columns, rows, slices] = [0, 1, 2].map(
+    (back) => axes[order[order.length - 1 - back] ?? -1],
+  );
   const places = (asked.at ?? "").split(",").map(Number);
   const fixed = order.slice(0, -3).map((number, position) => {
     const axis = axes[number] as Axis;
@@ -103,6 +107,7 @@ export function lookAt(
     axes,
     start: fixed.reduce((sum, axis) => sum + axis.place * axis.stride, 0),
     extent,
+    elements: own.reduce((product, { size }) => product * size, 1),
     problem,
   };
 }
@@ -161,7 +166,10 @@ function inRows(sizes: readonly number[]): Axis[] {
 
 /** "64 x 198" for as many elements as the tensor has; the last row may be left incomplete. */
 function reshapedAxes(own: readonly Axis[], text: string): Axis[] | string {
-  const sizes = text.split(/[^0-9]+/).filter(Boolean).map(Number);
+  const sizes = text
+    .split(/[^0-9]+/)
+    .filter(Boolean)
+    .map(Number);
   const elements = own.reduce((product, { size }) => product * size, 1);
   const places = sizes.reduce((product, size) => product * size, 1);
   const row = places / (sizes[0] || 1);
@@ -184,7 +192,10 @@ function orderOf(text: string | null, rank: number): number[] {
 /** Where a row, column and slice are. */
 export function offsetAt(look: Look, row: number, column: number, slice: number): number {
   return (
-    look.start + row * look.rows.stride + column * look.columns.stride + slice * (look.slices?.stride ?? 0)
+    look.start +
+    row * look.rows.stride +
+    column * look.columns.stride +
+    slice * (look.slices?.stride ?? 0)
   );
 }
 

@@ -37,15 +37,33 @@ export function touchesOf(
     const outer = [...stepsOf(programs[1], "program"), ...stepsOf(trips[1], "iteration")];
     const lanes = formsOf({ ...access, layout: lanesOnly(layout) }, wanted);
     for (const lane of lanes) {
-      const inner = lane.levels.map(([count, bytes]) => ({ count, bytes, program: 0, iteration: 0 }));
+      const inner = lane.levels.map(([count, bytes]) => ({
+        count,
+        bytes,
+        program: 0,
+        iteration: 0,
+      }));
       const levels = [...outer, ...inner].filter(({ count }) => count > 1);
       levels.sort((a, b) => Math.abs(a.bytes) - Math.abs(b.bytes));
-      solve(levels, levels.length, byte - lane.start, width, programs[0], trips[0], (touch) => {
-        if (wanted.program !== null && touch.program !== wanted.program) return;
-        if (wanted.iteration !== null && (touch.iteration ?? wanted.iteration) !== wanted.iteration) return;
-        if (found.length < limit && !found.some((other) => same(other, touch))) found.push(touch);
-        if (found.length >= limit) search.tries = 0;
-      }, search);
+      solve(
+        levels,
+        levels.length,
+        byte - lane.start,
+        width,
+        programs[0],
+        trips[0],
+        (touch) => {
+          if (wanted.program !== null && touch.program !== wanted.program) return;
+          if (
+            wanted.iteration !== null &&
+            (touch.iteration ?? wanted.iteration) !== wanted.iteration
+          )
+            return;
+          if (found.length < limit && !found.some((other) => same(other, touch))) found.push(touch);
+          if (found.length >= limit) search.tries = 0;
+        },
+        search,
+      );
     }
   }
   return found.toSorted((a, b) => (a.program ?? -1) - (b.program ?? -1));

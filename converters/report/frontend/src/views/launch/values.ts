@@ -48,8 +48,18 @@ const PLAIN: Readonly<Record<string, Read>> = {
 
 /** NumPy's names; of those that are not here, elements are widened to float32. */
 const NUMPY: Readonly<Record<string, string>> = {
-  fp64: "<f8", fp32: "<f4", fp16: "<f2", i64: "<i8", i32: "<i4", i16: "<i2", i8: "|i1",
-  u64: "<u8", u32: "<u4", u16: "<u2", u8: "|u1", i1: "|b1",
+  fp64: "<f8",
+  fp32: "<f4",
+  fp16: "<f2",
+  i64: "<i8",
+  i32: "<i4",
+  i16: "<i2",
+  i8: "|i1",
+  u64: "<u8",
+  u32: "<u4",
+  u16: "<u2",
+  u8: "|u1",
+  i1: "|b1",
 };
 
 const SCRATCH = new DataView(new ArrayBuffer(4));
@@ -101,7 +111,10 @@ export function isWidened(dtype: string | null): boolean {
 }
 
 /** The tensor as a .npy file (version 1.0), in row-major order; null where it cannot be made. */
-export function npyOf(tensor: RecordedTensor, storage: ArrayBuffer): Uint8Array<ArrayBuffer> | null {
+export function npyOf(
+  tensor: RecordedTensor,
+  storage: ArrayBuffer,
+): Uint8Array<ArrayBuffer> | null {
   const { shape, strides, dtype, offset_bytes: offset } = tensor;
   const read = reader(dtype);
   const item = itemSize(dtype);

@@ -1,15 +1,38 @@
 // A call, and a launch of it.
 
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 
 import { NotHere } from "../../app/boundary";
 import { href } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatBytes, formatCount, formatFlops, formatGrid, formatMoment, formatNanoseconds, formatShare, gridSize } from "../../data/format";
+import { executionsOf } from "../../data/executions";
+import {
+  formatBytes,
+  formatCount,
+  formatFlops,
+  formatGrid,
+  formatMoment,
+  formatNanoseconds,
+  formatPlace,
+  formatShare,
+  gridSize,
+  plural,
+  shortText,
+} from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { Figure, Figures, Value } from "../../parts/figure";
-import { CallLink, Facts, KernelLink, Note, Swatch, VariantLink, kernelName, trackName } from "../../parts/text";
+import {
+  CallLink,
+  Facts,
+  KernelLink,
+  Note,
+  Swatch,
+  VariantLink,
+  kernelName,
+  trackName,
+} from "../../parts/text";
 import { matches } from "../../parts/search";
 import { CallParts } from "./call";
 import "./launch.css";
@@ -35,7 +58,10 @@ function CallPage(props: { page: Page; index: number; call: Call }): JSX.Element
         entries={[
           ["Kernel", <VariantLink page={page} variant={call.variant} />],
           ["Grid", <Grid call={call} />],
-          ["Launches", <a href={href("launches", { call: index })}>{formatCount(call.launches)}</a>],
+          [
+            "Launches",
+            <a href={href("launches", { call: index })}>{formatCount(call.launches)}</a>,
+          ],
           ["Called at", <Frames page={page} stack={call.stack} />],
         ]}
       />
@@ -48,7 +74,8 @@ function CallPage(props: { page: Page; index: number; call: Call }): JSX.Element
 function Launch({ page, params }: ViewProps): JSX.Element {
   const { report, launches } = page;
   const row = Number(params["launch"]);
-  if (!Number.isInteger(row) || row < 0 || row >= launches.seq.length) return <NotHere what="launch" />;
+  if (!Number.isInteger(row) || row < 0 || row >= launches.seq.length)
+    return <NotHere what="launch" />;
   const index = launches.call[row] ?? -1;
   const call = report.calls[index];
   const kernel = launches.kernel[row] ?? -1;
@@ -65,8 +92,17 @@ function Launch({ page, params }: ViewProps): JSX.Element {
         entries={[
           ["Kernel", <KernelLink page={page} kernel={kernel} />],
           ["Call", <CallLink page={page} call={index} />],
-          ["Begin", <Value source="measured">{formatMoment(launches.begin[row] ?? 0)} after the first event</Value>],
-          ["Host time", <Value source="measured">{formatNanoseconds(launches.duration[row])}</Value>],
+          [
+            "Begin",
+            <Value source="measured">
+              {formatMoment(launches.begin[row] ?? 0)} after the first event
+            </Value>,
+          ],
+          [
+            "Host time",
+            <Value source="measured">{formatNanoseconds(launches.duration[row])}</Value>,
+          ],
+          ["On the device", <DeviceTime page={page} row={row} />],
           ["Phase", report.phases[launches.phase[row] ?? -1]],
           ["Thread", trackName(report, launches.track[row] ?? -1)],
           ["Grid", call ? <Grid call={call} /> : null],
@@ -75,6 +111,18 @@ function Launch({ page, params }: ViewProps): JSX.Element {
       {call ? <CallFigures call={call} /> : <Note>Its call is not on this page.</Note>}
       {call ? <CallParts key={index} page={page} index={index} call={call} /> : null}
     </>
+  );
+}
+
+/** The time of what the launch caused on the device; nothing where that was not recorded. */
+function DeviceTime({ page, row }: { page: Page; row: number }): JSX.Element | null {
+  const executions = useMemo(() => executionsOf(page, row), [page, row]);
+  if (!executions.length) return null;
+  const time = executions.reduce((sum, each) => sum + (page.device.duration[each] ?? 0), 0);
+  return (
+    <Value source="measured" how="Sum over the executions that it caused">
+      {formatNanoseconds(time)} in {plural(executions.length, "execution")}
+    </Value>
   );
 }
 
@@ -109,17 +157,18 @@ function Frames(props: { page: Page; stack: number | null }): JSX.Element | null
   const frames = props.page.report.stacks[props.stack ?? -1];
   const [inner, ...outer] = frames ?? [];
   if (!inner) return null;
-  const text = ([file, line, name]: NonNullable<typeof inner>): string => `${file ?? "?"}:${line ?? "?"} in ${name ?? "?"}`;
-  if (!outer.length) return <code class="wrap">{text(inner)}</code>;
+  const text = ([file, line, name]: NonNullable<typeof inner>): string =>
+    `${shortText(formatPlace(file, line))} in ${shortText(name ?? "?")}`;
+  if (!outer.length) return <code title={shortText(inner[0])}>{text(inner)}</code>;
   return (
     <details class="inline">
       <summary>
-        <code class="wrap">{text(inner)}</code>
+        <code title={shortText(inner[0])}>{text(inner)}</code>
       </summary>
       <ol class="stack">
         {outer.map((frame) => (
           <li key={text(frame)}>
-            <code>{text(frame)}</code>
+            <code title={shortText(frame[0])}>{text(frame)}</code>
           </li>
         ))}
       </ol>
@@ -133,14 +182,56 @@ function CallFigures(props: { call: Call }): JSX.Element {
   const bound = call.roofline?.position.bound;
   return (
     <Figures id="call-figures">
-      <Figure name="host time, median" value={call.host_median_ns ?? null} shown={formatNanoseconds(call.host_median_ns)} source="measured" how="Median of its launches, tuning left out" />
-      <Figure name="device time, median" value={call.device_median_ns ?? null} shown={formatNanoseconds(call.device_median_ns)} source="measured" how="Median of its executions on the device" />
-      <Figure name="at best" value={call.roofline?.position.best_ns ?? null} shown={formatNanoseconds(call.roofline?.position.best_ns)} source="derived" how="Time at best by the device's limits" detail={bound ? `derived, bound by ${bound}` : "derived"} />
-      <Figure name="bytes" value={call.bytes} shown={formatBytes(call.bytes)} source="derived" how="Of one launch" />
-      <Figure name="distinct bytes" value={call.unique_bytes ?? null} shown={formatBytes(call.unique_bytes)} source="derived" />
+      <Figure
+        name="host time, median"
+        value={call.host_median_ns ?? null}
+        shown={formatNanoseconds(call.host_median_ns)}
+        source="measured"
+        how="Median of its launches, tuning left out"
+      />
+      <Figure
+        name="device time, median"
+        value={call.device_median_ns ?? null}
+        shown={formatNanoseconds(call.device_median_ns)}
+        source="measured"
+        how="Median of its executions on the device"
+      />
+      <Figure
+        name="at best"
+        value={call.roofline?.position.best_ns ?? null}
+        shown={formatNanoseconds(call.roofline?.position.best_ns)}
+        source="derived"
+        how="Time at best by the device's limits"
+        detail={bound ? `derived, bound by ${bound}` : "derived"}
+      />
+      <Figure
+        name="bytes"
+        value={call.bytes}
+        shown={formatBytes(call.bytes)}
+        source="derived"
+        how="Of one launch"
+      />
+      <Figure
+        name="distinct bytes"
+        value={call.unique_bytes ?? null}
+        shown={formatBytes(call.unique_bytes)}
+        source="derived"
+      />
       <Figure name="FLOPs" value={call.flops} shown={formatFlops(call.flops)} source="derived" />
-      <Figure name="mask efficiency" value={call.mask_efficiency ?? null} shown={share(call.mask_efficiency)} source="derived" how="Lanes of loads, stores and atomics that are on" />
-      <Figure name="sector efficiency" value={call.sector_efficiency ?? null} shown={share(call.sector_efficiency)} source="derived" how="Bytes asked for, of those in the 32-byte sectors that they lie in" />
+      <Figure
+        name="mask efficiency"
+        value={call.mask_efficiency ?? null}
+        shown={share(call.mask_efficiency)}
+        source="derived"
+        how="Lanes of loads, stores and atomics that are on"
+      />
+      <Figure
+        name="sector efficiency"
+        value={call.sector_efficiency ?? null}
+        shown={share(call.sector_efficiency)}
+        source="derived"
+        how="Bytes asked for, of those in the 32-byte sectors that they lie in"
+      />
     </Figures>
   );
 }
@@ -153,7 +244,11 @@ const view: View = {
   routes: ["launch/:launch", "call/:call"],
   find: ({ report }, words) =>
     report.calls
-      .map((call, index) => ({ call, index, name: kernelName(report, report.variants[call.variant]?.kernel ?? -1) }))
+      .map((call, index) => ({
+        call,
+        index,
+        name: kernelName(report, report.variants[call.variant]?.kernel ?? -1),
+      }))
       .filter(({ call, name }) => matches(words, `call ${call.call_id} of ${name}`))
       .slice(0, 4)
       .map(({ call, index, name }) => ({

@@ -1,0 +1,85 @@
+// What the colours of a map mean, and what it counts.
+
+import type { JSX } from "preact";
+
+import { formatCount, formatShare, threeFigures } from "../../data/format";
+import { Figure, Figures } from "../../parts/figure";
+import type { Scene } from "./map_paint";
+import type { Touched } from "./scene";
+
+export function CountFigures(props: { scene: Scene; touched: Touched }): JSX.Element {
+  const { counts, look, lanes } = props.scene;
+  const masked = lanes ? lanes.total - counts.total : 0;
+  const units = props.touched.unit;
+  return (
+    <Figures id="map-figures">
+      <Figure
+        name="accesses"
+        value={counts.total}
+        shown={formatCount(counts.total)}
+        source="derived"
+        how="Elements accessed, each as often as it is, in what is chosen"
+      />
+      <Figure
+        name="elements touched"
+        value={counts.touched}
+        shown={formatCount(counts.touched)}
+        source="derived"
+        how={`Distinct elements of ${units} ${units === 1 ? "byte" : "bytes"}; not counted above 16 M elements`}
+        detail={`derived, ${formatShare(counts.touched, Math.min(look.elements, look.extent))} of the tensor`}
+      />
+      <Figure
+        name="most often"
+        value={counts.most}
+        shown={formatCount(counts.most)}
+        source="derived"
+        how="Accesses of the element that is accessed most"
+      />
+      <Figure
+        name="masked lanes"
+        value={masked}
+        shown={formatCount(masked)}
+        source="derived"
+        how="Lanes that the mask turns off in the accesses shown; accesses with no lane left are not among them"
+      />
+      <Figure
+        name="outside the tensor"
+        value={counts.outside}
+        shown={formatCount(counts.outside)}
+        source="derived"
+        how="Accesses before the first or past the last element"
+      />
+    </Figures>
+  );
+}
+
+export function Legend(props: { scene: Scene }): JSX.Element {
+  const { scene } = props;
+  const scale =
+    scene.colour === "value" && scene.values
+      ? [threeFigures(scene.values.min ?? 0), threeFigures(scene.values.max ?? 0)]
+      : ["1 access", scene.most === null ? "the most" : formatCount(scene.most)];
+  const source =
+    scene.colour === "value" ? "measured: as recorded before the first launch" : "derived";
+  return (
+    <p class="small muted launch-legend">
+      <span class="launch-scale" aria-hidden="true" /> {scale[0]} to {scale[1]} ({source})
+      {scene.lanes ? (
+        <>
+          <span class="launch-key masked" aria-hidden="true" /> masked lanes only
+        </>
+      ) : null}
+      {scene.context ? (
+        <>
+          <span class="launch-key context" aria-hidden="true" /> by other programs or iterations
+        </>
+      ) : null}
+      {scene.counts.outside ? (
+        <>
+          <span class="launch-key outside" aria-hidden="true" /> outside the tensor
+        </>
+      ) : null}
+      <span>Click an element; wheel zooms once the map has the focus.</span>
+    </p>
+  );
+}
