@@ -1,6 +1,7 @@
 """XLA on CPU, through jaxlib: compiles StableHLO text and runs it. One client for all tests."""
 
 import os
+import re
 from functools import cache
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -54,3 +55,11 @@ def hlo_text(text):
     from jaxlib import _jax
 
     return _jax.mlir.mlir_module_to_xla_computation(text).as_hlo_text()
+
+
+def aliases(text):
+    """Which argument each result is written into, as XLA reads the module: {result: argument}."""
+    header = hlo_text(text).splitlines()[0]
+    found = re.search(r"input_output_alias=\{(.*?)\}, entry", header)
+    pairs = re.findall(r"\{(\d*)\}: \((\d+)", found.group(1)) if found else []
+    return {int(result or 0): int(argument) for result, argument in pairs}

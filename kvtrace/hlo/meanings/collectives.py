@@ -30,7 +30,7 @@ def _joined(op: Op, arrays: list[Array]) -> Array:
 
 @collective("all_reduce")
 def _all_reduce(op: Op, operands: list[list[Array]]) -> list[Any]:
-    results = {}
+    results: dict[int, Any] = {}
     for group in op.attributes["replica_groups"]:
         total = _joined(op, [operands[replica][0] for replica in group])
         results |= dict.fromkeys(group, total)
@@ -39,7 +39,7 @@ def _all_reduce(op: Op, operands: list[list[Array]]) -> list[Any]:
 
 @collective("all_gather")
 def _all_gather(op: Op, operands: list[list[Array]]) -> list[Any]:
-    results = {}
+    results: dict[int, Any] = {}
     for group in op.attributes["replica_groups"]:
         parts = [operands[replica][0] for replica in group]
         results |= dict.fromkeys(group, np.concatenate(parts, op.attributes["all_gather_dim"]))
@@ -48,7 +48,7 @@ def _all_gather(op: Op, operands: list[list[Array]]) -> list[Any]:
 
 @collective("reduce_scatter")
 def _reduce_scatter(op: Op, operands: list[list[Array]]) -> list[Any]:
-    results = {}
+    results: dict[int, Any] = {}
     for group in op.attributes["replica_groups"]:
         total = _joined(op, [operands[replica][0] for replica in group])
         parts = np.split(total, len(group), op.attributes["scatter_dimension"])
@@ -59,7 +59,7 @@ def _reduce_scatter(op: Op, operands: list[list[Array]]) -> list[Any]:
 @collective("all_to_all")
 def _all_to_all(op: Op, operands: list[list[Array]]) -> list[Any]:
     split, joined = op.attributes["split_dimension"], op.attributes["concat_dimension"]
-    results = {}
+    results: dict[int, Any] = {}
     for group in op.attributes["replica_groups"]:
         parts = [np.split(operands[replica][0], len(group), split) for replica in group]
         for place, replica in enumerate(group):

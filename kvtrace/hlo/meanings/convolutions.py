@@ -24,7 +24,8 @@ def _convolution(op: Op, x: Array, kernel: Array) -> Array:
     rank = x.ndim - 2
     sizes = [(n - 1) * apart + 1 for n, apart in zip(kernel.shape[2:], dilation, strict=True)]
     axes = tuple(range(2, rank + 2))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, sizes, axes)
+    view: Any = np.lib.stride_tricks.sliding_window_view
+    windows: Array = view(padded, sizes, axes)
     every = [slice(None, None, step) for step in (*strides, *dilation)]
     windows = windows[(slice(None), slice(None), *every)]
     inner = kernel.shape[1]
@@ -36,7 +37,8 @@ def _convolution(op: Op, x: Array, kernel: Array) -> Array:
         summed = (1, *range(rank + 2, 2 * rank + 2))
         product = np.tensordot(taken, weights, (summed, (1, *axes)))
         parts.append(np.moveaxis(product, -1, 1))
-    return np.concatenate(parts, 1).astype(op.dtype)
+    result: Array = np.concatenate(parts, 1).astype(op.dtype)
+    return result
 
 
 def _with_gaps(x: Array, gaps: tuple[int, ...]) -> Array:
