@@ -1,0 +1,103 @@
+// What was judged: verdicts over all accesses, and kernel by kernel.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { href } from "../../app/router";
+import { formatCount, formatShare } from "../../data/format";
+import type { Page } from "../../data/page";
+import { useBlock } from "../../data/use_block";
+import { Figure, Figures } from "../../parts/figure";
+import { type Column, Table } from "../../parts/table";
+import { KernelLink, Missing, Section } from "../../parts/text";
+import { type VerdictBlock, type VerdictRow, totals, verdictsByKernel } from "./verdicts";
+
+const VERDICTS = [
+  ["proven", "Holds for every program, lane and iteration of the call"],
+  ["violation", "Broken, with a witness that was evaluated"],
+  ["unknown", "Could not be decided; each says why"],
+  ["suppressed", "Broken or unknown, and a comment in the source says that it is meant"],
+] as const;
+
+export function VerdictFigures({ page }: { page: Page }): JSX.Element {
+  const sums = totals(page.report);
+  const all = [...sums.values()].reduce((sum, count) => sum + count, 0);
+  return (
+    <Figures id="verdict-figures">
+      {VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
+        ([verdict, how]) => (
+          <Figure
+            key={verdict}
+            name={verdict}
+            value={sums.get(verdict) ?? 0}
+            shown={formatCount(sums.get(verdict) ?? 0)}
+            source="derived"
+            how={`${how}. Accesses of distinct calls, once for each rule`}
+            detail={`${formatShare(sums.get(verdict) ?? 0, all)} of what was judged`}
+          />
+        ),
+      )}
+    </Figures>
+  );
+}
+
+export function KernelVerdicts(props: { page: Page; rule: string }): JSX.Element {
+  const { page, rule } = props;
+  const loaded = useBlock<VerdictBlock>(page, "findings/verdicts");
+  const rows = useMemo(
+    () => (loaded.state === "ready" ? verdictsByKernel(loaded.value, rule) : []),
+    [loaded.state, rule],
+  );
+  const columns = useMemo(() => columnsOf(page, rule), [page, rule]);
+  return (
+    <Section title={rule ? `Verdicts of ${rule} by kernel` : "Verdicts by kernel"} id="verdicts">
+      {loaded.state === "ready" ? (
+        <Table
+          id="kernel-verdicts"
+          caption="Verdicts by kernel"
+          columns={columns}
+          rows={rows}
+          height={12}
+          empty="Nothing was judged by this rule."
+        />
+      ) : null}
+      {loaded.state === "missing" || loaded.state === "failed" ? (
+        <Missing
+          what="This page does not have them. To see them:"
+          command={`kvtrace sanitize ${page.report.trace} --all`}
+        />
+      ) : null}
+    </Section>
+  );
+}
+
+function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
+  const count = (verdict: "proven" | "violation" | "unknown", title: string): Column<VerdictRow> => ({
+    label: verdict,
+    title,
+    number: true,
+    source: "derived",
+    key: (row) => row[verdict],
+    cell: (row) => {
+      if (!row[verdict] || verdict === "proven") return formatCount(row[verdict]);
+      return <a href={href("findings", { kernel: row.kernel, verdict, rule })}>{formatCount(row[verdict])}</a>;
+    },
+  });
+  return [
+    {
+      label: "Kernel",
+      cell: (row) => <KernelLink page={page} kernel={row.kernel} />,
+      key: (row) => page.report.kernels[row.kernel]?.name ?? "",
+    },
+    count("violation", "Accesses that break a rule, over distinct calls; suppressed ones too"),
+    count("unknown", "Accesses that could not be decided, over distinct calls"),
+    count("proven", "Accesses that are safe for every program, lane and iteration"),
+    {
+      label: "proven share",
+      number: true,
+      source: "derived",
+      cell: (row) => formatShare(row.proven, row.proven + row.violation + row.unknown),
+      key: (row) => row.proven / (row.proven + row.violation + row.unknown),
+    },
+  ];
+}

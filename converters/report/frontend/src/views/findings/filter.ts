@@ -1,0 +1,108 @@
+// Which findings are shown, in which order, and by which address each is known.
+
+import type { Page } from "../../data/page";
+import type { PlacedFinding, Report } from "../../data/types";
+import type { PillKind } from "../../parts/text";
+import { matches } from "../../parts/search";
+
+/** What a finding counts as: suppressed ones are told apart from violations. */
+export type Standing = "violation" | "unknown" | "suppressed" | "proven";
+
+export interface Filter {
+  readonly words: string;
+  readonly rule: string;
+  readonly verdict: string;
+  /** Place in `Report.kernels`, as text; "" is all. */
+  readonly kernel: string;
+}
+
+/** A finding and its address. */
+export interface Listed {
+  readonly key: string;
+  readonly placed: PlacedFinding;
+  readonly standing: Standing;
+}
+
+export function standingOf({ found }: PlacedFinding): Standing {
+  if (found.suppressed) return "suppressed";
+  return found.verdict === "violation" || found.verdict === "proven" ? found.verdict : "unknown";
+}
+
+const SEVERITIES = ["error", "warning", "note"];
+const STANDINGS: readonly Standing[] = ["violation", "unknown", "suppressed", "proven"];
+
+/** Violations by severity, then what is unknown, then what is suppressed. */
+export function rankOf({ placed, standing }: Listed): number {
+  const severity = SEVERITIES.indexOf(placed.found.severity);
+  return STANDINGS.indexOf(standing) * 4 + (severity < 0 ? SEVERITIES.length : severity);
+}
+
+export function pillKind({ placed, standing }: Listed): PillKind {
+  if (standing === "proven") return "fine";
+  const { severity } = placed.found;
+  if (standing !== "violation") return "note";
+  return severity === "error" || severity === "warning" ? severity : "note";
+}
+
+/** "error", "warning" or "note" of a violation; else what it stands as. */
+export function pillText({ placed, standing }: Listed): string {
+  return standing === "violation" ? placed.found.severity : standing;
+}
+
+const cache = new WeakMap<Report, readonly Listed[]>();
+
+/** All findings, the gravest first; an id that several share is counted on. */
+export function listedFindings({ report }: Page): readonly Listed[] {
+  const known = cache.get(report);
+  if (known) return known;
+  const taken = new Map<string, number>();
+  const listed = report.findings.map((placed) => {
+    const id = placed.found.finding_id;
+    const before = taken.get(id) ?? 0;
+    taken.set(id, before + 1);
+    return { key: before ? `${id}~${before + 1}` : id, placed, standing: standingOf(placed) };
+  });
+  const ranked = listed.sort((a, b) => rankOf(a) - rankOf(b));
+  cache.set(report, ranked);
+  return ranked;
+}
+
+export function filterOf(query: URLSearchParams): Filter {
+  return {
+    words: query.get("q") ?? "",
+    rule: query.get("rule") ?? "",
+    verdict: query.get("verdict") ?? "",
+    kernel: query.get("kernel") ?? "",
+  };
+}
+
+export function filtered(page: Page, filter: Filter): readonly Listed[] {
+  return listedFindings(page).filter((each) => {
+    const { found, kernel } = each.placed;
+    if (filter.rule && found.rule !== filter.rule) return false;
+    if (filter.verdict && each.standing !== filter.verdict) return false;
+    if (filter.kernel && String(kernel) !== filter.kernel) return false;
+    return wordsMatch(each, filter.words);
+  });
+}
+
+export function wordsMatch({ placed: { found }, standing }: Listed, words: string): boolean {
+  return matches(
+    words,
+    found.rule,
+    standing,
+    found.severity,
+    found.kernel,
+    found.file,
+    found.message,
+    found.reason,
+    found.arg,
+    found.expression,
+    found.source,
+  );
+}
+
+/** What it says, in a sentence. */
+export function sentence({ placed: { found } }: Listed): string {
+  return found.message ?? found.reason ?? `${found.access ?? "access"} is ${found.verdict}`;
+}

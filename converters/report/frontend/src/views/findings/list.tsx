@@ -1,0 +1,171 @@
+// The list of findings with its filters.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { go, href, setQuery } from "../../app/router";
+import { formatCount, formatPlace, plural, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import { Choice, Search } from "../../parts/search";
+import { type Column, Table } from "../../parts/table";
+import { Command, Note, Pill } from "../../parts/text";
+import {
+  type Filter, type Listed, filtered, listedFindings, pillKind, pillText, rankOf, sentence,
+} from "./filter";
+import { totals } from "./verdicts";
+
+export function Filters(props: { page: Page; filter: Filter; shown: number }): JSX.Element {
+  const { page, filter } = props;
+  const all = listedFindings(page);
+  const rules = useMemo(() => counted(all.map(({ placed }) => placed.found.rule)), [all]);
+  const kernels = useMemo(() => counted(all.map(({ placed }) => String(placed.kernel ?? ""))), [all]);
+  const standings = useMemo(() => counted(all.map(({ standing }) => standing)), [all]);
+  const proven = totals(page.report).get("proven") ?? 0;
+  const ofRule = new Set([...rules.keys(), filter.rule].filter(Boolean));
+  return (
+    <div class="toolbar" id="finding-filters">
+      <Search
+        id="finding-filter"
+        label="Filter"
+        placeholder="words of it, a file, a tensor"
+        value={filter.words}
+        onInput={(text) => setQuery({ q: text })}
+      />
+      <Choice
+        label="Rule"
+        value={filter.rule}
+        options={[["", "all rules"], ...[...ofRule].sort().map(
+          (rule) => [rule, `${shortText(rule, 60)} (${formatCount(rules.get(rule) ?? 0)})`] as const,
+        )]}
+        onChoose={(rule) => setQuery({ rule })}
+      />
+      <Choice
+        label="Verdict"
+        value={filter.verdict}
+        options={[
+          ["", "all verdicts"],
+          ["violation", `violation (${formatCount(standings.get("violation") ?? 0)})`],
+          ["unknown", `unknown (${formatCount(standings.get("unknown") ?? 0)})`],
+          ["suppressed", `suppressed (${formatCount(standings.get("suppressed") ?? 0)})`],
+          ["proven", `proven (${plural(proven, "access", "accesses")})`],
+        ]}
+        onChoose={(verdict) => setQuery({ verdict })}
+      />
+      <Choice
+        label="Kernel"
+        value={filter.kernel}
+        options={[["", "all kernels"], ...[...kernels].filter(([kernel]) => kernel).map(
+          ([kernel, count]) => [kernel, kernelText(page, kernel, count)] as const,
+        )]}
+        onChoose={(kernel) => setQuery({ kernel })}
+      />
+      <span class="muted" aria-live="polite">
+        {formatCount(props.shown)} of {plural(all.length, "finding")}
+      </span>
+    </div>
+  );
+}
+
+function kernelText(page: Page, kernel: string, count: number): string {
+  return `${shortText(page.report.kernels[Number(kernel)]?.name ?? "unknown kernel", 60)} (${formatCount(count)})`;
+}
+
+function counted(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+interface FindingListProps {
+  readonly page: Page;
+  readonly filter: Filter;
+  readonly chosen: Listed | null;
+}
+
+/** All columns, or beside a chosen finding only those that tell them apart. */
+export function FindingList({ page, filter, chosen }: FindingListProps): JSX.Element {
+  const rows = useMemo(
+    () => filtered(page, filter),
+    [page, filter.words, filter.rule, filter.verdict, filter.kernel],
+  );
+  const narrow = chosen !== null;
+  const columns = useMemo(() => columnsOf(filter, narrow), [filter.words, filter.rule, filter.verdict, filter.kernel, narrow]);
+  if (filter.verdict === "proven" && !rows.length) {
+    return (
+      <Note>
+        Accesses that are proven safe are counted below and not listed one by one. To list them:{" "}
+        <Command>{`kvtrace sanitize ${page.report.trace} --all`}</Command>
+      </Note>
+    );
+  }
+  return (
+    <Table
+      id="finding-list"
+      caption="Findings"
+      columns={columns}
+      rows={rows}
+      height={narrow ? 24 : 20}
+      chosen={chosen}
+      onChoose={(each) => go(`findings/${encodeURIComponent(each.key)}`, queryOf(filter))}
+      empty="No finding is like that."
+    />
+  );
+}
+
+export function queryOf(filter: Filter): Record<string, string> {
+  return { q: filter.words, rule: filter.rule, verdict: filter.verdict, kernel: filter.kernel };
+}
+
+export function findingHref(key: string, filter: Filter): string {
+  return href(`findings/${encodeURIComponent(key)}`, queryOf(filter));
+}
+
+function columnsOf(filter: Filter, narrow: boolean): (Column<Listed> | null)[] {
+  const found = ({ placed }: Listed) => placed.found;
+  return [
+    {
+      label: "Severity",
+      cell: (each) => <Pill kind={pillKind(each)}>{pillText(each)}</Pill>,
+      key: rankOf,
+      text: pillText,
+    },
+    {
+      label: "Rule",
+      cell: (each) => <a href={findingHref(each.key, filter)}>{shortText(found(each).rule, 60)}</a>,
+      key: (each) => found(each).rule,
+    },
+    {
+      label: "Place",
+      cell: (each) => shortText(formatPlace(found(each).file, found(each).line), 40),
+      key: (each) => `${found(each).file ?? ""}:${String(found(each).line ?? 0).padStart(7, "0")}`,
+      text: (each) => `${found(each).file ?? ""}:${found(each).line ?? ""}`,
+    },
+    narrow ? null : {
+      label: "Kernel",
+      cell: (each) => shortText(found(each).kernel, 60),
+      key: (each) => found(each).kernel,
+    },
+    narrow ? null : {
+      label: "What",
+      prose: true,
+      cell: (each) => shortText(sentence(each), 300),
+      key: sentence,
+    },
+    narrow ? null : {
+      label: "calls",
+      title: "Distinct calls that have it",
+      number: true,
+      source: "derived",
+      cell: (each) => formatCount(found(each).calls),
+      key: (each) => found(each).calls,
+    },
+    narrow ? null : {
+      label: "launches",
+      title: "Launches of those calls",
+      number: true,
+      source: "measured",
+      cell: (each) => formatCount(found(each).launches),
+      key: (each) => found(each).launches,
+    },
+  ];
+}

@@ -1,0 +1,146 @@
+// The witness: one lane of one program that breaks the rule, and where its access falls.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { href } from "../../app/router";
+import { formatBytes, formatCount, formatTuple, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Finding } from "../../data/types";
+import { Value } from "../../parts/figure";
+import { CallLink, Facts, Missing, Note, Section } from "../../parts/text";
+import { StorageDrawing } from "./drawing";
+import type { Listed } from "./filter";
+import { type StorageView, indexOf, storageOf } from "./storage";
+
+export function Witness({ page, listed }: { page: Page; listed: Listed }): JSX.Element {
+  const { placed, standing } = listed;
+  const { found } = placed;
+  const storage = useMemo(() => storageOf(page, placed), [page, placed]);
+  return (
+    <Section title={found.verdict === "unknown" ? "Access" : "Witness"} id="witness">
+      {found.verdict === "unknown" ? <Undecided found={found} /> : null}
+      {found.program === null && standing !== "unknown" ? (
+        <p class="muted">It holds for the call as a whole: no single lane shows it.</p>
+      ) : null}
+      <Facts
+        entries={[
+          ["Program", programText(found)],
+          ["Against", found.other_program ? `program ${formatTuple(found.other_program)}` : null],
+          ["Iteration", found.iteration === null ? null : formatCount(found.iteration)],
+          ["Lane", found.lane?.length ? formatTuple(found.lane) : null],
+          ["Access", accessText(found)],
+          ["Byte", found.address_offset === null ? null : <Value source="derived" how="From the argument's data pointer">{formatCount(found.address_offset)}</Value>],
+          ["Index", storage ? indexText(storage) : null],
+          ["Past the end", pastText(found)],
+          ["Lanes", found.lanes === null ? null : <Value source="derived" how="Over the whole grid of one launch">{formatCount(found.lanes)} break the rule</Value>],
+          ["Nearest", found.nearest === null ? null : shortText(found.nearest, 200)],
+          ["Call", placed.call === null ? null : <CallFact page={page} listed={listed} />],
+        ]}
+      />
+      {found.expression === null ? null : (
+        <p class="wrap">
+          <span class="muted">Address </span>
+          <code id="finding-expression">{shortText(found.expression, 2000)}</code>
+        </p>
+      )}
+      {storage ? <StorageDrawing of={storage} name={found.arg ?? ""} /> : null}
+      <MapLink page={page} listed={listed} storage={storage} />
+    </Section>
+  );
+}
+
+/** Why it could not be decided, and when it would be safe. */
+function Undecided({ found }: { found: Finding }): JSX.Element {
+  return (
+    <Note>
+      <span id="finding-reason">Unknown because {shortText(found.reason ?? "no reason was given", 600)}.</span>
+      {found.assumption ? (
+        <>
+          {" "}Safe if <code id="finding-assumption">{shortText(found.assumption, 600)}</code>.
+        </>
+      ) : null}
+    </Note>
+  );
+}
+
+function programText({ program, grid }: Finding): string | null {
+  if (!program) return null;
+  return `${formatTuple(program)}${grid ? ` of grid ${formatTuple(grid)}` : ""}`;
+}
+
+function accessText({ access, arg, tensor }: Finding): JSX.Element | null {
+  if (!access && !arg) return null;
+  return (
+    <>
+      {access ?? "access"} {arg ? <>of <code>{shortText(arg, 80)}</code></> : null}
+      {tensor ? ` (${shortText(tensor, 120)})` : ""}
+    </>
+  );
+}
+
+function indexText(of: StorageView): string | null {
+  const { shape } = of.argument;
+  const element = of.access.first / of.item;
+  if (!shape?.length || !Number.isInteger(element) || element < 0) return null;
+  const index = indexOf(of, element, true);
+  return index ? `[${index.join(", ")}] of [${shape.join(", ")}]` : null;
+}
+
+function pastText({ past_end_bytes: past, rule, arg }: Finding): JSX.Element | null {
+  if (past === null) return null;
+  const whose = `${shortText(arg ?? "the tensor", 80)}${rule === "out-of-view" ? ", inside its storage" : ""}`;
+  return (
+    <Value source="derived">
+      {past < 0 ? `${formatBytes(-past)} before the start of ${whose}` : `${formatBytes(past)} past the end of ${whose}`}
+    </Value>
+  );
+}
+
+function CallFact({ page, listed: { placed } }: { page: Page; listed: Listed }): JSX.Element {
+  const { found } = placed;
+  const others = placed.in_calls.filter((call) => call !== placed.call);
+  return (
+    <>
+      <CallLink page={page} call={placed.call ?? -1} />
+      {others.length ? (
+        <>
+          {" "}<span class="muted">also in</span>{" "}
+          {others.slice(0, 8).map((call) => (
+            <span key={call}><CallLink page={page} call={call} /> </span>
+          ))}
+          {found.calls > 9 ? <span class="muted">and others, {formatCount(found.calls)} calls in all</span> : null}
+        </>
+      ) : null}
+    </>
+  );
+}
+
+/** To the access map of the op, at the witness. */
+function MapLink(props: { page: Page; listed: Listed; storage: StorageView | null }): JSX.Element | null {
+  const { page, storage } = props;
+  const { found, call, op } = props.listed.placed;
+  if (call === null || op === null) return null;
+  if (!page.has(`call/${call}`)) {
+    return (
+      <Missing
+        what="The accesses of this call are not on this page. To derive them:"
+        command={`kvtrace replay ${page.report.trace}`}
+      />
+    );
+  }
+  const element = storage ? storage.access.first / storage.item : Number.NaN;
+  const query = {
+    op,
+    p: found.program?.join(",") ?? null,
+    it: found.iteration,
+    el: Number.isInteger(element) ? element : null,
+  };
+  return (
+    <p>
+      <a id="to-the-map" href={href(`call/${call}`, query)}>
+        {found.access ? "Show it on the access map of its op" : "Show its op in the call"}
+      </a>
+    </p>
+  );
+}

@@ -1,0 +1,68 @@
+"""`findings/verdicts`: how many accesses of each kernel got which verdict under which rule.
+
+Proven accesses are in no list of the page, so this is where it has their numbers from.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from kvtrace.converters.report.pack import json_block
+from kvtrace.converters.report.sources import Block, BlockSource, Context
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run
+
+__all__ = ["SOURCE"]
+
+_COLUMNS: Final = ("call_id", "rule", "verdict")
+
+
+def _blocks(context: Context) -> Iterable[Block]:
+    if context.report.finding_counts is not None:
+        yield Block("findings/verdicts", partial(_packed, context))
+
+
+def _packed(context: Context) -> str:
+    """Return rows of kernel (-1: none that is known), rule, verdict and count."""
+    report = context.report
+    kernels = {
+        (call.run, call.call_id): report.variants[call.variant].kernel for call in report.calls
+    }
+    counts: Counter[tuple[int, str, str]] = Counter()
+    for index, run in enumerate(context.runs):
+        for call, rule, verdict, count in _counted(context, run):
+            kernel = kernels.get((index, call), -1)
+            counts[kernel, rule or "unnamed", verdict or "unknown"] += count
+    return json_block(
+        {"measured": False, "rows": [[*names, count] for names, count in sorted(counts.items())]}
+    )
+
+
+def _counted(
+    context: Context, run: "Run"
+) -> Iterator[tuple[int | None, str | None, str | None, int]]:
+    """Give each call, rule and verdict of a run, with how many accesses have it."""
+    table = context.trace.table("findings", (run,), _COLUMNS)
+    plain = pa.table({name: _plain(table[name]) for name in _COLUMNS})
+    counted = plain.group_by(list(_COLUMNS)).aggregate([([], "count_all")])
+    columns = [counted[name].to_pylist() for name in (*_COLUMNS, "count_all")]
+    yield from zip(*columns, strict=True)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column without dictionaries, which differ between chunks."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+SOURCE: Final = BlockSource(
+    name="findings",
+    order=5,
+    share=0.1,
+    noun="verdicts by kernel",
+    query="SELECT rule, verdict, count(*) FROM findings GROUP BY ALL",
+    blocks=_blocks,
+)
