@@ -22,14 +22,15 @@ export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tunin
             {page.report.runs.length > 1 ? ` in ${shortText(page.report.runs[tuning.run]?.label, 60)}` : ""}.
             Kept: {shortText(tuning.why)}.
           </p>
-          <TrialTable page={page} trials={tuning.trials} />
+          <TrialTable page={page} trials={tuning.trials} caption={`Configurations tried for ${shortText(tuning.arguments, 120)}`} />
         </div>
       ))}
     </>
   );
 }
 
-function TrialTable({ page, trials }: { page: Page; trials: readonly Trial[] }): JSX.Element {
+function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: string }): JSX.Element {
+  const { page, trials } = props;
   const of = ({ variant }: Trial): Variant | undefined => page.report.variants[variant];
   const slowest = Math.max(1, ...trials.map((trial) => trial.median_ns ?? 0));
   const names = [...new Set(trials.flatMap((trial) => Object.keys(trial.configuration)))];
@@ -103,7 +104,7 @@ function TrialTable({ page, trials }: { page: Page; trials: readonly Trial[] }):
       key: (trial) => trial.variant,
     },
   ];
-  return <Table caption="Configurations that were tried" columns={columns} rows={trials} height={12} />;
+  return <Table caption={props.caption} columns={columns} rows={trials} height={12} />;
 }
 
 /** Numbers sort as numbers. */
