@@ -27,6 +27,11 @@ float8_e5m2: Final = np.dtype(ml_dtypes.float8_e5m2)
 #: Stored in 32 bits like float32. Products of the tensor engine are not rounded to it here.
 tfloat32: Final = np.dtype(np.float32)
 
+#: Four elements packed into one, as instructions of NeuronCore-v4 take them.
+float8_e4m3fn_x4: Final = np.dtype([("float8_e4m3fn", np.uint8, (4,))])
+float8_e5m2_x4: Final = np.dtype([("float8_e5m2", np.uint8, (4,))])
+float4_e2m1fn_x4: Final = np.dtype([("float4_e2m1fn", np.uint8, (2,))])
+
 NAMES: Final = {
     "bool_": bool_,
     "int8": int8,
@@ -42,6 +47,9 @@ NAMES: Final = {
     "float8_e4m3": float8_e4m3,
     "float8_e4m3fn": float8_e4m3fn,
     "float8_e5m2": float8_e5m2,
+    "float8_e4m3fn_x4": float8_e4m3fn_x4,
+    "float8_e5m2_x4": float8_e5m2_x4,
+    "float4_e2m1fn_x4": float4_e2m1fn_x4,
 }
 #: Short names of the trace's tables.
 SHORT: Final = {
@@ -58,6 +66,9 @@ SHORT: Final = {
     float8_e4m3: "fp8e4",
     float8_e4m3fn: "fp8e4nv",
     float8_e5m2: "fp8e5",
+    float8_e4m3fn_x4: "fp8e4nv_x4",
+    float8_e5m2_x4: "fp8e5_x4",
+    float4_e2m1fn_x4: "fp4e2m1_x4",
 }
 FLOATS: Final = frozenset({float16, float32, bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2})
 FLOAT8: Final = frozenset({float8_e4m3, float8_e4m3fn, float8_e5m2})
@@ -138,4 +149,6 @@ def poison(dtype: np.dtype[Any]) -> Any:
     """Give what stands for garbage in a type: NaN, or a bit pattern."""
     if dtype in FLOATS:
         return np.nan
+    if dtype.kind == "V":
+        return np.full(dtype.itemsize, _POISON_INTEGER, np.uint8).view(dtype)[0]
     return dtype.type(_POISON_INTEGER if dtype != bool_ else 1)

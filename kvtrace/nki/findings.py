@@ -20,6 +20,7 @@ ENGINE_DTYPE: Final = "engine-dtype"
 MEMORY_SPACE: Final = "memory-space"
 LOOP_DEPENDENCE: Final = "loop-dependence"
 UNWRITTEN_RESULT: Final = "unwritten-result"
+TARGET_SUPPORT: Final = "target-support"
 
 
 class Rule(NamedTuple):
@@ -95,6 +96,11 @@ RULES: Final = {
         "error",
         "an iteration of affine_range uses what another one wrote",
         "use nl.sequential_range",
+    ),
+    TARGET_SUPPORT: Rule(
+        "error",
+        "an instruction is used that the target does not have",
+        "choose a newer target by NEURON_PLATFORM_TARGET_OVERRIDE, or another instruction",
     ),
     UNWRITTEN_RESULT: Rule(
         "warning",

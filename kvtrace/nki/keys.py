@@ -50,7 +50,10 @@ def as_indices(parts: list[Any], shape: tuple[int, ...]) -> list[Index]:
 
 def index_of_data(part: Any) -> Index:
     """Give the contents of a tensor, or an array, as an index."""
-    values = np.asarray(part.array() if callable(getattr(part, "array", None)) else part)
+    held = part.array() if callable(getattr(part, "array", None)) else part
+    values = np.asarray(
+        held.__index__() if hasattr(held, "__index__") and not hasattr(held, "shape") else held
+    )
     if values.dtype.kind not in "iu":
         raise NkiError(f"a tensor is indexed with integers, not with {values.dtype}")
     return Index(values.shape, 0, (0,) * values.ndim, values.astype(np.int64))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kvtrace.nki import dtypes, sharing
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import OUT_OF_BOUNDS
+from kvtrace.nki.indices import lanes_of
 from kvtrace.nki.memory import DEFINED, GARBAGE
 from kvtrace.nki.tensors import Tensor
 
@@ -85,6 +86,17 @@ def _places(
             )
         _left(issue, tensor, broken, places, dimension, access)
     return places, active & ~outside
+
+
+def inside_lanes(tensor: Tensor, mask: Any) -> Any:
+    """Give a mask with the lanes taken out that lie outside of a tensor."""
+    selection = tensor.selection
+    if selection is None:
+        return mask
+    inside = np.ones(tensor.shape, bool)
+    for indices, size in zip(selection.indices, tensor.sizes, strict=True):
+        inside &= (indices >= 0) & (indices < size)
+    return inside if mask is None else inside & lanes_of(mask)
 
 
 def _wanted(

@@ -371,25 +371,44 @@ class Tensor:
             raise NkiError(f"the shape is {self.shape}, not {tuple(shape)}")
         return self
 
-    def ap(self: _Self, pattern: Any, offset: int = 0, dtype: Any = None, **others: Any) -> _Self:
+    def ap(
+        self: _Self,
+        pattern: Any,
+        offset: int = 0,
+        scalar_offset: Any = None,
+        vector_offset: Any = None,
+        indirect_dim: int = 0,
+        dtype: Any = None,
+    ) -> _Self:
         """Give the view of an access pattern: a `[step, count]` for each dimension.
 
         The steps count elements of the whole tensor, whose dimensions lie one after the other;
-        on chip the first entry is that of the partitions.
+        on chip the first entry is that of the partitions. `scalar_offset` is a place along
+        `indirect_dim` that a register or a tensor holds, `vector_offset` one for each entry of the
+        first dimension, in place of its step.
 
         Raises:
-            NkiError: it leaves the tensor, or asks for what is not supported here.
+            NkiError: it leaves the tensor.
         """
-        if any(value is not None for value in others.values()):
-            names = ", ".join(name for name, value in others.items() if value is not None)
-            raise NkiError(f"ap({names}=…) is not supported here")
         self._bound()
         steps = tuple(int(step) for step, _ in pattern)
         shape = tuple(int(count) for _, count in pattern)
+        row = contiguous(self.memory.shape)[indirect_dim]
+        start = self.offset + int(offset)
+        if scalar_offset is not None:
+            start += row * int(index_of_data(scalar_offset).values().reshape(-1)[0])
+        partition = 0 if self.partition >= 0 else -1
+        if vector_offset is not None:
+            rows = index_of_data(vector_offset).values().reshape(-1)[: shape[0]] * row
+            places = Index(shape, 0, (0, *steps[1:])).values() + start
+            places = places + rows.reshape((-1,) + (1,) * (len(shape) - 1))
+            selection = Selection((places,), strict=False, from_data=True)
+            total = (size_of(self.memory.shape),)
+            return type(self)(self.memory, 0, shape, (1,), partition, self.dtype, selection, total)
         reach = sum(step * (count - 1) for step, count in zip(steps, shape, strict=True))
-        if self.offset + offset + reach >= size_of(self.memory.shape):
+        if start < 0 or start + reach >= size_of(self.memory.shape):
             raise NkiError(f"the access pattern {pattern} leaves the tensor of {self.shape}")
-        found = self._view(self.offset + offset, shape, steps, 0 if self.partition >= 0 else -1)
+        found = self._view(start, shape, steps, partition)
         return found if dtype is None else found.view(dtype)
 
     def _bound(self) -> None:

@@ -17,14 +17,23 @@ from kvtrace.nki.ops import (
     elementwise,
     moves,
     products,
+    quantised,
     reductions,
     scans,
     searches,
     statistics,
 )
+from kvtrace.nki.registers import (
+    VirtualRegister,
+    register_alloc,
+    register_load,
+    register_move,
+    register_store,
+)
 
 __all__ = [
     "NkiValidationError",
+    "VirtualRegister",
     "dge_mode",
     "engine",
     "get_nc_version",
@@ -32,6 +41,10 @@ __all__ = [
     "nc_version",
     "oob_mode",
     "reduce_cmd",
+    "register_alloc",
+    "register_load",
+    "register_move",
+    "register_store",
 ]
 
 tensor_engine = engine.tensor
@@ -46,7 +59,9 @@ dma_copy = moves.dma_copy.older
 exponential = elementwise.exponential.newer
 memset = moves.memset_into.newer
 nc_matmul = products.nc_matmul.newer
+nc_matmul_mx = quantised.nc_matmul_mx.newer
 nc_transpose = products.nc_transpose.newer
+quantize_mx = quantised.quantize_mx.newer
 reciprocal = elementwise.reciprocal.newer
 scalar_tensor_tensor = elementwise.scalar_tensor_tensor.newer
 tensor_copy = moves.tensor_copy.newer

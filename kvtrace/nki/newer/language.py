@@ -30,12 +30,14 @@ from kvtrace.nki.ops.creation import (
     zeros_like,
 )
 from kvtrace.nki.ops.creation import shared_identity_matrix as _identity_in_device_memory
+from kvtrace.nki.registers import dynamic_range
 
 __all__ = [
     "NkiTensor",
     "affine_range",
     "device_print",
     "ds",
+    "dynamic_range",
     "empty_like",
     "full",
     "hbm",

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.nki import access, dtypes
+from kvtrace.nki import access, dtypes, selections
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import MEMORY_SPACE
 from kvtrace.nki.indices import Index, Mask, lanes_of
@@ -65,9 +65,11 @@ def dma_copy(
     name: Any = None,
 ) -> Result:
     """Copy between memories; `dst_rmw_op` combines with what is there."""
-    del priority, oob_mode, dge_mode, engine, unique_indices, name
+    del priority, dge_mode, engine, unique_indices, name
     if not isinstance(dst, Tensor) or not isinstance(src, Tensor):
         raise NkiError("nisa.dma_copy copies from a tensor to a tensor")
+    if getattr(oob_mode, "name", "") == "skip":
+        mask = selections.inside_lanes(src, selections.inside_lanes(dst, mask))
     issue.moves(src, dst)
     if "psum" in (src.memory.space, dst.memory.space):
         issue.find(MEMORY_SPACE, "nisa.dma_copy moves between device memory and SBUF, not PSUM")
@@ -176,3 +178,18 @@ def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
         given.states = access.least(values.shape, (held, given))
     access.write(issue, target, Result(values, given.states, target.dtype, "sbuf", None))
     run.recorder.settle(value.memory.fresh, value.memory.number, target.memory.number)
+
+
+@operation("nisa.register_load", engine="none", kind="load")
+def load_number(issue: Issue, src: Any) -> Result:
+    """Give the one element of a tensor."""
+    read = issue.read(src, device=True)
+    return issue.result(read.values, src.dtype, read)
+
+
+@operation("nisa.register_store", engine="none", kind="store")
+def store_number(issue: Issue, value: int) -> Result:
+    """Write a number to the one element of a tensor."""
+    destination = issue.destination
+    assert destination is not None
+    return issue.result(np.full(destination.shape, value), destination.dtype)

@@ -55,7 +55,7 @@ def nc_matmul(
     values = _product(issue, left, right, most)
     states = _contracted(left, right)
     if issue.destination is not None:
-        values = _accumulated(issue, values, accumulate)
+        values = accumulated(issue, values, accumulate)
     return issue.result(values, dtypes.float32, space="psum", states=states)
 
 
@@ -131,7 +131,7 @@ def _contracted(left: Values, right: Values) -> NDArray[np.uint8] | None:
     return states
 
 
-def _accumulated(issue: Issue, values: Array, accumulate: bool | None) -> Array:
+def accumulated(issue: Issue, values: Array, accumulate: bool | None) -> Array:
     """Add to what the destination holds, where it is to be."""
     destination = issue.destination
     assert destination is not None

@@ -191,6 +191,20 @@ def hold_too_many_tiles(a: Any) -> Any:
     return total
 
 
+@newer.jit(platform_target="trn2")
+def quantise_on_trn2(a: Any) -> Any:
+    """Quantise to a microscaling format, which came with NeuronCore-v4."""
+    rows, columns = a.shape
+    held = nl2.ndarray((rows, columns), dtype=nl2.bfloat16, buffer=nl2.sbuf)
+    nisa2.dma_copy(dst=held, src=a)
+    packed = nl2.ndarray((rows, columns // 4), dtype=nl2.float8_e4m3fn_x4, buffer=nl2.sbuf)
+    scales = nl2.ndarray((rows, columns // 4), dtype=nl2.uint8, buffer=nl2.sbuf)
+    nisa2.quantize_mx(dst=packed, src=held, dst_scale=scales)  # finds: target-support
+    total = nl2.ndarray((4, columns // 4), dtype=nl2.uint8, buffer=nl2.shared_hbm)
+    nisa2.dma_copy(dst=total, src=scales[0:4, :])
+    return total
+
+
 def _array(*shape: int) -> Any:
     return np.ones(shape, np.float32)
 
@@ -212,5 +226,6 @@ BROKEN = (
     (statistics_of_wide_tile, (1,), (_array(128, 600),)),
     (hold_too_many_sums, (1,), (_array(128, 512),)),
     (hold_too_many_tiles, (1,), (_array(128, 8192),)),
+    (quantise_on_trn2, (1,), (_array(128, 32),)),
     (store_same_block, (2,), (_array(128, 32),)),
 )

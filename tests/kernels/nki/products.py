@@ -132,9 +132,44 @@ def product_into(left: Any, right: Any) -> Any:
     return result
 
 
+@newer.jit(platform_target="trn3")
+def product_quantised(left: Any, right: Any) -> Any:
+    """Quantise both factors, of 4 × 128 contracted values, to MXFP8, and multiply them so."""
+    rows, columns = left.shape[1] // 4, right.shape[1] // 4
+    result = nl2.ndarray((rows, columns), dtype=nl2.float32, buffer=nl2.shared_hbm)
+    packed, scales = [], []
+    for source in (left, right):
+        partitions, free = source.shape
+        held = nl2.ndarray((partitions, free), dtype=source.dtype, buffer=nl2.sbuf)
+        nisa2.dma_copy(dst=held, src=source)
+        values = nl2.ndarray((partitions, free // 4), nl2.float8_e4m3fn_x4, buffer=nl2.sbuf)
+        scale = nl2.ndarray((partitions, free // 4), nl2.uint8, buffer=nl2.sbuf)
+        nisa2.quantize_mx(dst=values, src=held, dst_scale=scale)
+        packed.append(values)
+        scales.append(scale)
+    total = nl2.ndarray((rows, columns), nl2.float32, buffer=nl2.psum)
+    nisa2.nc_matmul_mx(
+        dst=total,
+        stationary=packed[0],
+        moving=packed[1],
+        stationary_scale=scales[0],
+        moving_scale=scales[1],
+    )
+    copied = nl2.ndarray((rows, columns), nl2.float32, buffer=nl2.sbuf)
+    nisa2.tensor_copy(dst=copied, src=total)
+    nisa2.dma_copy(dst=result, src=copied)
+    return result
+
+
 def product(left: Any, right: Any) -> Any:
     """Multiply in float32."""
     return left.astype(np.float32).T @ right.astype(np.float32)
+
+
+def _of_fours(left: Any, right: Any) -> Any:
+    """Contract partitions and groups of four neighbours."""
+    wide = [each_one.astype(np.float64).reshape(128, -1, 4) for each_one in (left, right)]
+    return np.einsum("pmj,pnj->mn", *wide)
 
 
 _BF16 = ml_dtypes.bfloat16
@@ -153,6 +188,12 @@ CASES = (
         each(normal(512, 512), normal(512, 1024)),
         product,
         settings={"m_tiles": 2, "n_tiles": 1, "k_tiles": 2},
+    ),
+    Case(
+        product_quantised,
+        each(normal(128, 4 * 64, dtype=_BF16), normal(128, 4 * 96, dtype=_BF16)),
+        _of_fours,
+        tolerance=5e-2,
     ),
     Case(product_into, each(normal(256, 256), normal(256, 512)), product),
 )
