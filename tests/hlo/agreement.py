@@ -74,3 +74,17 @@ def agree(function, *arguments, numpy=None, tolerance=None, dtypes=True, target=
         assert_close(ours, wanted, f"NumPy and our evaluation: {spec.name}", tolerance)
         assert_close(theirs, wanted, f"NumPy and XLA: {spec.name}", tolerance)
     return graph
+
+
+def agree_on_all(function, cases, numpy=None, tolerance=None):
+    """`agree` for each tuple of arrays, all in one program: XLA compiles it once."""
+
+    def of_all(each):
+        def program(*arrays):
+            rest = iter(arrays)
+            return [each(*[next(rest) for _ in case]) for case in cases]
+
+        return program
+
+    arrays = [array for case in cases for array in case]
+    return agree(of_all(function), *arrays, numpy=of_all(numpy or function), tolerance=tolerance)

@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.hlo.agreement import agree, words
+from tests.hlo.agreement import agree, agree_on_all, words
 
 RANDOM = np.random.default_rng(11)
 SHAPES = [(2, 3, 4), (3, 1, 5), (1,)]
@@ -17,25 +17,23 @@ def floats(shape):
 )
 def test_a_reduction_over_axes(name):
     function = getattr(np, name)
-    for shape in SHAPES:
-        rank = len(shape)
-        several = [(0, -1)] if rank > 1 and not name.startswith("arg") else []
-        for axis in [None, 0, -1, *several]:
-            agree(
-                lambda x, axis: (function(x, axis=axis), function(x, axis=axis, keepdims=True)),
-                floats(shape),
-                axis,
-            )
+
+    def program(x):
+        several = [(0, -1)] if x.ndim > 1 and not name.startswith("arg") else []
+        axes = [None, 0, -1, *several]
+        return [function(x, axis=axis, keepdims=kept) for axis in axes for kept in (False, True)]
+
+    agree_on_all(program, [(floats(shape),) for shape in SHAPES])
 
 
 @pytest.mark.parametrize("name", words("sum prod max min any all argmax count_nonzero"))
 def test_a_reduction_of_integers_and_bools(name):
     function = getattr(np, name)
+    cases = []
     for dtype in ("int32", "uint8", "int64", "bool"):
         x = RANDOM.integers(0, 3, size=(3, 4)).astype(dtype)
-        if dtype == "uint8" and name == "prod":
-            x = np.minimum(x, 1)
-        agree(lambda x: (function(x), function(x, axis=1)), x)
+        cases.append((np.minimum(x, 1) if dtype == "uint8" and name == "prod" else x,))
+    agree_on_all(lambda x: (function(x), function(x, axis=1)), cases)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
