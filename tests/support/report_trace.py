@@ -235,6 +235,7 @@ def _kernel_row(
         "cache_key": kernel.hash,
         "compile_begin": START + (1 + 40 * kernel_id) * 1_000_000,
         "compile_ns": 30_000_000,
+        "load_ns": 700_000 + kernel_id,
         "thread": 7001,
         "stages": [
             {"stage": stage, "artifact": _artifact(artifacts, stage, kernel.asm[stage]),

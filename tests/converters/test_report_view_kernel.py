@@ -1,0 +1,441 @@
+"""A kernel's view in Chromium: code with heat and linked lines, variants, compilation, roofline.
+
+What is shown is held against the page's own blocks, whose figures have tests of their own.
+"""
+
+import re
+import time
+
+import pytest
+
+from kvtrace.converters.autotune import read_tunings
+from kvtrace.converters.report.pack import read_json
+from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
+from tests.converters.report_page import accessibility_problems, opened_page, written_page
+from tests.support.report_trace import DEFECT_LINE, KERNELS, build_report_trace
+
+#: Line of a call that is inlined, and of what it is inlined from.
+CALLING = 1 + KERNELS.split("\n").index("    values = leaky(values, 0.1)")
+CALLED = 1 + KERNELS.split("\n").index("    return tl.where(value > 0, value, value * slope)")
+
+
+class Page:
+    """A page of a trace, and its blocks as data."""
+
+    def __init__(self, trace, folder, *settings):
+        self.path = written_page(trace, folder / "report.html", "--no-replay", *settings)
+        text = self.path.read_text(encoding="utf-8")
+        self.packed = dict(
+            re.findall(r'<script type="application/gzip\+base64" id="([^"]*)">([^<]*)<', text)
+        )
+        self.report = self.block("report")
+
+    def block(self, name):
+        return read_json(self.packed[name])
+
+    def kernel(self, name):
+        return next(i for i, each in enumerate(self.report["kernels"]) if each["name"] == name)
+
+    def stage(self, variant, name):
+        stages = self.report["variants"][variant]["stages"]
+        return self.block(f"texts/{next(s['text'] for s in stages if s['stage'] == name)}")
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Kernels that were compiled here, with findings on known lines; heat was not derived."""
+    folder = tmp_path_factory.mktemp("kernel-view")
+    return Page(build_report_trace(folder).path, folder)
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory):
+    """A run on an H200 with device times and an autotuner, replayed."""
+    return Page(replayed("device").trace.path, tmp_path_factory.mktemp("kernel-device"))
+
+
+@pytest.fixture(scope="module")
+def opened_compiled(report_browser, compiled):
+    """Opened once: what a test chooses stands in the address, and the next one goes elsewhere."""
+    with opened_page(report_browser, compiled.path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def opened_device(report_browser, device):
+    with opened_page(report_browser, device.path) as opened:
+        yield opened
+
+
+def lines_with(opened, pane, *classes):
+    """Numbers of a pane's lines in view that have one of the classes."""
+    selector = ", ".join(f"#{pane} .cm-line.{name}" for name in classes)
+    found = opened.page.locator(selector).evaluate_all("all => all.map(e => e.dataset.line)")
+    return sorted(map(int, found))
+
+
+def assert_soon(read, wanted):
+    """What is read becomes what is wanted: code is dressed a frame after a choice."""
+    end = time.monotonic() + 5
+    while read() != wanted and time.monotonic() < end:
+        time.sleep(0.02)
+    assert read() == wanted
+
+
+def assert_lines(opened, pane, name, wanted):
+    assert_soon(lambda: lines_with(opened, pane, name), wanted)
+
+
+def heat_shares(opened, pane):
+    """What stands beside a pane's lines, as shares."""
+    texts = opened.page.locator(f"#{pane} .heat-cell").all_inner_texts()
+    return [pytest.approx(float(text.split()[0]) / 100, rel=0.01, abs=1e-4) for text in texts]
+
+
+def line(opened, pane, number):
+    return opened.page.locator(f'#{pane} .cm-line[data-line="{number}"]')
+
+
+def hash_of(opened):
+    return opened.page.evaluate("() => location.hash")
+
+
+def partners(text, number, depth=None):
+    """Lines of a stage that a source line became, from the page's own data."""
+    stacks = text["links"]["stacks"]
+    files = text["links"]["files"]
+    found = []
+    for place, stack in enumerate(text["links"]["lines"], start=1):
+        frames = stacks[stack] if stack >= 0 else ()
+        at = [d for d, (f, n) in enumerate(frames) if n == number and "kernels_of" in files[f]]
+        if at and (depth is None or (at[0] == 0) == (depth == 0)):
+            found.append(place)
+    return found
+
+
+# --- code ---------------------------------------------------------------------------------------
+
+
+def test_a_source_line_lights_its_lines_in_every_stage(opened_compiled, compiled):
+    ttir, llir = (compiled.stage(0, stage) for stage in ("ttir", "llir"))
+    opened = opened_compiled
+    opened.go("#/kernel/0/variant/0")
+    line(opened, "source", DEFECT_LINE).hover()
+    own = partners(ttir, DEFECT_LINE)
+    assert_lines(opened, "stage", "there", own)
+    assert f"{len(own)} TTIR lines" in opened.text("#link-status")
+    assert "line=" not in hash_of(opened)
+
+    line(opened, "source", DEFECT_LINE).click()
+    opened.page.locator("[data-tab=llir]").click()
+    opened.page.wait_for_selector("#stage .cm-line.there")
+    assert f"line={DEFECT_LINE}" in hash_of(opened)
+    assert "stage=llir" in hash_of(opened)
+    shown = lines_with(opened, "stage", "there")
+    assert shown
+    assert set(shown) <= set(partners(llir, DEFECT_LINE))
+    assert_lines(opened, "source", "here", [DEFECT_LINE])
+
+    line(opened, "source", DEFECT_LINE).click()
+    assert "line=" not in hash_of(opened)
+
+
+def test_a_stage_s_line_leads_back_through_what_was_inlined(opened_compiled, compiled):
+    ttir = compiled.stage(0, "ttir")
+    inlined = partners(ttir, CALLING, depth=1)
+    assert inlined
+    assert inlined == partners(ttir, CALLED)
+    opened = opened_compiled
+    opened.go("#/kernel/0/variant/0")
+    line(opened, "stage", inlined[0]).click()
+    assert_lines(opened, "source", "there", [CALLED])
+    assert_lines(opened, "source", "outer", [CALLING])
+    assert f"ir={inlined[0]}" in hash_of(opened)
+
+    frames = opened.page.locator("#link-status a")
+    assert [text.rpartition(":")[2] for text in frames.all_inner_texts()] == [
+        str(CALLED),
+        str(CALLING),
+    ]
+    frames.last.click()
+    opened.page.wait_for_function("() => location.hash.includes('line=')")
+    assert_lines(opened, "source", "here", [CALLING])
+    assert_lines(opened, "stage", "outer", inlined)
+
+
+def test_linked_lines_are_gone_through_with_the_keyboard(opened_compiled, compiled):
+    opened = opened_compiled
+    opened.go("#/kernel/0/variant/0")
+    for pane, parameter in (("source", "line"), ("stage", "ir")):
+        opened.page.locator(f"#{pane} .cm-content").focus()
+        chosen = []
+        for _ in range(3):
+            opened.page.keyboard.press("ArrowDown")
+            chosen.append(int(hash_of(opened).rpartition(f"{parameter}=")[2]))
+            assert_lines(opened, pane, "here", chosen[-1:])
+        opened.page.keyboard.press("ArrowUp")
+        assert len(set(chosen)) == 3
+        assert f"{parameter}={chosen[1]}" in hash_of(opened)
+        opened.page.keyboard.press("Escape")
+        assert f"{parameter}=" not in hash_of(opened)
+
+
+def test_an_address_opens_the_line_the_stage_and_the_variant(report_browser, compiled):
+    ptx = compiled.stage(1, "ptx")
+    at = partners(ptx, DEFECT_LINE)[-1]
+    address = f"#/kernel/0/variant/1?stage=ptx&ir={at}&locations=1"
+    with opened_page(report_browser, compiled.path, address) as opened:
+        opened.page.wait_for_selector("#stage .cm-line.here")
+        assert_lines(opened, "stage", "here", [at])
+        assert_lines(opened, "source", "there", [DEFECT_LINE])
+        assert opened.page.locator("[data-tab=ptx]").get_attribute("aria-selected") == "true"
+        assert opened.page.locator("#locations").is_checked()
+        assert opened.text("#variants tr.chosen td") == "1"
+
+
+def test_locations_are_left_out_until_they_are_wanted(opened_compiled, compiled):
+    opened = opened_compiled
+    opened.go("#/kernel/0/variant/0")
+    opened.page.wait_for_selector("#stage .cm-line")
+    assert "loc(" not in opened.text("#stage .cm-content")
+    assert opened.page.locator("#stage .fold").count()
+    opened.page.locator("#locations").check()
+    opened.page.wait_for_function("() => location.hash.includes('locations=1')")
+    opened.page.wait_for_function(
+        "() => document.querySelector('#stage').shadowRoot.textContent.includes('loc(')"
+    )
+
+
+def test_findings_are_marks_on_their_lines_and_links(opened_compiled, compiled):
+    opened = opened_compiled
+    opened.go("#/kernel/0/variant/0")
+    opened.page.wait_for_selector("#source .cm-line")
+    assert_lines(opened, "source", "violation", [DEFECT_LINE])
+    links = opened.page.locator("#kernel-findings td a").evaluate_all(
+        "all => all.map(e => e.getAttribute('href'))"
+    )
+    assert "#/findings?q=out-of-bounds+softmax" in links
+    opened.page.locator("#kernel-findings button.kernel-line").first.click()
+    assert_lines(opened, "source", "here", [DEFECT_LINE])
+
+
+def test_heat_beside_the_source_and_the_ttir_is_that_of_the_page_s_figures(opened_device, device):
+    kernel = device.kernel("added")
+    variant = device.report["kernels"][kernel]["variants"][0]
+    block = device.block(f"lines/{variant}")
+    lines = block["files"][0]["lines"]
+    stores = {number: each for number, each in lines.items() if each["bytes"]}
+    assert stores
+    opened = opened_device
+    opened.go(f"#/kernel/{kernel}/variant/{variant}")
+    known = [each["time_share"] for each in lines.values() if each["time_share"]]
+    assert_soon(lambda: heat_shares(opened, "source"), known)
+    (title, *_) = opened.page.locator("#source .heat-cell").evaluate_all(
+        "all => all.map(e => e.title)"
+    )
+    assert "of the time at best" in title
+    assert "Derived" in title
+
+    opened.page.get_by_label("Heat").select_option("masked")
+    assert "heat=masked" in hash_of(opened)
+    masked = [e["masked_share"] for e in lines.values() if e["masked_share"] is not None]
+    assert_soon(lambda: heat_shares(opened, "source"), masked)
+
+    own = {op: each for op, each in block["ops"].items() if each["masked_share"] is not None}
+    stage = opened.page.locator("#stage .heat-cell")
+    assert stage.count() == len(own)
+    titles = stage.evaluate_all("all => all.map(e => e.title)")
+    assert sorted(each.split(":")[0] for each in titles) == sorted(e["op"] for e in own.values())
+
+    opened.page.locator("[data-tab=ptx]").click()
+    opened.page.wait_for_function("() => location.hash.includes('ptx')")
+    assert "Heat stands beside TTIR" in opened.text(".tab-panel")
+    opened.page.get_by_role("button", name="Lines as a table").click()
+    rows = opened.page.locator("#line-table tbody tr")
+    assert rows.count() == len(lines)
+    rows.first.locator("td").nth(1).click()
+    assert "line=" in hash_of(opened)
+
+
+# --- what the compiler did ----------------------------------------------------------------------
+
+
+def test_variants_say_what_recompiled_them(opened_device, device):
+    kernel = device.kernel("scaled")
+    variants = device.report["kernels"][kernel]["variants"]
+    opened = opened_device
+    opened.go(f"#/kernel/{kernel}")
+    rows = opened.page.locator("#variants tbody tr")
+    assert rows.count() == len(variants)
+    for row, index in zip(rows.all_inner_texts(), variants, strict=True):
+        recompiled = device.report["variants"][index]["recompiled"]
+        for change in recompiled["changes"] if recompiled else ():
+            assert f"{change['what']}: {change['before'] or 'none'} → " in row
+    rows.nth(4).locator("td").nth(2).click()
+    opened.page.wait_for_function("() => location.hash.includes('/variant/')")
+    assert hash_of(opened).startswith(f"#/kernel/{kernel}/variant/{variants[4]}")
+    changed = device.report["variants"][variants[4]]
+    assert f"Compiled again for {changed['compile_ns'] / 1e6:.0f} ms" in opened.text("#recompile")
+    assert opened.text("#specialisation .pill.warning") == "changed"
+
+
+def test_stages_take_the_times_that_were_recorded(opened_compiled, opened_device, device, compiled):
+    opened = opened_device
+    opened.go("#/kernel/0/variant/0")
+    stages = device.report["variants"][0]["stages"]
+    steps = opened.page.locator("#pipeline .kernel-step").evaluate_all(
+        "all => all.map(e => [e.title, Number.parseFloat(e.style.inlineSize)])"
+    )
+    timed = [each["duration_ns"] for each in stages if each["duration_ns"]]
+    rest = device.report["variants"][0]["compile_ns"] - sum(timed)
+    whole = sum(timed) + max(rest, 0)
+    assert [width for _, width in steps[: len(timed)]] == pytest.approx(
+        [100 * duration / whole for duration in timed], rel=0.001
+    )
+    assert all("(measured)" in title for title, _ in steps)
+    assert opened.page.locator("#stages tbody tr").count() == len(stages) + (rest > 0)
+    assert "not recorded" in opened.text("#compilation .facts")
+
+    for name, field in (("registers", "registers"), ("shared memory", "shared_bytes")):
+        figure = opened.page.locator(f'#resources [data-figure="{name}"]')
+        assert figure.get_attribute("data-value") == str(device.report["variants"][0][field])
+        assert figure.get_attribute("data-source") == "compiler"
+    occupancy = device.report["variants"][0]["occupancy"]
+    figure = opened.text('#resources [data-figure="occupancy"]')
+    assert f"{occupancy['warps']} of {occupancy['of']} warps" in figure
+    opened = opened_compiled
+    opened.go("#/kernel/0/variant/1")
+    assert "module load" in opened.text("#stages tbody")
+    assert "700 µs" in opened.text("#compilation .facts")
+
+
+def test_what_an_autotuner_tried_is_a_table_with_the_winner(opened_device, device):
+    kernel = device.kernel("scaled")
+    tunings = device.block(f"kernel/{kernel}")["tunings"]
+    opened = opened_device
+    opened.go(f"#/kernel/{kernel}")
+    opened.page.wait_for_selector("#tuning table")
+    tables = opened.page.locator("#tuning tbody")
+    assert tables.count() == len(tunings) == 2
+    for place, tuning in enumerate(tunings):
+        kept = tables.nth(place).locator("tr", has_text="kept").all_inner_texts()
+        (winner,) = (trial for trial in tuning["trials"] if trial["kept"])
+        assert len(kept) == 1
+        assert kept[0].split()[:2] == list(winner["configuration"].values())
+
+
+# --- calls --------------------------------------------------------------------------------------
+
+
+def test_every_call_stands_under_the_roof_and_leads_to_itself(opened_device, device):
+    kernel = device.kernel("added")
+    variants = set(device.report["kernels"][kernel]["variants"])
+    calls = [c for c in device.report["calls"] if c["variant"] in variants]
+    marks = [c for c in calls if c["roofline"] and c["roofline"]["intensity"]]
+    opened = opened_device
+    opened.go(f"#/kernel/{kernel}")
+    assert opened.page.locator("#roofline tbody tr").count() == len(calls)
+    assert opened.page.locator("#calls tbody tr").count() == len(calls)
+    label = opened.page.locator("#roofline-chart .curve").get_attribute("aria-label")
+    measured = sum(c["roofline"]["reached"] is not None for c in marks)
+    assert f"Roofline of {len(marks)} calls, {measured} of them measured" in label
+    assert "4.8 TB/s" in opened.text("#roofline-part")
+
+    spot = opened.page.evaluate(MARK_UNDER_THE_POINTER)
+    assert spot is not None
+    opened.page.locator("#roofline-chart .u-over").hover(
+        position={"x": spot[0], "y": spot[1]}, force=True
+    )
+    opened.page.wait_for_selector("#roofline-status a")
+    said = opened.text("#roofline-status")
+    chosen = next(c for c in marks if f"Call {c['call_id']}," in said)
+    assert f"bound by {chosen['roofline']['position']['bound']}" in said
+    assert opened.text("#roofline tr.chosen td") == str(chosen["call_id"])
+    opened.page.locator("#roofline-chart .u-over").click(
+        position={"x": spot[0], "y": spot[1]}, force=True
+    )
+    place = device.report["calls"].index(chosen)
+    opened.page.wait_for_function(f"() => location.hash.startsWith('#/call/{place}')")
+
+
+#: Goes over the chart until the pointer says that it is at a mark.
+MARK_UNDER_THE_POINTER = """() => {
+  const over = document.querySelector('#roofline-chart .u-over');
+  const box = over.getBoundingClientRect();
+  for (let y = 4; y < box.height; y += 8) {
+    for (let x = 4; x < box.width; x += 8) {
+      const at = { clientX: box.left + x, clientY: box.top + y, bubbles: true };
+      over.dispatchEvent(new MouseEvent('mousemove', at));
+      if (over.style.cursor === 'pointer') return [x, y];
+    }
+  }
+  return null;
+}"""
+
+
+# --- what is not there --------------------------------------------------------------------------
+
+
+def test_what_was_not_derived_is_named_with_its_command(report_browser, tmp_path):
+    page = Page(build_report_trace(tmp_path, derived=False).path, tmp_path)
+    with opened_page(report_browser, page.path, "#/kernel/0/variant/0") as opened:
+        trace = page.report["trace"]
+        notes = opened.page.locator(".note .command").all_inner_texts()
+        assert f"kvtrace replay {trace}" in notes
+        assert f"kvtrace sanitize {trace}" in notes
+        assert opened.page.locator("#source .cm-line").count()
+        assert opened.text('[data-figure="bytes moved"]').startswith("–")
+        opened.go("#/kernel/0/variant/2")
+        assert opened.text("h1") == "Not here"
+        opened.go("#/kernel/99")
+        assert opened.text("h1") == "Not here"
+
+
+def test_without_source_the_figures_stay(report_browser, tmp_path):
+    page = Page(replayed("device").trace.path, tmp_path, "--no-source")
+    with opened_page(report_browser, page.path, "#/kernel/0") as opened:
+        assert "--no-source" in opened.text("#code .note")
+        assert opened.page.locator("#source, #stage").count() == 0
+        assert opened.page.locator("#roofline tbody tr").count()
+        assert opened.page.locator("#tuning tbody").count()
+        assert accessibility_problems(opened) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_accessible(opened_compiled, opened_device, scheme):
+    opened_compiled.page.emulate_media(color_scheme=scheme)
+    opened_compiled.go(f"#/kernel/0/variant/0?line={DEFECT_LINE}")
+    opened_compiled.page.wait_for_selector("#stage .cm-line.there")
+    assert accessibility_problems(opened_compiled) == []
+
+    opened_device.page.emulate_media(color_scheme=scheme)
+    opened_device.go("#/kernel/0/variant/2?heat=masked&stage=ttgir")
+    opened_device.page.wait_for_selector("#source .heat-cell")
+    assert accessibility_problems(opened_device) == []
+
+
+# --- the block of its own -----------------------------------------------------------------------
+
+
+def test_trials_are_those_of_info_autotune(device):
+    selection = replayed("device")
+    tunings = read_tunings(selection.trace, selection.runs)
+    (block,) = json_blocks(blocks_of(selection), "kernel").values()
+
+    assert block["measured"]
+    assert [each["arguments"] for each in block["tunings"]] == [t.arguments for t in tunings]
+    for shown, tuning in zip(block["tunings"], tunings, strict=True):
+        ids = [
+            device.report["variants"][trial["variant"]]["kernel_id"] for trial in shown["trials"]
+        ]
+        assert ids == [trial.kernel_id for trial in tuning.trials]
+        medians = [trial["median_ns"] for trial in shown["trials"]]
+        assert medians == [trial.median_ns for trial in tuning.trials]
+
+
+def test_loads_are_those_that_were_timed(compiled):
+    kernel = compiled.report["kernels"][0]
+    loads = compiled.block("kernel/0")["loads"]
+
+    assert [load["variant"] for load in loads] == kernel["variants"] == [0, 1]
+    assert [load["duration_ns"] for load in loads] == [700_000, 700_001]
