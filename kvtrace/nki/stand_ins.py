@@ -1,9 +1,11 @@
 """Modules that stand in for Neuron's own, `neuronxcc.nki` and `nki`, where those are missing.
 
-A module of either name has the names of ours. What only asks whether the package is there
-(`importlib.util.find_spec`) is told the truth: it is not.
+A module of either name has the names of ours. What only asks whether the package is there is told
+the truth, it is not: `importlib.util.find_spec`, and `import neuronxcc` for its own sake, by which
+libraries find out whether they run on a Neuron device.
 """
 
+import dis
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -35,6 +37,8 @@ def spec_of(
     """Give the spec of a stand-in; None where it is none of ours, or the real one is there."""
     if name not in MODULES or _only_asked(sys._getframe(1)):
         return None
+    if name == "neuronxcc" and not _wants_kernels(sys._getframe(1)):
+        return None
     top = sys.modules.get(name.partition(".")[0])
     if top is not None and not hasattr(top, _MARK):
         return None
@@ -45,6 +49,32 @@ def spec_of(
     spec = ModuleSpec(name, _StandInLoader(), origin="kvtrace", is_package=True)
     spec.submodule_search_locations = []
     return spec
+
+
+def _wants_kernels(frame: FrameType | None) -> bool:
+    """Whether `neuronxcc` is imported on the way to `neuronxcc.nki`."""
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        if module == "importlib._bootstrap":
+            if str(frame.f_locals.get("name", "")).startswith("neuronxcc.nki"):
+                return True
+        elif module not in ("kvtrace._boot", __name__):
+            return _names_kernels(frame)
+        frame = frame.f_back
+    return False
+
+
+def _names_kernels(frame: FrameType) -> bool:
+    """Whether the statement that a frame is at is `from neuronxcc import nki`."""
+    named: Any = None
+    for instruction in dis.get_instructions(frame.f_code):
+        if instruction.offset > frame.f_lasti:
+            return False
+        if instruction.opname == "LOAD_CONST":
+            named = instruction.argval
+        if instruction.opname == "IMPORT_NAME" and instruction.offset == frame.f_lasti:
+            return isinstance(named, tuple) and "nki" in named
+    return False
 
 
 def _only_asked(frame: FrameType | None) -> bool:

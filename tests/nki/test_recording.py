@@ -14,6 +14,16 @@ from kvtrace.schema.trace import Trace, open_trace
 
 PROGRAM = """
 import importlib.util
+
+assert importlib.util.find_spec("neuronxcc") is importlib.util.find_spec("nki") is None
+try:
+    import neuronxcc
+except ModuleNotFoundError:
+    pass
+else:
+    raise SystemExit("import neuronxcc alone finds a Neuron device")
+from neuronxcc import nki as same_nki
+
 import numpy as np
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
@@ -22,7 +32,7 @@ import nki.isa as nisa2
 import nki.language as nl2
 from neuronxcc.nki.language import par_dim
 
-assert importlib.util.find_spec("torch_neuronx") is None
+assert same_nki is nki
 
 @nki.jit
 def add(a, b):
