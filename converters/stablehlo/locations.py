@@ -20,9 +20,13 @@ class Locations:
             known = self._stacks[stack] = f" loc({self._stack(stack)})"
         return known
 
+    def named(self, name: str, stack: tuple[Frame, ...]) -> str:
+        """Give the location of a stack under a name, as an argument's."""
+        return f" loc({self._named(f'{json.dumps(name)}({self._stack(stack)})')})"
+
     def _stack(self, stack: tuple[Frame, ...]) -> str:
         if not stack:
-            return "unknown"
+            return self._named("unknown")
         *outer, name = [self._frame(frame) for frame in reversed(stack)]
         for caller in reversed(outer):
             name = self._named(f"callsite({name} at {caller})")

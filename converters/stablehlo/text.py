@@ -27,7 +27,9 @@ def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int 
     function = FunctionText(graphs, locations)
     results = outputs_of(main)
     given = inputs_of(main)
-    arguments = ", ".join(_argument(op, number, results) for number, op in enumerate(given))
+    arguments = ", ".join(
+        _argument(op, number, results, locations) for number, op in enumerate(given)
+    )
     returned = ", ".join(_result(op) for op in results)
     function.write_all(main, [f"%arg{number}" for number in range(len(given))])
     names, types = function.returned(main)
@@ -52,15 +54,15 @@ def _symbol(name: str) -> str:
     return json.dumps(name)
 
 
-def _argument(op: GraphOp, number: int, results: Sequence[GraphOp]) -> str:
+def _argument(op: GraphOp, number: int, results: Sequence[GraphOp], locations: Locations) -> str:
     attributes = [f"kvtrace.name = {json.dumps(op.input_name)}"]
     for position, result in enumerate(results):
         if result.aliases == op.input_name:
             attributes.append(f"tf.aliasing_output = {position} : i32")
             break
     kind = tensor_type(op.dtype, op.shape)
-    name = json.dumps(op.input_name)
-    return f"%arg{number}: {kind} {{{', '.join(attributes)}}} loc({name})"
+    location = locations.named(str(op.input_name), op.stack)
+    return f"%arg{number}: {kind} {{{', '.join(attributes)}}}{location}"
 
 
 def _result(op: GraphOp) -> str:

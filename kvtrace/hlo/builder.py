@@ -15,7 +15,7 @@ import numpy as np
 
 from kvtrace.hlo.dtypes import INSTEAD, TARGETS, Dtype
 from kvtrace.hlo.errors import DtypeNotOnTarget, ForeignTensor
-from kvtrace.hlo.frames import current_stack
+from kvtrace.hlo.frames import Stack, current_stack
 from kvtrace.hlo.graph import Graph, Op
 
 if TYPE_CHECKING:
@@ -111,10 +111,15 @@ class Builder:
             found.append(self.tensor_class(self, len(self.ops) - 1, shape, dtype))
         return tuple(found)
 
-    def parameter(self, name: str, shape: tuple[int, ...], dtype: Dtype) -> "Tensor":
-        """Append a parameter; those of the function itself come before all other ops."""
+    def parameter(
+        self, name: str, shape: tuple[int, ...], dtype: Dtype, stack: Stack | None = None
+    ) -> "Tensor":
+        """Append a parameter; `stack` is where it is, if that is not where the program runs."""
         made = self.emit("parameter", (), shape, dtype)
-        self.ops[-1].input_name = name
+        op = self.ops[-1]
+        op.input_name = name
+        if stack is not None:
+            op.stack = stack
         return made
 
     def constant(self, value: Any, shape: tuple[int, ...], dtype: Dtype) -> "Tensor":

@@ -183,12 +183,14 @@ class TracedFunction:
         builder = Builder(self.name, self.target, root=sys._getframe())
         annotations = annotations_of(self.function)
         extents: dict[Any, int] = {}
+        code = getattr(self.function, "__code__", None)
+        definition = () if code is None else ((code, 0),)
         try:
             with builder.active():
                 parameters = []
                 for name, shape, dtype in arguments.leaves():
                     self._check(annotations.get(name), name, shape, dtype, extents)
-                    made = builder.parameter(name, shape, dtype)
+                    made = builder.parameter(name, shape, dtype, definition)
                     made._frozen = _frozen(annotations.get(name), name)
                     parameters.append(made)
                 tensors = iter(parameters)

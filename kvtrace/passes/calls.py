@@ -31,8 +31,9 @@ ContentOf = Callable[[str], bytes | None]
 
 _KERNEL_COLUMNS = ("kernel_id", "name", "file", "signature", "stages", "origin")
 
-#: Kernels that have no IR to evaluate: their calls were observed while the program ran.
-_OBSERVED: Final = frozenset({"nki"})
+#: Kernels that have no IR to evaluate: their calls were observed while the program ran, or they are
+#: graphs, whose figures follow from their shapes.
+_OBSERVED: Final = frozenset({"nki", "numpy"})
 
 
 class CannotReplay(KvtraceError):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kvtrace
 from kvtrace.cli import main
 from kvtrace.converters.graph_ops import read_graphs
 from kvtrace.converters.stablehlo import CONVERTER
@@ -122,3 +123,20 @@ def test_what_cannot_be_converted_is_said(selection, tmp_path):
         with pytest.raises(BadSetting, match=match):
             CONVERTER.convert(selection, tmp_path / "x.mlir", settings)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_that_begins_later_and_ends_before_the_program(tmp_path):
+    x, state = np.ones((4, 64), np.float32), np.zeros(64, np.float32)
+    recorded_program.layer(x, state)
+
+    with kvtrace.capture(tmp_path / "out"):
+        recorded_program.layer(x, state)
+        with kvtrace.mark("again"):
+            recorded_program.layer(x, state)
+    recorded_program.layer(x, state)
+
+    trace = resolve(str(tmp_path / "out"))
+    assert [launch["call_id"] for launch in rows(trace, "launches")] == [0, 0]
+    (kernel,) = rows(trace, "kernels")
+    assert kernel["source_artifact"] is not None
+    assert len(read_graphs(trace)) == 1

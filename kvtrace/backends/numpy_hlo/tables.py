@@ -91,9 +91,8 @@ def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:
 
 
 def _row(graph: Graph, op: Op, call_id: int, index: int) -> dict[str, Any]:
-    dtype = op.dtype if op.dtype is not None else graph.ops[op.operands[0]].dtype
-    if op.opcode in ("dot_general", "convolution"):
-        dtype = graph.ops[op.operands[0]].dtype
+    # What is computed has the type of what it is computed from: a comparison's is no bool.
+    dtype = graph.ops[op.operands[0]].dtype if op.operands else op.dtype
     return {
         "call_id": call_id,
         "op_index": index,
