@@ -234,3 +234,29 @@ def test_distinct_calls_are_told_apart_by_all_their_arguments(tmp_path: Path) ->
     assert trace.table("launches")["call_id"].to_pylist() == [0, 0, 1, 2, 3]
     names = [arg["name"] for arg in trace.table("calls").to_pylist()[3]["args"]]
     assert names == ["parts.0", "parts.1", "op", "more.bias"]
+
+
+def test_a_later_launch_with_other_data_is_looked_at_too(tmp_path: Path) -> None:
+    import numpy as np
+
+    import kvtrace.nki.older.language as nl
+
+    @older.jit
+    def pick_rows(source: Any, rows: Any) -> Any:
+        out = nl.ndarray((4, 8), dtype=source.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=nl.load(source[nl.load(rows), nl.arange(8)[None, :]]))
+        return out
+
+    source = np.ones((16, 8), np.float32)
+    with kvtrace.capture(tmp_path / "out", tensors="int"):
+        for last in (3, 3, 16, 16):
+            pick_rows(source, np.array([[0], [1], [2], [last]], np.int32))
+
+    trace = open_trace(tmp_path / "out")
+    rows = trace.table("findings").to_pylist()
+    wrong = [(row["rule"], row["call_id"]) for row in rows if row["verdict"] == "violation"]
+    assert wrong == [("out-of-bounds", 0), ("undefined-lanes", 0)]
+    assert trace.table("launches")["call_id"].to_pylist() == [0] * 4
+    kept = [arg["value_artifact"] for arg in trace.table("calls").to_pylist()[0]["args"]]
+    assert kept[0] is None
+    assert np.frombuffer(trace.artifact(kept[1]), np.int32).tolist() == [0, 1, 2, 3]

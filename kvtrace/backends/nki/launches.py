@@ -4,7 +4,8 @@ import inspect
 import os
 import threading
 import time
-from dataclasses import is_dataclass
+from collections.abc import Sequence
+from dataclasses import is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -52,14 +53,21 @@ class Launches:
         self._kernels: dict[tuple[Any, ...], int] = {}
         self._calls: dict[tuple[Any, ...], int] = {}
         self._observed: list[ObservedCall] = []
+        self._by_call: dict[int, ObservedCall] = {}
 
     def before(self, kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
-        """Note when a launch begins; None where it is not recorded."""
-        del grid, bound
+        """Note when a launch begins, and what tensors hold if it is kept; None: not recorded."""
+        del grid
         session = self._session
         if not session.recording or not session.settings.records_kernel(kernel.__name__):
             return None
-        return time.time_ns()
+        contents = {}
+        if session.settings.tensors != "none":
+            try:
+                contents = _contents(bound, everything=session.settings.tensors == "all")
+            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                session.problem(error)
+        return time.time_ns(), contents
 
     def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
         """Record a launch that has happened. One that raised did not.
@@ -76,8 +84,8 @@ class Launches:
             with self._lock:
                 if self._process != os.getpid():
                     self._begin_run()
-                call_id = self._call(outcome)
-            self._session.add_launch(call_id, token, leave)
+                call_id = self._call(outcome, token[1])
+            self._session.add_launch(call_id, token[0], leave)
             self._session.spent(time.time_ns() - leave)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
@@ -88,16 +96,18 @@ class Launches:
         with self._lock:
             return [each for each in self._observed if each.function is function]
 
-    def _call(self, outcome: Outcome) -> int:
+    def _call(self, outcome: Outcome, contents: dict[str, bytes]) -> int:
         values = _arguments(outcome.arguments)
         kernel = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name)
         key = (*kernel, outcome.grid, *(record for _, record in values))
         known = self._calls.get(key)
         if known is not None:
+            if outcome.recorder.findings and known in self._by_call:
+                self._tell(outcome, self._by_call[known].again(outcome))
             return known
         kernel_id = self._kernel(outcome, values)
         x, y, z = (*outcome.grid, 1, 1)[:3]
-        records = [record for _, record in values]
+        records = [replace(each, value=contents.get(each.name)) for _, each in values]
         call_id = self._session.add_call(kernel_id, (x, y, z), records)
         self._calls[key] = call_id
         self._observe(call_id, outcome)
@@ -115,12 +125,7 @@ class Launches:
     def _observe(self, call_id: int, outcome: Outcome) -> None:
         """Keep what the first launch of a call did."""
         session = self._session
-        for finding in outcome.recorder.findings:
-            if finding.severity == "error":
-                place = next(iter(outcome.recorder.sites[finding.site].frames), None)
-                where = "" if place is None else f" ({place.file}:{place.line})"
-                text = f"kernel {outcome.kernel.__name__}: {finding.message}{where}"
-                session.message("warning", f"nki-{finding.rule}", text)
+        self._tell(outcome, outcome.recorder.findings)
         rows = sum(each.rows for each in self._observed)
         if len(self._observed) >= _OBSERVED_LIMIT or rows > _ROWS_LIMIT:
             text = (
@@ -131,7 +136,17 @@ class Launches:
             return
         observed = ObservedCall(call_id, outcome)
         self._observed.append(observed)
+        self._by_call[call_id] = observed
         session.add_columns("buffers", observed.buffers)
+
+    def _tell(self, outcome: Outcome, found: Sequence[findings.Finding]) -> None:
+        """Say what is wrong, once each."""
+        for finding in found:
+            if finding.severity == "error":
+                place = next(iter(outcome.recorder.sites[finding.site].frames), None)
+                where = "" if place is None else f" ({place.file}:{place.line})"
+                text = f"kernel {outcome.kernel.__name__}: {finding.message}{where}"
+                self._session.message("warning", f"nki-{finding.rule}", text)
 
     def _finish(self) -> None:
         """Add what calls did to the run, which ends."""
@@ -144,6 +159,16 @@ class Launches:
         facts = {"while": "running", "rules": rules}
         tables = joined(self._observed)
         open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, DEFINITIONS)
+
+
+def _contents(bound: dict[str, Any], *, everything: bool) -> dict[str, bytes]:
+    """Copy what tensors hold before a launch, by their names: all of them, or integers only."""
+    found = {}
+    for name, value in (pair for each in bound.items() for pair in _flat(*each)):
+        array = array_of(value)
+        if array is not None and (everything or array.dtype.kind in "iub"):
+            found[name] = array.tobytes()
+    return found
 
 
 def _arguments(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:

@@ -64,6 +64,24 @@ def derived_tables(observed: Observed) -> dict[str, pa.Table]:
     return tables | {"stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values()))}
 
 
+def finding_tables(observed: Observed, found: Sequence[Finding]) -> dict[str, pa.Table]:
+    """Give the rows of some findings of a call, and the stacks that they refer to."""
+    stacks = _Stacks()
+    rows = [_finding_row(observed, finding, stacks) for finding in found]
+    return {
+        "findings": _of_rows(TABLES["findings"], rows),
+        "stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values())),
+    }
+
+
+def finding_identity(observed: Observed, finding: Finding) -> str:
+    """Give the `finding_id`: the same for the same rule at the same place, whatever the run."""
+    frames = observed.recorder.sites[finding.site].frames
+    stack = stack_id(frames) if frames else None
+    identity = f"{finding.rule}|{finding.argument}|{finding.access}|{stack}"
+    return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+
+
 def _of_rows(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_batches([batch_of_rows(table, rows)], schema=table.schema)
 
@@ -209,9 +227,8 @@ def _proven_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
 def _finding_row(observed: Observed, finding: Finding, stacks: _Stacks) -> dict[str, Any]:
     site = observed.recorder.sites[finding.site]
     stack = stacks.add(site.frames)
-    identity = f"{finding.rule}|{finding.argument}|{finding.access}|{stack}"
     row = {
-        "finding_id": hashlib.blake2b(identity.encode(), digest_size=8).hexdigest(),
+        "finding_id": finding_identity(observed, finding),
         "call_id": observed.call_id,
         "op_index": finding.site,
         "rule": finding.rule,

@@ -7,7 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.backends.nki.rows import Observed, buffer_columns, derived_tables
+from kvtrace.backends.nki.rows import (
+    Observed,
+    buffer_columns,
+    derived_tables,
+    finding_identity,
+    finding_tables,
+)
+from kvtrace.nki.findings import Finding
 from kvtrace.nki.launching import Outcome
 
 
@@ -22,6 +29,24 @@ class ObservedCall:
             call_id, outcome.grid, outcome.target, outcome.recorder
         )
         self._tables: dict[str, pa.Table] | None = None
+        self._later: list[dict[str, pa.Table]] = []
+        self._call_id = call_id
+        first = self._observed
+        self._known = {finding_identity(first, found) for found in outcome.recorder.findings}
+
+    def again(self, outcome: Outcome) -> list[Finding]:
+        """Take what a later launch found that no earlier one has: other data, other findings."""
+        now = Observed(self._call_id, outcome.grid, outcome.target, outcome.recorder)
+        fresh = [
+            found
+            for found in outcome.recorder.findings
+            if finding_identity(now, found) not in self._known
+        ]
+        if fresh:
+            self._known.update(finding_identity(now, found) for found in fresh)
+            with self._lock:
+                self._later.append(finding_tables(now, fresh))
+        return fresh
 
     def tables(self) -> dict[str, pa.Table]:
         """Give the derived tables."""
@@ -29,7 +54,11 @@ class ObservedCall:
             if self._tables is None:
                 assert self._observed is not None
                 self._tables = derived_tables(self._observed)
-            return self._tables
+            parts = [self._tables, *self._later]
+            return self._tables | {
+                name: pa.concat_tables([part[name] for part in parts])
+                for name in ("findings", "stacks")
+            }
 
     def buffers(self, add_stack: Callable[[Any], int]) -> dict[str, list[Any]]:
         """Give `buffers` as columns, once; the record is not needed any more then."""
