@@ -84,17 +84,20 @@ function Excerpt(props: { page: Page; placed: PlacedFinding; place: Place }): JS
     number === null ? null : () => page.text(number),
   );
   const peek = useMemo(
-    () => (loaded.state === "ready" ? peekOf(loaded.value.text, file, line) : (recordedLine(placed, path, line))),
+    () => (loaded.state === "ready" ? peekOf(loaded.value.text, file, line) : recordedLine(placed, path, line)),
     [loaded.state, number, line, placed],
   );
   const box = useRef<HTMLDivElement>(null);
+  const kind = placed.found.verdict === "violation" ? "violation" : "unknown";
   const marks = useMemo(
-    () => new Map<number, LineMark>(line === null ? [] : [[line, placed.found.verdict === "violation" ? "violation" : "unknown"]]),
-    [line, placed],
+    () => new Map<number, LineMark>(line === null ? [] : [[line, kind]]),
+    [line, kind],
   );
   useLayoutEffect(() => {
     const host = box.current?.querySelector(".code");
-    if (host && peek && line !== null && column !== null) markCaret(host, line - peek.firstLine + 1, column);
+    if (host && peek && line !== null && column !== null) {
+      markCaret(host, line - peek.firstLine + 1, column, kind);
+    }
   }, [peek, line, column]);
   const place = shortText(formatPlace(path, line), 80) + (column === null ? "" : `:${column}`);
   return (

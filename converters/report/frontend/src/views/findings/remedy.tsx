@@ -56,12 +56,7 @@ function commands(page: Page, { placed }: Listed): [string, JSX.Element | null][
     ["The verdict", <Command>{`kvtrace sanitize ${report.trace}${only}${rule}`}</Command>],
     ["Its accesses", <Command>{`kvtrace replay ${report.trace}${only}`}</Command>],
     ["The program", command === null ? null : <Command>{shortText(command, 2000)}</Command>],
-    [
-      "Stop before it",
-      command === null ? null : (
-        <Command>{`KVTRACE=again/ KVTRACE_SANITIZE=raise ${shortText(command, 2000)}`}</Command>
-      ),
-    ],
+    again(found.verdict, found.reason, command),
     ["In folder", run?.directory ? <code class="wrap">{shortText(run.directory, 400)}</code> : null],
     ["The launch", found.invocation === null ? null : <code class="wrap" id="finding-launch">{shortText(found.invocation, 2000)}</code>],
     [
@@ -74,4 +69,15 @@ function commands(page: Page, { placed }: Listed): [string, JSX.Element | null][
       ),
     ],
   ];
+}
+
+/** The program once more: stopped at the launch, or with what an unknown verdict hangs on recorded. */
+function again(
+  verdict: string, reason: string | null, command: string | null,
+): [string, JSX.Element | null] {
+  const setting = /\bKVTRACE_TENSORS=\w+/.exec(reason ?? "")?.[0];
+  if (command === null || (verdict !== "violation" && !setting)) return ["Again", null];
+  const [title, settings] =
+    verdict === "violation" ? ["Stop before it", "KVTRACE_SANITIZE=raise"] : ["Record it too", setting];
+  return [title, <Command>{`KVTRACE=again/ ${settings} ${shortText(command, 2000)}`}</Command>];
 }

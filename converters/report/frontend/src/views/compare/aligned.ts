@@ -1,0 +1,145 @@
+// Two texts side by side: what each editor shows, which lines light up, where there is nothing to
+// stand beside the other side's line, and where one change ends and the next begins.
+
+import type { Lit } from "../../parts/code";
+import type { Row } from "./blocks";
+
+export interface Pane {
+  readonly text: string;
+  readonly firstLine: number;
+  /** Lines (from 1 in the text) before which so many lines are missing; the last is past the end. */
+  readonly spacers: readonly (readonly [line: number, count: number])[];
+}
+
+/** Neighbouring rows that differ. */
+export interface Hunk {
+  readonly first: number;
+  readonly end: number;
+}
+
+export interface Aligned {
+  readonly before: Pane;
+  readonly after: Pane;
+  readonly hunks: readonly Hunk[];
+  /** Number in its pane of each row's line; null where the side has none. */
+  readonly lines: { readonly before: readonly (number | null)[]; readonly after: readonly (number | null)[] };
+  /** Rows that differ in nothing but numbers that stand for each other. */
+  readonly substituted: ReadonlySet<number>;
+}
+
+export type PaneName = "before" | "after";
+
+const GAP = "⋯";
+const SIDES = [["before", 1], ["after", 3]] as const;
+
+export function aligned(
+  rows: readonly Row[],
+  substitutions: readonly (readonly [string, string])[] = [],
+): Aligned {
+  const panes = Object.fromEntries(SIDES.map(([name, at]) => [name, paneOf(rows, at)])) as Record<
+    PaneName,
+    { pane: Pane; lines: (number | null)[] }
+  >;
+  const substituted = substitutedRows(rows, substitutions);
+  return {
+    before: panes.before.pane,
+    after: panes.after.pane,
+    hunks: hunksOf(rows, substituted),
+    lines: { before: panes.before.lines, after: panes.after.lines },
+    substituted,
+  };
+}
+
+function paneOf(rows: readonly Row[], at: 1 | 3): { pane: Pane; lines: (number | null)[] } {
+  const firstLine = rows.map((row) => row[at]).find((number) => number !== null) ?? 1;
+  const texts: string[] = [];
+  const lines: (number | null)[] = [];
+  const missing = new Map<number, number>();
+  for (const row of rows) {
+    const text = row[0] === "gap" ? GAP : row[(at + 1) as 2 | 4];
+    if (text === null) {
+      missing.set(texts.length + 1, (missing.get(texts.length + 1) ?? 0) + 1);
+      lines.push(null);
+      continue;
+    }
+    texts.push(text);
+    lines.push(texts.length - 1 + firstLine);
+  }
+  return { pane: { text: texts.join("\n"), firstLine, spacers: [...missing] }, lines };
+}
+
+/**
+ * Rows whose lines are the same once BEFORE's numbers are read as AFTER's. Names of values count
+ * as the same where each stands for the other all through: one more value renumbers all that follow.
+ */
+function substitutedRows(
+  rows: readonly Row[],
+  substitutions: readonly (readonly [string, string])[],
+): ReadonlySet<number> {
+  const found = new Set<number>();
+  if (!substitutions.length) return found;
+  const numbers = new Set(substitutions.map(([from, to]) => `${from} ${to}`));
+  const names = [new Map<string, string>(), new Map<string, string>()] as const;
+  rows.forEach(([kind, , before, , after], index) => {
+    if (before === null || after === null) return;
+    const [left, right] = [tokens(before), tokens(after)];
+    const fits =
+      left.length === right.length &&
+      left.every((token, place) => {
+        const other = right[place] ?? "";
+        if (token.startsWith("%")) return other.startsWith("%") && paired(names, token, other);
+        return token === other || numbers.has(`${token} ${other}`);
+      });
+    if (fits && kind === "changed") found.add(index);
+  });
+  return found;
+}
+
+/** Whether two names stand for each other; they do from the first time on that they meet. */
+function paired(names: readonly [Map<string, string>, Map<string, string>], a: string, b: string): boolean {
+  if (!names[0].has(a) && !names[1].has(b)) {
+    names[0].set(a, b);
+    names[1].set(b, a);
+  }
+  return names[0].get(a) === b && names[1].get(b) === a;
+}
+
+/** Names of values, numbers, and what stands between them. */
+function tokens(text: string): readonly string[] {
+  return text.split(/(%[\w.$-]+|\d+)/);
+}
+
+/** Runs of rows that differ; those that are only substituted make runs only where no others do. */
+function hunksOf(rows: readonly Row[], substituted: ReadonlySet<number>): Hunk[] {
+  const differs = (index: number): boolean => !["same", "gap"].includes(rows[index]?.[0] ?? "same");
+  const indices = [...rows.keys()].filter(differs);
+  const own = indices.filter((index) => !substituted.has(index));
+  const hunks: { first: number; end: number }[] = [];
+  for (const index of own.length ? own : indices) {
+    const last = hunks.at(-1);
+    if (last && last.end === index) last.end = index + 1;
+    else hunks.push({ first: index, end: index + 1 });
+  }
+  return hunks;
+}
+
+/** What lights up in a pane: the chosen change most, what is only substituted least. */
+export function litLines(
+  rows: readonly Row[], of: Aligned, side: PaneName, chosen: Hunk | null,
+): ReadonlyMap<number, Lit> {
+  const lit = new Map<number, Lit>();
+  rows.forEach(([kind], index) => {
+    const line = of.lines[side][index];
+    if (line === null || line === undefined || kind === "same" || kind === "gap") return;
+    const here = chosen !== null && index >= chosen.first && index < chosen.end;
+    lit.set(line, here ? "here" : of.substituted.has(index) ? "outer" : "there");
+  });
+  return lit;
+}
+
+/** The change that a line of a pane belongs to. */
+export function hunkAt(of: Aligned, side: PaneName, line: number): number | null {
+  const row = of.lines[side].indexOf(line);
+  const found = of.hunks.findIndex(({ first, end }) => row >= first && row < end);
+  return row < 0 || found < 0 ? null : found;
+}

@@ -1,0 +1,97 @@
+// What the block "compare" holds: the difference that `kvtrace diff` found (converters/diff/page.py).
+
+import type { Change, Finding } from "../../data/types";
+
+export interface Side {
+  readonly label: string;
+  readonly runs: readonly string[];
+  readonly commit: string | null;
+  readonly kernels: number;
+}
+
+/** A figure on both sides; null is "not known" there. */
+export interface Metric {
+  readonly name: string;
+  readonly unit: string;
+  readonly measured: boolean;
+  readonly before: number | null;
+  readonly after: number | null;
+}
+
+/** A line on each side with its number there; both are null where a side does not have it. */
+export type Row = readonly [
+  kind: "same" | "changed" | "removed" | "added" | "gap",
+  beforeNumber: number | null,
+  before: string | null,
+  afterNumber: number | null,
+  after: string | null,
+];
+
+export interface SourceDifference {
+  readonly removed: number;
+  readonly added: number;
+  readonly rows: readonly Row[];
+}
+
+export interface CodeDifference extends SourceDifference {
+  readonly stage: string;
+  /** Numbers that stand for each other all through, as block sizes do. */
+  readonly substitutions: readonly (readonly [before: string, after: string])[];
+  /** Lines that differ in nothing else; they are in neither `removed` nor `added`. */
+  readonly substituted_lines: number;
+}
+
+export type Status = "added" | "removed" | "changed";
+
+export interface CallChange extends Change {
+  /** In how many distinct calls. */
+  readonly calls: number;
+}
+
+export interface VariantDifference {
+  readonly status: Status;
+  readonly label: string;
+  readonly changes: readonly Change[];
+  readonly resources: readonly Metric[];
+  readonly work: readonly Change[];
+  /** Times beyond `--time-threshold`; empty without it. */
+  readonly times: readonly Change[];
+  readonly metrics: readonly Metric[];
+  readonly calls: readonly CallChange[];
+  readonly calls_unread: number;
+  readonly calls_added: number;
+  readonly calls_removed: number;
+  readonly code: CodeDifference | null;
+}
+
+export interface KernelDifference {
+  readonly status: Status;
+  readonly name: string;
+  readonly module: string | null;
+  readonly file: string | null;
+  readonly line: number | null;
+  /** Place in `Report.kernels`; null where AFTER does not have it. */
+  readonly kernel: number | null;
+  readonly changes: readonly Change[];
+  readonly metrics: readonly Metric[];
+  readonly source: SourceDifference | null;
+  readonly variants: readonly VariantDifference[];
+}
+
+export interface FindingDifference {
+  readonly status: "new" | "gone";
+  readonly finding: Finding;
+}
+
+export interface Comparison {
+  readonly empty: boolean;
+  readonly before: Side;
+  readonly after: Side;
+  readonly metrics: readonly Metric[];
+  readonly same_kernels: number;
+  readonly kernels: readonly KernelDifference[];
+  readonly findings: readonly FindingDifference[];
+  readonly times: readonly { readonly name: string; readonly metrics: readonly Metric[] }[];
+  readonly context: readonly Change[];
+  readonly notes: readonly string[];
+}

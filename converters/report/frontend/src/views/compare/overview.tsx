@@ -1,0 +1,188 @@
+// Both sides as a whole: what ran, which kernels differ, their times, and findings.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { go, href, setQuery } from "../../app/router";
+import { formatCount, plural, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import { Choice, Search, matches } from "../../parts/search";
+import { type Column, Table } from "../../parts/table";
+import { Note, Pill, Section, Swatch } from "../../parts/text";
+import { Pairs } from "./bars";
+import type { Comparison, KernelDifference, Metric, Side } from "./blocks";
+import { ChangeTable, FindingChanges, StatusPill } from "./changes";
+import { overThreshold } from "./kernel";
+import { formatMetric, formatRatio, ratioOf } from "./metrics";
+
+interface OverviewProps {
+  readonly page: Page;
+  readonly comparison: Comparison;
+  readonly query: URLSearchParams;
+}
+
+export function ComparisonOverview({ page, comparison, query }: OverviewProps): JSX.Element {
+  const { kernels, findings, times } = comparison;
+  return (
+    <>
+      {comparison.empty ? (
+        <p id="no-difference">
+          <Pill kind="fine">no difference</Pill> Both sides are the same but for times, ids and addresses.
+        </p>
+      ) : null}
+      {comparison.notes.map((note) => <Note key={note} kind="warning">{shortText(note, 600)}</Note>)}
+      <Section title="Sides" id="sides">
+        <ChangeTable id="compare-context" caption="Where it ran" changes={[...sideRows(comparison.before, comparison.after), ...comparison.context]} />
+      </Section>
+      <Section title="Figures" id="figures">
+        <Pairs id="compare-totals" caption="Figures of both sides" metrics={comparison.metrics} />
+      </Section>
+      <Section title="Kernels that differ" id="kernels">
+        <Kernels page={page} comparison={comparison} query={query} />
+        <p class="muted">
+          {plural(kernels.length, "kernel")} {kernels.length === 1 ? "differs" : "differ"},{" "}
+          {formatCount(comparison.same_kernels)} {comparison.same_kernels === 1 ? "is" : "are"} the same.
+        </p>
+      </Section>
+      <Section title="Findings" id="finding-changes">
+        <FindingChanges page={page} findings={findings} />
+      </Section>
+      {times.length ? (
+        <Section title="Times" id="times">
+          <Times times={times} />
+        </Section>
+      ) : null}
+    </>
+  );
+}
+
+function sideRows(before: Side, after: Side) {
+  const row = (what: string, of: (side: Side) => string | null) => ({ what, before: of(before), after: of(after) });
+  return [
+    row("side", (side) => side.label),
+    row("runs", (side) => side.runs.join(", ")),
+    row("commit", (side) => side.commit),
+    row("kernels", (side) => String(side.kernels)),
+  ];
+}
+
+/** A kernel that differs, with its place in the block. */
+interface KernelRow {
+  readonly place: number;
+  readonly kernel: KernelDifference;
+  readonly time: Metric | null;
+  readonly over: boolean;
+}
+
+function Kernels({ page, comparison, query }: OverviewProps): JSX.Element {
+  const [words, status] = [query.get("q") ?? "", query.get("status") ?? ""];
+  const rows = useMemo(
+    () =>
+      comparison.kernels.flatMap((kernel, place): KernelRow[] => {
+        const fits = (!status || kernel.status === status) && matches(words, kernel.name, kernel.file, kernel.status);
+        if (!fits) return [];
+        const over = kernel.variants.some((variant) => overThreshold(variant).length > 0);
+        return [{ place, kernel, time: timeOf(kernel.metrics), over }];
+      }),
+    [comparison, words, status],
+  );
+  const columns = useMemo(() => kernelColumns(page), [page]);
+  return (
+    <>
+      <div class="toolbar">
+        <Search id="compare-filter" label="Filter" placeholder="name or file" value={words} onInput={(text) => setQuery({ q: text })} />
+        <Choice
+          label="Status"
+          value={status}
+          options={[["", "all"], ...(["changed", "added", "removed"] as const).map((each) => [each, `${each} (${formatCount(comparison.kernels.filter((kernel) => kernel.status === each).length)})`] as const)]}
+          onChoose={(chosen) => setQuery({ status: chosen })}
+        />
+      </div>
+      <Table
+        id="compare-kernels"
+        caption="Kernels that differ"
+        columns={columns}
+        rows={rows}
+        height={16}
+        onChoose={(row) => go(`compare/${row.place}`)}
+        empty={comparison.kernels.length ? "No kernel is like that." : "All kernels are the same."}
+      />
+    </>
+  );
+}
+
+function kernelColumns(page: Page): Column<KernelRow>[] {
+  return [
+    {
+      label: "Kernel",
+      cell: ({ place, kernel }) => (
+        <span class="kernel-name">
+          <Swatch kernel={kernel.kernel ?? -1} />
+          <a href={href(`compare/${place}`)}>{shortText(kernel.name, 120)}</a>
+        </span>
+      ),
+      key: ({ kernel }) => kernel.name,
+    },
+    {
+      label: "Status",
+      cell: ({ kernel, over }) => (
+        <>
+          <StatusPill status={kernel.status} /> {over ? <Pill kind="error">over the threshold</Pill> : null}
+        </>
+      ),
+      key: ({ kernel }) => kernel.status,
+    },
+    { label: "What", prose: true, cell: ({ kernel }) => summary(kernel), key: ({ kernel }) => summary(kernel) },
+    {
+      label: "findings",
+      title: "Findings that this report (AFTER) has of it",
+      number: true,
+      source: "derived",
+      cell: ({ kernel }) => formatCount(page.report.kernels[kernel.kernel ?? -1]?.violations),
+      key: ({ kernel }) => page.report.kernels[kernel.kernel ?? -1]?.violations,
+    },
+    { label: "before", number: true, source: "measured", cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"), key: ({ time }) => time?.before },
+    { label: "after", number: true, source: "measured", cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"), key: ({ time }) => time?.after },
+    { label: "change", number: true, source: "measured", cell: ({ time }) => (time ? formatRatio(time) : "–"), key: ({ time }) => (time ? ratioOf(time) : null) },
+  ];
+}
+
+/** Time on the device where both sides know it, else the host's. */
+function timeOf(metrics: readonly Metric[]): Metric | null {
+  const device = metrics.find(({ name }) => name === "device_ns");
+  if (device && device.before !== null && device.after !== null) return device;
+  return metrics.find(({ name }) => name === "host_ns") ?? device ?? null;
+}
+
+/** What differs of a kernel, in few words. */
+function summary({ changes, source, variants }: KernelDifference): string {
+  const stages = [...new Set(variants.flatMap(({ code }) => code?.stage.toUpperCase() ?? []))];
+  const said = [
+    source ? "source" : "",
+    ...stages,
+    variants.some(({ resources }) => resources.length) ? "resources" : "",
+    variants.some((each) => each.calls.length || each.calls_added || each.calls_removed || each.calls_unread) ? "calls" : "",
+    variants.some(({ work }) => work.length) ? "work" : "",
+    ...changes.map(({ what }) => shortText(what, 40)),
+  ];
+  return said.filter(Boolean).join(", ");
+}
+
+interface TimeRow {
+  readonly name: string;
+  readonly time: Metric | null;
+}
+
+const TIME_COLUMNS: readonly Column<TimeRow>[] = [
+  { label: "Kernel", cell: ({ name }) => shortText(name, 120), key: ({ name }) => name },
+  { label: "Of", cell: ({ time }) => (time?.name === "device_ns" ? "device" : "host"), key: ({ time }) => time?.name },
+  { label: "before", number: true, source: "measured", cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"), key: ({ time }) => time?.before },
+  { label: "after", number: true, source: "measured", cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"), key: ({ time }) => time?.after },
+  { label: "change", number: true, source: "measured", cell: ({ time }) => (time ? formatRatio(time) : "–"), key: ({ time }) => (time ? ratioOf(time) : null) },
+];
+
+/** Of every kernel that both sides launched: shown, but no difference by itself. */
+function Times({ times }: { times: Comparison["times"] }): JSX.Element {
+  const rows = useMemo(() => times.map(({ name, metrics }) => ({ name, time: timeOf(metrics) })), [times]);
+  return <Table id="compare-times" caption="Times of kernels that both sides launched" columns={TIME_COLUMNS} rows={rows} sort="after" height={14} />;
+}

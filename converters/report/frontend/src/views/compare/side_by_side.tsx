@@ -1,0 +1,128 @@
+// Two texts beside each other, what differs lit, scrolled together.
+
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+
+import { setQuery } from "../../app/router";
+import { formatCount, plural } from "../../data/format";
+import { Code, type Language } from "../../parts/code";
+import { type Aligned, type PaneName, aligned, hunkAt, litLines } from "./aligned";
+import type { Row } from "./blocks";
+import { addSpacers, scrollTogether } from "./editors";
+
+interface SideBySideProps {
+  readonly rows: readonly Row[];
+  readonly substitutions?: readonly (readonly [string, string])[];
+  readonly language: Language;
+  /** What it is, as "Source" or "TTIR". */
+  readonly name: string;
+  /** Text of the address for the chosen change, from 1. */
+  readonly change: string | null;
+}
+
+const PANES: readonly PaneName[] = ["before", "after"];
+
+export function SideBySide(props: SideBySideProps): JSX.Element {
+  const { rows, language, name } = props;
+  const of = useMemo(() => aligned(rows, props.substitutions), [rows, props.substitutions]);
+  const wanted = Number(props.change);
+  const chosen = Number.isInteger(wanted) && wanted > 0 && wanted <= of.hunks.length ? wanted - 1 : null;
+  const box = useRef<HTMLDivElement>(null);
+
+  useLayoutEffect(() => {
+    const hosts = PANES.map((pane) => box.current?.querySelector(`#compare-${pane}`) ?? null);
+    PANES.forEach((pane, place) => addSpacers(hosts[place], of[pane]));
+    return scrollTogether(hosts);
+  }, [of]);
+  useKeys(of.hunks.length, chosen);
+
+  return (
+    <div class="compare-sides" ref={box}>
+      <Changes of={of} chosen={chosen} />
+      <div class="split">
+        {PANES.map((pane) => (
+          <div class="split-pane" key={pane}>
+            <p class="small muted">{pane === "before" ? "Before" : "After"}</p>
+            <Pane rows={rows} of={of} pane={pane} name={name} language={language} chosen={chosen} />
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface PaneProps {
+  readonly rows: readonly Row[];
+  readonly of: Aligned;
+  readonly pane: PaneName;
+  readonly name: string;
+  readonly language: Language;
+  readonly chosen: number | null;
+}
+
+function Pane(props: PaneProps): JSX.Element {
+  const { rows, of, pane, chosen } = props;
+  const hunk = chosen === null ? null : (of.hunks[chosen] ?? null);
+  const lit = useMemo(() => litLines(rows, of, pane, hunk), [rows, of, pane, hunk]);
+  const linked = useMemo(
+    () =>
+      new Set(
+        of.hunks.flatMap(({ first, end }) =>
+          of.lines[pane].slice(first, end).flatMap((line) => line ?? []),
+        ),
+      ),
+    [of, pane],
+  );
+  const reveal = hunk ? (of.lines[pane].slice(0, hunk.end).findLast((line) => line !== null) ?? null) : null;
+  return (
+    <Code
+      id={`compare-${pane}`}
+      text={of[pane].text}
+      language={props.language}
+      label={`${props.name} ${pane}. Arrow keys go from change to change`}
+      firstLine={of[pane].firstLine}
+      lit={lit}
+      linked={linked}
+      reveal={reveal}
+      height="32rem"
+      onChoose={(line) => choose(line === null ? null : hunkAt(of, pane, line))}
+    />
+  );
+}
+
+/** Choose a change, from 0. */
+function choose(hunk: number | null): void {
+  setQuery({ change: hunk === null ? null : hunk + 1 });
+}
+
+function Changes({ of, chosen }: { of: Aligned; chosen: number | null }): JSX.Element {
+  const count = of.hunks.length;
+  if (!count) return <p class="muted">No line differs.</p>;
+  return (
+    <div class="toolbar compare-changes">
+      <button type="button" disabled={chosen === 0} onClick={() => choose(Math.max(0, (chosen ?? count) - 1))}>
+        Previous change
+      </button>
+      <button type="button" disabled={chosen === count - 1} onClick={() => choose(Math.min(count - 1, (chosen ?? -1) + 1))}>
+        Next change
+      </button>
+      <span class="muted" aria-live="polite" id="change-place">
+        {chosen === null ? plural(count, "change") : `change ${formatCount(chosen + 1)} of ${formatCount(count)}`}
+      </span>
+    </div>
+  );
+}
+
+function useKeys(count: number, chosen: number | null): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const target = event.composedPath()[0];
+      if (event.ctrlKey || event.metaKey || event.altKey || !count) return;
+      if (target instanceof HTMLElement && target.closest("input, select, textarea")) return;
+      if (event.key === "[") choose(Math.max(0, (chosen ?? count) - 1));
+      if (event.key === "]") choose(Math.min(count - 1, (chosen ?? -1) + 1));
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [count, chosen]);
+}
