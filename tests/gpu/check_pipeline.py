@@ -58,9 +58,9 @@ def work() -> None:
     doubled[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)
     for static in (True, False):
         torch._dynamo.reset()
-        config = torch._inductor.config
-        names = ("use_static_triton_launcher", "use_static_cuda_launcher")
-        options = {name: static for name in names if hasattr(config, name)}
+        names = ("use_static_triton_launcher", "use_static_cuda_launcher")  # by torch's version
+        known = torch._inductor.config.get_config_copy()
+        options = {name: static for name in names if name in known}
         scale = 3.0 if static else 5.0
         torch.compile(lambda t, scale=scale: (t * scale).sin(), options=options)(x)
     torch.cuda.synchronize()
