@@ -215,10 +215,10 @@ class Issue:
             given = np.full(values.shape, 2, np.uint8) if states is None else states
             states = np.where(off, np.minimum(given, GARBAGE), given).astype(np.uint8)
             self.masked_off = max(self.masked_off, int(off.sum()))
-        raw = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
+        raw = _own(values).view(np.uint8).reshape(-1)
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
         if states is not None:
-            memory.states = np.ascontiguousarray(states).reshape(-1)
+            memory.states = _own(states).reshape(-1)
         memory.life.first = memory.life.last = self.order
         self.chip_bytes += raw.size
         return self.run.tensor(memory)
@@ -256,6 +256,13 @@ class Issue:
                     PARTITION_LIMIT,
                     f"the partition dimension of an operand of {self.operation.name}",
                 )
+
+
+def _own(values: NDArray[Any]) -> NDArray[Any]:
+    """Give values that nothing else holds: what an op gives may be an operand's own elements."""
+    if values.flags.owndata and values.flags.c_contiguous and values.flags.writeable:
+        return values
+    return np.array(values, order="C")
 
 
 class Quiet(Issue):

@@ -83,7 +83,7 @@ def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "")
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tensor:
     """Give a constant of the program as a tensor in device memory."""
-    values = np.asarray(constant)
+    values = np.array(constant)
     given = values.dtype if dtype is None else dtypes.as_dtype(dtype)
     raw = np.ascontiguousarray(dtypes.rounded(values, given)).view(np.uint8).reshape(-1)
     run = current()

@@ -184,5 +184,5 @@ def loop_reduce(
     if before is not None:
         values = token.apply(before, values)
         issue.flops = values.size
-    outermost.accumulators[issue.site] = values
+    outermost.accumulators[issue.site] = np.array(values)
     return issue.result(values, dtype, tile, mask=mask)
