@@ -13,6 +13,8 @@ from tests.converters.launch_pages import (
     call_named,
     listed_counts,
     listed_executions,
+    random_layout,
+    rewritten,
     written_pages,
 )
 from tests.converters.report_page import accessibility_problems, opened_page
@@ -126,6 +128,55 @@ def test_one_program_and_iteration_equal_the_expansion(report_browser, pages, bl
                 found = {int(at) * 4: int(counts[at]) for at in np.flatnonzero(counts)}
                 assert found == dict(expected)
                 assert found
+
+
+@pytest.mark.parametrize("shape", [(60, 50), (6000, 5000)], ids=["each element", "regions"])
+def test_layouts_of_any_form_equal_their_expansion(report_browser, pages, blocks, shape, tmp_path):
+    # given tensors with accesses of random forms: steps back and forth, levels that overlap
+    random = np.random.default_rng(7)
+    report = json.loads(blocks["report"])
+    index, call = call_named(blocks, "product")
+    for position in report["calls"][index]["args"]:
+        argument = report["arguments"][position]
+        if argument["shape"]:
+            argument.update(shape=list(shape), strides=[shape[1], 1])
+    ops = [op for op in call["ops"] if op["buffer"]]
+    call["accesses"] = [
+        {"op": op["index"], "arg": op["buffer"], "program": None, "iteration": None,
+         "layout": random_layout(random, 4, shape[0] * shape[1])}
+        for op in ops
+        for _ in range(40)
+    ]  # fmt: skip
+    for access in call["accesses"]:
+        addresses = listed_counts([access])
+        access |= {"first": min(addresses, default=0), "last": max(addresses, default=0)}
+        access["active"] = addresses.total()
+    for op in ops:
+        op.update(elements=None, masked_off=None, bytes=None)
+    page = rewritten(pages.page, tmp_path / "x.html", {"report": report, f"call/{index}": call})
+    with opened_page(report_browser, page, "#/kernels") as opened:
+        for op, accesses in memory_ops(call):
+            expected = listed_counts(accesses)
+            inside = {at // 4: n for at, n in expected.items() if 0 <= at < 4 * np.prod(shape)}
+            show(opened, f"#/call/{index}", f"op={op['index']}")
+            assert figure(opened, "accesses") == expected.total()
+            assert figure(opened, "outside the tensor") == expected.total() - sum(inside.values())
+            if shape[0] == 60:
+                counts = saved(opened, "#download-counts")
+                assert {int(at): int(counts[at]) for at in np.flatnonzero(counts)} == inside
+                continue
+            if not opened.page.locator("#regions").count():
+                opened.page.locator("#op").get_by_role("button", name="Show as a table").click()
+            regions = Counter(
+                (at // 5000 * 16 // 6000 * 16 + at % 5000 * 16 // 5000)
+                for at in Counter(inside).elements()
+            )
+            for region, many in regions.most_common(12):
+                row = f"#regions tbody tr[data-place='{region}']"
+                opened.page.locator("#regions .table-scroll").evaluate(
+                    "(box, top) => { box.scrollTop = top; }", 28 * max(region - 4, 0)
+                )
+                assert opened.page.locator(row).inner_text().split("\t")[2] == f"{many:,}"
 
 
 def test_regions_of_a_huge_tensor_are_counted_exactly(report_browser, pages):
@@ -333,6 +384,47 @@ def test_tensor_view_is_edited(report_browser, pages, blocks):
         page.locator("#look-shape").fill("7 x 9")
         page.locator("#look-shape").press("Tab")
         page.wait_for_selector("text=7 x 9 is 63 places, and there are 1000 elements.")
+
+
+def test_an_address_holds_all_that_is_chosen(report_browser, pages, blocks):
+    index, call = call_named(blocks, "product")
+    op = op_of(call, "load", "a")
+    address = (
+        f"#/call/{index}?op={op['index']}&p=2,1,0&it=1&el=1460&look=1&shape=35x90&axes=1,0"
+        "&colour=value&heat=masked&scope=op&ops=all"
+    )
+    with opened_page(report_browser, pages.page, address) as opened:
+        page = opened.page
+        page.wait_for_selector("#element")
+        values = page.locator("main input, main select").evaluate_all(
+            "all => all.map((each) => each.value)"
+        )
+        for value in ("2", "1", "35x90", "value", "masked", "op", "all"):
+            assert value in values
+        assert "element 1,460" in opened.text("#element")
+        assert page.locator("#all-programs").get_attribute("aria-pressed") == "false"
+        # and the keys of iterations go on from there
+        page.locator("h1").click()
+        page.keyboard.press(".")
+        address_has(opened, "it=2", "p=2,1,0")
+        page.keyboard.press("a")
+        page.wait_for_function("() => !/[?&](p|it)=/.test(location.hash)")
+
+
+def test_an_op_that_goes_to_two_tensors(report_browser, pages, blocks, tmp_path):
+    # given a load whose pointer hangs on data: some programs read a, others b
+    index, call = call_named(blocks, "product")
+    op = op_of(call, "load", "a")
+    accesses = [access for access in call["accesses"] if access["op"] == op["index"]]
+    for access in accesses[:3]:
+        access["arg"] = "b"
+    page = rewritten(pages.page, tmp_path / "x.html", {f"call/{index}": call})
+    with opened_page(report_browser, page, f"#/call/{index}?op={op['index']}") as opened:
+        for name in ("a", "b"):
+            opened.page.locator("#op > .toolbar select").select_option(name)
+            opened.page.wait_for_selector(f"canvas[aria-label^='Accesses of {name}']")
+            expected = listed_counts([each for each in accesses if each["arg"] == name])
+            assert figure(opened, "accesses") == expected.total()
 
 
 def test_volume_in_slices_side_by_side_and_as_a_solid(report_browser, pages, blocks):

@@ -34,7 +34,7 @@ export function placeText(
     `${formatCount(many)} ${many === 1 ? "access" : "accesses"}`,
     programs.length ? `by ${programs.slice(0, 3).join(" ")}${programs.length > 3 ? " …" : ""}` : "",
     value === null || value === undefined ? "" : `value ${threeFigures(value)}`,
-    mark ? shortText(mark.text, 80) : "",
+    mark ? shortText(mark.text, 160) : "",
   ]
     .filter(Boolean)
     .join(" · ");

@@ -12,7 +12,8 @@ import { type Touched, ownIndex } from "./scene";
 export function ElementTable(props: {
   scene: Scene;
   touched: Touched;
-  onChoose(offset: number): void;
+  id?: string;
+  onChoose?(offset: number): void;
 }): JSX.Element {
   const { scene, touched } = props;
   const { counts, values, unit } = scene;
@@ -53,11 +54,11 @@ export function ElementTable(props: {
   ];
   return (
     <Table
-      id="elements"
+      id={props.id ?? "elements"}
       caption="Elements that are accessed"
       columns={values ? columns : columns.slice(0, -1)}
       rows={rows as unknown as ArrayLike<number>}
-      onChoose={(row) => props.onChoose(row + low)}
+      {...(props.onChoose ? { onChoose: (row: number) => props.onChoose?.(row + low) } : {})}
       height={10}
     />
   );

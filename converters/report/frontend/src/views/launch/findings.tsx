@@ -37,6 +37,7 @@ function showWitness({ placed, op }: HereFinding, unit: number): void {
     p: found.program ? found.program.join(",") : null,
     it: found.iteration,
     el: found.address_offset === null ? null : Math.floor(found.address_offset / unit),
+    arg: found.arg,
     tab: null,
     shape: null,
     axes: null,

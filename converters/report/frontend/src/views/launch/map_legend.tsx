@@ -36,6 +36,20 @@ export function CountFigures(props: { scene: Scene; touched: Touched }): JSX.Ele
         how="Accesses of the element that is accessed most"
       />
       <Figure
+        name="first byte"
+        value={Number.isFinite(counts.first) ? counts.first * units : null}
+        shown={Number.isFinite(counts.first) ? formatCount(counts.first * units) : "–"}
+        source="derived"
+        how="From the argument's data pointer; below 0 is before the tensor"
+      />
+      <Figure
+        name="last byte"
+        value={Number.isFinite(counts.last) ? (counts.last + 1) * units - 1 : null}
+        shown={Number.isFinite(counts.last) ? formatCount((counts.last + 1) * units - 1) : "–"}
+        source="derived"
+        how="From the argument's data pointer"
+      />
+      <Figure
         name="masked lanes"
         value={masked}
         shown={formatCount(masked)}

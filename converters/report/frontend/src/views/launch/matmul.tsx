@@ -7,14 +7,17 @@ import { useMemo } from "preact/hooks";
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
+import { WithTable } from "../../parts/beside";
 import { Note } from "../../parts/text";
 import type { CallBlock, Dot } from "./blocks";
-import { countAt } from "./counts";
+import { placeText } from "./describe";
+import { ElementTable } from "./element_table";
 import { lastIteration } from "./layout";
 import { AccessMap } from "./map";
 import type { Scene } from "./map_paint";
 import { IterationSlider } from "./programs";
-import { countedIn, indexOf, lookOf, ownIndex, touchedBy } from "./scene";
+import { RegionTable } from "./region_table";
+import { countedIn, indexOf, lookOf, touchedBy } from "./scene";
 import { type Place, choose, chosenNumber, chosenProgram, programNumber } from "./state";
 
 interface MatmulProps {
@@ -115,18 +118,30 @@ function Factor(
       <figcaption>
         <strong>{name}</strong> = <code>{shortText(touched.name, 60)}</code>
         {turned ? ", transposed" : ""}{" "}
-        <button type="button" class="quiet small" onClick={() => choose({ op, tab: null })}>
+        <button type="button" class="quiet small" onClick={() => choose({ op, arg: null, tab: null })}>
           {touched.op.op} {op}
         </button>
       </figcaption>
-      <AccessMap
-        scene={scene}
-        label={`${name} of the product: ${shortText(touched.name, 60)}`}
-        height={220}
-        describe={(offset) =>
-          `${name}: ${shortText(touched.name, 40)}[${ownIndex(touched, offset).join(", ")}], ${formatCount(countAt(scene.counts, offset))} accesses`
+      <WithTable
+        name={`${name} of the product`}
+        canvas={
+          <AccessMap
+            scene={scene}
+            label={`${name} of the product: ${shortText(touched.name, 60)}`}
+            height={220}
+            describe={(offset) =>
+              `${name}: ${placeText(scene, touched, { program, iteration }, grid, offset)}`
+            }
+            onElement={() => undefined}
+          />
         }
-        onElement={() => undefined}
+        table={() =>
+          scene.counts.dense ? (
+            <ElementTable id={`elements-${name}`} scene={scene} touched={touched} />
+          ) : (
+            <RegionTable scene={scene} />
+          )
+        }
       />
     </figure>
   );

@@ -8,6 +8,7 @@ import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { Split } from "../../parts/beside";
 import { Figure, Figures } from "../../parts/figure";
+import { Choice } from "../../parts/search";
 import { Tabs } from "../../parts/tabs";
 import { Note } from "../../parts/text";
 import type { CallBlock, Op } from "./blocks";
@@ -19,7 +20,7 @@ import { MapPanel } from "./map_panel";
 import { Matmul } from "./matmul";
 import { sectorEfficiency } from "./ops";
 import { Records } from "./records";
-import { touchedBy } from "./scene";
+import { tensorsOf, touchedBy } from "./scene";
 import { type Place, choose, chosen } from "./state";
 
 interface OpPanelProps {
@@ -33,7 +34,9 @@ interface OpPanelProps {
 
 export function OpPanel(props: OpPanelProps): JSX.Element {
   const { page, call, block, grid, op } = props;
-  const touched = useMemo(() => touchedBy(page, call, block, op.index), [block, op]);
+  const names = useMemo(() => tensorsOf(block, op.index), [block, op]);
+  const name = chosen("arg");
+  const touched = useMemo(() => touchedBy(page, call, block, op.index, name), [block, op, name]);
   const dot = block.dots.find((each) => each.op === op.index) ?? dotOf(block, op.index);
   const known = touched?.accesses.filter(isKnown) ?? [];
   const tabs = [
@@ -61,6 +64,18 @@ export function OpPanel(props: OpPanelProps): JSX.Element {
         right={<CodePeek page={page} variant={call.variant} stack={op.stack} />}
       />
       {isMemory(op) ? <Coverage block={block} op={op} /> : null}
+      {names.length > 1 ? (
+        <div class="toolbar">
+          <Choice
+            label="Of"
+            value={touched?.name ?? ""}
+            options={names.map((each) => [each, shortText(each, 60)] as const)}
+            onChoose={(value) =>
+              choose({ arg: value, el: null, shape: null, axes: null, at: null })
+            }
+          />
+        </div>
+      ) : null}
       {tab === null ? null : (
         <Tabs
           label="Views of the op"

@@ -77,6 +77,7 @@ export function OpList(props: OpListProps): JSX.Element {
           line.op &&
           choose({
             op: line.index,
+            arg: null,
             el: null,
             tab: null,
             shape: null,

@@ -4,7 +4,7 @@
 // each band of rows times so many in each band of columns. Else each row's stretch is counted by
 // itself, of evenly spread rows only where they are too many, which the caller is told.
 
-import { type Comb, countBelow, plainComb } from "./comb";
+import { type Comb, countBelow, lastOf, plainComb } from "./comb";
 import { type Bins, type Region, binSizes } from "./counts";
 import type { Level } from "./layout";
 import type { Axis, Look } from "./tensor";
@@ -18,10 +18,11 @@ export function regionCounts(combs: readonly Comb[], look: Look, region: Region)
   const [down, across] = [Math.min(region.down, MOST_BINS), Math.min(region.across, MOST_BINS)];
   const coarse = { ...region, down, across };
   const found = { counts: new Float64Array(down * across), sampled: false };
+  const most = MOST_STRETCHES / combs.length;
   for (const comb of combs) {
     const parts = separated(comb, look, region.slice);
     if (parts) addProduct(found.counts, parts, coarse);
-    else if (addStretches(found.counts, comb, look, coarse)) found.sampled = true;
+    else if (addStretches(found.counts, comb, look, coarse, most)) found.sampled = true;
   }
   return { counts: spread(found.counts, coarse, region), sampled: found.sampled };
 }
@@ -99,21 +100,32 @@ function banded(comb: Comb, [first, end]: readonly [number, number], bands: numb
   return found;
 }
 
-/** Count row by row; whether only some of the rows were counted. */
-function addStretches(bins: Float64Array, comb: Comb, look: Look, region: Region): boolean {
+/** Count row by row, at most so many stretches; whether only some of the rows were counted. */
+function addStretches(
+  bins: Float64Array,
+  comb: Comb,
+  look: Look,
+  region: Region,
+  most: number,
+): boolean {
   const turned = look.columns.stride > look.rows.stride;
   const [outer, inner] = turned ? [region.columns, region.rows] : [region.rows, region.columns];
   const [lines, stretches] = turned ? [region.across, region.down] : [region.down, region.across];
-  const [major, minor]: Axis[] = turned ? [look.columns, look.rows] : [look.rows, look.columns];
+  const [major, minor]: readonly [Axis, Axis] = turned
+    ? [look.columns, look.rows]
+    : [look.rows, look.columns];
   const start = look.start + region.slice * (look.slices?.stride ?? 0);
   const many = outer[1] - outer[0];
-  const every = Math.max(1, Math.ceil((many * stretches) / MOST_STRETCHES));
-  const gaps = (minor?.stride ?? 1) !== 1;
-  for (let row = 0; row < many; row += every) {
-    const line = Math.floor((row * lines) / many);
-    const from = start + (outer[0] + row) * (major?.stride ?? 1);
+  // only rows that the comb reaches
+  const first = Math.max(outer[0], Math.floor((comb.start - start) / major.stride));
+  const end = Math.min(outer[1], Math.floor((lastOf(comb) - start) / major.stride) + 1);
+  const every = Math.max(1, Math.ceil(((end - first) * stretches) / most));
+  const gaps = minor.stride !== 1;
+  for (let row = first; row < end; row += every) {
+    const line = Math.floor(((row - outer[0]) * lines) / many);
+    const from = start + row * major.stride;
     const found = banded({ ...comb, start: comb.start - from }, scaled(inner, minor), stretches);
-    const share = (gaps ? 1 / (minor?.stride ?? 1) : 1) * Math.min(every, many - row);
+    const share = Math.min(every, end - row) / (gaps ? minor.stride : 1);
     for (let stretch = 0; stretch < stretches; stretch += 1) {
       const place = turned ? stretch * region.across + line : line * region.across + stretch;
       bins[place] = (bins[place] as number) + (found[stretch] as number) * share;
@@ -122,8 +134,7 @@ function addStretches(bins: Float64Array, comb: Comb, look: Look, region: Region
   return every > 1 || gaps;
 }
 
-function scaled([first, end]: readonly [number, number], axis: Axis | undefined): [number, number] {
-  const stride = axis?.stride ?? 1;
+function scaled([first, end]: readonly [number, number], { stride }: Axis): [number, number] {
   return [first * stride, end * stride];
 }
 

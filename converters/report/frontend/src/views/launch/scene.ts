@@ -1,7 +1,7 @@
 // What a map shows of one op: its tensor, how it is looked at, and its accesses counted.
 
 import type { Page } from "../../data/page";
-import type { Argument, Call } from "../../data/types";
+import type { Argument, Call, Finding } from "../../data/types";
 import type { Access, CallBlock, Op, RecordedTensor } from "./blocks";
 import { combOf } from "./comb";
 import { type Counts, countsOf } from "./counts";
@@ -39,17 +39,30 @@ export function argumentNamed(page: Page, call: Call, name: string | null): Argu
     .find((each) => each?.name === name && each?.shape);
 }
 
-/** What an op accesses; null for an op that accesses nothing, or nothing that was recorded. */
+/** The arguments that an op accesses; more than one where a pointer is chosen by data. */
+export function tensorsOf(block: CallBlock, op: number | null): string[] {
+  const names = block.accesses.flatMap((access) =>
+    access.op === op && access.arg !== null ? [access.arg] : [],
+  );
+  return [...new Set(names)];
+}
+
+/**
+ * What an op accesses of one argument, the one asked for or its first; null for an op that accesses
+ * nothing, or nothing that was recorded.
+ */
 export function touchedBy(
   page: Page,
   call: Call,
   block: CallBlock,
   index: number | null,
+  asked: string | null = null,
 ): Touched | null {
   const op = block.ops.find((each) => each.index === index);
-  const accesses = block.accesses.filter((access) => access.op === index);
-  const name = accesses[0]?.arg ?? op?.buffer ?? null;
+  const names = tensorsOf(block, index);
+  const name = asked !== null && names.includes(asked) ? asked : (names[0] ?? op?.buffer ?? null);
   if (!op || name === null) return null;
+  const accesses = block.accesses.filter((access) => access.op === index && access.arg === name);
   const argument = argumentNamed(page, call, name);
   const lane = laneBytes(op) ?? itemSize(op.dtype ?? argument?.dtype);
   const item = argument ? itemSize(argument.dtype) : lane;
@@ -96,6 +109,14 @@ export function countedIn(
   return countsOf({ accesses, wanted, lanes, unit, width, extent });
 }
 
+function witnessText({ rule, lane, program, message }: Finding): string {
+  const where = [
+    lane?.length ? `lane (${lane.join(", ")})` : "",
+    program ? `program (${program.join(", ")})` : "",
+  ].filter(Boolean);
+  return `${rule}${where.length ? `, ${where.join(" of ")}` : ""}: ${message ?? ""}`;
+}
+
 /** The first unit that is touched; infinite where none is. */
 export function firstTouched({ accesses, unit }: Touched, wanted: Executions): number {
   const forms = accesses.flatMap((access) => formsOf(access, wanted));
@@ -114,7 +135,7 @@ export function marksOf(findings: readonly HereFinding[], touched: Touched): Mar
       ? [
           {
             offset: Math.floor(found.address_offset / touched.unit),
-            text: `${found.rule}: ${found.message ?? ""}`,
+            text: witnessText(found),
           },
         ]
       : [],
