@@ -21,6 +21,16 @@ from kvtrace.hlo.graph import Graph, Op
 if TYPE_CHECKING:
     from kvtrace.hlo.wrapper import Tensor
 
+_ELEMENTWISE: Final = (
+    "abs add and atan2 cbrt ceil compare convert cosine divide exponential exponential_minus_one "
+    "floor is_finite log log_plus_one logistic maximum minimum multiply negate not or power "
+    "remainder round_nearest_even rsqrt select shift_left shift_right_arithmetic "
+    "shift_right_logical sign sine sqrt subtract tan tanh xor"
+)
+
+#: Ops whose result has an element for each of an operand's.
+ELEMENTWISE: Final = frozenset(_ELEMENTWISE.split())
+
 _NO_ATTRIBUTES: Final[dict[str, Any]] = {}
 
 
@@ -87,7 +97,11 @@ class Builder:
         indices = tuple([self.index_of(operand) for operand in operands])
         op = Op(opcode, indices, dtype, shape, attributes, current_stack(self.root), graphs)
         self.ops.append(op)
-        return self.tensor_class(self, len(self.ops) - 1, shape, dtype)
+        made = self.tensor_class(self, len(self.ops) - 1, shape, dtype)
+        if opcode in ELEMENTWISE:  # NumPy gives its operands' order in memory to a result
+            for operand in operands:
+                made._permuted = made._permuted or operand._permuted
+        return made
 
     def emit_several(
         self,

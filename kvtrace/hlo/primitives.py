@@ -221,6 +221,13 @@ _NAMED = _named()
 
 def fresh(tensor: Tensor) -> Tensor:
     """The tensor's value as a wrapper of its own, as NumPy's copies are: no op."""
+    made = row_by_row(tensor)
+    made._permuted = tensor._permuted
+    return made
+
+
+def row_by_row(tensor: Tensor) -> Tensor:
+    """As `fresh`, and in row-major order in NumPy, too."""
     builder = current()
     return Tensor(builder, builder.index_of(tensor), tensor.shape, tensor.dtype)
 

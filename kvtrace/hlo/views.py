@@ -72,13 +72,14 @@ def viewed(
     """
     value = read(_plain(base))
     value = _plain(value)
+    value._permuted = base._permuted
     value._view = View(base, read, write, refusal, window)
     return value
 
 
 def is_contiguous(tensor: Tensor) -> bool:
-    """Whether NumPy would surely reshape the array without a copy: it is no view."""
-    return tensor._view is None
+    """Whether NumPy would surely reshape the array without a copy: no view, and row by row."""
+    return tensor._view is None and not tensor._permuted
 
 
 def _plain(tensor: Tensor) -> Tensor:

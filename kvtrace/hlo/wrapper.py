@@ -62,7 +62,16 @@ def _unary(ufunc: Any) -> Callable[["Tensor"], "Tensor"]:
 class Tensor:
     """A value of a graph that is being traced."""
 
-    __slots__ = ("_builder", "_dtype", "_frozen", "_index", "_shape", "_version", "_view")
+    __slots__ = (
+        "_builder",
+        "_dtype",
+        "_frozen",
+        "_index",
+        "_permuted",
+        "_shape",
+        "_version",
+        "_view",
+    )
 
     #: Before arrays and scalars of NumPy in mixed operations.
     __array_priority__ = 1000.0
@@ -77,6 +86,8 @@ class Tensor:
         self._version = 0
         self._view: View | None = None
         self._frozen: str | None = None
+        #: Whether NumPy may keep its elements in another order than row by row.
+        self._permuted = False
 
     # -- facts ------------------------------------------------------------------------------
 
@@ -304,18 +315,20 @@ class Tensor:
 
     def _become(self, value: "Tensor") -> None:
         """Stand for the value, which has this tensor's shape and element type."""
+        builder = current()
+        index = builder.index_of(value)  # now: the value may be a view of what is written to
         if self._view is not None:
             self._follow_base()
-            self._view.write_back(value)
+            self._view.write_back(Tensor(builder, index, self._shape, self._dtype))
         elif self._frozen is not None:
             raise RefusedMutation.here(self._frozen)
-        elif self._builder is not current():
+        elif self._builder is not builder:
             raise RefusedMutation.here(
                 "a tensor from outside a loop's or branch's body is written to in the body; "
                 "carry it through the loop and return it"
             )
-        self._index = current().index_of(value)
-        self._builder = current()
+        self._index = index
+        self._builder = builder
         self._version += 1
         if self._view is not None:
             self._view.version = self._view.base._version

@@ -28,6 +28,7 @@ from kvtrace.hlo.primitives import (
     pad,
     reshape,
     reverse,
+    row_by_row,
     scalar,
     select,
     shape_of,
@@ -67,7 +68,9 @@ def _same_elements(x: Tensor, shape: Shape) -> Tensor:
 def permuted(x: Tensor, permutation: tuple[int, ...]) -> Tensor:
     """The view with axes in another order."""
     back = tuple(int(axis) for axis in np.argsort(permutation))
-    return viewed(x, lambda b: transpose(b, permutation), lambda _, v: transpose(v, back))
+    view = viewed(x, lambda b: transpose(b, permutation), lambda _, v: transpose(v, back))
+    view._permuted = view._permuted or back != tuple(range(len(back)))
+    return view
 
 
 @implements(np.reshape)
@@ -112,7 +115,7 @@ def ravel(a: Operand, order: str = "C") -> Tensor:
 
 @implements(methods=("flatten",))
 def _flatten_method(x: Tensor, order: str = "C") -> Tensor:
-    return fresh(ravel(x, order))
+    return row_by_row(ravel(x, order))
 
 
 @implements(np.transpose, np.permute_dims)
@@ -637,10 +640,15 @@ def trace(
 # -- the rest ------------------------------------------------------------------------------------
 
 
-@implements(np.copy, methods=("copy", "__copy__", "__deepcopy__"))
+@implements(np.copy)
 def copy(a: Operand, *_: Any, **__: Any) -> Tensor:
     """The same values, apart from then on."""
     return fresh(lift(a))
+
+
+@implements(methods=("copy", "__copy__", "__deepcopy__"))
+def _copy_method(x: Tensor, *_: Any, **__: Any) -> Tensor:
+    return row_by_row(x)
 
 
 @implements(np.diff)
