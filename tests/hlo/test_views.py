@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 
 from kvtrace.hlo import trace
 from kvtrace.hlo.errors import RefusedMutation
+from tests.hlo.agreement import words
 
-KINDS = (
+KINDS = words(
     "index slice step back newaxis transpose swap flip reshape ravel squeeze copy plus "
     "write add scale assign fill row"
-).split()
+)
 
 
 def play(x, moves):
