@@ -76,7 +76,10 @@ class Store:
                 return found
             make = self._pending.get(key)
         if make is not None:
-            return make()
+            try:
+                return make()
+            except ValueError:
+                return None  # no entry can be made of it, as `put` says
         if self.folder is None or not self.folder.is_dir():
             return None
         entry = _read(self.folder, _key(kind, content))

@@ -52,6 +52,15 @@ def test_an_entry_is_there_before_it_is_written_and_without_a_folder(folder):
     assert store.get("kind", b"content") is None
 
 
+def test_what_cannot_be_made_is_no_entry_while_it_waits(folder):
+    def refuse():
+        raise ValueError("this has no name on disk")
+
+    store = Store(folder)
+    store.put("kind", b"content", refuse)
+    assert store.get("kind", b"content") is None
+
+
 def test_many_that_are_pending_are_written_without_being_asked(folder):
     store = Store(folder)
     for number in range(64):
