@@ -5,6 +5,7 @@ functions. Executing an op costs one tuple and a few additions; tables are made 
 """
 
 import dis
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from kvtrace.nki.memory import Life
 #: Executed ops that are kept one by one; beyond it they are only counted.
 ROWS_LIMIT: Final = 1_000_000
 
-_OWN: Final = str(Path(__file__).parent) + "/"
+_OWN: Final = str(Path(__file__).parent) + os.sep
 #: Instructions that assign to a variable.
 _STORES: Final = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 
@@ -241,7 +242,10 @@ def assigned_name(code: CodeType, instruction: int) -> str:
     """Give the variable that the result of the call at an instruction is assigned to, or ""."""
     following = (each for each in dis.get_instructions(code) if each.offset > instruction)
     stored = next((each for each in following if each.opname != "CACHE"), None)
-    return str(stored.argval) if stored is not None and stored.opname in _STORES else ""
+    if stored is None or not stored.opname.startswith(_STORES):
+        return ""
+    name = stored.argval  # Python 3.13 and later join two instructions to one, with both names
+    return str(name[0] if isinstance(name, tuple) else name)
 
 
 def _place(code: CodeType, instruction: int) -> Place:
