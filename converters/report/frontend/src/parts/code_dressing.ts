@@ -157,8 +157,33 @@ class HeatMarker extends GutterMarker {
   }
 }
 
+/** Keeps the gutter as wide as the widest figure, also where none is in view. */
+class HeatSpacer extends GutterMarker {
+  constructor(readonly text: string) {
+    super();
+  }
+
+  override eq(other: HeatSpacer): boolean {
+    return other.text === this.text;
+  }
+
+  override toDOM(): HTMLElement {
+    const cell = document.createElement("span");
+    cell.className = this.text ? "heat-cell" : "";
+    cell.textContent = this.text;
+    return cell;
+  }
+}
+
+function heatSpacer(state: EditorState): HeatSpacer {
+  const texts = [...(state.field(dressingField).heat?.values() ?? [])].map(({ text }) => text);
+  return new HeatSpacer(texts.reduce((widest, text) => (text.length > widest.length ? text : widest), ""));
+}
+
 const heatGutter = gutter({
   class: "heat",
+  initialSpacer: (view) => heatSpacer(view.state),
+  updateSpacer: (spacer, update) => (changed(update) ? heatSpacer(update.state) : spacer),
   lineMarker(view, line) {
     const heat = view.state.field(dressingField).heat?.get(numberAt(view.state, line.from));
     return heat ? new HeatMarker(heat) : null;

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { href } from "../../app/router";
+import { address, href, setQuery } from "../../app/router";
 import {
   formatBytes,
   formatCount,
@@ -12,10 +12,12 @@ import {
   formatNanoseconds,
   formatShare,
   gridSize,
+  plural,
 } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { argumentSummary } from "../../parts/arguments";
+import { Search, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { CallLink } from "../../parts/text";
 import { variantName } from "./variants";
@@ -32,12 +34,45 @@ export function useCallsOf(page: Page, kernel: number): readonly number[] {
 type NumberField = "launches" | "host_ns" | "host_median_ns" | "device_median_ns" | "bytes" | "flops"
   | "mask_efficiency" | "sector_efficiency";
 
-export function CallTable(props: {
-  page: Page;
-  rows: readonly number[];
-  chosen: number | null;
-}): JSX.Element {
-  const { page, rows } = props;
+/** Fewer calls than this are seen at a glance. */
+const LEAST_SEARCHED = 8;
+
+/** All calls of a kernel, or those that match some words. */
+export function Calls(props: { page: Page; kernel: number; calls: readonly number[] }): JSX.Element {
+  const { page, kernel, calls } = props;
+  const words = address.value.query.get("calls") ?? "";
+  const rows = useMemo(
+    () => (words ? calls.filter((index) => matches(words, searchedText(page, index))) : calls),
+    [calls, words],
+  );
+  return (
+    <>
+      <div class="toolbar">
+        {calls.length < LEAST_SEARCHED ? null : (
+          <Search
+            label="Filter calls"
+            placeholder="grid, argument, shape or value"
+            value={words}
+            onInput={(text) => setQuery({ calls: text })}
+          />
+        )}
+        <span class="muted" aria-live="polite">
+          {formatCount(rows.length)} of {plural(calls.length, "distinct call")};{" "}
+          <a href={href("launches", { kernel })}>all launches</a>
+        </span>
+      </div>
+      <CallTable page={page} rows={rows} />
+    </>
+  );
+}
+
+function searchedText(page: Page, index: number): string {
+  const call = page.report.calls[index];
+  if (!call) return "";
+  return `call ${call.call_id} grid ${formatGrid(call.grid)} variant ${variantName(page, call.variant)} ${argumentSummary(page, call)}`;
+}
+
+function CallTable({ page, rows }: { page: Page; rows: readonly number[] }): JSX.Element {
   const { calls } = page.report;
   const of = (index: number): Call => calls[index] as Call;
   const some = (field: NumberField): boolean => rows.some((index) => of(index)[field] !== null);
@@ -101,8 +136,7 @@ export function CallTable(props: {
       rows={rows}
       sort="host time"
       height={12}
-      chosen={props.chosen}
-      empty="No call was recorded."
+      empty="No call is like that."
     />
   );
 }

@@ -5,9 +5,19 @@ import type { JSX } from "preact";
 import { href } from "../../app/router";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
+import type { PlacedFinding } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
-import { CallLink, Missing, Pill, type PillKind } from "../../parts/text";
+import { Missing, Pill, type PillKind } from "../../parts/text";
 import type { MarkedFinding } from "./marks";
+
+/** The call that shows it, at its op and program. */
+function Witness({ page, finding }: { page: Page; finding: PlacedFinding }): JSX.Element {
+  const call = page.report.calls[finding.call ?? -1];
+  if (!call || finding.call === null) return <span class="muted">–</span>;
+  const { program } = finding.found;
+  const query = { op: finding.op, p: program ? program.join(",") : null };
+  return <a href={href(`call/${finding.call}`, query)}>call {formatCount(call.call_id)}</a>;
+}
 
 interface FindingTableProps {
   readonly page: Page;
@@ -72,12 +82,16 @@ export function FindingTable(props: FindingTableProps): JSX.Element {
     {
       label: "What",
       prose: true,
-      cell: ({ finding: { found } }) => shortText(found.message ?? found.reason ?? "", 400),
+      cell: ({ finding: { found } }) => (
+        <a href={href(`findings/${encodeURIComponent(found.finding_id)}`)}>
+          {shortText(found.message ?? found.reason ?? found.rule, 400)}
+        </a>
+      ),
       text: ({ finding: { found } }) => found.message ?? found.reason ?? "",
     },
     {
       label: "Witness",
-      cell: ({ finding }) => (finding.call === null ? "–" : <>call <CallLink page={page} call={finding.call} /></>),
+      cell: ({ finding }) => <Witness page={page} finding={finding} />,
       key: ({ finding }) => finding.call,
     },
     {

@@ -3,6 +3,7 @@
 import type { CSSProperties, JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { address, href } from "../../app/router";
 import { formatBytes, formatMoment, formatNanoseconds, formatShare, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
@@ -11,7 +12,7 @@ import { kernelHue } from "../../parts/colours";
 import { type Column, Table } from "../../parts/table";
 import { Facts, Note, Pill } from "../../parts/text";
 import type { Load } from "./blocks";
-import { stageTitle } from "./state";
+import { shownStages, stageTitle } from "./state";
 
 interface Step {
   readonly name: string;
@@ -19,6 +20,8 @@ interface Step {
   readonly duration: number | null;
   readonly size: number | null;
   readonly hue: number | null;
+  /** Whether what it made is among the code that is shown. */
+  readonly text: boolean;
 }
 
 interface PipelineProps {
@@ -37,7 +40,7 @@ export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
       cell: (step) => (
         <span class="kernel-stage">
           <span class={step.hue === null ? "swatch rest" : "swatch"} aria-hidden="true" style={hueStyle(step)} />
-          {step.title}
+          {step.text ? <a href={stageHref(step.name)}>{step.title}</a> : step.title}
         </span>
       ),
       text: (step) => step.title,
@@ -79,7 +82,7 @@ export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
               ["Disk cache", <CachePill variant={variant} />],
               [
                 "Module load",
-                load ? <>{formatNanoseconds(load.duration_ns)} <span class="muted">measured</span></> : <span class="muted">not recorded (it needs a GPU)</span>,
+                load ? <>{formatNanoseconds(load.duration_ns)} <span class="muted">measured</span></> : <span class="muted">not recorded</span>,
               ],
               ["Compiled by", page.report.runs[variant.run]?.versions["triton"] ? `triton ${page.report.runs[variant.run]?.versions["triton"]}` : null],
             ]}
@@ -118,27 +121,35 @@ function Bar({ steps, whole }: { steps: readonly Step[]; whole: number }): JSX.E
   );
 }
 
+function stageHref(stage: string): string {
+  const { path, query } = address.value;
+  return href(path.slice(1), { ...Object.fromEntries(query), stage, ir: null });
+}
+
 function hueStyle(step: Step): CSSProperties {
   return { "--hue": String(step.hue ?? 0) } as CSSProperties;
 }
 
 /** The stages in the compiler's order, what of the whole none of them accounts for, the load. */
 function stepsOf(variant: Variant, load: Load | null): Step[] {
+  const shown = shownStages(variant);
   const steps = variant.stages.map((stage, place): Step => ({
     name: stage.stage,
     title: stageTitle(stage.stage).replaceAll("_", " "),
     duration: stage.duration_ns,
     size: stage.size_bytes,
     hue: kernelHue(place),
+    text: shown.includes(stage),
   }));
   const known = steps.reduce((sum, step) => sum + (step.duration ?? 0), 0);
   const rest = (variant.compile_ns ?? 0) - known;
   if (known && rest > 0) {
-    steps.push({ name: "(rest)", title: "rest", duration: rest, size: null, hue: null });
+    steps.push({ name: "(rest)", title: "rest", duration: rest, size: null, hue: null, text: false });
   }
   if (load) {
     const hue = kernelHue(steps.length);
-    steps.push({ name: "(load)", title: "module load", duration: load.duration_ns, size: null, hue });
+    const step = { name: "(load)", title: "module load", duration: load.duration_ns };
+    steps.push({ ...step, size: null, hue, text: false });
   }
   return steps;
 }

@@ -1,7 +1,7 @@
 // One kernel: its code, the variants it was compiled to, and what its calls did.
 
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
@@ -10,7 +10,7 @@ import type { Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { DroppedNotes, Missing, Note, Section, Swatch, kernelName } from "../../parts/text";
 import type { KernelBlock } from "./blocks";
-import { CallTable, useCallsOf } from "./calls";
+import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
 import { FindingTable } from "./finding_table";
 import { KernelHead } from "./head";
@@ -19,7 +19,7 @@ import { findingsOf } from "./marks";
 import { Pipeline } from "./pipeline";
 import { Resources, Specialisation } from "./resources";
 import { Roofline } from "./roofline";
-import { holdPlace, shownFiles } from "./state";
+import { heldPlace, holdPlace, shownFiles } from "./state";
 import { Tunings } from "./tuning";
 import { Recompile, VariantTable, variantName } from "./variants";
 
@@ -42,6 +42,10 @@ function busiestVariant({ report }: Page, kernel: number): number | null {
   );
 }
 
+function showCode(): void {
+  document.getElementById("code")?.scrollIntoView({ block: "start" });
+}
+
 const NO_VARIANTS: readonly number[] = [];
 
 function Shown(props: ViewProps & { index: number; chosen: number | null }): JSX.Element {
@@ -54,6 +58,10 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }): JSX
   const loaded = useBlock<KernelBlock>(page, `kernel/${index}`);
   const block = loaded.state === "ready" ? loaded.value : null;
   const variants = report.kernels[index]?.variants ?? NO_VARIANTS;
+  useEffect(() => {
+    // Who comes for a line should see it; the page itself begins at its top.
+    if (heldPlace(query)) requestAnimationFrame(showCode);
+  }, []);
   return (
     <>
       <h1>
@@ -82,7 +90,7 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }): JSX
           onChoose={(path, line) => {
             const at = files.findIndex((file) => file.path === path);
             holdPlace({ pane: "source", line }, at < 0 ? null : at);
-            document.getElementById("code")?.scrollIntoView({ block: "start" });
+            showCode();
           }}
         />
       </Section>
@@ -99,7 +107,7 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }): JSX
         {calls.length && calls.every((call) => report.calls[call]?.bytes === null) ? (
           <Missing what="What its calls moved and computed is not known yet. To derive it:" command={`kvtrace replay ${report.trace}`} />
         ) : null}
-        <CallTable page={page} rows={calls} chosen={null} />
+        <Calls page={page} kernel={index} calls={calls} />
       </Section>
     </>
   );
