@@ -3,6 +3,7 @@
 
 import type { Lit } from "../../parts/code";
 import type { Row } from "./blocks";
+import { type Substitutions, realigned, tokens } from "./realign";
 
 export interface Pane {
   readonly text: string;
@@ -18,6 +19,7 @@ export interface Hunk {
 }
 
 export interface Aligned {
+  readonly rows: readonly Row[];
   readonly before: Pane;
   readonly after: Pane;
   readonly hunks: readonly Hunk[];
@@ -32,16 +34,15 @@ export type PaneName = "before" | "after";
 const GAP = "⋯";
 const SIDES = [["before", 1], ["after", 3]] as const;
 
-export function aligned(
-  rows: readonly Row[],
-  substitutions: readonly (readonly [string, string])[] = [],
-): Aligned {
+export function aligned(given: readonly Row[], substitutions: Substitutions = []): Aligned {
+  const rows = realigned(given, substitutions);
   const panes = Object.fromEntries(SIDES.map(([name, at]) => [name, paneOf(rows, at)])) as Record<
     PaneName,
     { pane: Pane; lines: (number | null)[] }
   >;
   const substituted = substitutedRows(rows, substitutions);
   return {
+    rows,
     before: panes.before.pane,
     after: panes.after.pane,
     hunks: hunksOf(rows, substituted),
@@ -70,24 +71,24 @@ function paneOf(rows: readonly Row[], at: 1 | 3): { pane: Pane; lines: (number |
 
 /**
  * Rows whose lines are the same once BEFORE's numbers are read as AFTER's. Names of values count
- * as the same where each stands for the other all through: one more value renumbers all that follow.
+ * as the same where they stand for the same value: one more value renumbers all that follow.
  */
-function substitutedRows(
-  rows: readonly Row[],
-  substitutions: readonly (readonly [string, string])[],
-): ReadonlySet<number> {
+function substitutedRows(rows: readonly Row[], substitutions: Substitutions): ReadonlySet<number> {
   const found = new Set<number>();
   if (!substitutions.length) return found;
   const numbers = new Set(substitutions.map(([from, to]) => `${from} ${to}`));
-  const names = [new Map<string, string>(), new Map<string, string>()] as const;
+  const names = new Names();
   rows.forEach(([kind, , before, , after], index) => {
     if (before === null || after === null) return;
     const [left, right] = [tokens(before), tokens(after)];
+    const defines = left[1]?.startsWith("%") && left[0]?.trim() === "";
     const fits =
       left.length === right.length &&
       left.every((token, place) => {
         const other = right[place] ?? "";
-        if (token.startsWith("%")) return other.startsWith("%") && paired(names, token, other);
+        if (token.startsWith("%") && other.startsWith("%")) {
+          return names.alike(token, other, kind === "same" || (place === 1 && Boolean(defines)));
+        }
         return token === other || numbers.has(`${token} ${other}`);
       });
     if (fits && kind === "changed") found.add(index);
@@ -95,18 +96,20 @@ function substitutedRows(
   return found;
 }
 
-/** Whether two names stand for each other; they do from the first time on that they meet. */
-function paired(names: readonly [Map<string, string>, Map<string, string>], a: string, b: string): boolean {
-  if (!names[0].has(a) && !names[1].has(b)) {
-    names[0].set(a, b);
-    names[1].set(b, a);
-  }
-  return names[0].get(a) === b && names[1].get(b) === a;
-}
+/** Which names of both sides stand for the same value: from where they are defined, or first met. */
+class Names {
+  private readonly pairs = new Set<string>();
+  private readonly known = [new Set<string>(), new Set<string>()] as const;
 
-/** Names of values, numbers, and what stands between them. */
-function tokens(text: string): readonly string[] {
-  return text.split(/(%[\w.$-]+|\d+)/);
+  alike(before: string, after: string, defined: boolean): boolean {
+    const pair = `${before} ${after}`;
+    if (defined || (!this.known[0].has(before) && !this.known[1].has(after))) {
+      this.pairs.add(pair);
+      this.known[0].add(before);
+      this.known[1].add(after);
+    }
+    return this.pairs.has(pair);
+  }
 }
 
 /** Runs of rows that differ; those that are only substituted make runs only where no others do. */
@@ -124,11 +127,9 @@ function hunksOf(rows: readonly Row[], substituted: ReadonlySet<number>): Hunk[]
 }
 
 /** What lights up in a pane: the chosen change most, what is only substituted least. */
-export function litLines(
-  rows: readonly Row[], of: Aligned, side: PaneName, chosen: Hunk | null,
-): ReadonlyMap<number, Lit> {
+export function litLines(of: Aligned, side: PaneName, chosen: Hunk | null): ReadonlyMap<number, Lit> {
   const lit = new Map<number, Lit>();
-  rows.forEach(([kind], index) => {
+  of.rows.forEach(([kind], index) => {
     const line = of.lines[side][index];
     if (line === null || line === undefined || kind === "same" || kind === "gap") return;
     const here = chosen !== null && index >= chosen.first && index < chosen.end;

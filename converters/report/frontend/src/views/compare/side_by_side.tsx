@@ -43,7 +43,7 @@ export function SideBySide(props: SideBySideProps): JSX.Element {
         {PANES.map((pane) => (
           <div class="split-pane" key={pane}>
             <p class="small muted">{pane === "before" ? "Before" : "After"}</p>
-            <Pane rows={rows} of={of} pane={pane} name={name} language={language} chosen={chosen} />
+            <Pane of={of} pane={pane} name={name} language={language} chosen={chosen} />
           </div>
         ))}
       </div>
@@ -52,7 +52,6 @@ export function SideBySide(props: SideBySideProps): JSX.Element {
 }
 
 interface PaneProps {
-  readonly rows: readonly Row[];
   readonly of: Aligned;
   readonly pane: PaneName;
   readonly name: string;
@@ -61,9 +60,9 @@ interface PaneProps {
 }
 
 function Pane(props: PaneProps): JSX.Element {
-  const { rows, of, pane, chosen } = props;
+  const { of, pane, chosen } = props;
   const hunk = chosen === null ? null : (of.hunks[chosen] ?? null);
-  const lit = useMemo(() => litLines(rows, of, pane, hunk), [rows, of, pane, hunk]);
+  const lit = useMemo(() => litLines(of, pane, hunk), [of, pane, hunk]);
   const linked = useMemo(
     () =>
       new Set(
