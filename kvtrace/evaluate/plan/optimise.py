@@ -16,6 +16,8 @@ from kvtrace.evaluate.plan.instructions import (
     read_by,
 )
 from kvtrace.evaluate.plan.longer_products import with_longer_products
+from kvtrace.evaluate.plan.shared import with_shared_results
+from kvtrace.evaluate.plan.trips_at_once import with_trips_at_once
 from kvtrace.evaluate.plan.values import Register
 from kvtrace.schema.dataclass import replace
 
@@ -27,7 +29,8 @@ _WRITING = (Store, Loop, Call)
 
 def optimised(instructions: Instructions) -> Instructions:
     """Give instructions that compute the same with less."""
-    return _sunk(with_longer_products(_hoisted(without_dead(instructions))))
+    shorter = with_longer_products(_hoisted(without_dead(instructions)))
+    return _sunk(with_shared_results(with_trips_at_once(shorter)))
 
 
 # -- dead code ------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def write_block(
         reused: frozenset[Register] = frozenset()
         if isinstance(instruction, Map):
             store = instructions[position + 1] if position + 1 < len(instructions) else None
-            if is_fused(writer, instruction, store, uses):
+            if instruction.target not in kept and is_fused(writer, instruction, store, uses):
                 assert isinstance(store, Store)
                 write_stored(writer, instruction, store, depth)
                 skip = store

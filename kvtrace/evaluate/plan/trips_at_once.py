@@ -1,0 +1,194 @@
+"""Loops over the tiles of a row: all trips at once, as one more axis of their arrays.
+
+A loop that only loads, computes lane by lane, stores, and adds up over its trips (as over the tiles
+of a long row) is the same operations on arrays with the trips as their first lane axis, and a sum
+along it. Code is then called once instead of once a trip, so chunks can be small enough that what
+they read stays in the cache. Sums have the order of the trips, as in the loop.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kvtrace.evaluate.plan.affine import Affine
+from kvtrace.evaluate.plan.instructions import (
+    Instruction,
+    Load,
+    Loop,
+    Map,
+    Operand,
+    Reduce,
+    Store,
+    View,
+)
+from kvtrace.evaluate.plan.kernels import ufunc_operation
+from kvtrace.evaluate.plan.values import Register
+
+_FIRST_NUMBER = 4_000_000
+"""Registers made here are numbered from here on; there are at most three of one."""
+
+_LEAST_LANES = 64
+"""Shorter tiles: the sum along trips would not go through them in order (NumPy's inner loop)."""
+
+_MOST_ELEMENTS = 1 << 16
+"""Longer rows fill the cache with one program."""
+
+
+def with_trips_at_once(instructions: list[Instruction]) -> list[Instruction]:
+    """Give the instructions with such loops replaced."""
+    result: list[Instruction] = []
+    for instruction in instructions:
+        if isinstance(instruction, Loop):
+            whole = _Whole(instruction).instructions() if _suits(instruction) else None
+            if whole is not None:
+                result += whole
+                continue
+            instruction = instruction.with_body(with_trips_at_once(instruction.body))
+        result.append(instruction)
+    return result
+
+
+def _suits(loop: Loop) -> bool:
+    first, last = loop.trips
+    if loop.stairs is not None or last <= first:
+        return False
+    if any(type(instruction) not in (Load, Map, Store) for instruction in loop.body):
+        return False
+    if sum(isinstance(instruction, Store) for instruction in loop.body) > 1:
+        return False  # what two of them write may meet in another trip
+    sums = [_summand(loop, number) for number in range(len(loop.carried))]
+    return all(summand is not None for summand in sums)
+
+
+def _summand(loop: Loop, number: int) -> Register | None:
+    """Give what a loop adds up, from zero on, in a carried register; None if it does more."""
+    carried, outcome, start = loop.carried[number], loop.outcomes[number], loop.operands[number]
+    if isinstance(start, Register) or start != 0 or carried.dtype.kind != "f":
+        return None
+    found: Register | None = None
+    for instruction in loop.body:
+        sources = instruction.sources()
+        if outcome in sources:
+            return None
+        if carried not in sources:
+            continue
+        others = [source for source in sources if source is not carried]
+        if found is not None or len(others) != 1 or instruction.target is not outcome:
+            return None
+        if not isinstance(instruction, Map) or instruction.operation.into is not np.add:
+            return None
+        found = others[0]
+    if found is None or (found.axes, found.lanes) != (carried.axes, carried.lanes):
+        return None
+    made_inside = any(instruction.target is found for instruction in loop.body)
+    suits = made_inside and found.dtype == carried.dtype == outcome.dtype
+    return found if suits and found.lanes and found.lanes[-1] >= _LEAST_LANES else None
+
+
+class _Whole:
+    """All trips of a loop, as one list of instructions."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._first, last = loop.trips
+        self._trips = last - self._first + 1
+        self._stretched: dict[Register, Register] = {}
+        self._result: list[Instruction] = []
+
+    def instructions(self) -> list[Instruction] | None:
+        """Give the instructions; None if the loop does not allow for it."""
+        adding = set(self._loop.outcomes)
+        for instruction in self._loop.body:
+            if instruction.target in adding:
+                continue
+            if not self._add(instruction):
+                return None
+        for number, result in enumerate(self._loop.results):
+            self._sum(number, result)
+        return self._result
+
+    def _add(self, instruction: Instruction) -> bool:
+        if isinstance(instruction, Load):
+            return self._load(instruction)
+        if isinstance(instruction, Store):
+            return self._store(instruction)
+        assert isinstance(instruction, Map)
+        target = instruction.target
+        assert target is not None
+        operands = [self._operand(operand, len(target.lanes)) for operand in instruction.operands]
+        known = tuple([operand for operand in operands if operand is not None])
+        if len(known) < len(operands):
+            return False
+        whole = self._stretch(target)
+        self._result.append(Map(whole, known, instruction.operation))
+        return whole is not None
+
+    def _load(self, load: Load) -> bool:
+        target, step = load.target, load.form.coefficient(self._loop.symbol)
+        assert target is not None
+        if load.written or not self._goes_on(load.form, target.lanes, step, 1):
+            return False
+        whole = self._stretch(target)
+        form = self._form(load.form, len(target.lanes), step)
+        self._result.append(Load(whole, (), load.argument, form, load.dtype, load.written))
+        return whole is not None
+
+    def _store(self, store: Store) -> bool:
+        step = store.form.coefficient(self._loop.symbol)
+        if not self._goes_on(store.form, store.lanes, step, store.dtype.itemsize):
+            return False
+        operands = [self._operand(operand, len(store.lanes)) for operand in store.operands]
+        known = tuple([operand for operand in operands if operand is not None])
+        if len(known) < len(operands):
+            return False
+        form = self._form(store.form, len(store.lanes), step)
+        lanes = (self._trips, *store.lanes)
+        self._result.append(Store(None, known, store.argument, form, lanes, store.dtype))
+        return True
+
+    def _goes_on(self, form: Affine, lanes: tuple[int, ...], step: int, size: int) -> bool:
+        """Whether each trip's tile lies behind the one before, and lanes lie closer than trips."""
+        if not form.lanes or len(form.lanes) != len(lanes) or min(form.lanes) <= 0:
+            return False
+        last = sum([stride * (n - 1) for stride, n in zip(form.lanes, lanes, strict=True)])
+        return step >= last + size and max(form.lanes) < step
+
+    def _form(self, form: Affine, rank: int, step: int) -> Affine:
+        outer = tuple([pair for pair in form.outer if pair[0] != self._loop.symbol])
+        assert len(form.lanes) == rank
+        return Affine(form.constant + step * self._first, outer, (step, *form.lanes))
+
+    def _stretch(self, register: Register) -> Register | None:
+        """Make the register that holds all trips of one; None if it is too long."""
+        lanes = (self._trips, *register.lanes)
+        whole = Register(_FIRST_NUMBER + register.number, register.axes, lanes, register.dtype)
+        self._stretched[register] = whole
+        return whole if math.prod(lanes) <= _MOST_ELEMENTS else None
+
+    def _operand(self, operand: Operand, rank: int) -> Operand | None:
+        """Give an operand with an axis for the trips; None for one that does not allow for it."""
+        if not isinstance(operand, Register):
+            return operand
+        if operand not in self._stretched:
+            if len(operand.lanes) != rank:
+                return None
+            programs, lanes = len(operand.axes), (1, *operand.lanes)
+            number = 2 * _FIRST_NUMBER + self._loop.symbol * _FIRST_NUMBER + operand.number
+            spread = Register(number, operand.axes, lanes, operand.dtype)
+            axes = (*range(programs), None, *range(programs, programs + rank))
+            self._result.append(View(spread, (operand,), axes))
+            self._stretched[operand] = spread
+        return self._stretched[operand]
+
+    def _sum(self, number: int, result: Register) -> None:
+        """Add up along the trips; the zero that the loop began with makes -0 a 0."""
+        summand = _summand(self._loop, number)
+        assert summand is not None
+        whole = self._stretched[summand]
+        total = Register(3 * _FIRST_NUMBER + result.number, result.axes, result.lanes, result.dtype)
+        self._result.append(Reduce(total, (whole,), np.add, 0, result.dtype))
+        start = result.dtype.type(0)
+        add = ufunc_operation("add", np.add, result.dtype)
+        self._result.append(Map(result, (total, start), add))
