@@ -169,7 +169,7 @@ class HeatSpacer extends GutterMarker {
 
   override toDOM(): HTMLElement {
     const cell = document.createElement("span");
-    cell.className = this.text ? "heat-cell" : "";
+    cell.className = this.text ? "heat-room" : "";
     cell.textContent = this.text;
     return cell;
   }
