@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from kvtrace.hlo.dtypes import INSTEAD, TARGETS, Dtype
+from kvtrace.hlo.dtypes import INSTEAD, TARGETS, Dtype, native
 from kvtrace.hlo.errors import DtypeNotOnTarget, ForeignTensor
 from kvtrace.hlo.frames import Stack, current_stack
 from kvtrace.hlo.graph import Graph, Op
@@ -149,12 +149,12 @@ class Builder:
 
     def literal(self, array: "np.ndarray[Any, Any]") -> "Tensor":
         """Give a tensor with the contents that an array has now."""
-        dtype = array.dtype
+        dtype = native(array.dtype)
         if dtype not in self._dtypes:
             raise self._no_dtype(dtype)
         if array.size and (array.size == 1 or bool(np.all(array == array.flat[0]))):
             return self.constant(array.flat[0].item(), array.shape, dtype)
-        return self.emit("constant", (), array.shape, dtype, {"value": array.copy()})
+        return self.emit("constant", (), array.shape, dtype, {"value": array.astype(dtype)})
 
     # -- operands ---------------------------------------------------------------------------
 

@@ -95,6 +95,11 @@ def is_signed(dtype: Dtype) -> bool:
     return dtype in _SIGNED_SET
 
 
+def native(dtype: Dtype) -> Dtype:
+    """The type in this machine's order of bytes, which tensors have."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
 _promoted: dict[tuple[Dtype, Dtype], Dtype] = {}
 
 

@@ -15,6 +15,8 @@ under `kvtrace/hlo/families/`:
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
+import numpy as np
+
 Builder = Callable[..., Any]
 _B = TypeVar("_B", bound=Builder)
 
@@ -41,11 +43,16 @@ def implements(
     reduces: Any = None,
     accumulates: Any = None,
 ) -> Callable[[_B], _B]:
-    """Register the builder of NumPy functions, and of tensors' methods with the same arguments."""
+    """Register the builder of NumPy functions, and of tensors' methods with the same arguments.
+
+    A function that not every version of NumPy has is given by its name, as `linalg.vector_norm`.
+    """
 
     def register(builder: _B) -> _B:
-        for function in functions:
-            FUNCTIONS[function] = builder
+        for given in functions:
+            function = _named(given) if isinstance(given, str) else given
+            if function is not None:
+                FUNCTIONS[function] = builder
         for method in methods:
             METHODS[method] = builder
         if reduces is not None:
@@ -55,6 +62,14 @@ def implements(
         return builder
 
     return register
+
+
+def _named(name: str) -> Any:
+    """A function of NumPy's, None where this version has none of that name."""
+    found: Any = np
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def operation(*names: str) -> Callable[[_B], _B]:

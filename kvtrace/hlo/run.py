@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.dtypes import native
 from kvtrace.hlo.errors import SignatureMismatch, UnsupportedFunction
 from kvtrace.hlo.graph import Graph, Op
 from kvtrace.hlo.meanings import COLLECTIVES, MEANINGS, load, taken
@@ -135,6 +136,8 @@ def _checked(graph: Graph, arrays: Sequence[Any]) -> list[Array]:
     checked = []
     for spec, given in zip(inputs, arrays, strict=True):
         array = np.asarray(given)
+        if not array.dtype.isnative:
+            array = array.astype(native(array.dtype))
         if array.shape != spec.shape or array.dtype != spec.dtype:
             raise SignatureMismatch(
                 f"the input {spec.name} of the graph {graph.name} is {spec.dtype.name}"

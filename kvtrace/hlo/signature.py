@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.hlo.annotations import TensorAnnotation
-from kvtrace.hlo.dtypes import Dtype
+from kvtrace.hlo.dtypes import Dtype, native
 from kvtrace.hlo.errors import SignatureMismatch
 from kvtrace.hlo.run import Leaf
 from kvtrace.hlo.wrapper import Tensor
@@ -35,7 +35,7 @@ class Arguments:
     def leaves(self) -> Iterator[tuple[str, tuple[int, ...], Dtype]]:
         """Name, shape and element type of each array."""
         for name, array in zip(self.names, self.arrays, strict=True):
-            yield name, tuple(array.shape), np.dtype(array.dtype)
+            yield name, tuple(array.shape), native(np.dtype(array.dtype))
 
 
 def is_array(value: Any) -> bool:
@@ -57,7 +57,7 @@ def collect(value: Any, name: str, arguments: Arguments) -> None:
             value = np.asarray(value)
         arguments.names.append(name)
         arguments.arrays.append(value)
-        key.append((tuple(value.shape), value.dtype))
+        key.append((tuple(value.shape), native(value.dtype)))
     elif isinstance(value, dict):
         key.append(("dict", tuple(value)))
         for entry, item in value.items():

@@ -311,7 +311,7 @@ class Tensor:
                 f"a result of type {value.dtype.name} cannot be written in place into "
                 f"{self.dtype.name}; convert it with astype first"
             )
-        self._become(FUNCTIONS[np.astype](value, self.dtype, copy=False))
+        self._become(METHODS["astype"](value, self.dtype, copy=False))
 
     def _become(self, value: "Tensor") -> None:
         """Stand for the value, which has this tensor's shape and element type."""
@@ -371,7 +371,7 @@ def _call_ufunc(
             f"{name_of(ufunc)} has no argument {next(iter(kwargs))} in a graph; leave it out"
         )
     if dtype is not None:
-        astype = FUNCTIONS[np.astype]
+        astype = METHODS["astype"]
         inputs = tuple(astype(value, dtype) for value in inputs)
     result = builder(*inputs)
     if where is not True:

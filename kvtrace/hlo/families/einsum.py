@@ -190,7 +190,7 @@ def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Tensor:
     return contracted(x, y, (first, second))
 
 
-@implements(np.vecdot, np.linalg.vecdot)
+@implements("vecdot", "linalg.vecdot")
 def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Tensor:
     """The sum of products over the last axis, over leading axes that broadcast."""
     if axis != -1:

@@ -440,7 +440,7 @@ def divide_(x1: Operand, x2: Operand) -> Tensor:
     return divide(*floats_together(x1, x2))
 
 
-@implements(np.power, np.float_power, np.pow)
+@implements(np.power, np.float_power, "pow")
 def power(x1: Operand, x2: Operand) -> Tensor:
     """One to the power of the other; small whole Python exponents are products."""
     if is_weak(x2) and isinstance(x1, Tensor):
@@ -580,7 +580,7 @@ def gelu(x: Tensor) -> Tensor:
     return multiply(multiply(like(x, 0.5), x), add(like(x, 1.0), bent))
 
 
-@implements(np.astype, methods=("astype",))
+@implements("astype", methods=("astype",))
 def astype(x: Operand, dtype: Any, /, *args: Any, copy: bool = True, **_: Any) -> Tensor:
     """The values in another element type; floats to integers are cut towards zero."""
     if args:

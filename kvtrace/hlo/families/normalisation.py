@@ -119,7 +119,7 @@ def norm(
     return _matrix_norm(tensor, axes, ord, keepdims)
 
 
-@implements(np.linalg.vector_norm)
+@implements("linalg.vector_norm")
 def vector_norm(
     x: Operand,
     /,
@@ -152,7 +152,7 @@ def vector_norm(
     return convert(total, result)
 
 
-@implements(np.linalg.matrix_norm)
+@implements("linalg.matrix_norm")
 def matrix_norm(
     x: Operand,
     /,

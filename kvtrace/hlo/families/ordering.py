@@ -171,7 +171,7 @@ ACCUMULATIONS[np.maximum] = _greatest_so_far
 ACCUMULATIONS[np.minimum] = _smallest_so_far
 
 
-@implements(np.cumulative_sum)
+@implements("cumulative_sum")
 def cumulative_sum(
     x: Operand,
     /,

@@ -100,7 +100,7 @@ def outer(a: Operand, b: Operand, out: Any = None) -> Tensor:
     return into(out, result)
 
 
-@implements(np.linalg.matrix_transpose, np.matrix_transpose)
+@implements("linalg.matrix_transpose", "matrix_transpose")
 def matrix_transpose(x: Operand) -> Tensor:
     """The tensor with its last two axes swapped."""
     x = lift(x)

@@ -118,7 +118,7 @@ def _flatten_method(x: Tensor, order: str = "C") -> Tensor:
     return row_by_row(ravel(x, order))
 
 
-@implements(np.transpose, np.permute_dims)
+@implements(np.transpose, "permute_dims")
 def transpose_(a: Operand, axes: Any = None) -> Tensor:
     """The axes in another order, by default reversed."""
     x = lift(a)
@@ -280,7 +280,7 @@ def _at_least(arrays: Sequence[Operand], shape: Any) -> Any:
 # -- joining, cutting, repeating -----------------------------------------------------------------
 
 
-@implements(np.concatenate, np.concat)
+@implements(np.concatenate, "concat")
 def concatenate_(
     arrays: Any,
     axis: int | None = 0,
@@ -417,7 +417,7 @@ def vsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
     return split(ary, indices_or_sections, 0)
 
 
-@implements(np.unstack)
+@implements("unstack")
 def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The tensors along an axis, without it."""
     x = lift(x)
@@ -704,7 +704,7 @@ def meshgrid(
     return tuple(raised if sparse else broadcast(*raised)) if rank > 1 else tuple(raised)
 
 
-@implements(np.trapezoid)
+@implements("trapezoid")
 def trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The integral by trapezoids."""
     from kvtrace.hlo.families.reductions import sum_
