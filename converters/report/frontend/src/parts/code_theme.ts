@@ -34,7 +34,7 @@ const look = EditorView.theme({
   ".cm-line.there": { backgroundColor: "var(--there)" },
   ".cm-line.here": { backgroundColor: "var(--here)" },
   ".heat": { fontVariantNumeric: "tabular-nums", paddingInline: "4px", textAlign: "end" },
-  ".heat-cell": {
+  ".heat-cell, .heat-room": {
     position: "relative",
     display: "block",
     paddingInline: "4px",
