@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
+from kvtrace.converters.graph_profile import GraphProfile, read_graph_profiles
 from kvtrace.converters.profile_tables import ProfileTables, Row
 from kvtrace.converters.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
@@ -146,6 +147,7 @@ class Profile:
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
+    graphs: tuple[GraphProfile, ...] = ()
 
 
 def read_profile(
@@ -196,6 +198,7 @@ def read_profile(
         left_out=left_out,
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),
+        graphs=read_graph_profiles(trace, runs),
     )
 
 

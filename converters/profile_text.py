@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kvtrace.converters.graph_profile import graphs_text
 from kvtrace.converters.profile import (
     Derived,
     FlopsByType,
@@ -36,6 +37,9 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     lines = [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
     if profile.replayed:
         lines += ["", *_flops_text(shown, width), "", *_roofline_text(profile, shown, width)]
+    if profile.graphs:
+        graphs = profile.graphs if full else profile.graphs[:_SHOWN]
+        lines += ["", *graphs_text(graphs, width)]
     left = len(launched) - len(shown)
     if left:
         lines += ["", f"… {plural(left, 'more kernel')} (--full shows them)"]

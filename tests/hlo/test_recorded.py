@@ -1,4 +1,6 @@
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +67,10 @@ def test_rows_of_graphs_have_names_aliases_and_the_users_stack(selection):
     assert lines[outer["line"] - 1][outer["column"] - 1 :] == "activated(x @ WEIGHT)"
 
 
+def _arguments():
+    return np.ones((4, 64), np.float32), np.zeros(64, np.float32)
+
+
 def test_figures_are_rows_of_ops(selection, capsys):
     ops = [row for row in rows(selection, "ops") if row["call_id"] == 0]
     dot = next(row for row in ops if row["kind"] == "dot")
@@ -73,7 +79,13 @@ def test_figures_are_rows_of_ops(selection, capsys):
     assert sum(row["bytes"] for row in ops if row["kind"] == "load") == (4 * 64 + 64) * 4
     assert sum(row["bytes"] for row in ops if row["kind"] == "store") == (4 * 64 + 64) * 4
     assert main(["profile", str(selection.trace.path)]) == 0
-    assert "layer" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert re.search(r"graph \(derived\) +ops +FLOP +in and out .* peak live\nlayer +9 ", shown)
+    assert main(["profile", str(selection.trace.path), "--json"]) == 0
+    graph = json.loads(capsys.readouterr().out)["graphs"][0]
+    figures = recorded_program.layer.specialize(*_arguments()).figures()
+    assert (graph["flops"], graph["peak_live_bytes"]) == (figures.flops, figures.peak_live_bytes)
+    assert graph["intensity"] == figures.intensity
 
 
 def test_the_recorded_graph_is_what_was_traced_constants_included(selection, tmp_path):
