@@ -536,6 +536,26 @@ def test_a_finding_leads_to_its_witness_on_the_map(report_browser, pages, blocks
         assert page.locator("#program-table tr[data-place='3']").inner_text().split("\t")[3] == "1"
 
 
+def test_both_sides_of_a_race_are_shown(report_browser, pages, blocks, tmp_path):
+    # given the finding made a race of two programs at two ops, seen in two calls
+    report = json.loads(blocks["report"])
+    index, call = call_named(blocks, "halved_volume")
+    other, _ = call_named(blocks, "product")
+    store = op_of(call, "store", "out")
+    (placed,) = report["findings"]
+    placed |= {"other_op": store["index"], "in_calls": [index, other]}
+    placed["found"]["other_program"] = [1, 0, 0]
+    page = rewritten(pages.page, tmp_path / "x.html", {"report": report})
+    with opened_page(report_browser, page, f"#/call/{index}") as opened:
+        opened.page.get_by_role("button", name="The other program").click()
+        address_has(opened, f"op={store['index']}", "p=1,0,0")
+        # then the call that has it too leads to the one with the witness
+        opened.go(f"#/call/{other}")
+        opened.page.wait_for_selector("#call-findings a")
+        opened.page.locator("#call-findings a").click()
+        opened.page.wait_for_function(f"() => location.hash === '#/call/{index}'")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_stands_in_anyones_way(report_browser, pages, blocks, scheme):
     product, call = call_named(blocks, "product")

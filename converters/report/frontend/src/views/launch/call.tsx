@@ -45,6 +45,7 @@ export function CallParts(props: CallProps): JSX.Element {
       {findings.length ? (
         <Section title="Findings" id="findings">
           <FindingTable
+            page={page}
             findings={findings}
             unitOf={(op) => (block && touchedBy(page, call, block, op)?.unit) ?? null}
           />

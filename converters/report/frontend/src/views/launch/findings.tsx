@@ -7,7 +7,7 @@ import { formatCount, formatPlace, formatTuple, shortText } from "../../data/for
 import type { Page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
-import { Pill } from "../../parts/text";
+import { CallLink, Pill } from "../../parts/text";
 import type { CallBlock, Op } from "./blocks";
 import { choose } from "./state";
 
@@ -15,12 +15,18 @@ export interface HereFinding {
   readonly placed: PlacedFinding;
   /** The op that it is about; null where that cannot be told. */
   readonly op: number | null;
+  /** Whether the witness is one of this call's; else another call shows it. */
+  readonly own: boolean;
 }
 
 export function findingsHere(page: Page, call: number, block: CallBlock | null): HereFinding[] {
   return page.report.findings
-    .filter((placed) => placed.call === call)
-    .map((placed) => ({ placed, op: block ? (opOf(placed, block)?.index ?? null) : null }));
+    .filter((placed) => placed.call === call || placed.in_calls.includes(call))
+    .map((placed) => {
+      const own = placed.call === call;
+      const op = own ? placed.op : null;
+      return { placed, own, op: op ?? (block ? (opOf(placed, block)?.index ?? null) : null) };
+    });
 }
 
 /** The op at the finding's place in the source that goes to its argument. */
@@ -37,17 +43,25 @@ function showWitness({ placed, op }: HereFinding, unit: number): void {
     p: found.program ? found.program.join(",") : null,
     it: found.iteration,
     el: found.address_offset === null ? null : Math.floor(found.address_offset / unit),
-    arg: found.arg,
-    tab: null,
-    shape: null,
-    axes: null,
-    at: null,
-    slice: null,
-    lay: null,
+    ...PLAIN,
   });
 }
 
+/** Choose what the other program of a race does at the same element. */
+function showOther({ placed, op }: HereFinding): void {
+  choose({
+    op: placed.other_op ?? op,
+    p: placed.found.other_program?.join(",") ?? null,
+    it: null,
+    ...PLAIN,
+  });
+}
+
+/** The map of the op's own tensor, as it is. */
+const PLAIN = { arg: null, tab: null, shape: null, axes: null, at: null, slice: null, lay: null };
+
 interface FindingTableProps {
+  readonly page: Page;
   readonly findings: readonly HereFinding[];
   /** Bytes of an element on an op's map; null where the op has none. */
   unitOf(op: number): number | null;
@@ -77,21 +91,33 @@ export function FindingTable(props: FindingTableProps): JSX.Element {
     { label: "Byte", number: true, cell: ({ placed }) => formatCount(placed.found.address_offset) },
     {
       label: "Witness",
-      cell: (each) =>
-        each.op === null ? (
-          ""
-        ) : (
-          <button
-            type="button"
-            class="quiet small"
-            onClick={() => showWitness(each, props.unitOf(each.op ?? -1) ?? 1)}
-          >
-            Show on the map
-          </button>
-        ),
+      cell: (each) => <Witness {...props} finding={each} />,
     },
   ];
   return <Table id="call-findings" caption="Findings of this call" columns={columns} rows={rows} />;
+}
+
+function Witness(props: FindingTableProps & { finding: HereFinding }): JSX.Element | null {
+  const { finding } = props;
+  const { placed, own, op } = finding;
+  if (!own) return <CallLink page={props.page} call={placed.call ?? -1} />;
+  if (op === null) return null;
+  return (
+    <>
+      <button
+        type="button"
+        class="quiet small"
+        onClick={() => showWitness(finding, props.unitOf(op) ?? 1)}
+      >
+        Show on the map
+      </button>
+      {placed.found.other_program ? (
+        <button type="button" class="quiet small" onClick={() => showOther(finding)}>
+          The other program
+        </button>
+      ) : null}
+    </>
+  );
 }
 
 function kindOf({ found }: PlacedFinding): "error" | "warning" | "note" {

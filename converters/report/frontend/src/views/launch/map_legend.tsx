@@ -19,6 +19,9 @@ export function CountFigures(props: { scene: Scene; touched: Touched }): JSX.Ele
         shown={formatCount(counts.total)}
         source="derived"
         how="Elements accessed, each as often as it is, in what is chosen"
+        {...(props.touched.width > 1
+          ? { detail: `derived, ${props.touched.width} elements a lane` }
+          : {})}
       />
       <Figure
         name="elements touched"

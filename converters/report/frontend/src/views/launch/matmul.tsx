@@ -118,7 +118,11 @@ function Factor(
       <figcaption>
         <strong>{name}</strong> = <code>{shortText(touched.name, 60)}</code>
         {turned ? ", transposed" : ""}{" "}
-        <button type="button" class="quiet small" onClick={() => choose({ op, arg: null, tab: null })}>
+        <button
+          type="button"
+          class="quiet small"
+          onClick={() => choose({ op, arg: null, tab: null })}
+        >
           {touched.op.op} {op}
         </button>
       </figcaption>

@@ -154,7 +154,8 @@ function findingsByProgram(
   count: number,
 ): Float64Array {
   const found = new Float64Array(Math.min(count, 2 ** 22));
-  for (const { placed } of findings) {
+  for (const { placed, own } of findings) {
+    if (!own) continue;
     for (const program of [placed.found.program, placed.found.other_program]) {
       const number = program ? programNumber(program, grid) : null;
       if (number !== null && number < found.length) found[number] = (found[number] as number) + 1;
@@ -235,6 +236,7 @@ function ProgramTable(props: {
     },
     {
       label: "findings",
+      source: "derived",
       number: true,
       cell: (row) => formatCount(findings[row]),
       key: (row) => findings[row],

@@ -128,18 +128,13 @@ export function hasMask(touched: Touched): boolean {
   return touched.accesses.some(({ layout }) => Boolean(layout?.box ?? layout?.active));
 }
 
-/** Witnesses of findings about the op, or about its tensor at its line. */
+/** Witnesses of findings about the op, on either side of a race. */
 export function marksOf(findings: readonly HereFinding[], touched: Touched): Mark[] {
-  return findings.flatMap(({ placed: { found }, op }) =>
-    op === touched.op.index && found.arg === touched.name && found.address_offset !== null
-      ? [
-          {
-            offset: Math.floor(found.address_offset / touched.unit),
-            text: witnessText(found),
-          },
-        ]
-      : [],
-  );
+  return findings.flatMap(({ placed: { found, other_op }, op, own }) => {
+    const here = own && (op === touched.op.index || other_op === touched.op.index);
+    if (!here || found.arg !== touched.name || found.address_offset === null) return [];
+    return [{ offset: Math.floor(found.address_offset / touched.unit), text: witnessText(found) }];
+  });
 }
 
 /** The tensor's own index of an offset. */
