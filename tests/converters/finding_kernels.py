@@ -1,4 +1,4 @@
-"""Kernels with one defect each, and what is unknown or meant, for the tests of the findings view."""
+"""Kernels with one defect each, and what is unknown or meant: the findings view's tests."""
 
 import triton
 import triton.language as tl

@@ -29,7 +29,7 @@ def _blocks(context: Context) -> Iterable[Block]:
 def _packed(context: Context) -> str:
     """Return rows of kernel (-1: none that is known), rule, verdict and count."""
     report = context.report
-    kernels = {
+    kernels: dict[tuple[int, int | None], int] = {
         (call.run, call.call_id): report.variants[call.variant].kernel for call in report.calls
     }
     counts: Counter[tuple[int, str, str]] = Counter()

@@ -4,16 +4,19 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { type Column, Table } from "../../parts/table";
-import { sourceText } from "../../parts/text";
+import { Pill, sourceText } from "../../parts/text";
 import type { Metric } from "./blocks";
 import { formatMetric, formatRatio, metricName, metricSource, ratioOf } from "./metrics";
+
+/** Which way a figure passed the threshold. */
+export type Passed = "slower" | "faster";
 
 interface PairsProps {
   readonly id: string;
   readonly caption: string;
   readonly metrics: readonly Metric[];
-  /** Names of figures that passed a threshold. */
-  readonly over?: ReadonlySet<string>;
+  /** Figures that passed a threshold, by name. */
+  readonly over?: ReadonlyMap<string, Passed>;
 }
 
 export function Pairs(props: PairsProps): JSX.Element | null {
@@ -24,7 +27,7 @@ export function Pairs(props: PairsProps): JSX.Element | null {
     <div class="compare-pairs" id={props.id}>
       <div class="compare-bars" aria-hidden="true">
         {metrics.map((metric) => (
-          <Bars key={metric.name} metric={metric} over={over?.has(metric.name) ?? false} />
+          <Bars key={metric.name} metric={metric} over={over?.get(metric.name) ?? ""} />
         ))}
       </div>
       <Table caption={props.caption} columns={columns} rows={metrics} />
@@ -33,14 +36,14 @@ export function Pairs(props: PairsProps): JSX.Element | null {
 }
 
 /** Both bars of a figure; the longer one is as long as there is room. */
-function Bars({ metric, over }: { metric: Metric; over: boolean }): JSX.Element {
+function Bars({ metric, over }: { metric: Metric; over: Passed | "" }): JSX.Element {
   const most = Math.max(metric.before ?? 0, metric.after ?? 0);
   const bar = (side: "before" | "after"): JSX.Element => {
     const value = metric[side];
     const share = value === null || most <= 0 ? 0 : value / most;
     return (
       <span class="compare-track">
-        <span class={`compare-bar ${side}${over ? " over" : ""}`} data-side={side} style={{ inlineSize: `${share * 100}%` }} />
+        <span class={`compare-bar ${side} ${over}`} data-side={side} style={{ inlineSize: `${share * 100}%` }} />
       </span>
     );
   };
@@ -52,13 +55,13 @@ function Bars({ metric, over }: { metric: Metric; over: boolean }): JSX.Element 
   );
 }
 
-function columnsOf(over: ReadonlySet<string> | undefined): Column<Metric>[] {
+function columnsOf(over: ReadonlyMap<string, Passed> | undefined): Column<Metric>[] {
   return [
     {
       label: "Figure",
       cell: (row) => (
         <>
-          {metricName(row)} {over?.has(row.name) ? <span class="pill error">over the threshold</span> : null}
+          {metricName(row)} <PassedPill passed={over?.get(row.name)} />
         </>
       ),
       key: metricName,
@@ -72,4 +75,9 @@ function columnsOf(over: ReadonlySet<string> | undefined): Column<Metric>[] {
       key: metricSource,
     },
   ];
+}
+
+export function PassedPill({ passed }: { passed: Passed | undefined }): JSX.Element | null {
+  if (!passed) return null;
+  return <Pill kind={passed === "slower" ? "error" : "fine"}>{passed}, over the threshold</Pill>;
 }

@@ -28,8 +28,8 @@ export function ChangeTable(props: { id: string; caption: string; changes: reado
   return <Table id={id} caption={caption} columns={CHANGE_COLUMNS} rows={changes} height={12} />;
 }
 
-export function StatusPill({ status }: { status: Status | "new" | "gone" | "over" }): JSX.Element {
-  const kinds = { added: "fine", removed: "warning", changed: "note", new: "error", gone: "fine", over: "error" } as const;
+export function StatusPill({ status }: { status: Status | "new" | "gone" }): JSX.Element {
+  const kinds = { added: "fine", removed: "warning", changed: "note", new: "error", gone: "fine" } as const;
   return <Pill kind={kinds[status]}>{status}</Pill>;
 }
 

@@ -10,8 +10,8 @@ import { Choice } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Tabs } from "../../parts/tabs";
 import { Note, Section, Swatch } from "../../parts/text";
-import { Pairs } from "./bars";
-import type { CallChange, CodeDifference, KernelDifference, Metric, VariantDifference } from "./blocks";
+import { Pairs, type Passed } from "./bars";
+import type { CallChange, CodeDifference, KernelDifference, VariantDifference } from "./blocks";
 import { ChangeTable, StatusPill } from "./changes";
 import { SideBySide } from "./side_by_side";
 
@@ -24,7 +24,6 @@ export function KernelComparison({ kernel, query }: KernelProps): JSX.Element {
   const { variants } = kernel;
   const at = Math.min(Math.max(0, Number(query.get("variant")) || 0), Math.max(0, variants.length - 1));
   const variant = variants[at] ?? null;
-  const over = useMemo(() => new Set(variants.flatMap(overThreshold)), [variants]);
   return (
     <>
       <p>
@@ -39,7 +38,7 @@ export function KernelComparison({ kernel, query }: KernelProps): JSX.Element {
       </p>
       <ChangeTable id="kernel-changes" caption="What differs of the kernel" changes={kernel.changes} />
       <Section title="Figures" id="kernel-figures">
-        <Pairs id="kernel-pairs" caption="Figures of the kernel on both sides" metrics={kernel.metrics} over={over} />
+        <Pairs id="kernel-pairs" caption="Figures of the kernel on both sides" metrics={kernel.metrics} />
       </Section>
       <Section
         title="Code"
@@ -122,7 +121,7 @@ function StageNote({ code }: { code: CodeDifference }): JSX.Element {
 }
 
 function Variant({ variant }: { variant: VariantDifference }): JSX.Element {
-  const over = useMemo(() => new Set(overThreshold(variant)), [variant]);
+  const over = useMemo(() => overThreshold(variant), [variant]);
   return (
     <Section title={`Variant ${shortText(variant.label, 120)}`} id="variant" aside={<StatusPill status={variant.status} />}>
       <ChangeTable id="variant-changes" caption="How it is specialised" changes={variant.changes} />
@@ -166,9 +165,13 @@ function Calls({ variant }: { variant: VariantDifference }): JSX.Element | null 
   );
 }
 
-/** Figures whose change passed `--time-threshold`: the median on the device where it is known. */
-export function overThreshold(variant: VariantDifference): string[] {
-  if (!variant.times.length) return [];
-  const known = ({ name, before, after }: Metric): boolean => name === "device_median_ns" && before !== null && after !== null;
-  return [variant.metrics.some(known) ? "device_median_ns" : "host_median_ns"];
+/** The figure whose change passed `--time-threshold`, and which way; empty for most variants. */
+export function overThreshold({ times, metrics }: VariantDifference): ReadonlyMap<string, Passed> {
+  return new Map(
+    times.flatMap(({ what }): [string, Passed][] => {
+      const name = what.includes("device") ? "device_median_ns" : "host_median_ns";
+      const { before, after } = metrics.find((metric) => metric.name === name) ?? {};
+      return [[name, (after ?? 0) > (before ?? 0) ? "slower" : "faster"]];
+    }),
+  );
 }

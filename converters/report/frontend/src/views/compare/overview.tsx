@@ -9,7 +9,7 @@ import type { Page } from "../../data/page";
 import { Choice, Search, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Note, Pill, Section, Swatch } from "../../parts/text";
-import { Pairs } from "./bars";
+import { Pairs, type Passed, PassedPill } from "./bars";
 import type { Comparison, KernelDifference, Metric, Side } from "./blocks";
 import { ChangeTable, FindingChanges, StatusPill } from "./changes";
 import { overThreshold } from "./kernel";
@@ -71,7 +71,7 @@ interface KernelRow {
   readonly place: number;
   readonly kernel: KernelDifference;
   readonly time: Metric | null;
-  readonly over: boolean;
+  readonly over: Passed | undefined;
 }
 
 function Kernels({ page, comparison, query }: OverviewProps): JSX.Element {
@@ -81,7 +81,8 @@ function Kernels({ page, comparison, query }: OverviewProps): JSX.Element {
       comparison.kernels.flatMap((kernel, place): KernelRow[] => {
         const fits = (!status || kernel.status === status) && matches(words, kernel.name, kernel.file, kernel.status);
         if (!fits) return [];
-        const over = kernel.variants.some((variant) => overThreshold(variant).length > 0);
+        const passed = kernel.variants.flatMap((variant) => [...overThreshold(variant).values()]);
+        const over = passed.find((way) => way === "slower") ?? passed[0];
         return [{ place, kernel, time: timeOf(kernel.metrics), over }];
       }),
     [comparison, words, status],
@@ -127,7 +128,7 @@ function kernelColumns(page: Page): Column<KernelRow>[] {
       label: "Status",
       cell: ({ kernel, over }) => (
         <>
-          <StatusPill status={kernel.status} /> {over ? <Pill kind="error">over the threshold</Pill> : null}
+          <StatusPill status={kernel.status} /> <PassedPill passed={over} />
         </>
       ),
       key: ({ kernel }) => kernel.status,
