@@ -177,8 +177,27 @@ def test_windows_at_traced_positions():
         return x[1:2, :, 2:4], changed, filled, x[0, 1:4:2]
 
     agree(program, X, start, update, numpy=by_hand)
-    with pytest.raises(DataDependent, match="dynamic_slice"):
-        trace(lambda x, start: x[start : start + 2]).specialize(X, start)
+
+
+def test_slices_from_a_traced_position_of_a_known_length():
+    start = np.array(1, np.int32)
+
+    def program(x, start, value):
+        taken = x[start : start + 2], x[0, start : start + 3, 1 + start : 2 + start]
+        x[:, start : start + 1] = value
+        x[start : start + 2, 0] += 1.0
+        return *taken, x[start, start : start + 2, ::2]
+
+    agree(program, X, start, -np.ones((1, 5), np.float32))
+    for program, match in (
+        (lambda x, i: x[i : i + 9], "9 elements is longer than axis 0"),
+        (lambda x, i: x[i : i * 2], "as many elements as the data says"),
+        (lambda x, i: x[i:], "as many elements as the data says"),
+        (lambda x, i: x[: i + 1], "as many elements as the data says"),
+        (lambda x, i: x[i : i + 1, ROWS], "use one each"),
+    ):
+        with pytest.raises((BadIndex, DataDependent), match=match):
+            trace(program).specialize(X, start)
 
 
 def test_one_hot():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.builder import current
 from kvtrace.hlo.dtypes import BOOL, INT32, is_integer
 from kvtrace.hlo.errors import BadArgument, BadIndex, DataDependent, ShapeMismatch
 from kvtrace.hlo.families.elementwise import clip
@@ -116,13 +117,58 @@ def _parts(index: Any) -> list[Any]:
                 raise BadIndex.here("a bool alone is no index in a graph; use np.where")
             parts.extend(known.nonzero())
         elif isinstance(part, slice) and _has_tensor([part.start, part.stop, part.step]):
-            raise DataDependent.here(
-                "a slice between traced positions has as many elements as the data says; "
-                "use kvtrace.hlo.ops.dynamic_slice, whose sizes are fixed"
-            )
+            parts.append(_stretch(part))
         else:
             parts.append(part)
     return parts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stretch:
+    """A slice from a traced position on, of a length that is known while tracing."""
+
+    start: Tensor
+    length: int
+
+
+def _stretch(part: slice) -> Stretch:
+    """Read a slice like `x[i : i + 4]`, whose ends are one traced position and two numbers.
+
+    Raises:
+        DataDependent: its length hangs on data.
+
+    """
+    if isinstance(part.start, Tensor) and part.stop is not None and part.step in (None, 1):
+        start, stop = _with_offset(part.start), _with_offset(part.stop)
+        if start[0] == stop[0]:
+            return Stretch(_index_tensor(part.start), max(0, stop[1] - start[1]))
+    raise DataDependent.here(
+        "a slice between traced positions has as many elements as the data says; "
+        "write it as x[i : i + 4], or use kvtrace.hlo.ops.dynamic_slice, whose sizes are fixed"
+    )
+
+
+def _with_offset(position: Any) -> tuple[int | None, int]:
+    """A scalar position as an op and what is added to it."""
+    if not isinstance(position, Tensor):
+        return None, int(position)
+    builder = current()
+    index, offset = builder.index_of(position), 0
+    while True:
+        op = builder.ops[index]
+        if op.opcode in ("convert", "reshape"):
+            index = op.operands[0]
+            continue
+        if op.opcode not in ("add", "subtract"):
+            return index, offset
+        values = [builder.ops[operand].attributes.get("value") for operand in op.operands]
+        if isinstance(values[1], int):
+            index = op.operands[0]
+            offset += values[1] if op.opcode == "add" else -values[1]
+        elif isinstance(values[0], int) and op.opcode == "add":
+            index, offset = op.operands[1], offset + values[0]
+        else:
+            return index, offset
 
 
 def _positions(x: Tensor, index: Any) -> Positions:
@@ -137,13 +183,21 @@ def _positions(x: Tensor, index: Any) -> Positions:
     basic: list[Any] = []
     data: dict[int, Tensor] = {}
     places: list[int] = []
+    lengths: dict[int, int] = {}
     for part in parts:
         if part is None or isinstance(part, slice):
             basic.append(part)
             continue
         axis = sum(given is not None for given in basic)
         extent = x.shape[axis]
-        if isinstance(part, int | np.integer):
+        if isinstance(part, Stretch):
+            if part.length > extent:
+                raise BadIndex.here(
+                    f"a slice of {part.length} elements is longer than axis {axis}, of {extent}"
+                )
+            lengths[len(basic)] = part.length
+            positions = wrapped(part.start, extent)
+        elif isinstance(part, int | np.integer):
             positions = full(inside(int(part), extent, axis), (), INT32)
         else:
             positions = _index_tensor(part)
@@ -155,18 +209,25 @@ def _positions(x: Tensor, index: Any) -> Positions:
             positions = wrapped(positions, extent)
         # The axis of what the basic part gives, in which new axes count.
         data[len(basic)] = positions
-        places.append(len(basic))
+        if not isinstance(part, Stretch):
+            places.append(len(basic))
         basic.append(slice(None))
     window = window_of(tuple(basic), x.shape)
     together = broadcast(*data.values())
     batch = together[0].shape
-    sizes = tuple(1 if axis in data else n for axis, n in enumerate(window.shape))
+    if lengths and batch:
+        raise BadIndex.here("a slice from a traced position and an index of arrays; use one each")
+    sizes = tuple(
+        lengths.get(axis, 1) if axis in data else n for axis, n in enumerate(window.shape)
+    )
     along = dict(zip(data, together, strict=True))
     return Positions(window, along, components(together), _windows(places, sizes, len(batch)))
 
 
 def _windows(places: Sequence[int], sizes: tuple[int, ...], batch_rank: int) -> Windows:
     """NumPy's rule: the batch stands where the indices do if they are neighbours, else in front."""
+    if not places:
+        return Windows((), sizes, (), tuple(range(len(sizes))))
     neighbours = list(places) == list(range(places[0], places[0] + len(places)))
     start = places[0] if neighbours else 0
     kept = [axis for axis in range(len(sizes)) if axis not in places]
