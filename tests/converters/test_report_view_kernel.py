@@ -191,6 +191,8 @@ def test_an_address_opens_the_line_the_stage_and_the_variant(report_browser, com
         assert opened.page.locator("[data-tab=ptx]").get_attribute("aria-selected") == "true"
         assert opened.page.locator("#locations").is_checked()
         assert opened.text("#variants tr.chosen td") == "1"
+        # The line is what one came for, so the page does not stay at its top.
+        assert_soon(lambda: opened.page.evaluate("() => scrollY > 200"), True)
 
 
 def test_locations_are_left_out_until_they_are_wanted(opened_compiled, compiled):
@@ -214,7 +216,8 @@ def test_findings_are_marks_on_their_lines_and_links(opened_compiled, compiled):
     links = opened.page.locator("#kernel-findings td a").evaluate_all(
         "all => all.map(e => e.getAttribute('href'))"
     )
-    assert "#/findings?q=out-of-bounds+softmax" in links
+    assert {"#/findings?q=out-of-bounds+softmax", "#/findings/oob-1"} <= set(links)
+    assert any(re.fullmatch(r"#/call/\d+\?op=11&p=3%2C0%2C0", each) for each in links)
     opened.page.locator("#kernel-findings button.kernel-line").first.click()
     assert_lines(opened, "source", "here", [DEFECT_LINE])
 
@@ -249,7 +252,7 @@ def test_heat_beside_the_source_and_the_ttir_is_that_of_the_page_s_figures(opene
 
     opened.page.locator("[data-tab=ptx]").click()
     opened.page.wait_for_function("() => location.hash.includes('ptx')")
-    assert "Heat stands beside TTIR" in opened.text(".tab-panel")
+    assert "the heat of the source line" in opened.text(".tab-panel")
     opened.page.get_by_role("button", name="Lines as a table").click()
     rows = opened.page.locator("#line-table tbody tr")
     assert rows.count() == len(lines)
@@ -307,6 +310,8 @@ def test_stages_take_the_times_that_were_recorded(opened_compiled, opened_device
     opened.go("#/kernel/0/variant/1")
     assert "module load" in opened.text("#stages tbody")
     assert "700 µs" in opened.text("#compilation .facts")
+    opened.page.locator("#stages a", has_text="LLIR").click()
+    opened.page.wait_for_selector("[data-tab=llir][aria-selected=true]")
 
 
 def test_what_an_autotuner_tried_is_a_table_with_the_winner(opened_device, device):
@@ -371,6 +376,16 @@ MARK_UNDER_THE_POINTER = """() => {
   }
   return null;
 }"""
+
+
+def test_calls_are_found_by_their_arguments(report_browser, tmp_path):
+    page = Page(build_report_trace(tmp_path, calls_per_kernel=9).path, tmp_path)
+    with opened_page(report_browser, page.path, "#/kernel/1") as opened:
+        assert opened.page.locator("#calls tbody tr").count() == 9
+        opened.page.get_by_label("Filter calls").fill("fp32[7,1000]")
+        assert_soon(lambda: opened.page.locator("#calls tbody tr").count(), 1)
+        assert "calls=fp32" in hash_of(opened)
+        assert "1 of 9 distinct calls" in opened.text("#calls-part")
 
 
 # --- what is not there --------------------------------------------------------------------------

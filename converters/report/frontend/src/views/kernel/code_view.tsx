@@ -114,7 +114,7 @@ export function CodeView(props: CodeViewProps): JSX.Element {
             findings={props.findings}
           />
         }
-        right={<StagePane {...shared} text={compiled} stages={stages} stage={stage} file={file} query={query} />}
+        right={<StagePane {...shared} text={compiled} stages={stages} stage={stage} file={file} files={files} query={query} />}
       />
       <LinkStatus links={links} active={active} file={file} files={files} stage={stage?.stage ?? null} held={held !== null} />
     </>

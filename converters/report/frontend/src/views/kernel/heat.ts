@@ -1,11 +1,11 @@
 // Heat: one figure for each line of the source, and of the TTIR, that some op stands on.
 
-import { formatBytes, formatFlops, formatShare, plural } from "../../data/format";
+import { formatBytes, formatFlops, formatPlace, formatShare, plural } from "../../data/format";
 import type { SourceFile } from "../../data/types";
 import type { Heat } from "../../parts/code";
 import { sourceText } from "../../parts/text";
 import type { LineFigures, LinesBlock, SourceLineFigures } from "./blocks";
-import { shownPath } from "./links";
+import { type Links, shownPath } from "./links";
 
 export interface Measure {
   readonly name: string;
@@ -133,6 +133,34 @@ export function stageHeat(
     return line === undefined ? [] : [[line, figures] as const];
   });
   return heatOf(block, measure, lines, (figures) => ("op" in figures ? `${String(figures.op)}: ` : ""));
+}
+
+/** A space that keeps a bar its height. */
+const NO_FIGURE = "\u00a0";
+
+/**
+ * Heat of a stage whose lines are not ops of their own: each has that of the source line that it
+ * stands on, as a bar without a figure, for the figure is of all that the line became.
+ */
+export function inheritedHeat(
+  block: LinesBlock,
+  links: Links,
+  files: readonly SourceFile[],
+  measure: Measure,
+): ReadonlyMap<number, Heat> {
+  const byPath = new Map<string, ReadonlyMap<number, Heat>>();
+  for (const { path } of block.files) {
+    const shown = shownPath(path, files);
+    byPath.set(shown, sourceHeat(block, linesOfFile(block, shown, files), measure));
+  }
+  const heat = new Map<number, Heat>();
+  for (const [line, [place]] of links.toSource) {
+    const whole = place && byPath.get(place.path)?.get(place.line);
+    if (!whole) continue;
+    const title = `All of ${formatPlace(place.path, place.line)}: ${whole.text}. ${whole.title}`;
+    heat.set(line, { share: whole.share, text: NO_FIGURE, title });
+  }
+  return heat;
 }
 
 function heatOf(

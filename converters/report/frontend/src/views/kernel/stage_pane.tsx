@@ -11,7 +11,7 @@ import { Tabs } from "../../parts/tabs";
 import { Note } from "../../parts/text";
 import type { PaneProps } from "./code_view";
 import { stageFolds, withoutLocations } from "./folding";
-import { stageHeat } from "./heat";
+import { inheritedHeat, stageHeat } from "./heat";
 import { revealed } from "./source_pane";
 import { stageTitle } from "./state";
 
@@ -21,6 +21,7 @@ interface StagePaneProps extends PaneProps {
   readonly stage: Stage | null;
   /** The source file that is shown beside it. */
   readonly file: SourceFile | null;
+  readonly files: readonly SourceFile[];
   readonly query: URLSearchParams;
 }
 
@@ -35,9 +36,13 @@ export function StagePane(props: StagePaneProps): JSX.Element {
   const folds = useMemo(() => (text === null || locations ? [] : stageFolds(text)), [text, locations]);
   const linked = useMemo(() => new Set(links.toSource.keys()), [links]);
   const lit = useMemo(() => litLines(props), [active, links, file]);
-  const heat = useMemo(
+  const ownHeat = useMemo(
     () => (block && stage && measure ? stageHeat(block, stage.stage, measure) : null),
     [block, stage, measure],
+  );
+  const heat = useMemo(
+    () => ownHeat ?? (block && measure ? inheritedHeat(block, links, props.files, measure) : null),
+    [ownHeat, block, links, props.files, measure],
   );
   if (!stage) {
     return (
@@ -80,9 +85,10 @@ export function StagePane(props: StagePaneProps): JSX.Element {
           onChoose={(line) => props.onChoose(line === null ? null : { pane: "stage", line })}
         />
       )}
-      {measure && block && !heat ? (
+      {measure && block && !ownHeat ? (
         <p class="small muted">
-          Heat stands beside TTIR, which figures are derived from; here, linked lines lead to it.
+          Figures are derived from the TTIR. A bar here is the heat of the source line that a line is
+          from, as a whole.
         </p>
       ) : null}
     </Tabs>
