@@ -43,7 +43,7 @@ function Bars({ metric, over }: { metric: Metric; over: Passed | "" }): JSX.Elem
     const share = value === null || most <= 0 ? 0 : value / most;
     return (
       <span class="compare-track">
-        <span class={`compare-bar ${side} ${over}`} data-side={side} style={{ inlineSize: `${share * 100}%` }} />
+        <span class={`compare-bar ${side} ${side === "after" ? over : ""}`} data-side={side} style={{ inlineSize: `${share * 100}%` }} />
       </span>
     );
   };

@@ -12,24 +12,27 @@ const look = EditorView.theme({
   },
 });
 
+/** Pixels of a line, to begin with: the editor measures what is shown. */
+const LINE = 20;
+
 class Spacer extends WidgetType {
-  constructor(readonly height: number) {
+  constructor(readonly lines: number) {
     super();
   }
 
   override eq(other: Spacer): boolean {
-    return other.height === this.height;
+    return other.lines === this.lines;
   }
 
   override get estimatedHeight(): number {
-    return this.height;
+    return this.lines * LINE;
   }
 
   override toDOM(): HTMLElement {
     const element = document.createElement("div");
     element.className = "compare-missing";
     element.setAttribute("aria-hidden", "true");
-    element.style.blockSize = `${this.height}px`;
+    element.style.blockSize = `calc(${this.lines} * 1lh)`;
     return element;
   }
 }
@@ -47,7 +50,7 @@ export function addSpacers(host: Element | null | undefined, pane: Pane): void {
   const ranges = pane.spacers.map(([line, count]) => {
     const past = line > doc.lines;
     const at = past ? doc.length : doc.line(line).from;
-    const widget = new Spacer(count * view.defaultLineHeight);
+    const widget = new Spacer(count);
     return Decoration.widget({ widget, block: true, side: past ? 1 : -1 }).range(at);
   });
   const set = Decoration.set(ranges, true);

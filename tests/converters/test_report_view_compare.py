@@ -1,0 +1,219 @@
+"""The view of a comparison, in Chromium: two recorded programs, and two traces written for this."""
+
+import contextlib
+import io
+import json
+import runpy
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from kvtrace.cli import main
+from tests.converters.finding_rows import LOAD, VIOLATION
+from tests.converters.launch_pages import blocks_of
+from tests.converters.report_page import accessibility_problems, opened_page
+from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
+
+if find_spec("triton") is None:
+    pytest.skip("Triton is not installed: nothing to launch", allow_module_level=True)
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory):
+    """The page of a matrix product and its next version: larger tiles, and one more line."""
+    folder = tmp_path_factory.mktemp("compare-view")
+    for version in ("v1", "v2"):
+        _record(EXAMPLES / f"matmul_{version}.py", folder / version)
+    return _compared(folder / "v1", folder / "v2", folder / "page.html")
+
+
+def _record(program, out):
+    import kvtrace
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+        patch.syspath_prepend(str(program.parent))
+        with kvtrace.capture(out):
+            runpy.run_path(str(program), run_name="__main__")
+        assert main(["replay", str(out)]) == 0
+        assert main(["sanitize", str(out)]) == 0
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The page of two traces: one kernel slower and with a defect, one new, one gone, one alike."""
+    folder = tmp_path_factory.mktemp("compare-written")
+    scale = Kernel(calls=(Launches(number=3, host_us=10),))
+    alike = Kernel(name="alike", line=70, calls=(Launches(number=2),))
+    slower = replace(scale, registers=40, calls=(Launches(number=3, host_us=20),))
+    one = write_trace(folder / "a", [scale, alike, Kernel(name="old", line=80)])
+    two = write_trace(folder / "b", [slower, alike, Kernel(name="fresh", line=90)])
+    add_findings(one, [])
+    add_findings(two, [VIOLATION], [LOAD])
+    return _compared(folder / "a", folder / "b", folder / "page.html", "--time-threshold", "10%")
+
+
+def _compared(before, after, page, *settings):
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(["diff", str(before), str(after), "--html", str(page), *settings]) == 0
+    return page
+
+
+def cells(opened, selector):
+    """Texts of the cells of a table's rows."""
+    rows = opened.page.locator(f"{selector} tbody tr").all()
+    return [[text.strip() for text in row.locator("td").all_inner_texts()] for row in rows]
+
+
+def lines(opened, pane, kind=""):
+    """Numbers of the lines in sight of a pane that are lit so."""
+    found = opened.page.locator(f"#compare-{pane} .cm-line{kind}").all()
+    return [int(line.get_attribute("data-line")) for line in found]
+
+
+def place_of(page, name):
+    compared = json.loads(blocks_of(page)["compare"])
+    return [kernel["name"] for kernel in compared["kernels"]].index(name)
+
+
+def hash_of(opened):
+    return opened.page.evaluate("() => decodeURIComponent(location.hash)")
+
+
+def test_the_view_is_in_pages_of_comparisons_only(report_browser, products):
+    with opened_page(report_browser, products, "#/") as opened:
+        opened.page.locator("nav a", has_text="Compare").click()
+        opened.page.wait_for_selector("#compare-totals")
+        assert "which the rest of this report is of" in opened.text(".compare-legend")
+
+
+def test_figures_stand_as_bars_and_in_a_table_beside_them(report_browser, products):
+    metrics = {each["name"]: each for each in json.loads(blocks_of(products)["compare"])["metrics"]}
+    with opened_page(report_browser, products, "#/compare") as opened:
+        for name, metric in metrics.items():
+            most = max(metric["before"], metric["after"])
+            for side in ("before", "after"):
+                bar = opened.page.locator(f'[data-metric="{name}"] [data-side="{side}"]')
+                share = bar.evaluate(
+                    "bar => bar.getBoundingClientRect().width"
+                    " / bar.parentElement.getBoundingClientRect().width"
+                )
+                assert share == pytest.approx(metric[side] / most, abs=0.01), (name, side)
+        table = {row[0]: row for row in cells(opened, "#compare-totals")}
+        assert table["bytes accessed"][1:] == ["2.65 MiB", "1.5 MiB", "\u221243.6 %", "derived"]
+        assert table["launches"][1:] == ["1", "1", "same", "measured"]
+
+
+def test_source_stands_side_by_side_with_the_numbers_of_both_files(report_browser, products):
+    with opened_page(report_browser, products, "#/compare") as opened:
+        opened.page.locator("#compare-kernels a", has_text="matmul_kernel").click()
+        opened.page.wait_for_selector("#compare-after .cm-line.there")
+        assert lines(opened, "before", ".there") == []
+        assert lines(opened, "after", ".there") == [23]
+        assert "tl.maximum" in opened.text("#compare-after .cm-line.there")
+        # where a side lacks a line it has room, so that lines of both stand at one height
+        assert opened.page.locator("#compare-before .compare-missing").count() == 1
+        tops = [
+            opened.page.locator(f'#compare-{pane} .cm-line[data-line="{line}"]').bounding_box()["y"]
+            for pane, line in (("before", 24), ("after", 25))
+        ]
+        assert tops[0] == pytest.approx(tops[1], abs=1)
+
+
+def test_ir_lights_what_is_more_than_another_block_size(report_browser, products):
+    with opened_page(report_browser, products, "#/compare/0?tab=ttir") as opened:
+        opened.page.wait_for_selector("#compare-after .cm-line.outer")
+        assert "16 → 32" in opened.text("#substitutions")
+        assert opened.text("#change-place") == "2 changes"
+        opened.page.keyboard.press("]")
+        opened.page.wait_for_selector("#compare-after .cm-line.here")
+        assert "arith.max" in opened.text("#compare-after .cm-line.here")
+        assert lines(opened, "before", ".here") == []
+        opened.page.get_by_role("button", name="Next change").click()
+        opened.page.wait_for_selector("#compare-before .cm-line.here")
+        assert "tt.store" in opened.text("#compare-before .cm-line.here")
+        assert "tt.store" in opened.text("#compare-after .cm-line.here")
+        assert "change=2" in hash_of(opened)
+
+
+def test_both_sides_scroll_together(report_browser, products):
+    with opened_page(report_browser, products, "#/compare/0?tab=ttir") as opened:
+        opened.page.wait_for_selector("#compare-after .cm-line")
+        for mover, follower in (("before", "after"), ("after", "before")):
+            opened.page.locator(f"#compare-{mover} .cm-scroller").evaluate(
+                "(scroller, top) => { scroller.scrollTop = top; }", 200 if mover == "before" else 90
+            )
+            opened.page.wait_for_function(
+                """([mover, follower]) => {
+                  const [a, b] = [mover, follower].map((pane) => document
+                    .querySelector(`#compare-${pane}`).shadowRoot.querySelector('.cm-scroller'));
+                  return a.scrollTop > 0 && a.scrollTop === b.scrollTop;
+                }""",
+                arg=[mover, follower],
+            )
+
+
+def test_a_chosen_state_opens_from_its_address(report_browser, products):
+    with opened_page(report_browser, products, "#/compare/0?tab=ttir&change=2") as opened:
+        opened.page.wait_for_selector("#compare-after .cm-line.here")
+        assert opened.text("#change-place") == "change 2 of 2"
+        opened.page.locator('[data-tab="source"]').click()
+        opened.page.wait_for_selector("#compare-after .cm-line.there")
+        assert hash_of(opened) == "#/compare/0"
+
+
+def test_resources_and_calls_of_the_variant_are_compared(report_browser, products):
+    with opened_page(report_browser, products, "#/compare/0") as opened:
+        assert cells(opened, "#variant-changes") == [["constexpr BLOCK", "16", "32"]]
+        assert ["grid", "(13, 11, 1)", "(7, 6, 1)", "1"] in cells(opened, "#variant-calls")
+        resources = cells(opened, "#variant-resources")
+        assert all(row[4] == "compiler" for row in resources)
+
+
+def test_kernels_are_listed_by_what_became_of_them(report_browser, written):
+    with opened_page(report_browser, written, "#/compare") as opened:
+        status = {row[0]: row[1] for row in cells(opened, "#compare-kernels")}
+        assert status["scale"].split() == ["changed", "slower,", "over", "the", "threshold"]
+        assert (status["fresh"], status["old"]) == ("added", "removed")
+        assert "1 is the same" in opened.text("#kernels > p")
+
+        opened.page.locator("#kernels select").select_option("added")
+        assert [row[0] for row in cells(opened, "#compare-kernels")] == ["fresh"]
+        assert "status=added" in hash_of(opened)
+
+
+def test_a_time_over_the_threshold_is_marked(report_browser, written):
+    with opened_page(report_browser, written, f"#/compare/{place_of(written, 'scale')}") as opened:
+        assert "over the threshold" in opened.text("#variant-pairs")
+        slower = opened.page.locator("#variant-pairs .compare-bar.slower")
+        metric = slower.evaluate("bar => bar.closest('[data-metric]').dataset.metric")
+        assert metric == "host_median_ns"
+        assert cells(opened, "#variant-resources")[0][:3] == ["registers", "32", "40"]
+
+
+def test_a_new_finding_leads_to_it(report_browser, written):
+    with opened_page(report_browser, written, "#/compare") as opened:
+        (row,) = cells(opened, "#compare-findings")
+        assert row[:4] == ["new", "out-of-bounds", "violation", "scale"]
+        opened.page.locator("#compare-findings a").click()
+        opened.page.wait_for_selector("#finding")
+        assert "4 bytes past the end" in opened.text("#finding-message")
+
+
+def test_a_kernel_that_one_side_lacks_has_a_page(report_browser, written):
+    with opened_page(report_browser, written, f"#/compare/{place_of(written, 'old')}") as opened:
+        assert "not in AFTER" in opened.text("main")
+        assert "no other side" in opened.text("#code")
+        opened.go("#/compare/99")
+        assert "no such kernel that differs" in opened.text("main")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_view_is_accessible(report_browser, products, written, scheme):
+    for page, address in ((written, "#/compare"), (products, "#/compare/0?tab=ttir&change=1")):
+        with opened_page(report_browser, page, address, scheme=scheme) as opened:
+            opened.page.wait_for_selector("main table")
+            assert accessibility_problems(opened) == []
