@@ -7,8 +7,8 @@ import numpy as np
 
 from kvtrace.hlo.dtypes import BOOL
 from kvtrace.hlo.errors import BadArgument, ShapeMismatch
+from kvtrace.hlo.families.diagonals import diagonal
 from kvtrace.hlo.families.products import contracted
-from kvtrace.hlo.families.shapes import diagonal
 from kvtrace.hlo.primitives import (
     Operand,
     axes_of,

@@ -20,7 +20,7 @@ from kvtrace.hlo.dtypes import (
     wide,
 )
 from kvtrace.hlo.errors import BadArgument, ShapeMismatch
-from kvtrace.hlo.families.shapes import slice_axis
+from kvtrace.hlo.families.joining import slice_axis
 from kvtrace.hlo.primitives import (
     Operand,
     Reducer,
