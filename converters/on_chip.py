@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CALLS: Final = "client_nki_calls"
 BUFFERS: Final = "client_nki_buffers"
 EXECUTIONS: Final = "client_nki_executions"
+OPS: Final = "client_nki_ops"
 
 
 @dataclass(frozen=True, slots=True)
