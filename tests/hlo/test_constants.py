@@ -12,12 +12,9 @@ SHAPES = [(), (1,), (3,), (2, 0), (2, 3, 4), (5, 7)]
 @pytest.mark.parametrize("dtype", [BOOL, *INTEGERS, *FLOATS], ids=str)
 def test_arrays_from_outside_reach_xla_bit_by_bit(dtype):
     random = np.random.default_rng(3)
-    arrays = []
-    for shape in SHAPES:
-        numbers = random.integers(0, 2 if dtype == BOOL else 12, size=shape)
-        with np.errstate(invalid="ignore"):  # of no elements NumPy has nothing to say to float8
-            arrays.append(np.asarray(numbers).astype(dtype))
-    arrays.append(np.asarray([highest(dtype), lowest(dtype)]).astype(dtype))
+    arrays = [random.integers(0, 2 if dtype == BOOL else 12, size=shape) for shape in SHAPES]
+    with np.errstate(all="ignore"):
+        arrays = [np.asarray(a).astype(dtype) for a in (*arrays, [highest(dtype), lowest(dtype)])]
     graph = trace(lambda: arrays).specialize()
 
     for results in (graph.evaluate(), xla.run(graph.to_stablehlo())):
