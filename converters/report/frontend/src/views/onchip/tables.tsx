@@ -31,7 +31,7 @@ export function FlowTable({ flows }: { flows: readonly Flow[] }): JSX.Element {
       cell: (flow) => formatBytes(flow.bytes),
       key: (flow) => flow.bytes,
     },
-    { label: "", cell: (flow) => <ShareBar share={flow.bytes / most} /> },
+    { label: "Beside the largest", cell: (flow) => <ShareBar share={flow.bytes / most} /> },
     {
       label: "Ops",
       number: true,
