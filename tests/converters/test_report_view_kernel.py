@@ -400,6 +400,13 @@ def test_what_was_not_derived_is_named_with_its_command(report_browser, tmp_path
         assert f"kvtrace sanitize {trace}" in notes
         assert opened.page.locator("#source .cm-line").count()
         assert opened.text('[data-figure="bytes moved"]').startswith("–")
+        opened.go("#/kernel/2")
+        for part, said in (
+            ("code", "Neither source nor compiled code"),
+            ("resources-part", "is not known"),
+            ("compilation", "No compilation"),
+        ):
+            assert said in opened.text(f"#{part} .note")
         opened.go("#/kernel/0/variant/2")
         assert opened.text("h1") == "Not here"
         opened.go("#/kernel/99")

@@ -74,6 +74,16 @@ export function CodeView(props: CodeViewProps): JSX.Element {
   }
 
   const shared = { page, links, active, held, measure, block, onPoint: setPointed, onChoose: choose };
+  const sourcePane = (
+    <SourcePane
+      {...shared}
+      text={source}
+      file={file}
+      kernel={variant.kernel}
+      figures={figures}
+      findings={props.findings}
+    />
+  );
   return (
     <>
       <div class="toolbar">
@@ -103,20 +113,19 @@ export function CodeView(props: CodeViewProps): JSX.Element {
       {table && block && figures ? (
         <LineTable figures={figures} block={block} source={source} file={file} active={active} onChoose={choose} />
       ) : null}
-      <Split
-        left={
-          <SourcePane
-            {...shared}
-            text={source}
-            file={file}
-            kernel={variant.kernel}
-            figures={figures}
-            findings={props.findings}
-          />
-        }
-        right={<StagePane {...shared} text={compiled} stages={stages} stage={stage} file={file} files={files} query={query} />}
-      />
-      <LinkStatus links={links} active={active} file={file} files={files} stage={stage?.stage ?? null} held={held !== null} />
+      {stages.length ? (
+        <Split
+          left={sourcePane}
+          right={<StagePane {...shared} text={compiled} stages={stages} stage={stage} file={file} files={files} query={query} />}
+        />
+      ) : (
+        sourcePane
+      )}
+      {stages.length ? (
+        <LinkStatus links={links} active={active} file={file} files={files} stage={stage?.stage ?? null} held={held !== null} />
+      ) : (
+        <Note>No compiler stage of this variant is on this page: none was recorded, or there was no room.</Note>
+      )}
     </>
   );
 }

@@ -34,6 +34,9 @@ export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
   const steps = useMemo(() => stepsOf(variant, load), [variant, load]);
   const timed = steps.filter((step) => step.duration);
   const whole = timed.reduce((sum, step) => sum + (step.duration ?? 0), 0);
+  if (!steps.length && variant.compile_ns === null) {
+    return <Note>No compilation of this variant was recorded.</Note>;
+  }
   const columns: Column<Step>[] = [
     {
       label: "Stage",

@@ -6,28 +6,19 @@ import { UNKNOWN, formatBytes, formatCount, formatShare, plural, shortText } fro
 import type { Parameter, Variant } from "../../data/types";
 import { Figure, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
-import { Facts, Pill } from "../../parts/text";
+import { Facts, Note, Pill } from "../../parts/text";
 
 export function Resources({ variant }: { variant: Variant }): JSX.Element {
-  const { occupancy, num_warps: warps, warp_size: size } = variant;
+  const { num_warps: warps, warp_size: size } = variant;
   const threads = warps !== null && size !== null ? warps * size : null;
+  const known = [variant.registers, variant.spills, variant.shared_bytes, warps, variant.num_stages];
   return (
     <>
-      <Figures id="resources">
-        <Figure name="registers" value={variant.registers} shown={formatCount(variant.registers)} source="compiler" how="Of one thread" detail="a thread" />
-        <Figure name="spills" value={variant.spills} shown={formatCount(variant.spills)} source="compiler" how="32-bit words of local memory of one thread" detail="words a thread" />
-        <Figure name="shared memory" value={variant.shared_bytes} shown={formatBytes(variant.shared_bytes)} source="compiler" how="Of one program" detail="a program" />
-        <Figure name="warps" value={warps} shown={formatCount(warps)} source="compiler" detail={threads === null ? null : `${formatCount(threads)} threads a program`} />
-        <Figure name="pipeline stages" value={variant.num_stages} shown={formatCount(variant.num_stages)} source="compiler" how="Software pipelining depth asked for" detail={(variant.num_ctas ?? 1) > 1 ? `${formatCount(variant.num_ctas)} blocks in a cluster` : "asked for"} />
-        <Figure
-          name="occupancy"
-          value={occupancy ? occupancy.warps / occupancy.of : null}
-          shown={occupancy ? formatShare(occupancy.warps, occupancy.of) : UNKNOWN}
-          source="derived"
-          how="From registers, shared memory and warps, for the target that it was compiled for"
-          detail={occupancy ? `${occupancy.warps} of ${occupancy.of} warps; ${limitText(occupancy.limited_by)}` : "target or resources not known"}
-        />
-      </Figures>
+      {known.every((each) => each === null) ? (
+        <Note>What it takes on the device is not known: its compiler told none of it.</Note>
+      ) : (
+        <ResourceFigures variant={variant} threads={threads} />
+      )}
       <Facts
         entries={[
           ["Target", variant.target],
@@ -41,6 +32,28 @@ export function Resources({ variant }: { variant: Variant }): JSX.Element {
         </details>
       ) : null}
     </>
+  );
+}
+
+function ResourceFigures(props: { variant: Variant; threads: number | null }): JSX.Element {
+  const { variant, threads } = props;
+  const { occupancy, num_warps: warps } = variant;
+  return (
+    <Figures id="resources">
+      <Figure name="registers" value={variant.registers} shown={formatCount(variant.registers)} source="compiler" how="Of one thread" detail="a thread" />
+      <Figure name="spills" value={variant.spills} shown={formatCount(variant.spills)} source="compiler" how="32-bit words of local memory of one thread" detail="words a thread" />
+      <Figure name="shared memory" value={variant.shared_bytes} shown={formatBytes(variant.shared_bytes)} source="compiler" how="Of one program" detail="a program" />
+      <Figure name="warps" value={warps} shown={formatCount(warps)} source="compiler" detail={threads === null ? null : `${formatCount(threads)} threads a program`} />
+      <Figure name="pipeline stages" value={variant.num_stages} shown={formatCount(variant.num_stages)} source="compiler" how="Software pipelining depth asked for" detail={(variant.num_ctas ?? 1) > 1 ? `${formatCount(variant.num_ctas)} blocks in a cluster` : "asked for"} />
+      <Figure
+        name="occupancy"
+        value={occupancy ? occupancy.warps / occupancy.of : null}
+        shown={occupancy ? formatShare(occupancy.warps, occupancy.of) : UNKNOWN}
+        source="derived"
+        how="From registers, shared memory and warps, for the target that it was compiled for"
+        detail={occupancy ? `${occupancy.warps} of ${occupancy.of} warps; ${limitText(occupancy.limited_by)}` : "target or resources not known"}
+      />
+    </Figures>
   );
 }
 

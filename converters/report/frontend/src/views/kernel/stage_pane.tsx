@@ -8,7 +8,6 @@ import type { SourceFile, Stage, Text } from "../../data/types";
 import type { Loaded } from "../../data/use_block";
 import { Code, type Lit, stageLanguage } from "../../parts/code";
 import { Tabs } from "../../parts/tabs";
-import { Note } from "../../parts/text";
 import type { PaneProps } from "./code_view";
 import { stageFolds, withoutLocations } from "./folding";
 import { inheritedHeat, stageHeat } from "./heat";
@@ -25,7 +24,7 @@ interface StagePaneProps extends PaneProps {
   readonly query: URLSearchParams;
 }
 
-export function StagePane(props: StagePaneProps): JSX.Element {
+export function StagePane(props: StagePaneProps): JSX.Element | null {
   const { stages, stage, links, active, held, measure, block, file, query } = props;
   const text = props.text.state === "ready" ? props.text.value.text : null;
   const locations = query.get("locations") === "1";
@@ -44,14 +43,7 @@ export function StagePane(props: StagePaneProps): JSX.Element {
     () => ownHeat ?? (block && measure ? inheritedHeat(block, links, props.files, measure) : null),
     [ownHeat, block, links, props.files, measure],
   );
-  if (!stage) {
-    return (
-      <>
-        <h3>Compiled code</h3>
-        <Note>No compiler stage of this variant is on this page.</Note>
-      </>
-    );
-  }
+  if (!stage) return null;
   return (
     <Tabs
       label="Compiler stages"
