@@ -9,7 +9,7 @@ import type { Touched } from "./scene";
 
 export function CountFigures(props: { scene: Scene; touched: Touched }): JSX.Element {
   const { counts, look, lanes } = props.scene;
-  const masked = lanes ? lanes.total - counts.total : 0;
+  const masked = lanes ? (lanes.total - counts.total) / props.touched.width : 0;
   const units = props.touched.unit;
   return (
     <Figures id="map-figures">

@@ -147,8 +147,8 @@ export function paintMap(drawing: Drawing, scene: Scene, window: Window): { samp
   });
   if (window.across >= 30 && window.down >= 14)
     writeNumbers(drawing, scene, window, rows, columns, paint);
-  for (const mark of scene.marks) outline(drawing, scene, window, mark.offset, colours.error);
-  if (scene.element !== null) outline(drawing, scene, window, scene.element, colours.accent);
+  for (const mark of scene.marks) outline(drawing, scene, window, mark.offset, colours.error, 0);
+  if (scene.element !== null) outline(drawing, scene, window, scene.element, colours.accent, 2);
   return { sampled: bins.sampled };
 }
 
@@ -285,10 +285,12 @@ function outline(
   window: Window,
   offset: number,
   colour: string,
+  wider: number,
 ): void {
   const place = placeOf(scene.look, offset);
   if (!place || (scene.look.slices && place[2] !== scene.slice)) return;
-  const [width, height] = [Math.max(window.across, 8), Math.max(window.down, 8)];
+  const width = Math.max(window.across, 8) + 2 * wider;
+  const height = Math.max(window.down, 8) + 2 * wider;
   const x = (place[1] - window.x + 0.5) * window.across - width / 2;
   const y = (place[0] - window.y + 0.5) * window.down - height / 2;
   context.lineWidth = 2;

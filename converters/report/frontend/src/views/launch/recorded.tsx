@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 
-import { formatCount, formatTuple, shortText, threeFigures } from "../../data/format";
+import { formatCount, formatTuple, plural, shortText, threeFigures } from "../../data/format";
 import type { Page } from "../../data/page";
 import { WithTable } from "../../parts/beside";
 import { Canvas, type Drawing } from "../../parts/canvas";
@@ -131,7 +131,7 @@ function Bars(props: { tensor: RecordedTensor; histogram: Histogram }): JSX.Elem
       canvas={
         <figure class="launch-histogram" id="histogram" data-tensor={name}>
           <figcaption class="small muted">
-            Values of {name}, finite ones in {formatCount(bins.length)} bins
+            Values of {name}, finite ones in {plural(bins.length, "bin")}
           </figcaption>
           <div class="canvas-box">
             <Canvas label={`Histogram of the values of ${name}`} height={120} draw={draw} />
