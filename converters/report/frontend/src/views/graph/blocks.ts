@@ -1,0 +1,104 @@
+// What converters/report/views/graph.py writes, and one graph of it made ready.
+
+import { formatPlace, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Frame } from "../../data/types";
+
+export interface Names {
+  readonly input: string | null;
+  readonly output: string | null;
+  readonly aliases: string | null;
+}
+
+export interface Totals {
+  readonly bytes: number;
+  readonly flops: number;
+  readonly boundary_bytes: number;
+  readonly peak_live_bytes: number;
+  readonly peak_op: number | null;
+  readonly unknown_loops: number;
+}
+
+/** One graph as columns, a value for each op in order. */
+export interface GraphColumns {
+  /** 0 is the traced function itself, others are bodies of its loops and branches. */
+  readonly body: number;
+  readonly owner: { readonly body: number; readonly op: number; readonly role: string } | null;
+  readonly opcodes: readonly string[];
+  readonly dtypes: readonly string[];
+  readonly opcode: readonly number[];
+  readonly dtype: readonly number[];
+  readonly shape: readonly (readonly number[])[];
+  readonly operands: readonly (readonly number[])[];
+  readonly stack: readonly (number | null)[];
+  readonly bytes: readonly number[];
+  readonly read: readonly number[];
+  readonly written: readonly number[];
+  readonly flops: readonly number[];
+  readonly live: readonly number[];
+  readonly names: Readonly<Record<string, Names>>;
+  readonly attributes: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly totals: Totals;
+}
+
+export interface GraphBlock {
+  readonly measured: boolean;
+  readonly graphs: readonly GraphColumns[];
+}
+
+/** Texts of ops by body and place. */
+export type StablehloBlock = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+const SHORT: Readonly<Record<string, string>> = { float: "f", bfloat: "bf", uint: "u", int: "i" };
+
+/** "f32[4, 32]". */
+export function typeText(graph: GraphColumns, op: number): string {
+  const dtype = dtypeOf(graph, op);
+  if (dtype === "tuple") return "several results";
+  const short = dtype.replace(/^(bfloat|float|uint|int)(?=\d)/, (word) => SHORT[word] ?? word);
+  return `${short}[${(graph.shape[op] ?? []).join(", ")}]`;
+}
+
+export function opcodeOf(graph: GraphColumns, op: number): string {
+  return graph.opcodes[graph.opcode[op] ?? -1] ?? "?";
+}
+
+export function dtypeOf(graph: GraphColumns, op: number): string {
+  return graph.dtypes[graph.dtype[op] ?? -1] ?? "?";
+}
+
+export function nameOf(graph: GraphColumns, op: number): string | null {
+  const names = graph.names[op];
+  return names ? (names.input ?? names.output) : null;
+}
+
+/** Innermost first. */
+export function framesOf(page: Page, graph: GraphColumns, op: number): readonly Frame[] {
+  return page.report.stacks[graph.stack[op] ?? -1] ?? [];
+}
+
+/** "%5 add", or a parameter's name. */
+export function opTitle(graph: GraphColumns, op: number): string {
+  const name = nameOf(graph, op);
+  const suffix = name === null ? "" : ` ${shortText(name, 60)}`;
+  return `%${op} ${opcodeOf(graph, op)}${suffix}`;
+}
+
+export function placeText(page: Page, graph: GraphColumns, op: number): string {
+  const [frame] = framesOf(page, graph, op);
+  return frame ? shortText(formatPlace(frame[0], frame[1]), 80) : "–";
+}
+
+/** For each op those that read it. */
+export function usersOf(graph: GraphColumns): readonly (readonly number[])[] {
+  const users: number[][] = graph.opcode.map(() => []);
+  graph.operands.forEach((operands, op) => {
+    for (const operand of new Set(operands)) users[operand]?.push(op);
+  });
+  return users;
+}
+
+/** Variants of the report that are graphs of this page. */
+export function graphVariants(page: Page): number[] {
+  return page.names("graph/").map((name) => Number(name.slice("graph/".length)));
+}

@@ -1,0 +1,179 @@
+// The drawing on its canvas: only what is in view, and only as much of it as can be seen.
+
+import { plural } from "../../data/format";
+import { type Drawing, clippedText } from "../../parts/canvas";
+import { heatColour } from "../../parts/colours";
+import { type GraphColumns, nameOf, opcodeOf, typeText } from "./blocks";
+import type { Box } from "./layout";
+import { type Measure, total } from "./measures";
+import { type Camera, type Detail, type Shown, boxOfOp, childShown, isOpen, rootShown } from "./scene";
+
+export interface Scene {
+  readonly graph: GraphColumns;
+  readonly root: Box;
+  readonly users: readonly (readonly number[])[];
+  readonly measure: Measure;
+  /** The largest value of an op, values of groups, and their shares of the group around them. */
+  readonly most: Most;
+  /** Ops that a search found; null: nothing is searched for. */
+  readonly found: ReadonlySet<number> | null;
+  readonly chosen: number | null;
+  readonly detail: Detail;
+}
+
+export interface Most {
+  readonly op: number;
+  readonly values: ReadonlyMap<Box, number>;
+  readonly shares: ReadonlyMap<Box, number>;
+}
+
+export function mostOf(root: Box, graph: GraphColumns, measure: Measure): Most {
+  const values = new Map<Box, number>();
+  const shares = new Map<Box, number>();
+  const visit = (box: Box, around: number): void => {
+    if (box.node.op !== null) return;
+    const value = total(measure, graph, box.node.first, box.node.end);
+    values.set(box, value);
+    shares.set(box, around ? value / around : 0);
+    for (const child of box.children) visit(child.box, value);
+  };
+  visit(root, 0);
+  const op = graph.opcode.reduce((most, _, place) => Math.max(most, measure.value(graph, place)), 0);
+  return { op, values, shares };
+}
+
+/** Edges of a group are left out where they could not be told apart. */
+const EDGES_FROM = 0.06;
+
+export function paintGraph(drawing: Drawing, scene: Scene, camera: Camera): void {
+  const { context, width, height, colours } = drawing;
+  context.fillStyle = colours.back;
+  context.fillRect(0, 0, width, height);
+  paintBox(drawing, scene, camera, rootShown(scene.root, camera));
+  if (scene.chosen !== null) paintNeighbours(drawing, scene, camera, scene.chosen);
+}
+
+function paintBox(drawing: Drawing, scene: Scene, camera: Camera, shown: Shown): void {
+  const { width, height } = drawing;
+  if (shown.x > width || shown.y > height || shown.x + shown.width < 0 || shown.y + shown.height < 0) return;
+  if (!isOpen(shown.box, camera, scene.detail)) {
+    paintClosed(drawing, scene, shown);
+    return;
+  }
+  paintFrame(drawing, shown, camera.scale);
+  if (camera.scale >= EDGES_FROM || shown.box.edges.length < 2000) paintEdges(drawing, shown, camera.scale);
+  for (const child of shown.box.children) paintBox(drawing, scene, camera, childShown(shown, child, camera.scale));
+}
+
+function paintFrame({ context, colours, width }: Drawing, shown: Shown, scale: number): void {
+  context.fillStyle = shown.box.depth % 2 ? colours.back : colours.raised;
+  context.fillRect(shown.x, shown.y, shown.width, shown.height);
+  context.strokeStyle = colours.line;
+  context.lineWidth = 1;
+  context.strokeRect(shown.x + 0.5, shown.y + 0.5, shown.width - 1, shown.height - 1);
+  const head = shown.box.head * scale;
+  if (head < 11) return;
+  const left = Math.max(shown.x, 0) + 6;
+  const room = Math.min(shown.x + shown.width, width) - left - 6;
+  context.fillStyle = colours.muted;
+  context.fillText(clippedText(context, shown.box.node.label, room), left, shown.y + Math.min(head / 2, 12));
+}
+
+function paintEdges({ context, colours, width, height }: Drawing, shown: Shown, scale: number): void {
+  const { box } = shown;
+  context.strokeStyle = colours.mark;
+  context.lineWidth = scale > 0.5 ? 1.25 : 0.75;
+  context.beginPath();
+  for (const [from, to] of box.edges) {
+    const [source, target] = [box.children[from], box.children[to]];
+    if (!source || !target || source.box.node.label === "inputs") continue;
+    const [a, b] = [childShown(shown, source, scale), childShown(shown, target, scale)];
+    if (Math.max(a.x + a.width, b.x + b.width) < 0 || Math.min(a.x, b.x) > width) continue;
+    if (Math.max(a.y + a.height, b.y + b.height) < 0 || Math.min(a.y, b.y) > height) continue;
+    trace(context, a, b);
+  }
+  context.stroke();
+}
+
+/** From below one box to above the other; from side to side where that is in another column. */
+function trace(context: CanvasRenderingContext2D, from: Shown, to: Shown): void {
+  const below = to.y >= from.y + from.height - 1;
+  const [x, y] = below ? [from.x + from.width / 2, from.y + from.height] : [from.x + from.width, from.y + from.height / 2];
+  const [endX, endY] = below ? [to.x + to.width / 2, to.y] : [to.x, to.y + to.height / 2];
+  context.moveTo(x, y);
+  if (below) context.bezierCurveTo(x, (y + endY) / 2, endX, (y + endY) / 2, endX, endY);
+  else context.bezierCurveTo((x + endX) / 2, y, (x + endX) / 2, endY, endX, endY);
+}
+
+function paintClosed(drawing: Drawing, scene: Scene, shown: Shown): void {
+  const { context, colours } = drawing;
+  const { node } = shown.box;
+  const fill = heatColour(shareOf(scene, shown.box));
+  const hits = hitsIn(scene, node.first, node.end);
+  context.globalAlpha = hits === 0 ? 0.25 : 1;
+  context.fillStyle = fill;
+  context.fillRect(shown.x, shown.y, shown.width, shown.height);
+  if (shown.width >= 4) {
+    const chosen = scene.chosen !== null && scene.chosen >= node.first && scene.chosen < node.end;
+    context.strokeStyle = chosen ? colours.accent : hits ? colours.warning : colours.muted;
+    context.lineWidth = chosen ? 3 : hits ? 2 : 1;
+    context.strokeRect(shown.x + 0.5, shown.y + 0.5, shown.width - 1, shown.height - 1);
+  }
+  if (shown.width >= 36 && shown.height >= 13) paintLabel(drawing, scene, shown, fill, hits);
+  context.globalAlpha = 1;
+}
+
+function paintLabel(drawing: Drawing, scene: Scene, shown: Shown, fill: string, hits: number | null): void {
+  const { context } = drawing;
+  const lines = labelLines(scene, shown.box, hits).slice(0, Math.max(1, Math.floor(shown.height / 15)));
+  context.fillStyle = inkOn(fill);
+  context.textAlign = "center";
+  lines.forEach((line, at) => {
+    const y = shown.y + shown.height / 2 + (at - (lines.length - 1) / 2) * 14;
+    context.fillText(clippedText(context, line, shown.width - 8), shown.x + shown.width / 2, y);
+  });
+  context.textAlign = "start";
+}
+
+function labelLines({ graph, measure, most }: Scene, box: Box, hits: number | null): string[] {
+  const { op, label, first, end } = box.node;
+  if (op !== null) return [nameOf(graph, op) ?? opcodeOf(graph, op), typeText(graph, op)];
+  const value = most.values.get(box) ?? 0;
+  const found = hits === null ? plural(end - first, "op") : `${hits} of ${plural(end - first, "op")}`;
+  return [label, `${found}, ${measure.shown(value)}`];
+}
+
+function shareOf({ graph, measure, most }: Scene, box: Box): number {
+  const { op } = box.node;
+  if (op !== null) return most.op ? measure.value(graph, op) / most.op : 0;
+  return most.shares.get(box) ?? 0;
+}
+
+/** Of a search's ops those in a range; null where nothing is searched for. */
+function hitsIn({ found }: Scene, first: number, end: number): number | null {
+  if (!found) return null;
+  let count = 0;
+  for (let op = first; op < end; op += 1) if (found.has(op)) count += 1;
+  return count;
+}
+
+/** Black or white, whichever can be read on a colour "rgb(r g b)". */
+function inkOn(colour: string): string {
+  const [red = 0, green = 0, blue = 0] = (colour.match(/\d+/g) ?? []).map(Number);
+  return red * 0.299 + green * 0.587 + blue * 0.114 > 128 ? "#101316" : "#ffffff";
+}
+
+/** What the chosen op reads, and what reads it, drawn above everything. */
+function paintNeighbours({ context, colours }: Drawing, scene: Scene, camera: Camera, op: number): void {
+  const at = (each: number): Shown => boxOfOp(scene.root, camera, scene.detail, each);
+  const own = at(op);
+  const lines = (colour: string, pairs: readonly (readonly [Shown, Shown])[]): void => {
+    context.strokeStyle = colour;
+    context.lineWidth = 2;
+    context.beginPath();
+    for (const [from, to] of pairs) if (from.box !== to.box) trace(context, from, to);
+    context.stroke();
+  };
+  lines(colours.accent, (scene.graph.operands[op] ?? []).map((each) => [at(each), own]));
+  lines(colours.fine, (scene.users[op] ?? []).slice(0, 200).map((each) => [own, at(each)]));
+}

@@ -1,0 +1,188 @@
+// Traced NumPy graphs: their ops as a drawing and a table, live memory, and the source.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { NotHere } from "../../app/boundary";
+import { href, setQuery } from "../../app/router";
+import type { View, ViewProps } from "../../app/view";
+import { formatBytes, formatCount, formatFlops, formatPlace, plural, threeFigures } from "../../data/format";
+import type { Page } from "../../data/page";
+import { useBlock } from "../../data/use_block";
+import { Split } from "../../parts/beside";
+import { Figure, Figures } from "../../parts/figure";
+import { Choice, Search, matches } from "../../parts/search";
+import { Note, Section, Swatch, VariantLink, kernelName } from "../../parts/text";
+import { type GraphBlock, type GraphColumns, graphVariants, usersOf } from "./blocks";
+import { GraphDrawing } from "./drawing";
+import { Ends } from "./ends";
+import "./graph.css";
+import { GraphList } from "./list";
+import { MEASURES, measureNamed } from "./measures";
+import { LiveMemory } from "./memory";
+import { OpPanel } from "./op_panel";
+import { OpTable } from "./op_table";
+import type { Detail } from "./scene";
+import { foundOps } from "./search_ops";
+import { GraphSource } from "./source";
+import { groupedOps } from "./tree";
+
+function GraphView(props: ViewProps): JSX.Element {
+  const { page, params } = props;
+  if (params["graph"] === undefined) return <GraphList page={page} />;
+  return <OneGraph key={params["graph"]} {...props} variant={Number(params["graph"])} />;
+}
+
+function OneGraph(props: ViewProps & { variant: number }): JSX.Element {
+  const { page, variant, query } = props;
+  const loaded = useBlock<GraphBlock>(page, `graph/${variant}`);
+  if (loaded.state === "missing") return <NotHere what="graph" />;
+  const kernel = page.report.variants[variant]?.kernel ?? -1;
+  const body = Number(query.get("body") ?? 0);
+  const graph = loaded.state === "ready" ? loaded.value.graphs.find((each) => each.body === body) : undefined;
+  return (
+    <>
+      <h1>
+        <Swatch kernel={kernel} />
+        {kernelName(page.report, kernel)}
+        {body ? `, body ${formatCount(body)}` : null}
+      </h1>
+      {loaded.state === "failed" ? <Note kind="warning">{loaded.reason}</Note> : null}
+      {loaded.state === "ready" && !graph ? <NotHere what="body of this graph" /> : null}
+      {graph && loaded.state === "ready" ? (
+        <Shown {...props} key={body} graph={graph} block={loaded.value} kernel={kernel} />
+      ) : null}
+    </>
+  );
+}
+
+interface ShownProps extends ViewProps {
+  readonly variant: number;
+  readonly kernel: number;
+  readonly graph: GraphColumns;
+  readonly block: GraphBlock;
+}
+
+function Shown({ page, query, variant, kernel, graph, block }: ShownProps): JSX.Element {
+  const chosen = numberOf(query.get("op"));
+  const [words, file, line] = [query.get("q") ?? "", query.get("file"), numberOf(query.get("line"))];
+  const measure = measureNamed(query.get("colour"));
+  const detail: Detail = numberOf(query.get("detail")) ?? "zoom";
+  const tree = useMemo(() => groupedOps(page, graph, kernelName(page.report, kernel)), [page, graph]);
+  const users = useMemo(() => usersOf(graph), [graph]);
+  const found = useMemo(() => foundOps(page, graph, { words, file, line }), [graph, words, file, line]);
+  return (
+    <>
+      <Head page={page} variant={variant} graph={graph} block={block} />
+      <Section title="Drawing" id="drawing">
+        <div class="toolbar">
+          <Search label="Search ops" value={words} placeholder="opcode, shape, name, line" onInput={(q) => setQuery({ q })} />
+          <Choice
+            label="Colour"
+            value={measure.name}
+            options={MEASURES.map(({ name, title }) => [name, `${title} (derived)`])}
+            onChoose={(colour) => setQuery({ colour: colour === "flops" ? null : colour })}
+          />
+          <Choice
+            label="Groups"
+            value={String(detail)}
+            options={DETAILS}
+            onChoose={(value) => setQuery({ detail: value === "zoom" ? null : value })}
+          />
+          {line === null ? null : (
+            <button type="button" onClick={() => setQuery({ line: null, file: null })}>
+              Only {formatPlace(file, line)} ×
+            </button>
+          )}
+        </div>
+        <Split
+          wide="left"
+          left={
+            <GraphDrawing page={page} graph={graph} tree={tree} measure={measure} found={found} chosen={chosen} detail={detail} seen={query.get("see")} />
+          }
+          right={<OpPanel page={page} variant={variant} graph={graph} users={users} op={chosen} />}
+        />
+      </Section>
+      <Section title="Ops" id="ops">
+        <OpTable page={page} graph={graph} found={found} chosen={chosen} />
+      </Section>
+      <Section title="Live memory" id="memory">
+        <LiveMemory page={page} graph={graph} chosen={chosen} />
+      </Section>
+      <Section title="Source" id="code">
+        <GraphSource page={page} graph={graph} variant={variant} measure={measure} chosen={chosen} file={file} line={line} />
+      </Section>
+      <Section title="Inputs and outputs" id="ends-part">
+        <Ends graph={graph} />
+      </Section>
+    </>
+  );
+}
+
+const DETAILS: readonly (readonly [string, string])[] = [
+  ["zoom", "open as they are zoomed into"],
+  ["1", "closed"],
+  ["2", "one level open"],
+  ["3", "two levels open"],
+  ["4", "three levels open"],
+  ["99", "all open"],
+];
+
+function Head(props: { page: Page; variant: number; graph: GraphColumns; block: GraphBlock }): JSX.Element {
+  const { page, variant, graph, block } = props;
+  const { totals, owner } = graph;
+  const intensity = totals.boundary_bytes ? totals.flops / totals.boundary_bytes : null;
+  return (
+    <>
+      {owner ? (
+        <p>
+          The {owner.role} of{" "}
+          <a href={href(`graph/${variant}`, { body: owner.body || null, op: owner.op })}>op %{owner.op}</a>; its figures are of one pass.
+        </p>
+      ) : (
+        <p class="muted">
+          <VariantLink page={page} variant={variant} /> {block.graphs.length > 1 ? `with ${plural(block.graphs.length - 1, "body", "bodies")} of loops and branches` : null}
+        </p>
+      )}
+      <Figures id="figures">
+        <Figure name="ops" value={graph.opcode.length} shown={formatCount(graph.opcode.length)} source="measured" how="Ops that were recorded while the function was traced" />
+        <Figure name="FLOPs" value={totals.flops} shown={formatFlops(totals.flops)} source="derived" />
+        <Figure name="in and out" value={totals.boundary_bytes} shown={formatBytes(totals.boundary_bytes)} source="derived" how="Bytes of inputs and outputs: the least that any compiler can move" />
+        <Figure name="op by op" value={totals.bytes} shown={formatBytes(totals.bytes)} source="derived" how="Bytes that the ops move, each by itself: what runs without fusion" />
+        <Figure name="FLOPs by byte" value={intensity} shown={intensity === null ? "–" : threeFigures(intensity)} source="derived" how="By byte of inputs and outputs, which a compiler that fuses everything reaches" />
+        <Figure name="peak live memory" value={totals.peak_live_bytes} shown={formatBytes(totals.peak_live_bytes)} source="derived" detail={totals.peak_op === null ? undefined : `at %${totals.peak_op}, derived`} />
+      </Figures>
+      {totals.unknown_loops ? (
+        <Note>{plural(totals.unknown_loops, "loop")} of which it is not known how often it runs: counted once.</Note>
+      ) : null}
+    </>
+  );
+}
+
+function numberOf(text: string | null): number | null {
+  const value = text === null || text === "" ? Number.NaN : Number(text);
+  return Number.isInteger(value) && value >= 0 ? value : null;
+}
+
+const view: View = {
+  name: "graph",
+  title: "Graphs",
+  section: "graph",
+  order: 60,
+  routes: ["graphs", "graph/:graph"],
+  shown: (page) => graphVariants(page).length > 0,
+  badge: (page) => ({ text: formatCount(graphVariants(page).length), kind: "plain" }),
+  find: (page, words) =>
+    graphVariants(page)
+      .map((variant) => ({ variant, kernel: page.report.variants[variant]?.kernel ?? -1 }))
+      .filter(({ kernel }) => matches(words, page.report.kernels[kernel]?.name))
+      .slice(0, 6)
+      .map(({ variant, kernel }) => ({ title: kernelName(page.report, kernel), detail: "tensor graph", href: href(`graph/${variant}`) })),
+  keys: [
+    ["[ ]", "In the drawing: previous or next op"],
+    ["+ − 0", "In the drawing: zoom"],
+  ],
+  Component: GraphView,
+};
+
+export default view;
