@@ -29,6 +29,10 @@ class UnsupportedFunction(GraphError):
     slug = "graph-unsupported"
 
 
+class UnsupportedMethod(UnsupportedFunction, AttributeError):
+    """A method or attribute of NumPy's arrays that tensors do not have."""
+
+
 class DataDependent(GraphError):
     """The program asks for a value that is known only when the graph runs."""
 

@@ -23,6 +23,10 @@ _B = TypeVar("_B", bound=Builder)
 #: NumPy function or ufunc → builder.
 FUNCTIONS: Final[dict[Any, Builder]] = {}
 
+#: NumPy function, or name of a method → what says why a graph cannot have it.
+REFUSED: Final[dict[Any, Builder]] = {}
+REFUSED_METHODS: Final[dict[str, Builder]] = {}
+
 #: Ufunc → builder of its `reduce`, and of its `accumulate`, each of (array, axis, …).
 REDUCTIONS: Final[dict[Any, Builder]] = {}
 ACCUMULATIONS: Final[dict[Any, Builder]] = {}

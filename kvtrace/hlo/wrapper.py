@@ -20,8 +20,18 @@ from kvtrace.hlo.errors import (
     RefusedMutation,
     ShapeMismatch,
     UnsupportedFunction,
+    UnsupportedMethod,
 )
-from kvtrace.hlo.registry import ACCUMULATIONS, AT, FUNCTIONS, METHODS, REDUCTIONS, name_of
+from kvtrace.hlo.registry import (
+    ACCUMULATIONS,
+    AT,
+    FUNCTIONS,
+    METHODS,
+    REDUCTIONS,
+    REFUSED,
+    REFUSED_METHODS,
+    name_of,
+)
 
 if TYPE_CHECKING:
     from kvtrace.hlo.views import View
@@ -148,6 +158,16 @@ class Tensor:
         take = METHODS["__getitem__"]
         return iter([take(self, row) for row in range(len(self))])
 
+    def __getattr__(self, name: str) -> Any:
+        if name in REFUSED_METHODS:
+            return REFUSED_METHODS[name]
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            raise UnsupportedMethod.here(
+                f"arrays' {name} has no form as graph ops; write it with methods and functions "
+                "that have one (docs/hlo.md lists them)"
+            )
+        raise AttributeError(f"a traced tensor has no attribute {name!r}")
+
     # -- values, which there are none of ----------------------------------------------------
 
     def __bool__(self) -> bool:
@@ -206,7 +226,7 @@ class Tensor:
     def __array_function__(
         self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        builder = FUNCTIONS.get(function)
+        builder = FUNCTIONS.get(function) or REFUSED.get(function)
         if builder is None:
             raise _unsupported(name_of(function))
         try:

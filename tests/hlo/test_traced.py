@@ -256,6 +256,25 @@ def test_an_unsupported_function():
     )
 
 
+def test_methods_that_tensors_do_not_have():
+    text = complaint(UnsupportedFunction, lambda x: x.searchsorted(3), X)  # here
+    assert "arrays' searchsorted has no form" in text
+
+    def program(x):
+        assert not hasattr(x, "searchsorted")
+        assert not hasattr(x, "__cuda_array_interface__")
+        assert getattr(x, "name", None) is None
+        return x
+
+    trace(program).specialize(X)
+
+
+def test_functions_whose_results_have_no_known_size():
+    complaint(DataDependent, lambda x: np.nonzero(x), X)  # here
+    complaint(DataDependent, lambda x: x.nonzero(), X)  # here
+    assert "numpy.unique" in complaint(DataDependent, lambda x: np.unique(x), X)  # here
+
+
 def test_a_branch_that_hangs_on_data():
     def program(x):
         if x.sum() > 3:  # here
@@ -318,6 +337,7 @@ def test_writing_into_arrays_that_are_no_tensors():
         np.add(x, 1, out=outside)  # here
 
     complaint(RefusedMutation, program, X)
+    complaint(RefusedMutation, lambda x: np.copyto(outside, x), X)  # here
 
 
 def test_tensors_outlive_no_trace():

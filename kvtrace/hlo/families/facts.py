@@ -5,11 +5,33 @@ from typing import Any
 import numpy as np
 
 from kvtrace.hlo.dtypes import BOOL
+from kvtrace.hlo.errors import DataDependent
 from kvtrace.hlo.families.comparisons import isclose
 from kvtrace.hlo.families.reductions import all_
 from kvtrace.hlo.primitives import Operand, axis_of, compare, full, lift, together
-from kvtrace.hlo.registry import implements
+from kvtrace.hlo.registry import REFUSED, REFUSED_METHODS, implements, name_of
 from kvtrace.hlo.wrapper import Tensor
+
+#: Functions whose results have as many elements as the data says.
+_OF_UNKNOWN_SIZE = (
+    *(np.argwhere, np.compress, np.extract, np.flatnonzero, np.nonzero, np.trim_zeros, np.unique),
+    *(np.intersect1d, np.setdiff1d, np.union1d),
+)
+
+
+def _refused(function: Any) -> Any:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise DataDependent.here(
+            f"{name_of(function)} gives as many elements as the data has; "
+            "use np.where or a mask, which keep the shape"
+        )
+
+    return refuse
+
+
+for _function in _OF_UNKNOWN_SIZE:
+    REFUSED[_function] = _refused(_function)
+REFUSED_METHODS.update(nonzero=_refused(np.nonzero), compress=_refused(np.compress))
 
 
 @implements(np.shape)

@@ -29,7 +29,7 @@ from kvtrace.hlo.primitives import (
 )
 from kvtrace.hlo.registry import METHODS, implements
 from kvtrace.hlo.views import viewed
-from kvtrace.hlo.wrapper import Tensor
+from kvtrace.hlo.wrapper import Tensor, into
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +231,9 @@ def _fill_method(x: Tensor, value: Operand) -> None:
 @implements(np.copyto)
 def copyto(dst: Any, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:  # noqa: ARG001 - NumPy's
     """Write values into a tensor."""
+    if not isinstance(dst, Tensor):
+        into(dst, lift(src))
+        return
     value = value_for(src, dst.shape, dst.dtype)
     if where is not True:
         value = select(broadcast_to(convert(lift(where), BOOL), dst.shape), value, dst)
