@@ -81,7 +81,9 @@ def _of_run(trace: "Trace", run: "Run") -> Iterable[Tuning]:
     times = _device_times(trace, run)
     gathered: dict[tuple[str | None, str | None, str, str], _Gathered] = {}
     for call in trace.table("calls", [run], ["call_id", "kernel_id", "args"]).to_pylist():
-        kernel = kernels[call["kernel_id"]]
+        kernel = kernels.get(call["kernel_id"])
+        if kernel is None:  # its row was lost with a process that was killed
+            continue
         key = (kernel["module"], kernel["file"], kernel["name"], _arguments(call["args"]))
         group = gathered.setdefault(key, _Gathered())
         group.calls[call["kernel_id"]].append(call["call_id"])

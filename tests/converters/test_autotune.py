@@ -131,6 +131,13 @@ def test_without_a_device_timeline_there_are_no_times(tmp_path):
         assert sum(trial.kept for trial in tuning.trials) == 1
 
 
+def test_calls_whose_kernels_were_lost_are_left_out(tmp_path):
+    out = shutil.copytree(FIXTURES / "device", tmp_path / "out")
+    shutil.rmtree(out / "kernels")
+
+    assert tunings_of(out) == ()
+
+
 def test_a_configuration_that_was_only_tried_and_none_that_was(tmp_path):
     tried = Kernel(calls=(Launches(number=3, device_us=4, phase="autotune"),))
     side = write_trace(tmp_path / "tried", [tried])
