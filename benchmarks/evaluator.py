@@ -219,21 +219,50 @@ def keep(best: dict[str, dict[str, Any]], name: str, answer: dict[str, Any]) -> 
         before[clock] = min(before[clock], answer[clock])
 
 
-def main() -> None:
-    """Measure and print."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options_of(description: str) -> argparse.ArgumentParser:
+    """Give the options that a benchmark of several workers has."""
+    options = argparse.ArgumentParser(description=description.splitlines()[0])
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--slow-rounds", type=int, default=1)
     options.add_argument("--only", default="", help="cases whose name contains this text")
     options.add_argument("--json", type=Path)
+    return options
+
+
+def compile_cases(worker: Worker) -> None:
+    """Have a worker of ours compile all kernels; exit where that fails."""
+    compiled = worker.ask(what="compile")
+    if "failed" in compiled:
+        print(compiled["failed"], file=sys.stderr)
+        raise SystemExit(1)
+
+
+class Run:
+    """When and where a benchmark ran; made at its begin."""
+
+    def __init__(self) -> None:
+        self._began, self._load = time.time(), os.getloadavg()
+
+    def facts(self, versions: dict[str, Any], rounds: int) -> dict[str, Any]:
+        """Give what its result says besides figures."""
+        return {
+            "machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.platform()}",
+            "versions": versions,
+            "commit": commit(),
+            "load average": {"before": self._load, "after": os.getloadavg()},
+            "rounds": rounds,
+            "seconds in all": time.time() - self._began,
+        }
+
+
+def main() -> None:
+    """Measure and print."""
+    options = options_of(__doc__)
+    options.add_argument("--slow-rounds", type=int, default=1)
     chosen = options.parse_args()
-    began, load = time.time(), os.getloadavg()
+    run = Run()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         benchmark = Benchmark(Path(name))
-        compiled = benchmark.ours.ask(what="compile")
-        if "failed" in compiled:
-            print(compiled["failed"], file=sys.stderr)
-            raise SystemExit(1)
+        compile_cases(benchmark.ours)
         wanted = [case for case in cases() if chosen.only in case]
         for number in range(chosen.rounds):
             for case in wanted:
@@ -245,13 +274,8 @@ def main() -> None:
         }
         benchmark.end()
     result = {
-        "machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.platform()}",
-        "versions": versions,
-        "commit": commit(),
-        "load average": {"before": load, "after": os.getloadavg()},
-        "rounds": chosen.rounds,
+        **run.facts(versions, chosen.rounds),
         "slow rounds": chosen.slow_rounds,
-        "seconds in all": time.time() - began,
         "cases": benchmark.figures,
         "tolerances": {name: case.tolerance for name, case in cases().items()},
         "counted": [name for name, case in cases().items() if case.counted],
@@ -281,17 +305,22 @@ def commit() -> str:
     return (head.stdout.strip() or "unknown") + (" with changes" if changed.stdout.strip() else "")
 
 
-def print_result(result: dict[str, Any]) -> None:
-    """Print what was measured, for people and for RESULTS.md."""
-    figures, accepted = result["cases"], result["tolerances"]
+def print_facts(result: dict[str, Any]) -> None:
+    """Print when and where a benchmark ran."""
     load = result["load average"]
     print(f"machine: {result['machine']}")
     for where, packages in result["versions"].items():
         print(f"{where}: {', '.join(f'{name} {number}' for name, number in packages.items())}")
     print(f"commit: {result['commit']}; one thread each; best of {result['rounds']} rounds")
-    print(f"launches over {SLOW:.0f} s: best of {result['slow rounds']}")
     print(f"load average before {load['before'][0]:.1f}, after {load['after'][0]:.1f}")
     print(f"the whole run took {result['seconds in all']:.0f} s")
+
+
+def print_result(result: dict[str, Any]) -> None:
+    """Print what was measured, for people and for RESULTS.md."""
+    figures, accepted = result["cases"], result["tolerances"]
+    print_facts(result)
+    print(f"launches over {SLOW:.0f} s: best of {result['slow rounds']}")
     for clock in ("wall", "processor"):
         print_times(figures, accepted, clock)
     for clock in ("wall", "processor"):

@@ -22,19 +22,26 @@ The second table is a vector add over more and more programs: nothing of it may 
 number.
 """
 
-import argparse
 import json
 import math
 import os
-import platform
 import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-from evaluator import HERE, ROOT, Worker, commit, keep, make_peer_environment, processor_name
+from evaluator import (
+    HERE,
+    ROOT,
+    Run,
+    Worker,
+    compile_cases,
+    keep,
+    make_peer_environment,
+    options_of,
+    print_facts,
+)
 from sanitizer_kernels import cases
 
 OURS = ("bounds", "all", "cold bounds", "cold all")
@@ -84,18 +91,11 @@ class Benchmark:
 
 def main() -> None:
     """Measure and print."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--only", default="", help="cases whose name contains this text")
-    options.add_argument("--json", type=Path)
-    chosen = options.parse_args()
-    began, load = time.time(), os.getloadavg()
+    chosen = options_of(__doc__).parse_args()
+    run = Run()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         benchmark = Benchmark(Path(name))
-        compiled = benchmark.ours.ask(what="compile")
-        if "failed" in compiled:
-            print(compiled["failed"], file=sys.stderr)
-            raise SystemExit(1)
+        compile_cases(benchmark.ours)
         wanted = [case for case in cases() if chosen.only in case]
         for number in range(chosen.rounds):
             for case in wanted:
@@ -108,12 +108,7 @@ def main() -> None:
         }
         benchmark.end()
     result = {
-        "machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.platform()}",
-        "versions": versions,
-        "commit": commit(),
-        "load average": {"before": load, "after": os.getloadavg()},
-        "rounds": chosen.rounds,
-        "seconds in all": time.time() - began,
+        **run.facts(versions, chosen.rounds),
         "cases": benchmark.figures,
         "programs": benchmark.series,
     }
@@ -124,13 +119,7 @@ def main() -> None:
 
 def print_result(result: dict[str, Any]) -> None:
     """Print what was measured, for people and for RESULTS.md."""
-    load = result["load average"]
-    print(f"machine: {result['machine']}")
-    for where, packages in result["versions"].items():
-        print(f"{where}: {', '.join(f'{name} {number}' for name, number in packages.items())}")
-    print(f"commit: {result['commit']}; one thread each; best of {result['rounds']} rounds")
-    print(f"load average before {load['before'][0]:.1f}, after {load['after'][0]:.1f}")
-    print(f"the whole run took {result['seconds in all']:.0f} s")
+    print_facts(result)
     for clock in ("wall", "processor"):
         print_times(result["cases"], clock)
     print_answers(result["cases"])

@@ -64,8 +64,8 @@ class Access(Place):
     descriptors. A pointer that is chosen between several arguments gives several accesses of one
     op; their masks exclude each other.
 
-    `has_other`: a load fills masked lanes (a descriptor's with zeros). `value`: what is stored, or
-    the load's or atomic's result. `operator`, `semantics`, `scope`: an atomic's, by Triton's names.
+    `value`: what is stored, or the load's or atomic's result. `operator`, `semantics`, `scope`: an
+    atomic's, by Triton's names.
     """
 
     kind: AccessKind
@@ -74,7 +74,6 @@ class Access(Place):
     element_bytes: int
     shape: tuple[int, ...]
     mask: Condition
-    has_other: bool = True
     value: Value | None = None
     operator: str = ""
     semantics: str = ""

@@ -192,7 +192,6 @@ def test_block_pointers_advance_and_check_the_axes_they_say():
     assert load.mask.value(point)
     assert not load.mask.value({**point, by_kind["lane", 1]: 6})
     assert store.mask.decided
-    assert load.has_other
 
 
 JUMPING_BACK = """

@@ -121,7 +121,7 @@ def load(walk: Walk, op: Op) -> None:
     value = op.results[0]
     accesses = walk.accessed(
         op, "load", walk.pointer(op.operands[0]), mask, bytes_in_memory(value.type),
-        shape_of(value.type), has_other=other is not None, value=value,
+        shape_of(value.type), value=value,
     )  # fmt: skip
     fill = None if other is None else walk.known(other)
     walk.set(value, loaded(walk, op, value, accesses, mask, fill))
@@ -135,9 +135,8 @@ def load_block(walk: Walk, op: Op, pointer: BlockPointer) -> None:
     place, mask = block_access(pointer, shape_of(value.type), pointee_bytes(op.operands[0].type),
                                checked_axes(op))  # fmt: skip
     accesses = walk.accessed(
-        op, "load", place, mask, bytes_in_memory(value.type), shape_of(value.type), value=value,
-        has_other=bool(number_of(op, "padding")),
-    )  # fmt: skip
+        op, "load", place, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
+    )
     walk.set(value, loaded(walk, op, value, accesses, mask, None))
 
 
