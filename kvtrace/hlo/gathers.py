@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from kvtrace.hlo.builder import current
 from kvtrace.hlo.dtypes import INT32
+from kvtrace.hlo.errors import BadIndex
 from kvtrace.hlo.primitives import (
     Shape,
     add,
@@ -45,7 +46,17 @@ class Windows:
 
 
 def gather(x: Tensor, indices: Tensor, windows: Windows) -> Tensor:
-    """The windows at positions; a position is moved so far that its window lies inside."""
+    """The windows at positions; a position is moved so far that its window lies inside.
+
+    Raises:
+        BadIndex: the tensor has no elements, and the result would.
+
+    """
+    shape = windows.result_shape(indices.shape[:-1])
+    if 0 in shape:
+        return full(0, shape, x.dtype)
+    if any(size > extent for size, extent in zip(windows.sizes, x.shape, strict=True)):
+        raise BadIndex.here(f"nothing can be taken of an empty axis of shape {list(x.shape)}")
     attributes: dict[str, Any] = {
         "offset_dims": windows.offsets,
         "collapsed_slice_dims": windows.dropped,
@@ -53,7 +64,6 @@ def gather(x: Tensor, indices: Tensor, windows: Windows) -> Tensor:
         "index_vector_dim": len(indices.shape) - 1,
         "slice_sizes": windows.sizes,
     }
-    shape = windows.result_shape(indices.shape[:-1])
     return current().emit("gather", (x, indices), shape, x.dtype, attributes)
 
 
@@ -64,6 +74,8 @@ def scatter(
 
     Windows that do not lie inside are left out. Where two meet, the later one is written last.
     """
+    if 0 in updates.shape:
+        return x
     attributes: dict[str, Any] = {
         "update_window_dims": windows.offsets,
         "inserted_window_dims": windows.dropped,
