@@ -23,6 +23,7 @@ BUILT_IN: Final[dict[str, str]] = {
     "csv": "kvtrace.converters.csv:CONVERTER",
     "report": "kvtrace.converters.report:CONVERTER",
     "stablehlo": "kvtrace.converters.stablehlo:CONVERTER",
+    "repro": "kvtrace.converters.repro_text:CONVERTER",
 }
 
 

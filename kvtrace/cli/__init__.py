@@ -46,6 +46,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
     "diff": Command("kvtrace.cli.diff", "Compare two traces, runs or commits"),
     "view": Command("kvtrace.cli.view", "Open the report or the timeline in a browser"),
+    "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
     "sql": Command("kvtrace.cli.sql", "Ask the tables in SQL"),
     "recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
     "validate": Command("kvtrace.cli.validate", "Check every file of a trace"),

@@ -1,0 +1,55 @@
+"""`kvtrace repro`: a script that launches one recorded call again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvtrace.cli.options import OutputOption, RunOption, TracePath, select
+
+
+def command(
+    trace: TracePath,
+    launch: Annotated[
+        int | None, typer.Option("--launch", metavar="N", help="Number of the launch (seq)")
+    ] = None,
+    call: Annotated[
+        int | None, typer.Option("--call", metavar="ID", help="Number of the distinct call")
+    ] = None,
+    finding: Annotated[
+        str | None,
+        typer.Option("--finding", metavar="ID", help="Id of a finding of sanitize, or its start"),
+    ] = None,
+    source: Annotated[
+        bool, typer.Option("--source", help="Take the kernel's Python source, not its IR")
+    ] = False,
+    contents: Annotated[
+        int,
+        typer.Option(metavar="MB", help="Recorded contents of larger storages are left out"),
+    ] = 64,
+    output: OutputOption = None,
+    run: RunOption = None,
+) -> None:
+    """Write one Python script that launches a recorded call again, and times it.
+
+    It has the kernel and all that was recorded of its arguments; contents are the recorded ones, or
+    random. It needs torch and triton, and a GPU, or kvtrace run where there is none.
+
+    Example:
+        kvtrace repro out/ --launch 17 -o repro.py
+        kvtrace repro out/ --finding 3fa9 --source
+
+    """
+    from kvtrace.converters.registry import load_converter
+
+    chosen = load_converter("repro")
+    named = {"launch": launch, "call": call, "finding": finding, "contents": contents}
+    settings = {name: str(value) for name, value in named.items() if value is not None}
+    if source:
+        settings["source"] = "1"
+    selection = select(trace, run)
+    target = output or Path(chosen.default_output)
+    conversion = chosen.convert(selection, target, settings)
+    typer.echo(f"wrote {target} ({conversion.size_bytes / 1e3:,.1f} kB)")
+    for note in (*conversion.notes, *selection.trace.notes):
+        typer.echo(f"  {note}")
