@@ -30,12 +30,13 @@ class DeviceLimits:
     source: str
 
     def dot_rate(self, dtype: str) -> float | None:
-        """Give the rate of dots whose factors have an element type of MLIR; None if not known.
+        """Give the rate of dots whose factors have an element type; None if not known.
 
-        Narrow types that the device has no unit for go as 16-bit floats, which compilers widen
-        them to, and tf32 as float32. `tf32x3` and the like take as many products as they say.
+        Types are named as MLIR names them, or as arguments' types are (fp32). Narrow types that
+        the device has no unit for go as 16-bit floats, which compilers widen them to, and tf32 as
+        float32. `tf32x3` and the like take as many products as they say.
         """
-        name, _, products = dtype.partition("x")
+        name, _, products = _in_mlir(dtype).partition("x")
         kind = _NARROW.get(name[:2], name)
         rate = self.matrix.get(kind)
         if rate is None and kind in ("f8", "f4"):
@@ -48,7 +49,12 @@ class DeviceLimits:
 
     def vector_rate(self, dtype: str | None) -> float | None:
         """Give the rate of elementwise ops, reductions and scans; small types go as float32."""
-        return self.vector.get(dtype or "f32", self.vector.get("f32"))
+        return self.vector.get(_in_mlir(dtype or "f32"), self.vector.get("f32"))
+
+
+def _in_mlir(dtype: str) -> str:
+    """The name that MLIR has for an element type: ops of NKI and of graphs have fp32 for f32."""
+    return f"f{dtype[2:]}" if dtype.startswith("fp") else dtype
 
 
 #: Formats of 8 bits and less by how they begin; 6-bit ones go at the rate of 8 bits.

@@ -13,6 +13,7 @@ from kvtrace.converters.roofline import Work, joined, position
 from kvtrace.schema.errors import BadSetting
 
 H200 = limits_of("NVIDIA H200")
+TRAINIUM2 = limits_for_target("neuron:trn2")
 
 
 @pytest.mark.parametrize(
@@ -106,6 +107,9 @@ def test_types_go_at_their_own_rates():
     assert rate("f8E5M2", limits_of("A100")) == 312  # widened
     assert rate("f32", limits_of("MI300X")) == 163.4
     assert H200.dot_rate("i4") is None
+    # Ops of NKI and of tensor graphs name types as arguments do
+    assert TRAINIUM2.dot_rate("fp32") == TRAINIUM2.dot_rate("f32") == 22.6e12
+    assert H200.dot_rate("fp8e4nv") == H200.dot_rate("f8E4M3FN")
     assert H200.vector_rate("bf16") == 134e12
     assert H200.vector_rate("f8E5M2") == H200.vector_rate(None) == 67e12
 
