@@ -49,7 +49,7 @@ def make_step() -> tuple[Callable[[], None], torch.Tensor, torch.Tensor]:
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
-        found = (net(x) - x.roll(1, -1)).square().mean()
+        found = (net(x) - x / 2).square().mean()
         found.backward()
         optimizer.step()
         loss.copy_(found.detach())
