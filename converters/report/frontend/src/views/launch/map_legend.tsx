@@ -71,31 +71,30 @@ export function CountFigures(props: { scene: Scene; touched: Touched }): JSX.Ele
 }
 
 export function Legend(props: { scene: Scene }): JSX.Element {
-  const { scene } = props;
-  const scale =
-    scene.colour === "value" && scene.values
-      ? [threeFigures(scene.values.min ?? 0), threeFigures(scene.values.max ?? 0)]
-      : ["1 access", scene.most === null ? "the most" : formatCount(scene.most)];
-  const source =
-    scene.colour === "value" ? "measured: as recorded before the first launch" : "derived";
+  const { counts, context, lanes, most, values, colour } = props.scene;
+  const byValue = colour === "value" ? values : null;
+  const scale = byValue
+    ? `${threeFigures(byValue.min ?? 0)} to ${threeFigures(byValue.max ?? 0)}`
+    : `1 access to ${most === null ? "the most" : formatCount(most)}`;
+  const keys: readonly (readonly [shown: boolean, kind: string, text: string])[] = [
+    [byValue !== null && byValue.nan > 0, "nan", "not a number"],
+    [!byValue && lanes !== null, "masked", "masked lanes only"],
+    [!byValue && context !== null, "context", "by other programs or iterations"],
+    [counts.outside > 0, "outside", "outside the tensor"],
+  ];
   return (
     <p class="small muted launch-legend">
-      <span class="launch-scale" aria-hidden="true" /> {scale[0]} to {scale[1]} ({source})
-      {scene.lanes ? (
-        <>
-          <span class="launch-key masked" aria-hidden="true" /> masked lanes only
-        </>
-      ) : null}
-      {scene.context ? (
-        <>
-          <span class="launch-key context" aria-hidden="true" /> by other programs or iterations
-        </>
-      ) : null}
-      {scene.counts.outside ? (
-        <>
-          <span class="launch-key outside" aria-hidden="true" /> outside the tensor
-        </>
-      ) : null}
+      <span class="launch-scale" aria-hidden="true" /> {scale}{" "}
+      {byValue
+        ? "(measured: as recorded before the first launch), pale where not accessed"
+        : "(derived)"}
+      {keys.map(([shown, kind, text]) =>
+        shown ? (
+          <span key={kind}>
+            <span class={`launch-key ${kind}`} aria-hidden="true" /> {text}
+          </span>
+        ) : null,
+      )}
       <span>Click an element; wheel zooms once the map has the focus.</span>
     </p>
   );

@@ -1,10 +1,10 @@
 // Drawing a slice of a tensor: each place coloured by how often it is accessed, or by its value.
 
-import { heatColour } from "../../parts/colours";
 import { type Drawing, clippedText } from "../../parts/canvas";
 import { threeFigures } from "../../data/format";
+import { type Paint, painter, textOn } from "./map_colours";
 import { type Counts, binSizes, binsOf } from "./counts";
-import { type Look, isInside, offsetAt, placeOf } from "./tensor";
+import { type Look, offsetAt, placeOf } from "./tensor";
 import type { Subsets } from "./subsets";
 import type { Values } from "./values";
 
@@ -85,15 +85,6 @@ export function wholeWindow(scene: Scene, width: number, height: number): Window
   return { x: 0, y: first, across, down: Math.min(height / Math.max(end - first, 1), 40) };
 }
 
-type Colour = readonly [number, number, number];
-type Paint = (
-  row: number,
-  column: number,
-  count: number,
-  context: number,
-  lanes: number,
-) => Colour | null;
-
 export function paintMap(drawing: Drawing, scene: Scene, window: Window): { sampled: boolean } {
   const { context, width, height, colours } = drawing;
   context.fillStyle = colours.back;
@@ -120,7 +111,7 @@ export function paintMap(drawing: Drawing, scene: Scene, window: Window): { samp
     binSizes(wide, region.across),
   );
   const paint = painter(
-    drawing,
+    drawing.colours,
     scene,
     scene.most ?? shares.reduce((most, share) => Math.max(most, share), 0),
   );
@@ -162,74 +153,6 @@ function perElement(counts: Float64Array, rows: Uint32Array, columns: Uint32Arra
     const [row, column] = [Math.floor(bin / columns.length), bin % columns.length];
     return count / ((rows[row] ?? 1) * (columns[column] ?? 1));
   });
-}
-
-function painter({ colours }: Drawing, scene: Scene, most: number): Paint {
-  const { look, slice, values, unit, subsets } = scene;
-  const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
-  const [untouched, masked, behind] = [
-    colours.track,
-    colours["warning-soft"],
-    colours["accent-soft"],
-  ].map(rgbOf);
-  const [outside, nan] = [rgbOf(colours.error), rgbOf(colours.mark)];
-  const hot = (share: number): Colour =>
-    heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? outside;
-  const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0)];
-  return (row, column, count, context, lanes) => {
-    const offset = offsetAt(look, row, column, slice);
-    if (row < 0 || row >= look.rows.size || !isInside(look, offset))
-      return count > 0 ? outside : null;
-    if (values && scene.colour === "value") {
-      const value = values.at(offset * unit);
-      if (value === null || Number.isNaN(value)) return nan;
-      return hot(range ? (value - least) / range : 0.5);
-    }
-    if (count > 0 && subsets) return rgbOf(subsetColour(subsets.which[offset - subsets.low] ?? 0));
-    if (count > 0) return hot(accessHeat(count, most));
-    if (lanes > 0) return masked ?? null;
-    return (context > 0 ? behind : untouched) ?? null;
-  };
-}
-
-/** How hot a count is: one access is warm, and what is accessed most is hot if that is more. */
-export function accessHeat(count: number, most: number): number {
-  if (count < 1) return 0.15 + 0.25 * count;
-  return most > 1 ? 0.4 + (0.6 * (count - 1)) / (most - 1) : 0.4;
-}
-
-/** Hues a golden angle apart; lightness keeps neighbours apart too. */
-export function subsetColour(subset: number): string {
-  const [hue, light] = [(subset * 137.508) % 360, 0.45 + 0.12 * (subset % 3)];
-  const part = (shift: number): number => {
-    const at = (shift + hue / 30) % 12;
-    return Math.round(
-      255 * (light - 0.6 * Math.min(light, 1 - light) * Math.max(-1, Math.min(at - 3, 9 - at, 1))),
-    );
-  };
-  return `rgb(${part(0)} ${part(8)} ${part(4)})`;
-}
-
-/** Black or white, whichever reads better on a colour; null on none. */
-function textOn(ground: Colour | null): string | null {
-  if (!ground) return null;
-  const light = 0.299 * ground[0] + 0.587 * ground[1] + 0.114 * ground[2];
-  return light > 140 ? "#000000" : "#ffffff";
-}
-
-const PARSED = new Map<string, Colour>();
-
-/** "#rrggbb" or "rgb(r g b)". */
-function rgbOf(text: string): Colour {
-  let colour = PARSED.get(text);
-  if (!colour) {
-    const parts = text.startsWith("#")
-      ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16))
-      : (text.match(/[\d.]+/g) ?? []).map(Number);
-    colour = [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0];
-    PARSED.set(text, colour);
-  }
-  return colour;
 }
 
 function drawScaled(

@@ -6,7 +6,8 @@ import { useCallback, useMemo, useRef } from "preact/hooks";
 import { Canvas, type Drawing } from "../../parts/canvas";
 import { heatColour } from "../../parts/colours";
 import { binsOf } from "./counts";
-import { type Scene, accessHeat } from "./map_paint";
+import { accessHeat } from "./map_colours";
+import type { Scene } from "./map_paint";
 import { choose, chosenNumber } from "./state";
 import { offsetAt } from "./tensor";
 

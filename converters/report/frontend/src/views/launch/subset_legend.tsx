@@ -6,7 +6,7 @@ import { useMemo } from "preact/hooks";
 import { formatCount } from "../../data/format";
 import { type Column, Table } from "../../parts/table";
 import { Note } from "../../parts/text";
-import { subsetColour } from "./map_paint";
+import { subsetColour } from "./map_colours";
 import { type Place, choose, programPlace, programText } from "./state";
 import type { Subset, Subsets } from "./subsets";
 

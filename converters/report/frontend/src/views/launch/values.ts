@@ -11,6 +11,8 @@ export interface Values {
   at(bytes: number): number | null;
   readonly min: number | null;
   readonly max: number | null;
+  /** Elements that are no number. */
+  readonly nan: number;
 }
 
 type Read = (data: DataView, at: number) => number;
@@ -102,6 +104,7 @@ export function valuesOf(tensor: RecordedTensor, storage: ArrayBuffer): Values |
     },
     min: tensor.histogram?.min ?? null,
     max: tensor.histogram?.max ?? null,
+    nan: tensor.histogram?.nan ?? 0,
   };
 }
 

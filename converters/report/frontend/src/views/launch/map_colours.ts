@@ -1,0 +1,95 @@
+// The colours of a map: by accesses, by value, or by which programs share elements.
+
+import { type Colours, heatColour } from "../../parts/colours";
+import type { Scene } from "./map_paint";
+import { isInside, offsetAt } from "./tensor";
+
+export type Colour = readonly [number, number, number];
+/** The colour of a place, by the accesses of each element there; null: nothing is drawn. */
+export type Paint = (
+  row: number,
+  column: number,
+  count: number,
+  context: number,
+  lanes: number,
+) => Colour | null;
+
+/** `most`: accesses at the hot end of the scale. */
+export function painter(colours: Colours, scene: Scene, most: number): Paint {
+  const { look, slice, values, unit, subsets } = scene;
+  const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
+  const [untouched, masked, behind] = [
+    colours.track,
+    colours["warning-soft"],
+    colours["accent-soft"],
+  ].map(rgbOf);
+  const [outside, nan, ground] = [colours.error, colours.mark, colours.back].map(rgbOf) as [
+    Colour,
+    Colour,
+    Colour,
+  ];
+  const hot = (share: number): Colour =>
+    heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? outside;
+  const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0)];
+  return (row, column, count, context, lanes) => {
+    const offset = offsetAt(look, row, column, slice);
+    if (row < 0 || row >= look.rows.size || !isInside(look, offset))
+      return count > 0 ? outside : null;
+    if (values && scene.colour === "value") {
+      const value = values.at(offset * unit);
+      const own =
+        value === null || Number.isNaN(value) ? nan : hot(range ? (value - least) / range : 0.5);
+      return count > 0 ? own : mixed(own, ground);
+    }
+    if (count > 0 && subsets) return rgbOf(subsetColour(subsets.which[offset - subsets.low] ?? 0));
+    if (count > 0) return hot(accessHeat(count, most));
+    if (lanes > 0) return masked ?? null;
+    return (context > 0 ? behind : untouched) ?? null;
+  };
+}
+
+/** How hot a count is: one access is warm, and what is accessed most is hot if that is more. */
+export function accessHeat(count: number, most: number): number {
+  if (count < 1) return 0.15 + 0.25 * count;
+  return most > 1 ? 0.4 + (0.6 * (count - 1)) / (most - 1) : 0.4;
+}
+
+/** Hues a golden angle apart; lightness keeps neighbours apart too. */
+export function subsetColour(subset: number): string {
+  const [hue, light] = [(subset * 137.508) % 360, 0.45 + 0.12 * (subset % 3)];
+  const part = (shift: number): number => {
+    const at = (shift + hue / 30) % 12;
+    return Math.round(
+      255 * (light - 0.6 * Math.min(light, 1 - light) * Math.max(-1, Math.min(at - 3, 9 - at, 1))),
+    );
+  };
+  return `rgb(${part(0)} ${part(8)} ${part(4)})`;
+}
+
+/** A colour paled down: what is not accessed stays in the background. */
+function mixed([red, green, blue]: Colour, ground: Colour): Colour {
+  const part = (own: number, back: number): number => Math.round(0.25 * own + 0.75 * back);
+  return [part(red, ground[0]), part(green, ground[1]), part(blue, ground[2])];
+}
+
+/** Black or white, whichever reads better on a colour; null on none. */
+export function textOn(ground: Colour | null): string | null {
+  if (!ground) return null;
+  const light = 0.299 * ground[0] + 0.587 * ground[1] + 0.114 * ground[2];
+  return light > 140 ? "#000000" : "#ffffff";
+}
+
+const PARSED = new Map<string, Colour>();
+
+/** "#rrggbb" or "rgb(r g b)". */
+function rgbOf(text: string): Colour {
+  let colour = PARSED.get(text);
+  if (!colour) {
+    const parts = text.startsWith("#")
+      ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16))
+      : (text.match(/[\d.]+/g) ?? []).map(Number);
+    colour = [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0];
+    PARSED.set(text, colour);
+  }
+  return colour;
+}
