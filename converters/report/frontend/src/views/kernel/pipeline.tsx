@@ -4,11 +4,12 @@ import type { CSSProperties, JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { address, href } from "../../app/router";
-import { formatBytes, formatMoment, formatNanoseconds, formatShare, plural } from "../../data/format";
+import { formatBytes, formatMoment, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { Split } from "../../parts/beside";
 import { kernelHue } from "../../parts/colours";
+import { Value } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Facts, Note, Pill } from "../../parts/text";
 import type { Load } from "./blocks";
@@ -32,6 +33,7 @@ interface PipelineProps {
 
 export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
   const steps = useMemo(() => stepsOf(variant, load), [variant, load]);
+  const triton = page.report.runs[variant.run]?.versions["triton"];
   const timed = steps.filter((step) => step.duration);
   const whole = timed.reduce((sum, step) => sum + (step.duration ?? 0), 0);
   if (!steps.length && variant.compile_ns === null) {
@@ -80,14 +82,11 @@ export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
           )}
           <Facts
             entries={[
-              ["Getting it took", <>{formatNanoseconds(variant.compile_ns)} <span class="muted">measured</span></>],
+              ["Getting it took", <Time value={variant.compile_ns} />],
               ["Began", variant.compile_begin === null ? null : `${formatMoment(variant.compile_begin)} into the trace`],
               ["Disk cache", <CachePill variant={variant} />],
-              [
-                "Module load",
-                load ? <>{formatNanoseconds(load.duration_ns)} <span class="muted">measured</span></> : <span class="muted">not recorded</span>,
-              ],
-              ["Compiled by", page.report.runs[variant.run]?.versions["triton"] ? `triton ${page.report.runs[variant.run]?.versions["triton"]}` : null],
+              ["Module load", <Time value={load?.duration_ns ?? null} />],
+              ["Compiled by", triton ? `triton ${shortText(triton, 40)}` : null],
             ]}
           />
         </>
@@ -95,6 +94,11 @@ export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
       right={<Table id="stages" caption="Stages of the compilation" columns={columns} rows={steps} empty="No stage was recorded." />}
     />
   );
+}
+
+function Time({ value }: { value: number | null }): JSX.Element {
+  if (value === null) return <span class="muted">not recorded</span>;
+  return <Value source="measured">{formatNanoseconds(value)}</Value>;
 }
 
 function CachePill({ variant }: { variant: Variant }): JSX.Element {

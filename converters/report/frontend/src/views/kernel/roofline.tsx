@@ -34,6 +34,14 @@ export function Roofline({ page, calls }: { page: Page; calls: readonly number[]
   if (!limits) {
     return <Note>No roof: this page does not know the limits of the device that the kernels are for.</Note>;
   }
+  if (!known.length && calls.some((call) => report.calls[call]?.bytes !== null)) {
+    return (
+      <Note>
+        No roof: the limits of {shortText(limits.name)} do not say how fast it does what these calls
+        compute.
+      </Note>
+    );
+  }
   if (!known.length) {
     return (
       <Missing
