@@ -1,60 +1,61 @@
-"""XLA on CPU, through jaxlib: compiles StableHLO text and runs it. One client for all tests."""
+"""XLA on CPU, through jaxlib: StableHLO text is verified, compiled and run, in its own process."""
 
-import os
+import atexit
+import pickle
 import re
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# A quarter of the time to compile a small program; what it computes is the same.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
-)
 
-import jax
-import jax.extend.backend
-import numpy as np
-from jaxlib import xla_client
+class XlaError(AssertionError):
+    """XLA refuses a module, or fails to run it."""
 
 
 @cache
-def client():
-    jax.config.update("jax_enable_x64", True)
-    return jax.extend.backend.get_backend("cpu")
+def process():
+    """The process with XLA's client, which ends with the tests."""
+    program = Path(__file__).with_name("xla_process.py")
+    pipe = subprocess.PIPE
+    started = subprocess.Popen([sys.executable, str(program)], stdin=pipe, stdout=pipe)
+    atexit.register(started.stdin.close)
+    return started
 
 
-def verified(text):
-    """The module as jaxlib's bindings read and verify it."""
-    from jax._src.interpreters import mlir
-    from jax._src.lib.mlir import ir
-
-    context = mlir.make_ir_context()
-    with context:
-        module = ir.Module.parse(text)
-        assert module.operation.verify()
-        return str(module.operation.get_asm(enable_debug_info=True))
+def asked(name, *arguments):
+    worker = process()
+    content = pickle.dumps((name, arguments))
+    worker.stdin.write(len(content).to_bytes(8) + content)
+    worker.stdin.flush()
+    size = worker.stdout.read(8)
+    if not size:
+        process.cache_clear()
+        raise XlaError(f"the process of XLA ended with {worker.wait()} in {name}")
+    good, answer = pickle.loads(worker.stdout.read(int.from_bytes(size)))
+    if not good:
+        raise XlaError(answer)
+    return answer
 
 
 def run(text, *arrays):
     """The module's results, given its arguments."""
-    options = xla_client.CompileOptions()
-    options.num_replicas = options.num_partitions = 1
-    # The least optimising compiles fastest, and leaves the ops' meanings as they are.
-    options.executable_build_options.debug_options.xla_backend_optimization_level = 0
-    options.executable_build_options.debug_options.xla_llvm_disable_expensive_passes = True
-    device = client().devices()[0]
-    devices = xla_client.DeviceList((device,))
-    program = client().compile_and_load(text, devices, options)
-    given = [jax.device_put(np.array(array), device) for array in arrays]
-    results = program.execute_sharded(given).disassemble_into_single_device_arrays()
-    return [np.asarray(result[0]) for result in results]
+    return asked("run", text, arrays)
+
+
+def run_replicas(text, inputs):
+    """Results of each replica, given the inputs of each; up to four."""
+    return asked("run_replicas", text, inputs)
+
+
+def verified(text):
+    """The module as jaxlib's bindings read, verify and print it."""
+    return asked("verified", text)
 
 
 def hlo_text(text):
     """The module as XLA's HLO text."""
-    from jaxlib import _jax
-
-    return _jax.mlir.mlir_module_to_xla_computation(text).as_hlo_text()
+    return asked("hlo_text", text)
 
 
 def aliases(text):
