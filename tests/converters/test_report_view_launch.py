@@ -166,7 +166,9 @@ def test_layouts_of_any_form_equal_their_expansion(report_browser, pages, blocks
                 assert {int(at): int(counts[at]) for at in np.flatnonzero(counts)} == inside
                 continue
             if not opened.page.locator("#regions").count():
-                opened.page.locator("#op").get_by_role("button", name="Show as a table").click()
+                opened.page.locator("#chosen-op").get_by_role(
+                    "button", name="Show as a table"
+                ).click()
             regions = Counter(
                 (at // 5000 * 16 // 6000 * 16 + at % 5000 * 16 // 5000)
                 for at in Counter(inside).elements()
@@ -329,7 +331,7 @@ def test_all_programs_counts_and_the_table_beside_the_map(report_browser, pages,
     op = op_of(call, "load", "a")
     with opened_page(report_browser, pages.page, f"#/call/{index}?op={op['index']}") as opened:
         assert figure(opened, "most often") == 4  # programs along y read the same rows
-        opened.page.locator("#op").get_by_role("button", name="Show as a table").click()
+        opened.page.locator("#chosen-op").get_by_role("button", name="Show as a table").click()
         rows = opened.page.locator("#elements tbody tr[data-place]").first.inner_text().split("\t")
         assert rows[:4] == ["0", "(0, 0)", "0", "4"]
         assert "3,150 rows" in opened.text("#elements")
@@ -421,7 +423,7 @@ def test_an_op_that_goes_to_two_tensors(report_browser, pages, blocks, tmp_path)
     page = rewritten(pages.page, tmp_path / "x.html", {f"call/{index}": call})
     with opened_page(report_browser, page, f"#/call/{index}?op={op['index']}") as opened:
         for name in ("a", "b"):
-            opened.page.locator("#op > .toolbar select").select_option(name)
+            opened.page.locator("#chosen-op > .toolbar select").select_option(name)
             opened.page.wait_for_selector(f"canvas[aria-label^='Accesses of {name}']")
             expected = listed_counts([each for each in accesses if each["arg"] == name])
             assert figure(opened, "accesses") == expected.total()
@@ -498,7 +500,7 @@ def test_recorded_values_are_shown_and_saved(report_browser, pages, blocks):
         assert [int(row.split("\t")[2].replace(",", "")) for row in bins][:5] == counts[:5]
         # the map by value
         before = page.locator("#access-map canvas").screenshot()
-        page.locator("#op label:has-text('Colour by') select").select_option("value")
+        page.locator("#chosen-op label:has-text('Colour by') select").select_option("value")
         address_has(opened, "colour=value")
         page.wait_for_timeout(100)
         assert page.locator("#access-map canvas").screenshot() != before
@@ -568,6 +570,10 @@ def test_nothing_stands_in_anyones_way(report_browser, pages, blocks, scheme):
         while closed.count():
             closed.first.click()
         assert accessibility_problems(opened) == []
+        # no other view's style hides a part of it
+        assert opened.page.locator("#chosen-op").evaluate(
+            "panel => panel.scrollHeight <= panel.clientHeight"
+        )
         opened.go(f"#/call/{product}?op={call['dots'][0]['op']}")
         opened.page.wait_for_selector("#matmul")
         assert accessibility_problems(opened) == []
@@ -580,7 +586,9 @@ def test_what_is_not_there_is_said(report_browser, pages, blocks):
     op = op_of(call, "load", "x")
     with opened_page(report_browser, pages.page, f"#/call/{index}?op={op['index']}") as opened:
         opened.page.wait_for_selector("#records")
-        assert "1,000 of its 1,000 accesses are too irregular to be kept" in opened.text("#op")
+        assert "1,000 of its 1,000 accesses are too irregular to be kept" in opened.text(
+            "#chosen-op"
+        )
         opened.go("#/call/999")
         assert "no such call" in opened.text("main")
         opened.go("#/launch/x")

@@ -46,7 +46,7 @@ export function OpPanel(props: OpPanelProps): JSX.Element {
   ];
   const tab = tabs.find(({ name }) => name === chosen("tab"))?.name ?? tabs[0]?.name ?? null;
   return (
-    <section id="op">
+    <section id="chosen-op">
       <div class="section-head">
         <h2>
           <code>{op.op}</code> {op.index}
