@@ -54,9 +54,11 @@ def test_every_known_device_has_whole_and_plausible_limits():
     assert len({known.name for known in KNOWN}) == len(KNOWN)
     for known in KNOWN:
         assert 0.2e12 < known.bandwidth < 10e12
-        assert known.vector["f32"] > 5e12
+        # One core of a Trainium has small vector engines, and tf32 at the rate of 16-bit floats
+        neuron = known.name.startswith("Trainium")
+        assert known.vector["f32"] > (0.5e12 if neuron else 5e12)
         half = known.matrix["f16"]
-        assert half >= 2 * known.matrix.get("tf32", 0) * 0.98
+        assert half >= (1 if neuron else 2) * known.matrix.get("tf32", 0) * 0.98
         assert known.matrix.get("f8", half) >= half
 
 
