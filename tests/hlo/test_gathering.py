@@ -83,16 +83,6 @@ def test_masks():
     mask = X > 30
     rows = X[:, 0, 0] > 10
 
-    def program(x, mask, rows):
-        y = x.copy()
-        y[mask] = 0.0
-        y[rows] *= 1.0
-        x[rows] = -1.0
-        return y
-
-    with pytest.raises(DataDependent, match=r"test_gathering.py.*use np.where"):
-        trace(program).specialize(X, mask, rows)
-
     def written(x, mask, rows):
         x[mask] = 0.0
         x[rows] = np.float32(2)
@@ -100,11 +90,28 @@ def test_masks():
     agree(written, X, mask, rows)
     agree(lambda x: (x[mask], x[:, [True, False, True, True]]), X)  # known while tracing
     for program, match in (
-        (lambda x, m: x[m], "as many elements as the data has"),
+        (lambda x, m: np.sort(x[m]), "as many elements as the data has"),
+        (lambda x, m: len(x[m]), "as many elements as the data has"),
+        (lambda x, m: x[m].reshape(-1), "as many elements as the data has"),
+        (lambda x, m: x[m] + x[m & (x > 9)], "two masks"),
+        (lambda x, m: x[m] * x[0], "with an array"),
         (lambda x, m: x.__setitem__(m, x[0, 0]), "one value for all"),
     ):
         with pytest.raises(DataDependent, match=match):
             trace(program).specialize(X, mask)
+
+
+def test_elements_under_a_mask_that_need_no_number():
+    mask, rows = X % 2 == 0, X[:, 0, 0] > 10
+
+    def program(x, mask, rows):
+        sums = x[mask].sum(), np.mean(x[mask]), x[mask].max(), np.any(x[mask] > 40)
+        x[mask] *= 0.5
+        x[rows] += 1.0
+        x[x > 20] = np.sqrt(x[x > 20]) - x[x > 20]
+        return sums
+
+    agree(program, X, mask, rows)
 
 
 def test_indices_that_do_not_fit():

@@ -23,6 +23,7 @@ from kvtrace.hlo.families.indexing import (
     window_of,
 )
 from kvtrace.hlo.gathers import Update, Windows, components, gather, scatter, wrapped
+from kvtrace.hlo.masked import MaskedElements
 from kvtrace.hlo.primitives import (
     Operand,
     axis_of,
@@ -236,8 +237,11 @@ def _windows(places: Sequence[int], sizes: tuple[int, ...], batch_rank: int) -> 
 
 
 @implements(methods=("take_advanced",))
-def take_advanced(x: Tensor, index: Any) -> Tensor:
+def take_advanced(x: Tensor, index: Any) -> Any:
     """The elements that an index names, some of whose parts are data."""
+    mask = _whole_mask(x, index)
+    if mask is not None:
+        return MaskedElements(fresh(x), mask)
     found = _positions(x, index)
     if found.is_element:
         return viewed(x, found.read, found.write, window=found)
@@ -248,6 +252,9 @@ def take_advanced(x: Tensor, index: Any) -> Tensor:
 def put_advanced(x: Tensor, index: Any, value: Operand) -> None:
     """Write into the elements that an index names, some of whose parts are data."""
     mask = _whole_mask(x, index)
+    if mask is not None and isinstance(value, MaskedElements):
+        x._become(select(mask, convert(value.values_under(mask), x.dtype), x))
+        return
     if mask is not None:
         x._become(select(mask, value_for(value, _masked_shape(value, x, mask), x.dtype), x))
         return
