@@ -12,6 +12,7 @@ Supported are `frozen`, `slots` and `eq`, `field(...)`, bases made here, and `__
 import sys
 from dataclasses import MISSING, Field, FrozenInstanceError
 from operator import attrgetter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -224,12 +225,17 @@ def _first_init(cls: type, facts: _Facts) -> "Callable[..., None]":
     names, most = facts.given, len(facts.given)
 
     def __init__(self: Any, *arguments: Any, **named: Any) -> None:  # noqa: N807
+        if facts.least < 0:
+            facts.prepare()
+            quick = _by_pattern(cls, facts)
+            if quick is not None:
+                cls.__init__ = quick  # type: ignore[misc]
+                quick(self, *arguments, **named)
+                return
         facts.uncompiled -= 1
         if facts.uncompiled < 0:
             _compile(cls)(self, *arguments, **named)
             return
-        if facts.least < 0:
-            facts.prepare()
         given = len(arguments)
         if facts.least <= given <= most and not named:
             for name, value in zip(names, arguments):  # noqa: B905  others follow
@@ -243,6 +249,78 @@ def _first_init(cls: type, facts: _Facts) -> "Callable[..., None]":
             self.__post_init__()
 
     return __init__
+
+
+_put = object.__setattr__
+
+
+def _one(self: Any, a: Any) -> None:
+    self.a = a
+
+
+def _two(self: Any, a: Any, b: Any) -> None:
+    self.a, self.b = a, b
+
+
+def _three(self: Any, a: Any, b: Any, c: Any) -> None:
+    self.a, self.b, self.c = a, b, c
+
+
+def _four(self: Any, a: Any, b: Any, c: Any, d: Any) -> None:
+    self.a, self.b, self.c, self.d = a, b, c, d
+
+
+def _one_frozen(self: Any, a: Any) -> None:
+    _put(self, "a", a)
+
+
+def _two_frozen(self: Any, a: Any, b: Any) -> None:
+    _put(self, "a", a)
+    _put(self, "b", b)
+
+
+def _three_frozen(self: Any, a: Any, b: Any, c: Any) -> None:
+    _put(self, "a", a)
+    _put(self, "b", b)
+    _put(self, "c", c)
+
+
+def _four_frozen(self: Any, a: Any, b: Any, c: Any, d: Any) -> None:
+    _put(self, "a", a)
+    _put(self, "b", b)
+    _put(self, "c", c)
+    _put(self, "d", d)
+
+
+_PATTERNS = {
+    False: (_one, _two, _three, _four),
+    True: (_one_frozen, _two_frozen, _three_frozen, _four_frozen),
+}
+
+
+def _by_pattern(cls: type, facts: _Facts) -> "Callable[..., None] | None":
+    """Make `__init__` of one that is compiled already, with other names; None if there is none."""
+    names = facts.given
+    if not 0 < len(names) <= len(_PATTERNS[True]) or len(names) < len(facts.defaults):
+        return None
+    values = [facts.defaults[name] for name in names[facts.least :]]
+    if any(isinstance(value, Field) or value is MISSING for value in values):
+        return None
+    if hasattr(cls, "__post_init__"):
+        return None
+    pattern = _PATTERNS[facts.frozen][len(names) - 1]
+    written = dict(zip("abcd", names, strict=False))
+
+    def renamed(texts: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple([written.get(text, text) for text in texts])
+
+    code = pattern.__code__
+    code = code.replace(
+        co_varnames=renamed(code.co_varnames), co_names=renamed(code.co_names),
+        co_consts=renamed(code.co_consts), co_name="__init__",
+        co_qualname=f"{cls.__qualname__}.__init__",
+    )  # fmt: skip
+    return FunctionType(code, globals(), "__init__", tuple(values))
 
 
 def _compile(cls: type) -> "Callable[..., None]":

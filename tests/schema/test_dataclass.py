@@ -175,12 +175,30 @@ def test_making_a_class_is_several_times_cheaper():
     assert min(timeit.repeat(define(ours), number=20, repeat=5)) < standard / 4
 
 
+def some(names, **options):
+    return ours(**options)(type("Some", (), {"__annotations__": dict.fromkeys(names, int)}))
+
+
 def test_nothing_is_compiled_until_many_instances_are_made():
-    kind = ours(type("Some", (), {"__annotations__": {"width": int}}))
-    assert [kind(n).width for n in range(10)] == list(range(10))
+    kind = some("abcdefg")
+    assert [kind(n, *range(6)).a for n in range(10)] == list(range(10))
     assert kind.__init__.__code__.co_varnames[:3] == ("self", "arguments", "named")
-    assert [kind(n).width for n in range(200)] == list(range(200))
-    assert kind.__init__.__code__.co_varnames == ("self", "width")
+    assert [kind(n, *range(6)).a for n in range(200)] == list(range(200))
+    assert kind.__init__.__code__.co_varnames == ("self", *"abcdefg")
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=repr)
+@pytest.mark.parametrize("count", range(1, 7))
+def test_every_number_of_fields_in_any_order_of_names(options, count):
+    names = [*"dcba", "self_", "b2"][:count]
+    kind = some(names, **options)
+    for _ in range(3):
+        assert asdict(kind(*range(count))) == dict(zip(names, range(count), strict=True))
+        assert asdict(kind(**dict.fromkeys(names, 1))) == dict.fromkeys(names, 1)
+        with pytest.raises(TypeError, match=r"Some.__init__\(\) missing 1 required"):
+            kind(*range(count - 1))
+        with pytest.raises(TypeError):
+            kind(*range(count + 1))
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=repr)
