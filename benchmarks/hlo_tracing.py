@@ -145,7 +145,7 @@ def main() -> None:
         print(f"{name:18}  {figure * 1e3:8.0f} ms  {figure / ops * 1e6:6.1f} µs/op")
     ratio = best["JAX lower"] / best["kvtrace trace"]
     text_ratio = best["JAX StableHLO"] / best["kvtrace StableHLO"]
-    print(f"\nJAX takes {ratio:.1f} times as long to trace, {text_ratio:.1f} times to text")
+    print(f"\nJAX takes {ratio:.1f} times as long to trace, {text_ratio:.1f} times with the text")
     if options.json is not None:
         facts = {"layers": options.layers, "ops": ops, "seconds": best, "difference": difference}
         options.json.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")

@@ -1,4 +1,5 @@
 import math
+import time
 
 import numpy as np
 import pytest
@@ -78,6 +79,23 @@ def test_a_transformer_block_with_a_cache_in_place():
     cached = keys.copy()
     trace(programs.transformer_block)(x, weights, cached, values.copy(), arguments[-1])
     np.testing.assert_allclose(cached, k_all, rtol=1e-4, atol=1e-4)
+
+
+def test_a_hundred_layers_are_traced_in_less_than_a_second():
+    layers = [programs.transformer_weights(RANDOM)] * 100
+    caches = [(floats(10, 32), floats(10, 32)) for _ in layers]
+
+    def forward(x, layers, caches, start):
+        for weights, (keys, values) in zip(layers, caches, strict=True):
+            x = programs.transformer_block(x, weights, keys, values, start)
+        return x
+
+    begin = time.process_time()
+    graph = trace(forward).specialize(floats(3, 32), layers, caches, np.array(4, np.int32))
+
+    assert time.process_time() - begin < 1
+    assert len(graph.ops) > 5000
+    assert len(graph.aliases) == 200
 
 
 def convolved(x, kernel, stride, padding):
