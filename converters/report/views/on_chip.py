@@ -2,6 +2,7 @@
 
 What stands in them is that of `kvtrace.converters.on_chip`, which see; a call's block also has its
 ops with their engines, and which tiles they read and write. Derived all of it: there is no clock.
+Times at best are what the published limits of the target allow, each op by itself.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,17 +10,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from kvtrace.converters.device_limits import DeviceLimits, limits_for_target
 from kvtrace.converters.on_chip import BUFFERS, EXECUTIONS, OPS, OnChipCall, Usage, on_chip_calls
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.converters.roofline import Position, Work, position
 
 __all__ = ["SOURCE"]
 
 #: Tiles of a call that are drawn and listed, the largest ones.
 _TILES: Final = 3000
 
-#: Names of tiles that are listed of one op.
+#: Names of tiles that are listed of one op, and tiles that it is said to touch.
 _NAMES: Final = 12
+_TOUCHED: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,27 @@ class OpWork:
     chip_bytes: int
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    touched: tuple[int, ...]
+    """Numbers of tiles and tensors that it reads or writes."""
+    best_ns: float | None
+    """Its arithmetic at the engine's rate, or its transfers at the memory's, over the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRoof:
+    """Where the call stands under the published limits of what it is for: one core of the target.
+
+    Rates are per second; the position is in nanoseconds of one launch, None where not known.
+    """
+
+    name: str
+    source: str
+    bandwidth: float
+    matrix: dict[str, float]
+    vector: dict[str, float]
+    flops: int
+    unique_bytes: int | None
+    position: Position | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +82,7 @@ class CallBlock:
     memory: OnChipCall
     tiles_left_out: int
     ops: tuple[OpWork, ...]
+    roof: TargetRoof | None
 
 
 def _blocks(context: Context) -> Iterable[Block]:
@@ -93,34 +119,86 @@ def _packed(context: Context, place: int, call: OnChipCall) -> str:
     )
     left_out = len(call.tiles) - len(tiles)
     memory = replace(call, tiles=tiles)
-    return json_block(CallBlock(memory, left_out, tuple(_ops(context, place))))
+    limits = limits_for_target(f"neuron:{call.target}")
+    ops = tuple(_ops(context, place, limits))
+    roof = None if limits is None else _roof(context, place, limits)
+    return json_block(CallBlock(memory, left_out, ops, roof))
 
 
-def _ops(context: Context, place: int) -> Iterator[OpWork]:
+def _roof(context: Context, place: int, limits: DeviceLimits) -> TargetRoof:
+    call = context.report.calls[place]
+    dots: dict[str, int] = {}
+    others: dict[str, int] = {}
+    for row in context.of_call("ops", place):
+        kind = dots if row["kind"] == "dot" else others
+        name = row["dtype"] or "fp32"
+        kind[name] = kind.get(name, 0) + (row["flops"] or 0)
+    moved = None if call.unknown_accesses else call.bytes
+    return TargetRoof(
+        name=limits.name,
+        source=limits.source,
+        bandwidth=limits.bandwidth,
+        matrix=dict(limits.matrix),
+        vector=dict(limits.vector),
+        flops=sum(dots.values()) + sum(others.values()),
+        unique_bytes=call.unique_bytes,
+        position=position(Work(call.unique_bytes, moved, dots, others), limits),
+    )
+
+
+def _ops(context: Context, place: int, limits: DeviceLimits | None) -> Iterator[OpWork]:
     names = {row["buffer"]: row["name"] or "?" for row in context.of_call(BUFFERS, place)}
     reads: dict[int, dict[str, None]] = {}
     writes: dict[int, dict[str, None]] = {}
+    touched: dict[int, dict[int, None]] = {}
     for row in context.of_call(EXECUTIONS, place):
+        op = row["op_index"]
         for number in row["read"] or ():
-            reads.setdefault(row["op_index"], {})[names.get(number, "?")] = None
+            reads.setdefault(op, {})[names.get(number, "?")] = None
+            touched.setdefault(op, {})[number] = None
         if row["written"] is not None:
-            writes.setdefault(row["op_index"], {})[names.get(row["written"], "?")] = None
+            writes.setdefault(op, {})[names.get(row["written"], "?")] = None
+            touched.setdefault(op, {})[row["written"]] = None
     engines = {row["op_index"]: row for row in context.of_call(OPS, place)}
     for row in context.of_call("ops", place):
-        yield _op(context, row, engines, reads, writes)
+        index = row["op_index"]
+        yield replace(
+            _op(context, row, engines.get(index, {}), reads.get(index, ()), writes.get(index, ())),
+            touched=tuple(touched.get(index, ()))[:_TOUCHED],
+            best_ns=_best_ns(row, engines.get(index, {}), limits),
+        )
+
+
+def _best_ns(
+    row: dict[str, Any], engine: dict[str, Any], limits: DeviceLimits | None
+) -> float | None:
+    """How long an op takes at least by the target's limits: arithmetic, or transfers.
+
+    None where it has neither, for what moves on chip has no published rate.
+    """
+    transferred = engine.get("device_bytes") or 0
+    if limits is None or not (transferred or row["flops"]):
+        return None
+    seconds = transferred / limits.bandwidth
+    if row["flops"]:
+        dtype = row["dtype"] or "fp32"
+        dot = row["kind"] == "dot"
+        rate = limits.dot_rate(dtype) if dot else limits.vector_rate(dtype)
+        if rate is None:
+            return None
+        seconds = max(seconds, row["flops"] / rate)
+    return seconds * 1e9
 
 
 def _op(
     context: Context,
     row: dict[str, Any],
-    engines: dict[int, dict[str, Any]],
-    reads: dict[int, dict[str, None]],
-    writes: dict[int, dict[str, None]],
+    engine: dict[str, Any],
+    reads: Iterable[str],
+    writes: Iterable[str],
 ) -> OpWork:
-    index = row["op_index"]
-    engine = engines.get(index, {})
     return OpWork(
-        op_index=index,
+        op_index=row["op_index"],
         op=row["op"] or "?",
         engine=engine.get("engine"),
         dtype=row["dtype"],
@@ -129,8 +207,10 @@ def _op(
         flops=row["flops"] or 0,
         device_bytes=engine.get("device_bytes") or 0,
         chip_bytes=engine.get("chip_bytes") or 0,
-        reads=tuple(reads.get(index, ()))[:_NAMES],
-        writes=tuple(writes.get(index, ()))[:_NAMES],
+        reads=tuple(reads)[:_NAMES],
+        writes=tuple(writes)[:_NAMES],
+        touched=(),
+        best_ns=None,
     )
 
 

@@ -63,12 +63,35 @@ export interface OpWork {
   readonly chip_bytes: number;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
+  /** Numbers of tiles and tensors that it reads or writes. */
+  readonly touched: readonly number[];
+  /** By the target's limits, over the call; null where a rate is not known. */
+  readonly best_ns: number | null;
+}
+
+/** Where a call stands under the published limits of one core of its target. */
+export interface TargetRoof {
+  readonly name: string;
+  readonly source: string;
+  readonly bandwidth: number;
+  readonly matrix: Readonly<Record<string, number>>;
+  readonly vector: Readonly<Record<string, number>>;
+  readonly flops: number;
+  readonly unique_bytes: number | null;
+  readonly position: {
+    readonly memory_ns: number;
+    readonly compute_ns: number;
+    readonly best_ns: number;
+    readonly bound: string;
+  } | null;
 }
 
 export interface CallBlock {
   readonly memory: Memory;
   readonly tiles_left_out: number;
   readonly ops: readonly OpWork[];
+  /** null where the target's limits are not known. */
+  readonly roof: TargetRoof | null;
 }
 
 /** A row of "onchip/index". */

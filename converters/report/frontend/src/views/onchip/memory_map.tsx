@@ -4,6 +4,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
+import { setQuery } from "../../app/router";
 import { formatBytes, formatCount, plural } from "../../data/format";
 import { Canvas, type Drawing, clippedText } from "../../parts/canvas";
 import { kernelHue } from "../../parts/colours";
@@ -17,28 +18,41 @@ interface MapProps {
   readonly usage: Usage;
   readonly tiles: readonly Tile[];
   readonly executed: number;
+  /** Numbers of the tiles that stand out; null: all do. */
+  readonly chosen: ReadonlySet<number> | null;
 }
 
 export function amountText(usage: Usage, amount: number): string {
   return usage.space === "sbuf" ? formatBytes(amount) : plural(amount, "bank");
 }
 
-export function MemoryMap({ usage, tiles, executed }: MapProps): JSX.Element {
+export function MemoryMap({ usage, tiles, executed, chosen }: MapProps): JSX.Element {
   const placed = useMemo(() => placedTiles(tiles), [tiles]);
   const top = useMemo(() => heightOf(placed, usage), [placed, usage]);
   const hues = useMemo(() => huesOf(tiles), [tiles]);
   const [under, setUnder] = useState<Tile | null>(null);
   const draw = useMemo(
-    () => (drawing: Drawing) => paint(drawing, placed, usage, executed, top, hues),
-    [placed, usage, executed, top, hues],
+    () => (drawing: Drawing) => paint(drawing, placed, usage, executed, top, hues, chosen),
+    [placed, usage, executed, top, hues, chosen],
   );
   const name = SPACES[usage.space] ?? usage.space;
   const most = `${amountText(usage, usage.peak)} of ${amountText(usage, usage.limit)} a partition`;
-  const find = (event: MouseEvent): void => {
+  const find = (event: MouseEvent): Tile | null => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const order = ((event.clientX - box.left) / box.width) * executed;
     const height = (1 - (event.clientY - box.top) / (HEIGHT - BELOW)) * top;
-    setUnder(tileAt(placed, order, height));
+    return tileAt(placed, order, height);
+  };
+  /** Arrow keys go through the tiles in the order of their first use. */
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = STEPS[event.key];
+    if (event.key === "Escape") setQuery({ tile: null });
+    if (step === undefined || !placed.length) return;
+    event.preventDefault();
+    const at = placed.findIndex(({ tile }) => tile.number === under?.number);
+    const next = placed[at < 0 ? 0 : (at + step + placed.length) % placed.length]?.tile ?? null;
+    setUnder(next);
+    setQuery({ tile: next?.number, op: null });
   };
   return (
     <figure class="onchip-map" data-space={usage.space} data-peak={usage.peak}>
@@ -46,11 +60,14 @@ export function MemoryMap({ usage, tiles, executed }: MapProps): JSX.Element {
         {name}: at most {most} in use at once, by {plural(tiles.length, "tile")}
       </figcaption>
       <Canvas
-        label={`${name} by order of ops: ${most} in use at most; the tiles are in the table below`}
+        label={`${name} by order of ops: ${most} in use at most. Arrow keys go from tile to tile; the table below has them`}
         height={HEIGHT}
         draw={draw}
-        onMouseMove={find}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+        onMouseMove={(event) => setUnder(find(event))}
         onMouseLeave={() => setUnder(null)}
+        onClick={(event) => setQuery({ tile: find(event)?.number ?? null, op: null })}
       />
       <p class="muted small" aria-live="polite">
         {under ? tileText(usage, under) : "Point at a tile to see what it is."}
@@ -58,6 +75,8 @@ export function MemoryMap({ usage, tiles, executed }: MapProps): JSX.Element {
     </figure>
   );
 }
+
+const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 function tileText(usage: Usage, tile: Tile): string {
   const size = `${formatBytes(tile.bytes)} on ${plural(tile.partitions, "partition")}`;
@@ -85,6 +104,7 @@ function paint(
   executed: number,
   top: number,
   hues: ReadonlyMap<string | null, number>,
+  chosen: ReadonlySet<number> | null,
 ): void {
   const area = height - BELOW;
   const x = (order: number): number => (order / Math.max(executed, 1)) * width;
@@ -94,6 +114,7 @@ function paint(
   for (const { tile, base } of placed) {
     const [left, right] = [x(tile.first), x(tile.last + 1)];
     const [low, high] = [y(base), y(base + tile.amount)];
+    context.globalAlpha = chosen === null || chosen.has(tile.number) ? 1 : 0.25;
     context.fillStyle = `hsl(${hues.get(tile.name) ?? 0} 45% 62%)`;
     context.fillRect(left, high, Math.max(right - left - 0.5, 0.5), Math.max(low - high - 0.5, 0.5));
     if (low - high > 11 && right - left > 24 && tile.name) {
@@ -101,6 +122,7 @@ function paint(
       context.fillText(clippedText(context, tile.name, right - left - 6), left + 3, (low + high) / 2);
     }
   }
+  context.globalAlpha = 1;
   if (usage.limit <= top) {
     context.fillStyle = colours.error;
     context.fillRect(0, y(usage.limit), width, 1.5);

@@ -2,10 +2,11 @@
 
 import type { JSX } from "preact";
 
-import { formatBytes, formatCount, formatFlops, formatPlace, shortText } from "../../data/format";
+import { formatBytes, formatCount, formatFlops, formatNanoseconds, formatPlace, shortText } from "../../data/format";
+import { setQuery } from "../../app/router";
 import type { Page } from "../../data/page";
 import { type Column, Table } from "../../parts/table";
-import { ShareBar } from "../../parts/text";
+import { Pill, ShareBar } from "../../parts/text";
 import {
   type CallBlock,
   type EngineWork,
@@ -31,7 +32,7 @@ export function FlowTable({ flows }: { flows: readonly Flow[] }): JSX.Element {
       cell: (flow) => formatBytes(flow.bytes),
       key: (flow) => flow.bytes,
     },
-    { label: "Beside the largest", cell: (flow) => <ShareBar share={flow.bytes / most} /> },
+    { label: "Beside the largest", cell: (flow) => <span class="with-share"><ShareBar share={flow.bytes / most} /></span> },
     {
       label: "Ops",
       number: true,
@@ -76,7 +77,15 @@ function figure<Row>(
   };
 }
 
-export function OpTable({ page, block }: { page: Page; block: CallBlock }): JSX.Element {
+export function OpTable(props: {
+  page: Page;
+  block: CallBlock;
+  rows: readonly OpWork[];
+  /** Ops of violations, by what they break. */
+  broken: ReadonlyMap<number, string>;
+  chosen: OpWork | null;
+}): JSX.Element {
+  const { page, block, rows, broken } = props;
   const columns: Column<OpWork>[] = [
     { label: "Op", cell: (op) => op.op, key: (op) => op.op },
     { label: "Line", cell: (op) => placeOf(page, op.stack), key: (op) => placeOf(page, op.stack) },
@@ -87,11 +96,44 @@ export function OpTable({ page, block }: { page: Page; block: CallBlock }): JSX.
     figure("FLOP", (op) => op.flops, formatFlops),
     figure("Device memory", (op) => op.device_bytes, formatBytes),
     figure("On chip", (op) => op.chip_bytes, formatBytes),
+    ...(block.roof
+      ? [
+          {
+            label: "At best",
+            title: `Its arithmetic or its transfers at the limits of ${block.roof.name}, over the call`,
+            source: "derived" as const,
+            number: true,
+            cell: (op: OpWork) => formatNanoseconds(op.best_ns),
+            key: (op: OpWork) => op.best_ns,
+          },
+        ]
+      : []),
+    ...(broken.size
+      ? [
+          {
+            label: "Findings",
+            cell: (op: OpWork) => (broken.has(op.op_index) ? <Pill kind="error">{broken.get(op.op_index)}</Pill> : ""),
+            key: (op: OpWork) => broken.get(op.op_index) ?? "",
+          },
+        ]
+      : []),
   ];
-  return <Table id="onchip-ops" caption="Ops and their tiles" columns={columns} rows={block.ops} />;
+  return (
+    <Table
+      id="onchip-ops"
+      caption="Ops and their tiles"
+      columns={columns}
+      rows={rows}
+      chosen={props.chosen}
+      onChoose={(op) => setQuery({ op: op === props.chosen ? null : op.op_index, tile: null })}
+      height={14}
+      empty="No op is on this line."
+    />
+  );
 }
 
-export function TileTable({ page, tiles }: { page: Page; tiles: readonly Tile[] }): JSX.Element {
+export function TileTable(props: { page: Page; tiles: readonly Tile[]; chosen: Tile | null }): JSX.Element {
+  const { page, tiles, chosen } = props;
   const columns: Column<Tile>[] = [
     {
       label: "Tile",
@@ -112,6 +154,9 @@ export function TileTable({ page, tiles }: { page: Page; tiles: readonly Tile[] 
       columns={columns}
       rows={tiles}
       sort="Size"
+      chosen={chosen}
+      onChoose={(tile) => setQuery({ tile: tile === chosen ? null : tile.number, op: null })}
+      height={14}
     />
   );
 }

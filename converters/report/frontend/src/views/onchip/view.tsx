@@ -2,25 +2,32 @@
 // ops with their tiles.
 
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 
 import { NotHere } from "../../app/boundary";
-import { href } from "../../app/router";
+import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatCount, formatGrid, plural, shortText } from "../../data/format";
+import { formatBytes, formatCount, formatGrid, formatPlace, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
+import { Figure, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Note, Section } from "../../parts/text";
 import type { CallAtAGlance, CallBlock, Usage } from "./blocks";
+import { FindingTable, brokenOps, findingsOf } from "./findings";
+import { FlowDiagram } from "./flow_diagram";
 import { MemoryMap, amountText } from "./memory_map";
 import "./onchip.css";
+import { TargetRoofline } from "./roofline";
+import { OnChipSource, standsOn } from "./source";
 import { EngineTable, FlowTable, OpTable, TileTable } from "./tables";
+import { UsageCurve } from "./usage_curve";
 
 const INDEX = "onchip/index";
 
-function OnChip({ page, params }: ViewProps): JSX.Element {
+function OnChip({ page, params, query }: ViewProps): JSX.Element {
   const call = params["call"];
-  return call === undefined ? <Calls page={page} /> : <OneCall page={page} call={call} />;
+  return call === undefined ? <Calls page={page} /> : <OneCall key={call} page={page} call={call} query={query} />;
 }
 
 function Calls({ page }: { page: Page }): JSX.Element {
@@ -84,12 +91,37 @@ function peakColumn(space: "sbuf" | "psum"): Column<CallAtAGlance> {
   };
 }
 
-function OneCall({ page, call }: { page: Page; call: string }): JSX.Element {
+function OneCall(props: { page: Page; call: string; query: URLSearchParams }): JSX.Element {
+  const { page, call } = props;
   const loaded = useBlock<CallBlock>(page, `onchip/${call}`);
   if (loaded.state === "missing") return <NotHere what="on-chip memory of this call" />;
   if (loaded.state !== "ready") return <Waiting loaded={loaded} />;
-  const block = loaded.value;
+  return <Shown {...props} call={Number(call)} block={loaded.value} />;
+}
+
+interface ShownProps {
+  readonly page: Page;
+  readonly call: number;
+  readonly query: URLSearchParams;
+  readonly block: CallBlock;
+}
+
+function Shown({ page, call, query, block }: ShownProps): JSX.Element {
   const { memory } = block;
+  const findings = useMemo(() => findingsOf(page, call), [page, call]);
+  const broken = useMemo(() => brokenOps(findings), [findings]);
+  const [line, file] = [Number(query.get("line")) || null, query.get("file")];
+  const ops = useMemo(
+    () => (line === null ? block.ops : block.ops.filter((op) => standsOn(page, op, line, file))),
+    [block, line, file],
+  );
+  const op = block.ops.find(({ op_index: index }) => String(index) === query.get("op")) ?? null;
+  const tile = memory.tiles.find(({ number }) => String(number) === query.get("tile")) ?? null;
+  const chosen = useMemo(() => (op ? new Set(op.touched) : tile ? new Set([tile.number]) : null), [op, tile]);
+  const tiles = useMemo(
+    () => new Map(memory.usage.map(({ space }) => [space, memory.tiles.filter((each) => each.space === space)])),
+    [memory],
+  );
   return (
     <>
       <h1>{shortText(memory.kernel, 120)}: on-chip memory</h1>
@@ -101,31 +133,79 @@ function OneCall({ page, call }: { page: Page; call: string }): JSX.Element {
       {block.tiles_left_out > 0 ? (
         <Note>{plural(block.tiles_left_out, "smaller tile")} are neither drawn nor listed.</Note>
       ) : null}
+      <Peaks block={block} />
+      <Section title="Findings">
+        <FindingTable findings={findings} />
+      </Section>
       <Section title="SBUF and PSUM over the ops">
         {memory.usage.map((usage) => (
           <MemoryMap
             key={usage.space}
             usage={usage}
-            tiles={memory.tiles.filter((tile) => tile.space === usage.space)}
+            tiles={tiles.get(usage.space) ?? []}
             executed={memory.executed}
+            chosen={chosen}
           />
         ))}
       </Section>
+      <Section title="In use, against the limit">
+        <div class="onchip-pair">
+          {memory.usage.map((usage) => (
+            <UsageCurve key={usage.space} usage={usage} executed={memory.executed} />
+          ))}
+        </div>
+      </Section>
       <div class="onchip-pair">
         <Section title="Flows between memories">
+          <FlowDiagram flows={memory.flows} />
           <FlowTable flows={memory.flows} />
         </Section>
         <Section title="Engines">
           <EngineTable engines={memory.engines} />
         </Section>
       </div>
-      <Section title="Ops and their tiles">
-        <OpTable page={page} block={block} />
+      <Section
+        title="Ops and their tiles"
+        aside={
+          line === null ? null : (
+            <button type="button" class="small" onClick={() => setQuery({ line: null, file: null })}>
+              Only {formatPlace(file, line)} ×
+            </button>
+          )
+        }
+      >
+        <OpTable page={page} block={block} rows={ops} broken={broken} chosen={op} />
+      </Section>
+      <Section title="Source" id="code">
+        <OnChipSource page={page} call={call} ops={block.ops} findings={findings} chosen={op} query={query} />
       </Section>
       <Section title="Tiles">
-        <TileTable page={page} tiles={memory.tiles} />
+        <TileTable page={page} tiles={memory.tiles} chosen={tile} />
+      </Section>
+      <Section title="Roofline" id="roofline-part">
+        <TargetRoofline roof={block.roof} />
       </Section>
     </>
+  );
+}
+
+function Peaks({ block: { memory } }: { block: CallBlock }): JSX.Element {
+  const device = memory.engines.reduce((sum, each) => sum + each.device_bytes, 0);
+  return (
+    <Figures id="figures">
+      {memory.usage.map((usage) => (
+        <Figure
+          key={usage.space}
+          name={`${usage.space.toUpperCase()} at most`}
+          value={usage.peak}
+          shown={amountText(usage, usage.peak)}
+          source="derived"
+          how="Of one partition, in use at once: from the first op that touches a tile to the last"
+          detail={`of ${amountText(usage, usage.limit)} a partition, derived`}
+        />
+      ))}
+      <Figure name="device memory" value={device} shown={formatBytes(device)} source="derived" how="Bytes that ops read from it and write to it" />
+    </Figures>
   );
 }
 
@@ -138,9 +218,10 @@ const view: View = {
   name: "onchip",
   title: "On-chip memory",
   section: "onchip",
-  order: 35,
+  order: 70,
   routes: ["onchip", "onchip/:call"],
   shown: (page) => page.has(INDEX),
+  keys: [["→ ←", "In a memory's picture: next or previous tile"]],
   Component: OnChip,
 };
 
