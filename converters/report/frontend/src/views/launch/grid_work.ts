@@ -5,7 +5,7 @@ import { type Form, executionsOf, lanesOf, programsOf } from "./layout";
 import { itemSize, laneBytes } from "./tensor";
 
 export interface GridWork {
-  /** For each program, by its number; null where there are too many programs to tell. */
+  /** For each program, by its number; null where nothing is known, or there are too many. */
   readonly bytes: Float64Array | null;
   readonly lanes: Float64Array | null;
   readonly masked: Float64Array | null;
@@ -29,13 +29,15 @@ export function gridWork(block: CallBlock, programs: number, op: number | null):
       partial: "The grid is too large to show each program.",
     };
   }
+  const partial = leftOut(block, op);
+  if (!accesses.length && partial) return { bytes: null, lanes: null, masked: null, partial };
   const work = {
     bytes: new Float64Array(programs),
     lanes: new Float64Array(programs),
     masked: new Float64Array(programs),
   };
   for (const access of accesses) addAccess(work, access, ops.get(access.op));
-  return { ...work, partial: leftOut(block, op) };
+  return { ...work, partial };
 }
 
 function placesOf({ levels }: Form): number {
@@ -51,11 +53,13 @@ function addAccess(
   const each = executionsOf(access);
   const active = (access.active ?? 0) / each;
   const times = each / placesOf(form);
-  const lanes = Math.max(lanesOf(access) ?? active, active);
+  // where the lanes are listed as runs, those that are off are not told
+  const lanes = lanesOf(access);
   const width = (op && laneBytes(op)) ?? itemSize(op?.dtype);
   eachPlace(form.levels, form.levels.length, form.start, (program) => {
     if (program < 0 || program >= work.bytes.length) return;
     work.bytes[program] = (work.bytes[program] as number) + active * times * width;
+    if (lanes === null) return;
     work.lanes[program] = (work.lanes[program] as number) + lanes * times;
     work.masked[program] = (work.masked[program] as number) + (lanes - active) * times;
   });

@@ -44,12 +44,12 @@ export function Programs(props: ProgramsProps): JSX.Element {
     if (kind === "bytes") return work.bytes;
     return work.lanes && work.masked?.map((masked, each) => masked / (work.lanes?.[each] || 1));
   }, [kind, work, perProgram]);
-  const show = (value: number): string =>
-    kind === "bytes"
-      ? formatBytes(value)
-      : kind === "masked"
-        ? formatShare(value, 1)
-        : formatCount(value);
+  const shown = useMemo(() => heat ?? new Float64Array(perProgram.length), [heat, perProgram]);
+  const show = (value: number): string => {
+    if (!heat) return "not known";
+    if (kind === "bytes") return formatBytes(value);
+    return kind === "masked" ? formatShare(value, 1) : formatCount(value);
+  };
   const pick = (place: Place): void => choose({ p: place.join(",") });
   return (
     <div id="programs">
@@ -105,13 +105,13 @@ export function Programs(props: ProgramsProps): JSX.Element {
           onChoose={(value) => choose({ scope: value === "op" ? "op" : null })}
         />
       </div>
-      {heat ? (
+      {count === perProgram.length ? (
         <WithTable
           name="Programs of the grid"
           canvas={
             <GridHeat
               grid={grid}
-              heat={heat as Float64Array}
+              heat={shown}
               findings={perProgram}
               program={program}
               show={show}
