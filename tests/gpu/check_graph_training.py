@@ -5,8 +5,8 @@
 A small network with Triton kernels of ours and, where its package is there, Liger's RMSNorm, is
 trained by AdamW. Forward, backward and optimizer are captured into one graph, which is replayed on
 batches in turn, in mode timeline. Each launch that was captured must have run as often as the graph
-was replayed, joined to its call, and `kvtrace profile` must count these runs. Ends with 0 and a line
-of figures, or with an AssertionError.
+was replayed, joined to its call, and `kvtrace profile` must count these runs. Ends with 0 and a
+line of figures, or with an AssertionError.
 """
 
 import sys
