@@ -44,7 +44,7 @@ def test_collectives_are_drawn_by_name_in_a_process_for_each_rank(ranks):
             for index in part.caption
         )
         assert names["ncclDevKernel_AllReduce_Sum_f32_RING_LL"] == 23
-        assert names["at::native::vectorized_elementwise_kernel"] == 72
+        assert names["at::native::vectorized_elementwise_kernel"] == 73
         assert not any(name.startswith("_Z") for name in names)
 
 
@@ -55,4 +55,4 @@ def test_collectives_end_together_so_that_clocks_can_be_derived_from_them(ranks)
     # then next to nothing is derived
     assert abs(offset.ns) < 5_000
     assert offset.spread_ns < 20_000
-    assert offset.collectives == 23
+    assert offset.collectives == 24
