@@ -19,6 +19,7 @@ _TABLE = TABLES["artifacts"]
 
 class _Place(NamedTuple):
     path: Path
+    file: int  # its inode: another file may get the name
     group: int
     row: int
 
@@ -36,7 +37,7 @@ class ArtifactIndex:
         for run_id in reversed(run_ids):
             place = self._indexed(run_id).get(sha256)
             if place is not None:
-                return _read(place, sha256)
+                return self._read(run_id, place, sha256)
             waiting = self._unsealed(run_id).get(sha256)
             if waiting is not None:
                 return artifact_content(sha256, *waiting, f"the journal of run {run_id}")
@@ -46,6 +47,17 @@ class ArtifactIndex:
         """Look at a run's files again: a pass has replaced some."""
         self._places.pop(run_id, None)
         self._journalled.pop(run_id, None)
+
+    def _read(self, run_id: str, place: _Place, sha256: str) -> bytes:
+        """Read an artifact; once more where its file was replaced since it was indexed."""
+        try:
+            return _read(place, sha256)
+        except (DamagedFile, FileNotFoundError):
+            self.forget(run_id)
+            moved = self._indexed(run_id).get(sha256)
+            if moved is None or moved == place:
+                raise
+            return _read(moved, sha256)
 
     def _indexed(self, run_id: str) -> dict[str, _Place]:
         if run_id not in self._places:
@@ -70,6 +82,7 @@ class ArtifactIndex:
 
 
 def _places(path: Path) -> dict[str, _Place]:
+    inode = path.stat().st_ino
     with open_part(path) as file:
         part_facts(file, path, _TABLE.name)
         places = {}
@@ -78,7 +91,9 @@ def _places(path: Path) -> dict[str, _Place]:
                 hashes = file.read_row_group(group, columns=["sha256"]).column(0).to_pylist()
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise damaged(path, error) from error
-            places.update({sha256: _Place(path, group, row) for row, sha256 in enumerate(hashes)})
+            places.update(
+                {sha256: _Place(path, inode, group, row) for row, sha256 in enumerate(hashes)}
+            )
     return places
 
 
@@ -87,9 +102,10 @@ def _read(place: _Place, sha256: str) -> bytes:
     with open_part(place.path) as file:
         try:
             rows = file.read_row_group(place.group, columns=names)
-        except (pa.ArrowException, OSError, ValueError) as error:
+        except (pa.ArrowException, OSError, ValueError, IndexError) as error:
             raise damaged(place.path, error) from error
-    row = filled(_TABLE, rows, names, str(place.path)).slice(place.row, 1).to_pylist()[0]
+    found = filled(_TABLE, rows, names, str(place.path)).slice(place.row, 1).to_pylist()
+    row = found[0] if found else {"bytes": None, "size_bytes": None}
     if row["bytes"] is None or row["size_bytes"] is None:
         raise DamagedFile(f"artifact {sha256[:12]} in {place.path} has no content")
     return artifact_content(sha256, row["size_bytes"], row["bytes"], str(place.path))

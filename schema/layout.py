@@ -17,6 +17,7 @@ _RUN_FOLDER = re.compile(r"run=(?P<run>[^/\\]+)")
 _CLIENT_FOLDER = re.compile(r"client_[a-z0-9_]+")
 _PART = re.compile(r"part-(?:(?P<pass>[a-z][a-z0-9_-]*)-)?(?P<number>\d{5,})\.parquet")
 _TEMPORARY = re.compile(r"\.part-[^/\\]*-(?P<process>\d+)\.tmp")
+_COMPACTION = re.compile(r"compaction-[0-9a-f]+-(?P<process>\d+)")
 _SEGMENT = re.compile(r"(?P<table>[a-z_]+)-(?P<number>\d{5,})\.arrows")
 
 
@@ -152,6 +153,21 @@ def left_behind(folder: Path) -> tuple[tuple[Path, int], ...]:
     found = []
     for path in sorted(_entries(folder)):
         match = _TEMPORARY.fullmatch(path.name)
+        if match:
+            found.append((path, int(match["process"])))
+    return tuple(found)
+
+
+def compaction_folder(out: Path) -> Path:
+    """A folder for what a compaction of this process makes; its name is nobody else's."""
+    return out / JOURNAL / f"compaction-{secrets.token_hex(4)}-{os.getpid()}"
+
+
+def compaction_folders(out: Path) -> tuple[tuple[Path, int], ...]:
+    """The folders of compactions that go on or were killed, and their processes."""
+    found = []
+    for path in sorted(_entries(out / JOURNAL)):
+        match = _COMPACTION.fullmatch(path.name)
         if match:
             found.append((path, int(match["process"])))
     return tuple(found)

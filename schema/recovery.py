@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from kvtrace.schema.errors import KvtraceError, TraceWriteError
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
+    compaction_folders,
     discard,
     journal_folder,
     left_behind,
@@ -186,6 +188,14 @@ def _remove_leavings(out: Path) -> None:
             for path, process in left_behind(run_folder(out, name, run_id)):
                 if not is_running(process):
                     discard(path)
+    remove_left_compactions(out)
+
+
+def remove_left_compactions(out: Path) -> None:
+    """Remove what killed compactions left; nothing in it belongs to the trace."""
+    for path, process in compaction_folders(out):
+        if not is_running(process):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_alive(pid: int, started: int | None) -> bool:

@@ -15,6 +15,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
+    compaction_folders,
     left_behind,
     part_numbers,
     pass_parts,
@@ -105,6 +106,11 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
         problems.append(
             Problem(str(path), "a pass was killed; kvtrace recover puts its results in place")
         )
+    for path, process in compaction_folders(trace.path):
+        if not is_running(process):
+            problems.append(
+                Problem(str(path), "a killed compaction left it; kvtrace recover removes it")
+            )
     for run_id in trace.run_ids:
         problems += _relation_problems(trace, run_id)
     return problems

@@ -1,0 +1,317 @@
+"""Compaction: the many small parts of a sealed run's table become one part, in one step.
+
+A long recording seals a part per segment, and so do other writers. Here the parts of a table's
+folder are merged into a new folder beside the journals, which then takes the old one's place by an
+exchange of the two (`exchange.py`). So every reader, DuckDB as well as kvtrace, sees either all of
+the old parts or all of the new ones; whoever is killed when, no row is lost and none is there
+twice. What a killed compaction leaves is under `.journal`, and the next one or `kvtrace recover`
+removes it.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.schema.client_tables import joined, table_of_file
+from kvtrace.schema.errors import DamagedFile, KvtraceError, TraceWriteError
+from kvtrace.schema.exchange import can_exchange, exchange
+from kvtrace.schema.layout import (
+    JOURNAL,
+    client_folders,
+    compaction_folder,
+    journal_folder,
+    left_behind,
+    make_folder,
+    part_numbers,
+    pass_parts,
+    run_folder,
+    run_ids,
+    sync_folder,
+)
+from kvtrace.schema.merging import merged_rows
+from kvtrace.schema.parts import damaged, open_part, part_facts, write_part
+from kvtrace.schema.recovery import is_running, remove_left_compactions
+from kvtrace.schema.replacement import carry_out, unfinished
+from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
+
+#: Tables whose rows mean the same wherever they lie, and what names a row.
+_BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+_MEANWHILE: Final = "it was written to meanwhile; call kvtrace compact again"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """One table of one run, before and after; after is None where that was only looked at."""
+
+    run_id: str
+    table: str
+    files_before: int
+    bytes_before: int
+    files_after: int
+    bytes_after: int | None = None
+    repeated_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """What `compact` did: the tables it merged, and what it left alone with the reason."""
+
+    merged: tuple[Merged, ...] = ()
+    left: dict[str, str] = field(default_factory=dict)
+
+
+def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
+    """Merge the parts of each table of each sealed run into one part.
+
+    The parts of a pass are merged likewise, apart from what was captured, so that the pass can
+    still be run again. Artifacts and stacks that a run holds more than once are kept once. Runs
+    with a journal are left alone, and so are tables that somebody writes to meanwhile. Calling it
+    again changes nothing.
+
+    Raises:
+        TraceNotFound, EmptyTrace: as `open_trace`.
+        TraceWriteError: the disk is full, or cannot exchange folders; the trace is as it was.
+
+    """
+    folder = open_trace(out).path
+    if dry_run:
+        return _all(folder, None)
+    work = compaction_folder(folder)
+    try:
+        for path in unfinished(folder):
+            carry_out(folder, path)
+        remove_left_compactions(folder)
+        make_folder(work)
+        if not can_exchange(work):
+            raise TraceWriteError(
+                f"the file system of {folder} cannot exchange two folders in one step, which "
+                "compacting needs; copy the trace to a local disk of Linux or macOS first"
+            )
+        return _all(folder, work)
+    except OSError as error:
+        raise TraceWriteError(
+            f"{folder} cannot be compacted ({error.strerror or error}); no row is lost, and "
+            "kvtrace compact can be called again"
+        ) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _all(out: Path, work: Path | None) -> Compaction:
+    merged: list[Merged] = []
+    left: dict[str, str] = {}
+    for run_id in sorted({*run_ids(out / "runs"), *run_ids(out / JOURNAL)}):
+        if journal_folder(out, run_id).exists():
+            left[f"run {run_id}"] = "it has a journal; let it end, or seal it by kvtrace recover"
+            continue
+        for name in (*TABLES, *client_folders(out)):
+            if name == "runs":
+                continue  # a run has one row there
+            try:
+                found = _compacted(out, work, run_id, name)
+            except (KvtraceError, _Busy) as error:
+                left[f"{name} of run {run_id}"] = str(error)
+                continue
+            except FileNotFoundError:
+                left[f"{name} of run {run_id}"] = _MEANWHILE
+                continue
+            if found is not None:
+                merged.append(found)
+    return Compaction(tuple(merged), left)
+
+
+class _Busy(Exception):
+    """The folder is not one that can be exchanged now; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One new part: its name, the parts that it is made of, and which rows are left out."""
+
+    name: str
+    sources: tuple[Path, ...]
+    facts: FileFacts
+
+
+def _compacted(out: Path, work: Path | None, run_id: str, name: str) -> Merged | None:
+    """Compact one table of one run; None if there is nothing to do."""
+    folder = run_folder(out, name, run_id)
+    seen = _listed(folder)
+    groups = _groups(folder)
+    paths = [path for group in groups.values() for path in group]
+    if not paths:
+        return None
+    repeated = _repeated(groups, _BY_CONTENT.get(name))
+    if not repeated and all(len(group) == 1 for group in groups.values()):
+        return None
+    table, parts = _planned(name, run_id, groups)
+    size = sum(path.stat().st_size for path in paths)
+    if work is None:
+        return Merged(run_id, name, len(paths), size, len(parts), None, repeated)
+    _refuse_busy(folder, seen)
+    fresh = work / f"{name}-{secrets.token_hex(4)}"
+    make_folder(fresh)
+    shutil.copymode(folder, fresh)
+    _write(fresh, table, parts, repeated)
+    for other in seen:
+        if folder / other not in paths and not _is_left(folder, other):
+            os.link(folder / other, fresh / other)
+    sync_folder(fresh)
+    bytes_after = sum((fresh / part.name).stat().st_size for part in parts)
+    _refuse_busy(folder, seen)
+    exchange(fresh, folder)
+    if _listed(fresh) != seen:  # `fresh` is the old folder now
+        exchange(fresh, folder)
+        raise _Busy(_MEANWHILE)
+    sync_folder(folder.parent)
+    shutil.rmtree(fresh, ignore_errors=True)
+    return Merged(run_id, name, len(paths), size, len(parts), bytes_after, repeated)
+
+
+def _groups(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """The parts that become one each: captured ones under "", those of a pass under its name."""
+    groups: dict[str, list[Path]] = {}
+    for path in part_numbers(folder).values():
+        groups.setdefault("", []).append(path)
+    for path in pass_parts(folder):
+        pass_name = path.name.removeprefix("part-").rpartition("-")[0]
+        groups.setdefault(pass_name, []).append(path)
+    return {name: tuple(paths) for name, paths in groups.items()}
+
+
+def _planned(
+    name: str, run_id: str, groups: dict[str, tuple[Path, ...]]
+) -> tuple[Table, list[_Part]]:
+    """The table, and its new parts; DamagedFile or _Busy if something speaks against it."""
+    definitions = []
+    parts = []
+    for pass_name, paths in groups.items():
+        kept = None
+        for path in paths:
+            with open_part(path) as file:
+                facts = part_facts(file, path, name)
+                if name not in TABLES:
+                    definitions.append(table_of_file(name, file.schema_arrow, str(path)))
+            _refuse_foreign(path, facts, run_id, pass_name)
+            facts = replace(facts, format_version=FORMAT_VERSION)
+            if kept is not None and facts != kept:
+                raise _Busy(f"the parts of {pass_name or 'the recording'} differ in what they say")
+            kept = facts
+        assert kept is not None
+        parts.append(_Part(_new_name(pass_name, paths), paths, kept))
+    return TABLES.get(name) or joined(definitions), parts
+
+
+def _new_name(pass_name: str, paths: Sequence[Path]) -> str:
+    """The name of a merged part.
+
+    A captured one gets a number that was not there: a reader that has listed the old parts finds
+    none of them afterwards, and never takes old and new ones together. A pass has number 0 only.
+    """
+    last = max(int(path.stem.rpartition("-")[2]) for path in paths)
+    return f"part-{pass_name}-00000.parquet" if pass_name else f"part-{last + 1:05d}.parquet"
+
+
+def _refuse_foreign(path: Path, facts: FileFacts, run_id: str, pass_name: str) -> None:
+    if facts.run_id != run_id or (facts.pass_name or "") != pass_name:
+        raise DamagedFile(f"{path} is not what its name says; kvtrace validate says more")
+    if version_numbers(facts.format_version) > version_numbers(FORMAT_VERSION):
+        raise _Busy(f"it has format version {facts.format_version}; a newer kvtrace can compact it")
+
+
+def _listed(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """What lies in a folder: name, and what tells a file from another of the same name."""
+    found = {}
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    for entry in entries:
+        status = entry.stat(follow_symlinks=False)
+        found[entry.name] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def _refuse_busy(folder: Path, seen: dict[str, tuple[int, int, int]]) -> None:
+    if _listed(folder) != seen:
+        raise _Busy(_MEANWHILE)
+    if any(is_running(process) for _, process in left_behind(folder)):
+        raise _Busy("a pass is writing to it; call kvtrace compact again")
+    if any((folder / name).is_dir() for name in seen):
+        raise _Busy("there is a folder in it, which kvtrace did not make")
+
+
+def _is_left(folder: Path, name: str) -> bool:
+    """Whether a file is a dead process's unfinished one."""
+    return any(path.name == name for path, _ in left_behind(folder))
+
+
+def _write(fresh: Path, table: Table, parts: Sequence[_Part], repeated: int) -> None:
+    """Write the new parts, and count that no row is missing."""
+    key = _BY_CONTENT.get(table.name)
+    captured: set[Any] = set()
+    dropped = 0
+    for part in parts:
+        own = captured if not part.facts.pass_name else set(captured)
+        rows = merged_rows(part.sources, table)
+        if key is not None:
+            rows = _first_of_each(rows, key, own)
+        write_part(fresh / part.name, table, part.facts, rows)
+        dropped += sum(map(_row_count, part.sources)) - _row_count(fresh / part.name)
+    if dropped != repeated:
+        raise DamagedFile(
+            f"{table.name} would have lost {dropped - repeated} rows, so it was left as it is; "
+            "kvtrace validate lists what is damaged"
+        )
+
+
+def _first_of_each(
+    rows: Iterator[pa.RecordBatch], key: str, seen: set[Any]
+) -> Iterator[pa.RecordBatch]:
+    """Rows whose key has not been seen; what is given is added."""
+    for batch in rows:
+        fresh = []
+        for value in batch.column(key).to_pylist():
+            fresh.append(value not in seen)
+            seen.add(value)
+        yield batch if all(fresh) else batch.filter(pa.array(fresh))
+
+
+def _repeated(groups: dict[str, tuple[Path, ...]], key: str | None) -> int:
+    """Rows that are there already: among the captured ones, or for a pass there or in its own."""
+    if key is None:
+        return 0
+    count = 0
+    captured = pa.array([], pa.null())
+    for pass_name, paths in groups.items():
+        keys = pa.chunked_array([_keys(path, key) for path in paths]).combine_chunks()
+        distinct = pc.unique(keys)
+        if pass_name:
+            known = captured.cast(distinct.type)
+            distinct = distinct.filter(pc.invert(pc.is_in(distinct, value_set=known)))
+        else:
+            captured = distinct
+        count += len(keys) - len(distinct)
+    return count
+
+
+def _keys(path: Path, key: str) -> pa.Array:
+    with open_part(path) as file:
+        try:
+            return file.read(columns=[key]).column(0).combine_chunks()
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise damaged(path, error) from error
+
+
+def _row_count(path: Path) -> int:
+    with open_part(path) as file:
+        return int(file.metadata.num_rows)

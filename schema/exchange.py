@@ -1,0 +1,53 @@
+"""Two folders exchanged in one step, so that whoever looks sees one of them whole, never both.
+
+Linux has renameat2(2) with RENAME_EXCHANGE (glibc 2.28, most local file systems); macOS has
+renamex_np(2) with RENAME_SWAP (APFS). Elsewhere there is no such thing.
+"""
+
+import ctypes
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+_AT_FDCWD: Final = -100
+_RENAME_EXCHANGE: Final = 2
+_RENAME_SWAP: Final = 2
+
+
+def exchange(first: Path, second: Path) -> None:
+    """Let two folders of one file system take each other's place.
+
+    Raises:
+        OSError: nothing has changed; ENOTSUP or EINVAL where the system or file system cannot.
+
+    """
+    names = os.fsencode(first), os.fsencode(second)
+    library = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    if sys.platform == "darwin" and hasattr(library, "renamex_np"):
+        failed = library.renamex_np(*names, ctypes.c_uint(_RENAME_SWAP))
+    elif library is not None and hasattr(library, "renameat2"):
+        failed = library.renameat2(
+            _AT_FDCWD, names[0], _AT_FDCWD, names[1], ctypes.c_uint(_RENAME_EXCHANGE)
+        )
+    else:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), str(first))
+    if failed:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), str(second))
+
+
+def can_exchange(folder: Path) -> bool:
+    """Whether folders can be exchanged there; tried with two new ones, which go again."""
+    first, second = folder / ".first", folder / ".second"
+    first.mkdir()
+    second.mkdir()
+    try:
+        exchange(first, second)
+    except OSError:
+        return False
+    finally:
+        first.rmdir()
+        second.rmdir()
+    return True

@@ -1,0 +1,132 @@
+"""Sorted parts of one table merged into one stream of sorted rows, few of them in memory."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.schema.columns import filled
+from kvtrace.schema.parts import damaged, open_part, sorted_rows
+from kvtrace.schema.tables import Table
+
+#: A row's place in the order: for each sort column whether it is null, and its value.
+Key = tuple[tuple[bool, Any], ...]
+
+_END: Final[Key] = ((True, 1),)
+
+
+def merged_rows(paths: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]:
+    """The rows of parts, each in the table's order, in that order together.
+
+    A part is read one row group at a time, and only once its first row's turn has come.
+
+    Raises:
+        DamagedFile: a part cannot be read.
+
+    """
+    waiting = [_Source(path, table) for path in paths]
+    if not table.sort:
+        for source in waiting:
+            yield from source.all()
+        return
+    while waiting := [source for source in waiting if not source.is_empty]:
+        nearest = min(source.first for source in waiting)
+        bound = min(source.last for source in waiting if source.first == nearest)
+        due = [source for source in waiting if source.first <= bound]
+        bound = min(source.last for source in due)
+        pieces = [source.taken_until(bound) for source in due]
+        yield from _as_written(sorted_rows(pa.concat_tables(pieces), table), table)
+
+
+class _Source:
+    """One part: the row group that is looked at, and the first key of what is left."""
+
+    def __init__(self, path: Path, table: Table) -> None:
+        self._path = path
+        self._table = table
+        self._names = [column.name for column in table.columns]
+        with open_part(path) as file:
+            self._groups = file.num_row_groups
+        self._next = 0
+        self._rows: pa.Table | None = None
+        self._first: Key | None = None
+        self._last: Key = _END
+        self._look_ahead()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all rows have been taken."""
+        return self._first is None
+
+    @property
+    def first(self) -> Key:
+        """Key of the next row."""
+        assert self._first is not None
+        return self._first
+
+    @property
+    def last(self) -> Key:
+        """Key of the last row of the group that the next row is in."""
+        return self._last
+
+    def all(self) -> Iterator[pa.RecordBatch]:
+        """Every row."""
+        for group in range(self._groups):
+            yield from _as_written(self._read(group, self._names), self._table)
+
+    def taken_until(self, bound: Key) -> pa.Table:
+        """Take the next rows whose keys are not above a bound: as far as the row group goes."""
+        if self._rows is None:
+            self._rows = self._read(self._next, self._names)
+            self._next += 1
+        rows = self._rows
+        low, high = rows.num_rows if bound == self._last else 0, rows.num_rows
+        while low < high:
+            middle = (low + high) // 2
+            if _key(rows, middle, self._table) <= bound:
+                low = middle + 1
+            else:
+                high = middle
+        self._rows = rows.slice(low)
+        if self._rows.num_rows:
+            self._first = _key(self._rows, 0, self._table)
+        else:
+            self._rows = None
+            self._look_ahead()
+        return rows.slice(0, low)
+
+    def _look_ahead(self) -> None:
+        """Find first and last key of the next row group that has rows."""
+        self._first = None
+        while self._next < self._groups:
+            keys = self._read(self._next, self._table.sort)
+            if keys.num_rows:
+                self._first = _key(keys, 0, self._table)
+                self._last = _key(keys, keys.num_rows - 1, self._table)
+                return
+            self._next += 1
+
+    def _read(self, group: int, names: Sequence[str]) -> pa.Table:
+        with open_part(self._path) as file:
+            present = set(file.schema_arrow.names)
+            try:
+                rows = file.read_row_group(group, columns=[n for n in names if n in present])
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise damaged(self._path, error) from error
+        return filled(self._table, rows, list(names), str(self._path))
+
+
+def _as_written(rows: pa.Table, table: Table) -> Iterator[pa.RecordBatch]:
+    """Batches of the table's own schema, in which keys are not nullable."""
+    yield from pa.Table.from_arrays(rows.columns, schema=table.schema).to_batches()
+
+
+def _key(rows: pa.Table, index: int, table: Table) -> Key:
+    """The key of a row; nulls come last, as where parts are sorted."""
+    found = []
+    for name in table.sort:
+        scalar = rows.column(name)[index]
+        value = scalar.value if isinstance(scalar, pa.TimestampScalar) else scalar.as_py()
+        found.append((True, 0) if value is None else (False, value))
+    return tuple(found)
