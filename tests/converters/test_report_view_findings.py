@@ -180,6 +180,7 @@ def test_a_finding_shows_its_place_its_witness_and_what_to_do(report_browser, pa
         assert opened.text("#remedy .command") == "# kvtrace: ignore[out-of-bounds] reason"
         assert "--rule out-of-bounds" in opened.text("#reproduce")
         assert "KVTRACE_SANITIZE=raise" in opened.text("#reproduce")
+        assert f"--finding {placed['found']['finding_id']} -o" in opened.text("#reproduce")
         assert opened.text("#finding-launch").startswith("copied[(4, 1, 1)](source=fp32[1000]")
 
 

@@ -52,9 +52,11 @@ function commands(page: Page, { placed }: Listed): [string, JSX.Element | null][
   const only = report.runs.length > 1 && found.run ? ` --run ${found.run}` : "";
   const rule = /^[\w-]+$/.test(found.rule) ? ` --rule ${found.rule}` : "";
   const command = run?.command ?? null;
+  const reproducible = placed.call !== null && /^[\w-]+$/.test(found.finding_id);
   return [
     ["The verdict", <Command>{`kvtrace sanitize ${report.trace}${only}${rule}`}</Command>],
     ["Its accesses", <Command>{`kvtrace replay ${report.trace}${only}`}</Command>],
+    ["The call alone", reproducible ? <Command>{`kvtrace repro ${report.trace}${only} --finding ${found.finding_id} -o repro.py`}</Command> : null],
     ["The program", command === null ? null : <Command>{shortText(command, 2000)}</Command>],
     again(found.verdict, found.reason, command),
     ["In folder", run?.directory ? <code class="wrap">{shortText(run.directory, 400)}</code> : null],
