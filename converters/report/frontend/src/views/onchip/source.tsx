@@ -134,7 +134,7 @@ function heatOf(measure: Measure, lines: ReadonlyMap<number, readonly OpWork[]>,
   const sum = (ops: readonly OpWork[]): number => ops.reduce((whole, op) => whole + (measure.value(op) ?? 0), 0);
   const whole = sum(all);
   return new Map(
-    [...lines].map(([line, ops]) => {
+    [...lines].map(([line, ops]): [number, Heat] => {
       const engines = [...new Set(ops.map(({ engine }) => engine ?? "?"))].join(", ");
       const title = `${measure.title} of ${plural(ops.length, "op")} on ${engines}: ${formatShare(sum(ops), whole)}. ${sourceText("derived")}`;
       if (ops.every((op) => !measure.value(op))) return [line, { share: null, text: "", title }];
