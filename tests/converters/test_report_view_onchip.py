@@ -1,5 +1,7 @@
 """On-chip memory of NKI calls in Chromium: list, memories over the ops, flows, ops with tiles."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,10 @@ from kvtrace.schema.trace import resolve
 from tests.converters.report_page import accessibility_problems, opened_page, written_page
 from tests.kernels.nki.additions import add_spmd
 from tests.kernels.nki.attention import attention_fused
+from tests.kernels.nki.broken import add_without_mask
+from tests.kernels.nki.products import product_blocked
+
+NAMES = ["add_spmd", "attention_fused", "product_blocked", "add_without_mask"]
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +24,9 @@ def recorded(tmp_path_factory):
     with kvtrace.capture(out):
         add_spmd[2, 3](ones, ones)
         attention_fused(*[np.ones((256, 64), np.float32)] * 3)
+        left, right = np.ones((512, 256), np.float32), np.ones((512, 512), np.float32)
+        product_blocked(left, right, m_tiles=2, n_tiles=1, k_tiles=2)
+        add_without_mask(np.ones((200, 32), np.float32))
     return resolve(str(out))
 
 
@@ -38,9 +47,9 @@ def test_the_list_has_each_call_with_what_was_in_use_at_most(page, calls):
     page.go("#/onchip")
 
     rows = page.page.locator("#onchip-calls tbody tr").all_inner_texts()
-    assert [row.split(",")[0] for row in rows] == ["add_spmd", "attention_fused"]
+    assert [row.split(",")[0] for row in rows] == NAMES
     assert "grid 2 × 3" in rows[0]
-    assert [f"{call.executed}" in row for call, row in zip(calls, rows, strict=True)] == [True] * 2
+    assert [f"{call.executed}" in row for call, row in zip(calls, rows, strict=True)] == [True] * 4
     assert accessibility_problems(page) == []
 
 
@@ -81,3 +90,85 @@ def test_ops_name_the_tiles_that_they_read_and_write(page):
         ("tensor", "turned, values", "total"),
     ]
     assert all("attention.py:" in row for row in rows)
+
+
+def number(page, name):
+    """A figure's plain number as the page has it."""
+    return float(page.page.locator(f'[data-figure="{name}"]').get_attribute("data-value"))
+
+
+def test_a_call_stands_under_the_published_limits_of_its_target(page, calls):
+    page.go("#/onchip/2")
+    page.page.wait_for_selector("#onchip-roof")
+    bytes_moved = (512 * 256 + 512 * 512 + 256 * 512) * 4
+
+    # Products of float32 at 22.6 TFLOP/s of one core, distinct bytes at 362.5 GB/s
+    assert number(page, "transfers") == pytest.approx(bytes_moved / 362.5)
+    assert number(page, "arithmetic") == pytest.approx(2 * 256 * 512 * 512 / 22_600)
+    assert number(page, "time at best") == max(
+        number(page, "transfers"), number(page, "arithmetic")
+    )
+    assert {
+        figure.get_attribute("data-source")
+        for figure in page.page.locator("main .figure[data-figure]").all()
+    } == {"derived"}
+
+
+def test_use_over_the_ops_is_a_curve_with_the_limit_and_a_table(page, calls):
+    page.go("#/onchip/2")
+    sbuf = page.page.locator(".onchip-curve[data-space=sbuf]")
+    sbuf.locator(".with-table > button").click()
+
+    (usage, _) = calls[2].usage
+    assert sbuf.locator(".data-table tbody tr:not(.spacer)").count() <= len(usage.orders)
+    assert "208 KiB" in sbuf.locator(".curve").get_attribute("aria-label")
+    assert sbuf.locator(".data-table table").get_attribute("aria-rowcount") == str(
+        len(usage.orders) + 1
+    )
+
+
+def test_an_op_is_linked_to_its_line_and_its_tiles_and_a_line_to_its_ops(page):
+    page.go("#/onchip/2")
+    page.page.locator("#onchip-ops tbody tr", has_text="nisa.nc_matmul").first.click()
+    page.page.wait_for_function("() => location.hash.includes('op=')")
+    line = page.page.locator("#source .cm-line.there")
+    line.wait_for()
+    assert "matmul" in line.inner_text()
+    count = page.page.locator("#onchip-ops tbody tr").count()
+
+    line.click()
+    page.page.wait_for_function("() => location.hash.includes('line=')")
+    assert 1 <= page.page.locator("#onchip-ops tbody tr").count() < count
+
+
+def test_tiles_are_stepped_through_with_the_keys(page, calls):
+    page.go("#/onchip/1")
+    canvas = page.page.locator("figure.onchip-map[data-space=psum] canvas")
+    canvas.press("ArrowRight")
+    first = min(
+        (tile for tile in calls[1].tiles if tile.space == "psum"),
+        key=lambda tile: (tile.first, tile.number),
+    )
+    page.page.wait_for_function("hash => location.hash.includes(hash)", arg=f"tile={first.number}")
+    assert page.page.locator("#onchip-tiles tr.chosen").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_broken_rule_is_marked_at_its_op_and_line(report_browser, recorded, page, scheme):
+    path = page.page.url.partition("#")[0].removeprefix("file://")
+    with opened_page(report_browser, Path(path), "#/onchip/3", scheme=scheme) as opened:
+        assert "out-of-bounds" in opened.text("#onchip-findings")
+        rows = opened.page.locator("#onchip-ops tbody tr").all_inner_texts()
+        assert [("out-of-bounds" in row) for row in rows] == [True, False]
+        marked = opened.page.locator("#source .cm-line.violation")
+        marked.wait_for()
+        assert "finds: out-of-bounds" in marked.inner_text()
+        assert accessibility_problems(opened) == []
+
+
+def test_flows_are_drawn_and_said(page, calls):
+    page.go("#/onchip/1")
+    label = page.page.locator(".onchip-flow canvas").get_attribute("aria-label")
+    assert "device memory to SBUF" in label
+    assert "SBUF to PSUM" in label
+    assert len(label.split(";")) == len(calls[1].flows)
