@@ -1,7 +1,7 @@
 // The drawing of a graph: zoomed, panned, pointed at; what it shows stands in the address.
 
 import type { JSX } from "preact";
-import { useCallback, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { setQuery } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
@@ -27,6 +27,8 @@ interface GraphDrawingProps {
 }
 
 const HEIGHT = 520;
+/** Milliseconds after a movement until it stands in the address: browsers take only so many. */
+const SETTLED = 150;
 /** Movement in pixels from which a press is a pan and no click. */
 const CLICK = 4;
 
@@ -39,7 +41,17 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
   const root = useMemo(() => laidOut(tree, graph), [tree, graph]);
   const users = useMemo(() => usersOf(graph), [graph]);
   const most = useMemo(() => mostOf(root, graph, measure), [root, graph, measure]);
-  const held = useMemo(() => cameraFrom(props.seen), [props.seen]);
+  const [moved, setMoved] = useState<Camera | null>(null);
+  const timer = useRef(0);
+  const held = useMemo(() => moved ?? cameraFrom(props.seen), [moved, props.seen]);
+  const latest = useRef(held);
+  latest.current = held;
+  // an address from elsewhere goes before where one has moved to
+  useEffect(() => {
+    clearTimeout(timer.current);
+    setMoved(null);
+    return () => clearTimeout(timer.current);
+  }, [props.seen]);
   const scene = useMemo<Scene>(
     () => ({ graph, root, users, measure, most, chosen, detail, found: props.found }),
     [graph, root, users, measure, most, chosen, detail, props.found],
@@ -52,7 +64,21 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
     [scene, held],
   );
 
-  const camera = (): Camera => held ?? wholeCamera(root, size.current.width, size.current.height);
+  const camera = (): Camera => latest.current ?? wholeCamera(root, size.current.width, size.current.height);
+
+  function see(next: Camera, others: Readonly<Record<string, null>> = {}): void {
+    latest.current = next;
+    setMoved(next);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => setQuery({ see: cameraText(next), ...others }), SETTLED);
+  }
+
+  function seeAll(): void {
+    clearTimeout(timer.current);
+    setMoved(null);
+    setQuery({ see: null });
+  }
+
   const under = (x: number, y: number): Shown | null => boxAt(root, camera(), detail, x, y);
 
   function zoom(factor: number, x = size.current.width / 2, y = size.current.height / 2): void {
@@ -119,7 +145,7 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
       "+": () => zoom(1.5),
       "=": () => zoom(1.5),
       "-": () => zoom(1 / 1.5),
-      "0": () => setQuery({ see: null }),
+      "0": seeAll,
       Escape: () => setQuery({ op: null }),
       "]": () => showOp(Math.min((chosen ?? -1) + 1, graph.opcode.length - 1)),
       "[": () => showOp(Math.max((chosen ?? 1) - 1, 0)),
@@ -176,7 +202,7 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
       <div class="toolbar">
         <button type="button" class="small" onClick={() => zoom(1.5)}>Zoom in</button>
         <button type="button" class="small" onClick={() => zoom(1 / 1.5)}>Zoom out</button>
-        <button type="button" class="small" onClick={() => setQuery({ see: null })}>Whole graph</button>
+        <button type="button" class="small" onClick={seeAll}>Whole graph</button>
         {chosen === null ? null : (
           <button type="button" class="small" onClick={() => seeOp(chosen)}>Go to %{formatCount(chosen)}</button>
         )}
@@ -196,9 +222,8 @@ const STEPS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowDown: [0, 1],
 };
 
-function see(camera: Camera, others: Readonly<Record<string, null>> = {}): void {
-  const digits = camera.scale < 0.05 ? 5 : 3;
-  setQuery({ see: `${Math.round(camera.x)},${Math.round(camera.y)},${camera.scale.toFixed(digits)}`, ...others });
+function cameraText({ x, y, scale }: Camera): string {
+  return `${Math.round(x)},${Math.round(y)},${scale.toFixed(scale < 0.05 ? 5 : 3)}`;
 }
 
 function cameraFrom(text: string | null): Camera | null {
