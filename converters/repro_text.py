@@ -221,7 +221,7 @@ def _differences(repro: Repro) -> tuple[str, ...]:
     ]
     if odd:
         points.append(f"{', '.join(odd)}: the storage did not begin at a multiple of 16 bytes")
-    points.append("what ran before and beside it; timed launches follow each other at once")
+    points.append("what ran before and beside it; timed launches find the device's cache cleared")
     return tuple(points)
 
 

@@ -63,10 +63,14 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What `compact` did: the tables it merged, and what it left alone with the reason."""
+    """What `compact` did: the tables it merged, and what it left alone with the reason.
+
+    `damaged` are the reasons among those that are files which cannot be read.
+    """
 
     merged: tuple[Merged, ...] = ()
     left: dict[str, str] = field(default_factory=dict)
+    damaged: tuple[str, ...] = ()
 
 
 def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
@@ -109,6 +113,7 @@ def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
 def _all(out: Path, work: Path | None) -> Compaction:
     merged: list[Merged] = []
     left: dict[str, str] = {}
+    damaged: list[str] = []
     for run_id in sorted({*run_ids(out / "runs"), *run_ids(out / JOURNAL)}):
         if journal_folder(out, run_id).exists():
             left[f"run {run_id}"] = "it has a journal; let it end, or seal it by kvtrace recover"
@@ -120,13 +125,14 @@ def _all(out: Path, work: Path | None) -> Compaction:
                 found = _compacted(out, work, run_id, name)
             except (KvtraceError, _Busy) as error:
                 left[f"{name} of run {run_id}"] = str(error)
+                damaged += [str(error)] if isinstance(error, KvtraceError) else []
                 continue
             except FileNotFoundError:
                 left[f"{name} of run {run_id}"] = _MEANWHILE
                 continue
             if found is not None:
                 merged.append(found)
-    return Compaction(tuple(merged), left)
+    return Compaction(tuple(merged), left, tuple(damaged))
 
 
 class _Busy(Exception):

@@ -1,12 +1,20 @@
 """`kvtrace compact`: merge the many small files of a trace."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, TracePath
+from kvtrace.cli.options import JsonOption, TracePath, print_lines
+from kvtrace.schema.errors import DamagedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvtrace.schema.compaction import Compaction
 
 
 def command(
@@ -15,7 +23,7 @@ def command(
         bool, typer.Option("--dry-run", help="Say what would be merged, and change nothing")
     ] = False,
     as_json: JsonOption = False,
-) -> int:
+) -> None:
     """Merge each table's many files into one per run, sorted; the rows stay what they are.
 
     Runs that are still being recorded are left alone. Readers see either the old files or the new
@@ -26,31 +34,38 @@ def command(
         kvtrace compact out/
 
     """
-    from kvtrace.converters.text import size
     from kvtrace.schema.compaction import compact
 
     done = compact(trace, dry_run=dry_run)
     if as_json:
         print(json.dumps(asdict(done), indent=2))
-        return 0
-    for reason in done.left:
-        print(f"left alone  {reason}: {done.left[reason]}")
+    else:
+        print_lines(_told(done, str(trace), dry_run))
+    if done.damaged:
+        raise DamagedFile(done.damaged[0])
+
+
+def _told(done: Compaction, trace: str, dry_run: bool) -> Iterator[str]:
+    from kvtrace.converters.text import size
+
+    for what, reason in done.left.items():
+        if reason not in done.damaged:
+            yield f"left alone  {what}: {reason}"
     if not done.merged:
-        print(f"nothing to merge in {trace}")
-        return 0
+        yield f"nothing to merge in {trace}"
+        return
     for each in done.merged:
         after = "" if each.bytes_after is None else f", {size(each.bytes_after)}"
         repeated = f", {each.repeated_rows} repeated rows" if each.repeated_rows else ""
-        print(
+        yield (
             f"{each.table} of run {each.run_id}: {each.files_before} files, "
             f"{size(each.bytes_before)} -> {each.files_after}{after}{repeated}"
         )
     files = sum(each.files_before for each in done.merged)
     total = size(sum(each.bytes_before for each in done.merged))
-    new_files = sum(each.files_after for each in done.merged)
+    fresh = sum(each.files_after for each in done.merged)
     if dry_run:
-        print(f"would merge {files} files of {total} into {new_files}")
-        return 0
-    new_total = size(sum(each.bytes_after or 0 for each in done.merged))
-    print(f"merged {files} files of {total} into {new_files} of {new_total}")
-    return 0
+        yield f"would merge {files} files of {total} into {fresh}"
+        return
+    fresh_total = size(sum(each.bytes_after or 0 for each in done.merged))
+    yield f"merged {files} files of {total} into {fresh} of {fresh_total}"

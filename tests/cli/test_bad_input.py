@@ -24,9 +24,12 @@ READING = {
     "sql": ("sql", "TRACE", "SELECT count(*) FROM launches"),
     "recover": ("recover", "TRACE"),
     "validate": ("validate", "TRACE"),
+    "repro": ("repro", "TRACE", "--call", "0", "-o", "repro.py"),
+    "compact": ("compact", "TRACE"),
 }
-#: `validate` looks for damage, so that is what it finds; `recover` touches no sealed file.
-JUDGES_DAMAGE = ("validate", "recover")
+#: `validate` looks for damage, so that is what it finds; `recover` touches no sealed file, and
+#: `compact` reads only those that it merges.
+JUDGES_DAMAGE = ("validate", "recover", "compact")
 
 
 def asked(command, trace):

@@ -277,14 +277,19 @@ def test_row_groups_are_of_the_writers_size(tmp_path: Path) -> None:
     assert max(sizes) <= ROW_GROUP_ROWS
 
 
-def test_a_damaged_part_is_told_and_nothing_is_lost(trace: tuple[Path, str]) -> None:
+def test_a_damaged_part_is_told_and_nothing_is_lost(
+    trace: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     out, run_id = trace
     path = part_path(out, "launches", run_id, 3)
     path.write_bytes(path.read_bytes()[:-9])
 
-    done = compact(out)
+    assert main(["compact", str(out)]) == 2
 
-    assert "is damaged" in done.left[f"launches of run {run_id}"]
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"kvtrace: {path} is damaged")
+    assert len(printed.err.splitlines()) == 1
+    assert "gpu_kernels of run" in printed.out
     assert len(parts(out, run_id, "launches")) == 20
 
 
