@@ -107,8 +107,9 @@ function paintRows(drawing: Drawing, of: StorageView, rows: readonly (number | n
     const y = GRID.top + place * CELL;
     context.fillStyle = colours.muted;
     if (row === null) return context.fillText("⋮", GRID.label + 4, y + CELL / 2);
-    const text = `byte ${formatCount(row * length * of.item)}`;
-    context.fillText(clippedText(context, text, GRID.label - 8), 0, y + CELL / 2);
+    const byte = formatCount(row * length * of.item);
+    const named = context.measureText(`byte ${byte}`).width <= GRID.label - 8;
+    context.fillText(clippedText(context, named ? `byte ${byte}` : byte, GRID.label - 8), 0, y + CELL / 2);
     for (let column = 0; column < length; column += 1) {
       const kind = kindAt(of, row * length + column);
       paintCell(context, colours, kind, GRID.label + column * cell, y, cell);
