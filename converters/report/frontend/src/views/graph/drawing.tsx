@@ -10,7 +10,7 @@ import { Canvas, type Drawing } from "../../parts/canvas";
 import { type GraphColumns, opTitle, placeText, typeText, usersOf } from "./blocks";
 import { laidOut } from "./layout";
 import type { Measure } from "./measures";
-import { type Scene, mostOf, paintGraph } from "./paint";
+import { type Scene, groupValues, paintGraph } from "./paint";
 import { type Camera, type Detail, type Shown, boxAt, cameraOn, placeOfOp, wholeCamera } from "./scene";
 import type { Node } from "./tree";
 
@@ -40,7 +40,7 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
   const press = useRef<{ x: number; y: number; camera: Camera; moved: boolean } | null>(null);
   const root = useMemo(() => laidOut(tree, graph), [tree, graph]);
   const users = useMemo(() => usersOf(graph), [graph]);
-  const most = useMemo(() => mostOf(root, graph, measure), [root, graph, measure]);
+  const values = useMemo(() => groupValues(root, graph, measure), [root, graph, measure]);
   const [moved, setMoved] = useState<Camera | null>(null);
   const timer = useRef(0);
   const held = useMemo(() => moved ?? cameraFrom(props.seen), [moved, props.seen]);
@@ -53,8 +53,8 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
     return () => clearTimeout(timer.current);
   }, [props.seen]);
   const scene = useMemo<Scene>(
-    () => ({ graph, root, users, measure, most, chosen, detail, found: props.found }),
-    [graph, root, users, measure, most, chosen, detail, props.found],
+    () => ({ graph, root, users, measure, values, chosen, detail, found: props.found }),
+    [graph, root, users, measure, values, chosen, detail, props.found],
   );
   const draw = useCallback(
     (drawing: Drawing) => {
@@ -135,7 +135,7 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
   function pointAt(x: number, y: number): void {
     const shown = under(x, y);
     if (!shown || shown.box === root) setTip(null);
-    else setTip({ x, y, text: described(page, graph, measure, shown.box.node, most.values.get(shown.box)) });
+    else setTip({ x, y, text: described(page, graph, measure, shown.box.node, values.get(shown.box)) });
   }
 
   function onKeyDown(event: KeyboardEvent): void {
@@ -207,7 +207,7 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
           <button type="button" class="small" onClick={() => seeOp(chosen)}>Go to %{formatCount(chosen)}</button>
         )}
         <span class="muted small">
-          Click: an op, or into a group. Blue: what the chosen op reads; green: what reads it. Lines
+          Colours are relative to the largest box in view. Click: an op, or into a group. Blue: what the chosen op reads; green: what reads it. Lines
           from inputs are drawn for the chosen op only.
         </span>
       </div>

@@ -13,33 +13,23 @@ export interface Scene {
   readonly root: Box;
   readonly users: readonly (readonly number[])[];
   readonly measure: Measure;
-  /** The largest value of an op, values of groups, and their shares of the group around them. */
-  readonly most: Most;
+  /** What each group comes to. */
+  readonly values: ReadonlyMap<Box, number>;
   /** Ops that a search found; null: nothing is searched for. */
   readonly found: ReadonlySet<number> | null;
   readonly chosen: number | null;
   readonly detail: Detail;
 }
 
-export interface Most {
-  readonly op: number;
-  readonly values: ReadonlyMap<Box, number>;
-  readonly shares: ReadonlyMap<Box, number>;
-}
-
-export function mostOf(root: Box, graph: GraphColumns, measure: Measure): Most {
+export function groupValues(root: Box, graph: GraphColumns, measure: Measure): ReadonlyMap<Box, number> {
   const values = new Map<Box, number>();
-  const shares = new Map<Box, number>();
-  const visit = (box: Box, around: number): void => {
+  const visit = (box: Box): void => {
     if (box.node.op !== null) return;
-    const value = total(measure, graph, box.node.first, box.node.end);
-    values.set(box, value);
-    shares.set(box, around ? value / around : 0);
-    for (const child of box.children) visit(child.box, value);
+    values.set(box, total(measure, graph, box.node.first, box.node.end));
+    for (const child of box.children) visit(child.box);
   };
-  visit(root, 0);
-  const op = graph.opcode.reduce((most, _, place) => Math.max(most, measure.value(graph, place)), 0);
-  return { op, values, shares };
+  visit(root);
+  return values;
 }
 
 /** Edges of a group are left out where they could not be told apart. */
@@ -49,20 +39,25 @@ export function paintGraph(drawing: Drawing, scene: Scene, camera: Camera): void
   const { context, width, height, colours } = drawing;
   context.fillStyle = colours.back;
   context.fillRect(0, 0, width, height);
-  paintBox(drawing, scene, camera, rootShown(scene.root, camera));
+  const closed: Shown[] = [];
+  paintBox(drawing, scene, camera, rootShown(scene.root, camera), closed);
+  // one scale for all that is in view: what is equal has one colour
+  const most = closed.reduce((largest, { box }) => Math.max(largest, valueOf(scene, box)), 0);
+  for (const shown of closed) paintClosed(drawing, scene, shown, most);
   if (scene.chosen !== null) paintNeighbours(drawing, scene, camera, scene.chosen);
 }
 
-function paintBox(drawing: Drawing, scene: Scene, camera: Camera, shown: Shown): void {
+/** Frames and edges of what is open; boxes that are not open are added to `closed`. */
+function paintBox(drawing: Drawing, scene: Scene, camera: Camera, shown: Shown, closed: Shown[]): void {
   const { width, height } = drawing;
   if (shown.x > width || shown.y > height || shown.x + shown.width < 0 || shown.y + shown.height < 0) return;
   if (!isOpen(shown.box, camera, scene.detail)) {
-    paintClosed(drawing, scene, shown);
+    closed.push(shown);
     return;
   }
   paintFrame(drawing, shown, camera.scale);
   if (camera.scale >= EDGES_FROM || shown.box.edges.length < 2000) paintEdges(drawing, shown, camera.scale);
-  for (const child of shown.box.children) paintBox(drawing, scene, camera, childShown(shown, child, camera.scale));
+  for (const child of shown.box.children) paintBox(drawing, scene, camera, childShown(shown, child, camera.scale), closed);
 }
 
 function paintFrame({ context, colours, width }: Drawing, shown: Shown, scale: number): void {
@@ -105,10 +100,10 @@ function trace(context: CanvasRenderingContext2D, from: Shown, to: Shown): void 
   else context.bezierCurveTo((x + endX) / 2, y, (x + endX) / 2, endY, endX, endY);
 }
 
-function paintClosed(drawing: Drawing, scene: Scene, shown: Shown): void {
+function paintClosed(drawing: Drawing, scene: Scene, shown: Shown, most: number): void {
   const { context, colours } = drawing;
   const { node } = shown.box;
-  const fill = heatColour(shareOf(scene, shown.box));
+  const fill = heatColour(most ? valueOf(scene, shown.box) / most : 0);
   const hits = hitsIn(scene, node.first, node.end);
   context.globalAlpha = hits === 0 ? 0.25 : 1;
   context.fillStyle = fill;
@@ -135,18 +130,17 @@ function paintLabel(drawing: Drawing, scene: Scene, shown: Shown, fill: string, 
   context.textAlign = "start";
 }
 
-function labelLines({ graph, measure, most }: Scene, box: Box, hits: number | null): string[] {
+function labelLines({ graph, measure, values }: Scene, box: Box, hits: number | null): string[] {
   const { op, label, first, end } = box.node;
   if (op !== null) return [nameOf(graph, op) ?? opcodeOf(graph, op), typeText(graph, op)];
-  const value = most.values.get(box) ?? 0;
+  const value = values.get(box) ?? 0;
   const found = hits === null ? plural(end - first, "op") : `${hits} of ${plural(end - first, "op")}`;
   return [label, `${found}, ${measure.shown(value)}`];
 }
 
-function shareOf({ graph, measure, most }: Scene, box: Box): number {
+function valueOf({ graph, measure, values }: Scene, box: Box): number {
   const { op } = box.node;
-  if (op !== null) return most.op ? measure.value(graph, op) / most.op : 0;
-  return most.shares.get(box) ?? 0;
+  return op === null ? (values.get(box) ?? 0) : measure.value(graph, op);
 }
 
 /** Of a search's ops those in a range; null where nothing is searched for. */

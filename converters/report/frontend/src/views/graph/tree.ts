@@ -84,7 +84,11 @@ function group(source: Source, first: number, end: number, depth: number, step: 
     op = last;
   }
   const [only] = children;
-  if (children.length === 1 && only) return { ...only, line: step.line ?? only.line };
+  if (children.length === 1 && only) {
+    // A function of which one line has all the ops is named beside that line.
+    const named = depth > 0 && step.line === null && only.op === null;
+    return { ...only, label: named ? `${step.label}, ${only.label}` : only.label, line: step.line ?? only.line };
+  }
   return { op: null, label: step.label, first, end, children: withRepetitions(children), line: step.line };
 }
 
