@@ -30,5 +30,6 @@ def hint_for(row: Mapping[str, Any], rules: Mapping[str, RuleText]) -> str | Non
         return _DATA_HINT if "data" in reason and "KVTRACE_TENSORS" not in reason else None
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
         return "keep the offset from going below 0: shift the start, or mask those lanes off"
-    special = _HINTS.get((rule, row["access"] or ""))
-    return special or (rules[rule].hint or None if rule in rules else None)
+    text = rules.get(rule, RuleText())
+    special = None if text.page else _HINTS.get((rule, row["access"] or ""))
+    return special or text.hint or None

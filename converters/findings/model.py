@@ -89,6 +89,8 @@ class RuleText:
     severity: str = "error"
     summary: str = ""
     hint: str = ""
+    #: Where the documentation has it; empty for a page of its own among the rules.
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,9 @@ def _rule_texts(facts: Iterable[Mapping[str, Any] | None]) -> dict[str, RuleText
             said = {name.strip(): {} for name in said.split(",") if name.strip()}
         for name, texts in said.items():
             known = {
-                key: str(texts[key]) for key in ("severity", "summary", "hint") if key in texts
+                key: str(texts[key])
+                for key in ("severity", "summary", "hint", "page")
+                if key in texts
             }
             found.setdefault(name, RuleText(**known))
     return found

@@ -69,7 +69,7 @@ def _descriptor(rule: str, text: RuleText) -> Object:
 
     There is no `helpUri`: that must be absolute, and the page lies beside the source.
     """
-    page = f"docs/rules/{rule}.md"
+    page = text.page or f"docs/rules/{rule}.md"
     summary = text.summary or rule.replace("-", " ")
     sentence = summary[0].upper() + summary[1:].rstrip(".") + "."
     advice = f" {text.hint[0].upper()}{text.hint[1:].rstrip('.')}." if text.hint else ""

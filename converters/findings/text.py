@@ -204,7 +204,8 @@ def witness(found: Finding) -> str | None:
     if found.grid is not None:
         text += f" in grid {found.grid}"
     if found.iteration is not None:
-        text += f", in iteration {found.iteration} of its loop,"
+        text += f", in iteration {found.iteration} of its loop"
+        text += "," if found.address_offset is not None else ""
     if found.address_offset is not None:
         verb = _VERBS.get(found.access or "", "is at")
         kind = f" ({found.tensor})" if found.tensor else ""

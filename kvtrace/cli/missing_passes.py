@@ -94,11 +94,14 @@ def _sanitizer() -> "Client":
     """Return a sanitizer that judges by the rules that KVTRACE_RULES names."""
     from kvtrace.clients.registry import as_client
     from kvtrace.clients.sanitizer import Sanitizer
+    from kvtrace.nki.findings import RULES as NKI_RULES
     from kvtrace.settings import settings_from_environment
     from kvtrace.verdicts.choice import rule_ids
+    from kvtrace.verdicts.rules import RULES
 
     settings, _ = settings_from_environment(os.environ)
-    return as_client(Sanitizer(rule_ids([settings.rules])), "sanitizer")
+    chosen = rule_ids([settings.rules], NKI_RULES)
+    return as_client(Sanitizer([rule for rule in chosen if rule in RULES]), "sanitizer")
 
 
 def _watched(

@@ -78,6 +78,7 @@ def command(
     from kvtrace.clients.recorded import replay
     from kvtrace.converters.findings import observed_rules, read_findings
     from kvtrace.converters.text import printable
+    from kvtrace.nki.findings import RULES as NKI_RULES
     from kvtrace.schema.errors import BadSetting
     from kvtrace.verdicts.choice import rule_ids
     from kvtrace.verdicts.rules import RULES
@@ -89,22 +90,25 @@ def command(
         if as_sarif or junit_file is not None or everything or rule or no_rule:
             raise BadSetting("--generic is about bounds alone, and goes with --json and --strict.")
         return _generic(select(trace, run), as_json, strict or settings.strict)
-    rules = rule_ids([*(rule or [settings.rules]), *(f"-{name}" for name in no_rule or ())])
     selection = select(trace, run)
-    for one in selection.runs:
+    observed = (*NKI_RULES, *observed_rules(selection.trace, selection.runs, (*RULES, *NKI_RULES)))
+    unwanted = [part.strip() for names in no_rule or () for part in names.split(",")]
+    names = [*(rule or [settings.rules]), *(f"-{name}" for name in unwanted if name)]
+    rules = rule_ids(names, observed)
+    judged = tuple(name for name in rules if name in RULES)
+    for one in selection.runs if judged else ():
         with calls_progress(f"sanitize {one.run_id}") as progress:
-            outcome = replay(selection.trace, one, progress, (_sanitizer(rules),))
+            outcome = replay(selection.trace, one, progress, (_sanitizer(judged),))
         for error in outcome.errors:
             raise error
         for failure in outcome.failures:
             print(f"kvtrace: {printable(failure)}", file=sys.stderr)
     listed = everything or junit_file is not None
-    observed = observed_rules(selection.trace, selection.runs, RULES)
     findings = read_findings(
         selection.trace,
         selection.runs,
         proven=listed,
-        rules=rules if rule else (*rules, *observed),
+        rules=rules,
         known_rules=(*RULES, *observed),
     )
     strict = strict or settings.strict

@@ -5,13 +5,15 @@ from collections.abc import Iterable
 from kvtrace.schema.errors import BadSetting
 
 
-def rule_ids(names: Iterable[str]) -> tuple[str, ...]:
+def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, ...]:
     """Give the ids of rules, in the table's order.
 
     Args:
         names: rule ids, `default` and `all`; one that begins with `-` is left out, whatever names
             it. Where all of them begin so, they are left out of the default ones. Several may
             stand in one text, separated by commas.
+        observed: further rules that can be named, by which calls are judged while they run (those
+            of NKI). All of them are default ones, and they come last.
 
     Raises:
         BadSetting: there is no rule of a name, or none is left.
@@ -19,23 +21,25 @@ def rule_ids(names: Iterable[str]) -> tuple[str, ...]:
     """
     from kvtrace.verdicts.rules import RULES, default_rules
 
+    known = (*RULES, *(rule for rule in observed if rule not in RULES))
+    usual = {*default_rules(), *known[len(RULES) :]}
     wanted, unwanted = set[str](), set[str]()
     parts = [part.strip() for name in names for part in name.split(",") if part.strip()]
     for part in parts:
         group = unwanted if part.startswith("-") else wanted
         rule = part.removeprefix("-")
         if rule == "default":
-            group.update(default_rules())
+            group.update(usual)
         elif rule == "all":
-            group.update(RULES)
-        elif rule in RULES:
+            group.update(known)
+        elif rule in known:
             group.add(rule)
         else:
-            known = ", ".join(RULES)
-            raise BadSetting(f"there is no rule {rule!r}; there are {known}, default and all.")
+            listed = ", ".join(known)
+            raise BadSetting(f"there is no rule {rule!r}; there are {listed}, default and all.")
     if not any(not part.startswith("-") for part in parts):
-        wanted.update(default_rules())
-    chosen = tuple(rule for rule in RULES if rule in wanted - unwanted)
+        wanted.update(usual)
+    chosen = tuple(rule for rule in known if rule in wanted - unwanted)
     if not chosen:
         raise BadSetting(f"no rule is left to judge by of {', '.join(parts)}.")
     return chosen

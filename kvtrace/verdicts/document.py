@@ -14,7 +14,9 @@ _INTRODUCTION: Final = """\
 <!-- Made from kvtrace/verdicts/rules.py by `python -m kvtrace.verdicts.document`. -->
 
 What `kvtrace sanitize` judges each distinct call by. Each page has a bad and a good kernel, which a
-test judges. [Sanitizing](../sanitize.md) says how to ask, and what comes out.
+test judges. [Sanitizing](../sanitize.md) says how to ask, and what comes out. Kernels of NKI have
+rules of their own besides (`psum-bank`, `loop-dependence` …), by which they are judged while they
+run: [NKI kernels](../nki.md#what-is-checked). They are named, chosen and suppressed like these.
 
 | rule | severity | by default | what it finds |
 |---|---|---|---|

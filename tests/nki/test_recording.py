@@ -1,5 +1,6 @@
 """Launches of NKI kernels in a trace: a program run under `kvtrace run`, with the stand-ins."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -153,6 +154,35 @@ def test_commands_work_on_it(
 
     assert code == (1 if command == ["sanitize"] else 0)
     assert words in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "rules"),
+    [
+        (["--rule", "psum-bank"], set()),
+        (["--rule", "psum-bank,out-of-bounds"], {"out-of-bounds"}),
+        (["--no-rule", "psum-bank,out-of-bounds"], set()),
+    ],
+)
+def test_rules_of_nki_are_chosen_by_name(
+    trace: Trace, options: list[str], rules: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["sanitize", str(trace.path), "--json", *options])
+
+    found = json.loads(capsys.readouterr().out)
+    assert {each["rule"] for each in found} == rules
+    assert all("other=" not in each["hint"] for each in found)
+
+
+def test_sarif_names_the_page_that_its_rules_are_on(
+    trace: Trace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["sanitize", str(trace.path), "--sarif"])
+
+    rules = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
+    pages = {each["id"]: each["help"]["text"].rpartition("See ")[2] for each in rules}
+    assert pages["psum-bank"] == "docs/nki.md."
+    assert pages["overflow"] == "docs/rules/overflow.md."
 
 
 def test_a_name_that_is_not_there_is_said_so() -> None:

@@ -155,7 +155,9 @@ class Launches:
             return
         from kvtrace.schema.trace import open_trace
 
-        rules = {name: rule._asdict() for name, rule in findings.RULES.items()}
+        rules = {
+            name: rule._asdict() | {"page": "docs/nki.md"} for name, rule in findings.RULES.items()
+        }
         facts = {"while": "running", "rules": rules}
         tables = joined(self._observed)
         open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, DEFINITIONS)

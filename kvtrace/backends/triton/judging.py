@@ -244,10 +244,13 @@ def _finish(session: "Session", live: "Live") -> None:
 
 
 def _rules(session: "Session") -> tuple[str, ...]:
+    from kvtrace.nki.findings import RULES as NKI_RULES
     from kvtrace.verdicts.choice import rule_ids
+    from kvtrace.verdicts.rules import RULES
 
     try:
-        return rule_ids([session.settings.rules])
+        chosen = rule_ids([session.settings.rules], NKI_RULES)
+        return tuple(rule for rule in chosen if rule in RULES)
     except BadSetting as error:
         session.message("warning", "bad-setting", f"{error} Judging by the default rules.")
         return rule_ids(["default"])
