@@ -10,6 +10,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.repro_source import kernel_module
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.support.warm_python import warm_python
 
 torch = pytest.importorskip("torch")
@@ -20,11 +21,12 @@ if torch.cuda.is_available():
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 #: Launch 0 is plain, 1 has views of one storage, 2 loads its addresses, 3 is autotuned and takes no
-#: tensor and a number that is none, 4 takes a tuple.
+#: tensor and a number that is none, 4 takes a tuple, 5 descriptors.
 PROGRAM = """
 import torch, triton
 import triton.language as tl
 from hashlib import sha256
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 GAIN = tl.constexpr(2.0)
 x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
@@ -70,6 +72,12 @@ def swap(pair, BLOCK: tl.constexpr):
     tl.store(pair[1] + lanes, first)
 
 
+@triton.jit
+def doubled(source, target, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * BLOCK
+    target.store([row, 0], source.load([row, 0]) * 2)
+
+
 def main():
     add[(4,)](x, y, out, 1000, BLOCK=256)
     whole = torch.randn(64, 64)
@@ -79,6 +87,9 @@ def main():
     half = torch.ones(100, dtype=torch.float16)
     scale[(1,)](half, half[50:], None, float("inf"), 50)
     swap[(1,)]((whole[0], whole[1]), BLOCK=64)
+    pair = before, torch.zeros(50, 64)
+    blocks = [TensorDescriptor.from_tensor(each, [32, 64]) for each in pair]
+    doubled[(2,)](*blocks, BLOCK=32)
     for tensor in (out, before, rows, half):
         held = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
         print(sha256(bytes(held.numpy())).hexdigest()[:16])
@@ -115,7 +126,7 @@ def recorded(folder: Path) -> tuple[Path, list[str]]:
 #: The scripts that are run: launch in the order of the program, and further options.
 SCRIPTS = {
     **{f"ir_{launch}": (launch, ()) for launch in range(5)},
-    **{f"source_{launch}": (launch, ("--source",)) for launch in (1, 3, 4)},
+    **{f"source_{launch}": (launch, ("--source",)) for launch in (1, 3, 4, 5)},
     "random": (2, ("--contents", "0")),
 }
 #: Runs scripts one after the other in one process, each as a program of its own.
@@ -224,6 +235,33 @@ def test_the_module_around_a_kernel_is_what_it_refers_to() -> None:
     assert "autotune" not in tuned
     assert kernel_module("def other(): pass", "add", None) is None
     assert kernel_module("def (", "add", None) is None
+
+
+def test_a_descriptor_is_refused_where_it_cannot_be_passed(
+    recorded: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str], printed: dict[str, str]
+) -> None:
+    last = sequence(recorded[0])[5]
+    capsys.readouterr()
+    assert main(["repro", str(recorded[0]), "--launch", str(last)]) == 2
+    assert "is a tensor descriptor" in capsys.readouterr().err
+    assert storages(printed["source_5"])["target"][1] == "written"
+
+
+def test_of_several_runs_one_is_to_be_chosen_and_a_kernel_needs_its_ir(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        writer = RunWriter(tmp_path, new_run_id())
+        writer.append_rows("runs", [{"group_id": "job"}])
+        writer.append_rows("kernels", [{"kernel_id": 0, "name": "tile", "origin": "nki"}])
+        writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+        writer.append("launches", {"seq": [0], "call_id": [0]})
+        writer.seal({"ending": "exit"})
+
+    assert main(["repro", str(tmp_path), "--launch", "0"]) == 2
+    assert "2 runs have a launch 0: choose by --run" in capsys.readouterr().err
+    assert main(["repro", str(tmp_path), "--launch", "0", "--run", writer.run_id]) == 2
+    assert "call 0 of kernel tile (nki) was recorded without" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
