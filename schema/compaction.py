@@ -33,6 +33,7 @@ from kvtrace.schema.layout import (
     pass_parts,
     run_folder,
     run_ids,
+    sync_file,
     sync_folder,
 )
 from kvtrace.schema.merging import merged_rows
@@ -170,7 +171,7 @@ def _compacted(out: Path, work: Path | None, run_id: str, name: str) -> Merged |
     _write(fresh, table, parts, repeated)
     for other in seen:
         if folder / other not in paths and not _is_left(folder, other):
-            os.link(folder / other, fresh / other)
+            _take_along(folder / other, fresh / other)
     sync_folder(fresh)
     bytes_after = sum((fresh / part.name).stat().st_size for part in parts)
     _refuse_busy(folder, seen)
@@ -181,6 +182,15 @@ def _compacted(out: Path, work: Path | None, run_id: str, name: str) -> Merged |
     sync_folder(folder.parent)
     shutil.rmtree(fresh, ignore_errors=True)
     return Merged(run_id, name, len(paths), size, len(parts), bytes_after, repeated)
+
+
+def _take_along(source: Path, target: Path) -> None:
+    """Have a file that stays as it is in the new folder, too."""
+    try:
+        os.link(source, target)
+    except OSError:  # a file system without hard links
+        shutil.copy2(source, target)
+        sync_file(target)
 
 
 def _groups(folder: Path) -> dict[str, tuple[Path, ...]]:
