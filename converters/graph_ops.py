@@ -71,9 +71,15 @@ def inputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
     return [op for op in ops if op.opcode == "parameter"]
 
 
-def read_graphs(selection: Selection) -> dict[tuple[str, int], list[GraphOp]]:
-    """Every graph of the selected runs, by (run, graph_id), with the rows of its bodies."""
-    frames = _frames(selection)
+def read_graphs(
+    selection: Selection, *, meaning_only: bool = False
+) -> dict[tuple[str, int], list[GraphOp]]:
+    """Every graph of the selected runs, by (run, graph_id), with the rows of its bodies.
+
+    With `meaning_only` ops have no stacks, and large constants their hash in the place of a value:
+    enough to compare graphs.
+    """
+    frames = {} if meaning_only else _frames(selection)
     found: dict[tuple[str, int], list[GraphOp]] = {}
     for row in selection.table("graph_ops").to_pylist(maps_as_pydicts="lossy"):
         op = GraphOp(
@@ -83,7 +89,7 @@ def read_graphs(selection: Selection) -> dict[tuple[str, int], list[GraphOp]]:
             operands=tuple(row["operands"] or ()),
             dtype=row["dtype"],
             shape=tuple(row["shape"] or ()),
-            attributes=_with_constant(row["attributes"] or {}, selection),
+            attributes=_with_constant(row["attributes"] or {}, None if meaning_only else selection),
             stack=frames.get((row["run"], row["stack_id"]), ()),
             input_name=row["input_name"],
             output_name=row["output_name"],
@@ -93,11 +99,13 @@ def read_graphs(selection: Selection) -> dict[tuple[str, int], list[GraphOp]]:
     return found
 
 
-def _with_constant(attributes: dict[str, str], selection: Selection) -> dict[str, str]:
-    """The attributes with a constant's value, which may be an artifact."""
+def _with_constant(attributes: dict[str, str], selection: Selection | None) -> dict[str, str]:
+    """The attributes with a constant's value, which may be an artifact; without, its hash."""
     digest = attributes.get("value_artifact")
     if digest is None:
         return attributes
+    if selection is None:
+        return {**attributes, "value": f"0x{digest}"}
     content = selection.trace.artifact(digest)
     if content is None:
         raise DamagedFile(

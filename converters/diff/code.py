@@ -1,4 +1,4 @@
-"""Difference of two compiler texts (TTIR, TTGIR, LLVM IR, PTX), names and places left aside.
+"""Difference of two compiler texts (StableHLO, TTIR, … PTX), names and places left aside.
 
 A line that moved in the source changes every location behind it, and one op more renumbers every
 value behind it. So locations are dropped, lines are aligned with all value names blanked, and then
@@ -15,7 +15,10 @@ from typing import Final
 from kvtrace.converters.diff.model import CodeDifference
 
 #: The stages that are compared, in the compiler's order; the first that differs explains the rest.
-STAGES: Final = ("ttir", "ttgir", "llir", "ptx")
+STAGES: Final = ("stablehlo", "ttir", "ttgir", "llir", "ptx")
+
+#: Those that are made before other facts, as the number of warps, change the code.
+FIRST_STAGES: Final = STAGES[:2]
 
 _MLIR_LOCATION: Final = re.compile(r"\s*\bloc\(")
 _LLVM_DEBUG: Final = re.compile(r",? ?!(?:dbg|tbaa|srcloc) ![0-9]+")

@@ -13,7 +13,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.diff.calls import compare_calls
-from kvtrace.converters.diff.code import STAGES, compare_code
+from kvtrace.converters.diff.code import FIRST_STAGES, STAGES, compare_code
 from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
 from kvtrace.converters.diff.model import (
     CodeDifference,
@@ -240,17 +240,18 @@ def _first_line(variant: Variant, lines: Sequence[str]) -> int | None:
 def _code(pairing: _Pairing, a: Variant, b: Variant) -> CodeDifference | None:
     """Return the first stage whose text differs; the stages behind it differ because of it.
 
-    Behind the first stage, other facts (as the number of warps) explain what differs.
+    Behind the first stages, other facts (as the number of warps) explain what differs.
     """
     changed = changes(a.facts, b.facts)
-    for stage in STAGES[:1] if changed else STAGES:
+    for stage in FIRST_STAGES if changed else STAGES:
         first, second = a.stages.get(stage), b.stages.get(stage)
         if first == second or first is None or second is None:
             continue
         before, after = _text(pairing.before, first), _text(pairing.after, second)
         if before is None or after is None:
             continue
-        found = compare_code(stage, before, after, _numbers(changed))
+        known = _numbers(changed) if stage != "stablehlo" else {}  # a graph's facts are its sums
+        found = compare_code(stage, before, after, known)
         if found is not None:
             return found
     return None
@@ -271,6 +272,8 @@ def _numbers(changed: Iterable[Change]) -> dict[str, str]:
 
 
 def _text(side: Snapshot, sha256: str) -> str | None:
+    if sha256 in side.graphs:
+        return side.graphs[sha256]
     content = side.trace.artifact(sha256)
     return None if content is None else content.decode("utf-8", "replace")
 

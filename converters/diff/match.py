@@ -53,16 +53,20 @@ def _source(variants: Sequence[Variant]) -> str | None:
 def match_variants(
     before: Sequence[Variant], after: Sequence[Variant]
 ) -> tuple[list[tuple[Variant, Variant]], list[Variant], list[Variant]]:
-    """Pair variants with the same facts, then the most alike of the rest, each at most once."""
+    """Pair variants with the same facts, then the most alike of the rest, each at most once.
+
+    Those whose tensor graph is the same as well come first.
+    """
     left = list(before)
     right = list(after)
     pairs = []
-    for variant in before:
-        twin = next((v for v in right if v.facts == variant.facts), None)
-        if twin is not None:
-            pairs.append((variant, twin))
-            left.remove(variant)
-            right.remove(twin)
+    for alike in (_same_graph, _same_facts):
+        for variant in list(left):
+            twin = next((v for v in right if alike(variant, v)), None)
+            if twin is not None:
+                pairs.append((variant, twin))
+                left.remove(variant)
+                right.remove(twin)
     rest = _most_alike(left, right)
     pairs += rest
     paired = {id(variant) for pair in rest for variant in pair}
@@ -71,6 +75,14 @@ def match_variants(
         [v for v in left if id(v) not in paired],
         [v for v in right if id(v) not in paired],
     )
+
+
+def _same_facts(a: Variant, b: Variant) -> bool:
+    return a.facts == b.facts
+
+
+def _same_graph(a: Variant, b: Variant) -> bool:
+    return a.facts == b.facts and a.stages.get("stablehlo") == b.stages.get("stablehlo")
 
 
 def nearest(variant: Variant, others: Sequence[Variant]) -> Variant | None:

@@ -29,6 +29,7 @@ _SHOWN_TIMES: Final = 12
 _SIGN: Final = {"added": "+", "removed": "-", "changed": "~"}
 _WORD: Final = {
     "source": "source",
+    "stablehlo": "StableHLO",
     "ttir": "TTIR",
     "ttgir": "TTGIR",
     "llir": "LLVM IR",

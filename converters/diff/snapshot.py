@@ -6,11 +6,13 @@ are merged here by what they are. Sums over launches run inside DuckDB, not in P
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
 
+from kvtrace.converters.diff.graphs import graph_texts
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.specialization import specialization, without_addresses
 
@@ -59,7 +61,10 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All variants of a side, by kernel, and where they were read."""
+    """All variants of a side, by kernel, and where they were read.
+
+    `graphs` has the texts of tensor graphs, each under the hash that is its stage `stablehlo`.
+    """
 
     label: str
     trace: "Trace"
@@ -67,6 +72,7 @@ class Snapshot:
     kernels: dict[KernelKey, list[Variant]]
     medians: dict[KernelKey, tuple[float | None, float | None]]
     has_ops: bool
+    graphs: dict[str, str]
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
     def calls_of(self, run: "Run") -> pa.Table:
@@ -95,7 +101,8 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
 
     """
     trace, runs = selection.trace, tuple(selection.runs)
-    variants, members = _variants(trace, runs)
+    texts = graph_texts(selection)
+    variants, members = _variants(trace, runs, texts)
     ops = trace.table("ops", runs, ["call_id", "kind", "bytes", "flops"])
     with duckdb.connect() as database:
         _register(database, trace, runs, variants, members, ops)
@@ -108,7 +115,8 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
-    return Snapshot(label, trace, runs, kernels, medians, ops.num_rows > 0)
+    graphs = {_hash(text): text for text in texts.values()}
+    return Snapshot(label, trace, runs, kernels, medians, ops.num_rows > 0, graphs)
 
 
 def sum_totals(totals: Iterable[Totals]) -> Totals:
@@ -142,7 +150,7 @@ def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 
 def _variants(
-    trace: "Trace", runs: Sequence["Run"]
+    trace: "Trace", runs: Sequence["Run"], texts: Mapping[tuple[str, int], str]
 ) -> tuple[list[Variant], list[tuple[str, int, int]]]:
     """Variants merged over runs, and (run, kernel_id, position of the variant) of each row."""
     columns = [
@@ -155,7 +163,11 @@ def _variants(
     members = []
     for row in trace.table("kernels", runs, columns).to_pylist():
         variant = _variant(row)
-        identity = (variant.key, row["source_artifact"], tuple(variant.facts.items()))
+        text = texts.get((row["run"], row["kernel_id"]))
+        if text is not None:
+            variant.stages["stablehlo"] = _hash(text)
+        graph = variant.stages.get("stablehlo")
+        identity = (variant.key, row["source_artifact"], tuple(variant.facts.items()), graph)
         position = positions.setdefault(identity, len(variants))
         if position == len(variants):
             variants.append(variant)
@@ -164,6 +176,10 @@ def _variants(
             variants[position].totals = Totals(compile_ns=known + (row["compile_ns"] or 0))
         members.append((row["run"], row["kernel_id"], position))
     return variants, members
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
 def _variant(row: Mapping[str, Any]) -> Variant:

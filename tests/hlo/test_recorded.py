@@ -10,8 +10,10 @@ import pytest
 
 import kvtrace
 from kvtrace.cli import main
+from kvtrace.converters.diff import compare
 from kvtrace.converters.graph_ops import read_graphs
 from kvtrace.converters.stablehlo import CONVERTER
+from kvtrace.hlo import trace as traced
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import resolve
@@ -152,3 +154,35 @@ def test_a_recording_that_begins_later_and_ends_before_the_program(tmp_path):
     (kernel,) = rows(trace, "kernels")
     assert kernel["source_artifact"] is not None
     assert len(read_graphs(trace)) == 1
+
+
+def test_diff_finds_another_op_and_another_constant_of_graphs_with_the_same_figures(tmp_path):
+    x = np.ones((4, 64), np.float32)
+    weight = np.ones(64, np.float32)
+    versions = {
+        "first": (np.sin, 1.0),
+        "again": (np.sin, 1.0),
+        "op": (np.cos, 1.0),
+        "constant": (np.sin, 2.0),
+    }
+    for name, (function, scale) in versions.items():
+        factor = weight * np.float32(scale) + np.arange(64, dtype=np.float32)
+
+        def layer(x, shift, function=function, factor=factor):
+            return function(x) * factor + shift
+
+        program = traced(lambda x, shift, run=layer: run(x, shift), name="layer")
+        with kvtrace.capture(tmp_path / name):
+            for shift in (0.5, 1.5):  # two graphs that have the same facts
+                program(x, shift)
+
+    def difference(name):
+        return compare(*[resolve(str(tmp_path / side)) for side in ("first", name)])
+
+    assert difference("again").empty
+    (kernel,) = difference("op").kernels
+    assert [variant.code.stage for variant in kernel.variants] == ["stablehlo"] * 2
+    changed = [line for line in kernel.variants[0].code.all_lines if line[0] in "+-"]
+    assert ["sine" in changed[0], "cosine" in changed[1], len(changed)] == [True, True, 2]
+    (kernel,) = difference("constant").kernels
+    assert [variant.code.removed for variant in kernel.variants] == [1, 1]

@@ -1,0 +1,22 @@
+"""Tensor graphs as texts that can be compared: StableHLO without places."""
+
+from typing import TYPE_CHECKING
+
+from kvtrace.converters.graph_ops import read_graphs
+from kvtrace.converters.stablehlo.text import module_text
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
+
+
+def graph_texts(selection: "Selection") -> dict[tuple[str, int], str]:
+    """Return the text of each graph, by its run and its kernel's id.
+
+    A large constant stands there by the hash of its bytes.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    graphs = read_graphs(selection, meaning_only=True)
+    return {key: module_text(rows) for key, rows in graphs.items()}
