@@ -12,7 +12,9 @@ is defined, bounds, and the record of the execution come from `issue.read` and `
 limits are said with `issue.find`, operations with `issue.flops`.
 """
 
+import inspect
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -285,8 +287,10 @@ class Operation:
         #: load, store, dot, reduce, scan, elementwise or other, as the column `ops.kind` has it.
         self.kind = kind
         self.function = function
-        self.older = self._named(self._older())
-        self.newer = self._named(self._newer())
+        _, *parameters = inspect.signature(function).parameters.values()
+        self.older = self._named(self._older(), Signature(parameters))
+        signature = _writing(parameters)
+        self.newer = self._named(self._newer(signature), signature)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Execute the op, and give a new tile."""
@@ -306,8 +310,9 @@ class Operation:
 
         return run
 
-    def _newer(self) -> Callable[..., Any]:
+    def _newer(self, signature: Signature) -> Callable[..., Any]:
         function = self.function
+        operands = [name for name in signature.parameters if name not in ("dst", "name")]
 
         def run(dst: Any, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)
@@ -315,16 +320,40 @@ class Operation:
                 raise NkiError(f"dst of {self.name} is {type(dst).__name__}, not a tensor")
             if kwargs.get("mask") is not None:
                 raise NkiError(f"{self.name} of this interface has no mask; slice its operands")
+            if len(args) > len(operands):
+                raise NkiError(
+                    f"{self.name} takes dst and {len(operands)} operands, not {len(args)}"
+                )
+            named = dict(zip(operands, args, strict=False))
+            if named.keys() & kwargs.keys():
+                twice = ", ".join(named.keys() & kwargs.keys())
+                raise NkiError(f"{self.name} is given {twice} twice")
             issue = Issue(self, current(), dst)
-            issue.finish(function(issue, *args, **kwargs))
+            issue.finish(function(issue, **named, **kwargs))
 
         return run
 
-    def _named(self, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _named(self, run: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
         run.__name__ = run.__qualname__ = self.name.rpartition(".")[2]
         run.__doc__ = self.function.__doc__
         run.__wrapped__ = self.function  # type: ignore[attr-defined]
+        run.__signature__ = signature  # type: ignore[attr-defined]
         return run
+
+
+def _writing(parameters: list[Parameter]) -> Signature:
+    """Give the newer interface's signature: `dst` first, any by position, no dtype and no mask."""
+    if any(each.kind is Parameter.VAR_POSITIONAL for each in parameters):
+        return Signature(parameters)  # a token, which writes to no dst
+    kept = [
+        each.replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
+        for each in parameters
+        if each.name not in ("dst", "name")
+        and (each.kind is not Parameter.KEYWORD_ONLY or each.name not in ("dtype", "mask"))
+    ]
+    first = Parameter("dst", Parameter.POSITIONAL_OR_KEYWORD)
+    last = Parameter("name", Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    return Signature([first, *kept, last])
 
 
 def operation(name: str, *, engine: Engine, kind: str) -> Callable[[Function], Operation]:

@@ -1,5 +1,6 @@
 """Ops against references in float64, written apart from what they test."""
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,47 @@ def run_into(run: Run, op: Function, shape: tuple[int, ...], dtype: Any, *arrays
     outcome = run(kernel, *arrays)
     assert outcome.recorder.findings == []
     return outcome.result
+
+
+PLACES = np.arange(32)[:, None] * 3 + np.arange(24) + 7
+
+NEWER_BY_POSITION = {
+    "activation": (lambda d, x, y: nisa2.activation(d, nl2.exp, x, y[:, 0:1], 0.5), (32, 24)),
+    "tensor_reduce": (lambda d, x, y: nisa2.tensor_reduce(d, nl2.add, x, 1, True, True), (32, 1)),
+    "tensor_copy": (lambda d, x, y: nisa2.tensor_copy(d, x, nisa2.scalar_engine), (32, 24)),
+    "dropout": (lambda d, x, y: nisa2.dropout(d, data=x, prob=0.0), (32, 24)),
+    "iota": (lambda d, x, y: nisa2.iota(d, [[12, 2], [1, 12]], 7, 3), (32, 24)),
+    "affine_select": (
+        lambda d, x, y: nisa2.affine_select(d, [[-1, 24]], 0, 1, x, -9.0, nl2.greater_equal),
+        (32, 24),
+    ),
+    "select_reduce": (lambda d, x, y: nisa2.select_reduce(d, y, x, -9.0, None), (32, 24)),
+}
+BY_POSITION_EXPECTED = {
+    "activation": np.exp(0.5 * X + Y[:, :1]),
+    "tensor_reduce": -X.sum(axis=1, keepdims=True),
+    "tensor_copy": X,
+    "dropout": X,
+    "iota": PLACES,
+    "affine_select": np.where(np.arange(32)[:, None] >= np.arange(24), X, -9),
+    "select_reduce": np.where(Y > 0, X, -9),
+}
+
+
+@pytest.mark.parametrize("name", NEWER_BY_POSITION)
+def test_newer_instructions_take_their_operands_by_position(run_newer: Run, name: str) -> None:
+    op, shape = NEWER_BY_POSITION[name]
+    other = np.maximum(Y, 0) if name == "select_reduce" else Y
+
+    result = run_into(run_newer, op, shape, nl2.float32, X, other)
+
+    np.testing.assert_allclose(result, BY_POSITION_EXPECTED[name], rtol=1e-5, atol=1e-5)
+
+
+def test_signatures_are_the_public_ones() -> None:
+    newer = [*inspect.signature(nisa2.tensor_copy).parameters]
+    assert newer == ["dst", "src", "engine", "name"]
+    assert [*inspect.signature(nl.load).parameters] == ["src", "mask", "dtype"]
 
 
 def each(function: Function) -> Function:

@@ -16,6 +16,7 @@ from kvtrace.nki.missing import says_missing
 from kvtrace.nki.ops import (
     elementwise,
     moves,
+    patterns,
     products,
     quantised,
     reductions,
@@ -55,8 +56,10 @@ unknown_engine = engine.unknown
 
 activation = elementwise.activation.newer
 activation_reduce = elementwise.activation_reduce.newer
+affine_select = patterns.affine_select.newer
 dma_copy = moves.dma_copy.older
 exponential = elementwise.exponential.newer
+iota = patterns.iota.newer
 memset = moves.memset_into.newer
 nc_matmul = products.nc_matmul.newer
 nc_matmul_mx = quantised.nc_matmul_mx.newer
@@ -77,6 +80,7 @@ max8 = searches.max8.newer
 nc_find_index8 = searches.nc_find_index8.newer
 nc_match_replace8 = searches.nc_match_replace8.newer
 range_select = scans.range_select.newer
+select_reduce = searches.select_reduce.newer
 tensor_scalar_reduce = scans.tensor_scalar_reduce.newer
 tensor_tensor_scan = scans.tensor_tensor_scan.newer
 

@@ -37,6 +37,8 @@ class NkiTensor(Tensor):
     __pow__ = __rpow__ = __mod__ = __neg__ = __abs__ = _no_operator
     __and__ = __or__ = __xor__ = __invert__ = _no_operator
     __lt__ = __le__ = __gt__ = __ge__ = _no_operator
+    __eq__ = __ne__ = _no_operator
+    __hash__ = Tensor.__hash__
 
     # -- views by name ----------------------------------------------------------------------
 

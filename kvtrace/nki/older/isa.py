@@ -1,5 +1,7 @@
 """`neuronxcc.nki.isa`: the names of the older instructions, each from where it is written."""
 
+from typing import Any
+
 from kvtrace.nki.constants import (
     dge_mode,
     engine,
@@ -66,5 +68,11 @@ tensor_copy_dynamic_src = moves.tensor_copy.older
 tensor_copy_predicated = searches.tensor_copy_predicated.older
 tensor_scalar_reduce = scans.tensor_scalar_reduce.older
 tensor_tensor_scan = scans.tensor_tensor_scan.older
+
+
+def select_reduce(*, dst: Any, mask: Any = None, dtype: Any = None, **operands: Any) -> None:
+    """Give elements of a tile to `dst` where a predicate is not zero, and others elsewhere."""
+    searches.select_reduce.into(dst, mask=mask, dtype=dtype, **operands)
+
 
 __getattr__ = says_missing("neuronxcc.nki.isa")

@@ -9,7 +9,7 @@ from kvtrace.nki import dtypes
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import ENGINE_DTYPE, TILE_LIMIT
 from kvtrace.nki.operations import Issue, Result, operation
-from kvtrace.nki.ops.elementwise import reshaped
+from kvtrace.nki.ops.elementwise import column, reduce_into, reshaped
 from kvtrace.nki.tensors import Tensor
 
 #: Elements a partition that searches take, at least and at most (reference of `nki.isa`).
@@ -112,6 +112,35 @@ def tensor_copy_predicated(
     return issue.result(whole, dst.dtype, mask=lanes.reshape(dst.shape))
 
 
+@operation("nisa.select_reduce", engine="vector", kind="elementwise")
+def select_reduce(
+    issue: Issue,
+    predicate: Any,
+    on_true: Any,
+    on_false: Any,
+    reduce_res: Any = None,
+    reduce_cmd: Any = None,
+    reduce_op: Any = "maximum",
+    reverse_pred: bool = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Give `on_true` where a predicate is not zero, and a number or a column elsewhere.
+
+    With `reduce_res` the greatest of each partition goes there as well.
+    """
+    del reduce_cmd
+    chosen, tile = issue.read(predicate, mask), issue.read(on_true, mask)
+    shape = tile.values.shape
+    other = column(issue, on_false, shape[0], len(shape))
+    lanes = (chosen.values == 0) if reverse_pred else (chosen.values != 0)
+    values = np.where(lanes.reshape(shape), tile.computed(), other.computed())
+    if reduce_res is not None:
+        reduce_into(issue, reduce_res, reduce_op, values, (tile, other))
+    return issue.result(values, dtype, tile, other, mask=mask)
+
+
 @operation("nisa.nc_stream_shuffle", engine="vector", kind="other")
 def nc_stream_shuffle(
     issue: Issue, src: Any, dst: Any, shuffle_mask: Any, *, dtype: Any = None, mask: Any = None
@@ -134,9 +163,17 @@ def nc_stream_shuffle(
 
 @operation("nisa.dma_transpose", engine="dma", kind="other")
 def dma_transpose(
-    issue: Issue, src: Any, axes: Any = None, *, dtype: Any = None, mask: Any = None
+    issue: Issue,
+    src: Any,
+    axes: Any = None,
+    dge_mode: Any = None,
+    oob_mode: Any = None,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
 ) -> Result:
     """Turn the order of the dimensions round, or put them into the order of `axes`, by DMA."""
+    del dge_mode, oob_mode
     read = issue.read(src, mask, device=True)
     order = tuple(reversed(range(read.values.ndim))) if axes is None else tuple(axes)
     states = None if read.states is None else read.states.transpose(order)

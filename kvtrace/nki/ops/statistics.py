@@ -112,9 +112,18 @@ def _lanes(mask: Any, shape: tuple[int, ...]) -> Any:
 @operation("nl.dropout", engine="vector", kind="elementwise")
 def dropout(issue: Issue, x: Any, rate: Any, *, dtype: Any = None, mask: Any = None) -> Result:
     """Set elements to zero at random, each with a probability; the same ones in every run."""
-    tile, chance = issue.read(x, mask), issue.read(rate)
+    return _with_zeros(issue, x, rate, dtype, mask)
+
+
+def _with_zeros(issue: Issue, data: Any, chances: Any, dtype: Any, mask: Any) -> Result:
+    tile, chance = issue.read(data, mask), issue.read(chances)
     kept = issue.run.random.random(tile.values.shape) >= chance.computed()
     return issue.result(np.where(kept, tile.computed(), 0), dtype, tile, chance, mask=mask)
 
 
-dropout_by_chance = operation("nisa.dropout", engine="vector", kind="elementwise")(dropout.function)
+@operation("nisa.dropout", engine="vector", kind="elementwise")
+def dropout_by_chance(
+    issue: Issue, data: Any, prob: Any, *, dtype: Any = None, mask: Any = None
+) -> Result:
+    """Set elements to zero at random, each with a probability, which may be one a partition."""
+    return _with_zeros(issue, data, prob, dtype, mask)
