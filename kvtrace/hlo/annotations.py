@@ -59,16 +59,16 @@ class TensorAnnotation:
 
         """
         if self.dtype is not None and dtype != self.dtype:
-            raise SignatureMismatch(
+            raise SignatureMismatch.here(
                 f"the parameter {name} is annotated {self.dtype.name}, and its argument is "
-                f"{dtype.name}; convert it with astype."
+                f"{dtype.name}; convert it with astype"
             )
         if self.shape is None:
             return
         if len(shape) != len(self.shape):
-            raise SignatureMismatch(
+            raise SignatureMismatch.here(
                 f"the parameter {name} is annotated with {len(self.shape)} axes, and its argument "
-                f"has shape {list(shape)}; give an array of that many axes."
+                f"has shape {list(shape)}; give an array of that many axes"
             )
         for axis, (wanted, extent) in enumerate(zip(self.shape, shape, strict=True)):
             if wanted is None or wanted is ...:
@@ -76,9 +76,9 @@ class TensorAnnotation:
             meant = wanted if isinstance(wanted, int) else extents.setdefault(wanted, extent)
             if meant != extent:
                 label = "" if isinstance(wanted, int) else f" ({wanted})"
-                raise SignatureMismatch(
+                raise SignatureMismatch.here(
                     f"the parameter {name} is annotated with {meant} elements{label} on axis "
-                    f"{axis}, and its argument has {extent}; give an array of that extent."
+                    f"{axis}, and its argument has {extent}; give an array of that extent"
                 )
 
 

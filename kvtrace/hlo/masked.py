@@ -101,6 +101,15 @@ class MaskedElements(NDArrayOperatorsMixin):
             return value
         return self._refuse(f"{what} with an array")
 
+    def returned(self) -> NoReturn:
+        """Refuse to be a result.
+
+        Raises:
+            DataDependent: always.
+
+        """
+        self._refuse("a result of the traced function")
+
     def _refuse(self, what: str) -> NoReturn:
         raise DataDependent.here(
             f"a traced mask selects as many elements as the data has, which {what} needs to know; "

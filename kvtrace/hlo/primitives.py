@@ -150,8 +150,16 @@ def axis_of(axis: Any, rank: int) -> int:
     """
     position = _integer(axis, "an axis")
     if not -rank <= position < rank:
-        raise ShapeMismatch.here(f"there is no axis {position} in a tensor of {rank} axes")
+        raise ShapeMismatch.here(
+            f"there is no axis {position} in a tensor of {rank} axes; {_axes_there(rank)}"
+        )
     return position % rank
+
+
+def _axes_there(rank: int) -> str:
+    if rank == 0:
+        return "leave the axis out, or give it one with np.expand_dims"
+    return f"choose one from {-rank} to {rank - 1}"
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
@@ -205,7 +213,9 @@ def dtype_of(dtype: Any) -> Dtype:
     try:
         found: Dtype = np.dtype(dtype)
     except TypeError:
-        raise DtypeNotOnTarget.here(f"{dtype!r} names no element type") from None
+        raise DtypeNotOnTarget.here(
+            f"{dtype!r} names no element type; write one as np.float32 or 'bfloat16'"
+        ) from None
     return found
 
 
@@ -474,7 +484,8 @@ def dot_general(
         if x.shape[left] != y.shape[right]:
             raise ShapeMismatch.here(
                 f"shapes {list(x.shape)} and {list(y.shape)} do not multiply: axis {left} of the "
-                f"first has {x.shape[left]} elements, axis {right} of the second {y.shape[right]}"
+                f"first has {x.shape[left]} elements, axis {right} of the second {y.shape[right]}; "
+                "make them equal, as by transposing one"
             )
     batch = tuple(x.shape[axis] for axis in batching[0])
     rows = _others(x.shape, contracting[0] + batching[0])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.hlo.dtypes import native
-from kvtrace.hlo.errors import SignatureMismatch, UnsupportedFunction
+from kvtrace.hlo.errors import RefusedMutation, SignatureMismatch, UnsupportedFunction
 from kvtrace.hlo.graph import Graph, Op
 from kvtrace.hlo.meanings import COLLECTIVES, MEANINGS, load, taken
 
@@ -152,8 +152,10 @@ def run(graph: Graph, arrays: Sequence[Any]) -> Any:
 
     Raises:
         SignatureMismatch: the arrays do not fit the inputs.
+        RefusedMutation: an array that is written to is read-only, or shares memory with another.
 
     """
+    _check_written(graph, arrays)
     # An output may be an input as it was before it is written to, so all are copied first.
     results = [np.array(result) for result in evaluate(graph, arrays)]
     places = {spec.name: number for number, spec in enumerate(graph.inputs)}
@@ -161,10 +163,47 @@ def run(graph: Graph, arrays: Sequence[Any]) -> Any:
     for number, spec in enumerate(graph.outputs):
         aliased = aliases.get(spec.name)
         target = None if aliased is None else arrays[places[aliased]]
-        if isinstance(target, np.ndarray) and target.flags.writeable:
+        if isinstance(target, np.ndarray):
             target[...] = results[number]
             results[number] = target
     return structured(graph.structure, results)
+
+
+def _check_written(graph: Graph, arrays: Sequence[Any]) -> None:
+    """Refuse to write where NumPy would not, or where it would change another input as well."""
+    written = set(graph.aliases.values())
+    if not written:
+        return
+    places = []
+    for spec, array in zip(graph.inputs, arrays, strict=False):
+        if not isinstance(array, np.ndarray):
+            continue
+        if spec.name in written and not array.flags.writeable:
+            raise RefusedMutation.here(
+                f"{graph.name} writes to {spec.name}, and its array is read-only; pass a copy()"
+            )
+        if array.size:
+            places.append((*_bounds(array), spec.name, array))
+    places.sort(key=lambda place: place[:2])
+    earlier: list[tuple[int, str, Array]] = []
+    for begin, end, name, array in places:
+        earlier = [place for place in earlier if place[0] > begin]
+        for _, other, memory in earlier:
+            if (name in written or other in written) and np.shares_memory(array, memory):
+                first, second = (name, other) if name in written else (other, name)
+                raise RefusedMutation.here(
+                    f"{graph.name} writes to {first}, whose array shares memory with that of "
+                    f"{second}, which a graph cannot follow; pass a copy() of one"
+                )
+        earlier.append((end, name, array))
+
+
+def _bounds(array: Array) -> tuple[int, int]:
+    """The addresses of an array's first byte, and behind its last."""
+    address = int(array.__array_interface__["data"][0])
+    steps = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+    first = address + sum(step for step in steps if step < 0)
+    return first, address + sum(step for step in steps if step > 0) + array.itemsize
 
 
 def structured(structure: Any, leaves: Sequence[Any]) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from kvtrace.hlo.annotations import TensorAnnotation
 from kvtrace.hlo.dtypes import Dtype, native
 from kvtrace.hlo.errors import SignatureMismatch
+from kvtrace.hlo.masked import MaskedElements
 from kvtrace.hlo.run import Leaf
 from kvtrace.hlo.wrapper import Tensor
 
@@ -83,11 +84,11 @@ def _fixed_key(value: Any, fixed: list[Any]) -> Any:
 
 
 def _check_spec(spec: TensorAnnotation, name: str) -> None:
-    whole = spec.shape is not None and all(isinstance(extent, int) for extent in spec.shape)
+    whole = spec.shape is not None and all(isinstance(n, int) and n >= 0 for n in spec.shape)
     if spec.dtype is None or not whole:
-        raise SignatureMismatch(
+        raise SignatureMismatch.here(
             f"the argument {name} is given as an annotation without an element type or with "
-            "extents that are no numbers; write them all, as tensor[float32, (8, 4)]."
+            "extents that are no numbers from 0 on; write them all, as tensor[float32, (8, 4)]"
         )
 
 
@@ -104,7 +105,14 @@ def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
 
 
 def returned_leaves(value: Any, name: str | None, found: list[tuple[str | None, Any]]) -> Any:
-    """The structure of what was returned, with tensors and arrays collected as named leaves."""
+    """The structure of what was returned, with tensors and arrays collected as named leaves.
+
+    Raises:
+        DataDependent: what a mask selects is returned, whose shape hangs on values.
+
+    """
+    if isinstance(value, MaskedElements):
+        value.returned()
     if isinstance(value, Tensor | np.ndarray):
         found.append((name, value))
         return Leaf(len(found) - 1)

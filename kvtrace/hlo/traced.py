@@ -76,13 +76,17 @@ def trace(
         backend: `hlo`, the only one there is.
 
     Raises:
-        BadArgument: there is no such target or backend.
+        BadArgument: there is no such target or backend, or what is given is no function.
 
     """
     if target not in TARGETS:
         raise BadArgument(f"there is no target {target!r}; choose one of {', '.join(TARGETS)}.")
     if backend != "hlo":
         raise BadArgument(f"there is no backend {backend!r}; the only one is hlo.")
+    if function is not None and not callable(function):
+        raise BadArgument.here(
+            f"what is traced is a function, not {function!r}; write trace(f), or @trace above it"
+        )
     given = (outputs,) if isinstance(outputs, str) else outputs
     if function is None:
         return lambda made: TracedFunction(made, target, given, name)
@@ -157,8 +161,9 @@ class TracedFunction:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise SignatureMismatch(
-                f"{self.name} is called with other arguments: {error}."
+            expected = ", ".join(self._signature.parameters)
+            raise SignatureMismatch.here(
+                f"{self.name} is called with other arguments ({error}); it takes ({expected})"
             ) from None
         bound.apply_defaults()
         arguments = Arguments()
@@ -213,9 +218,9 @@ class TracedFunction:
             annotation.check(name, shape, dtype, extents)
         if dtype not in TARGETS[self.target]:
             instead = INSTEAD.get(dtype.name, "another element type")
-            raise DtypeNotOnTarget(
+            raise DtypeNotOnTarget.here(
                 f"the argument {name} of {self.name} is {dtype.name}, which the target "
-                f"{self.target} does not have; pass it as {instead}."
+                f"{self.target} does not have; pass it as {instead}"
             )
 
     def _finished(

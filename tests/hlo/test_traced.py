@@ -1,3 +1,4 @@
+import re
 import typing
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.hlo import xla
 from tests.hlo.agreement import agree
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
+HERE = re.escape(__file__)
 
 
 class Pair(typing.NamedTuple):
@@ -354,3 +356,49 @@ def test_targets_and_backends():
     with pytest.raises(BadArgument, match="no target 'tpu'; choose one of xla, neuron"):
         trace(lambda x: x, target="tpu")
     assert callable(trace(backend="hlo")(lambda x: x))
+
+
+def test_what_is_written_to_is_writable_and_nobody_elses_memory():
+    @trace
+    def step(a, b):
+        a += 1
+        return a + b
+
+    memory = np.zeros(6, np.float32)
+    np.testing.assert_array_equal(step(memory[::2], memory[1::2]), [1, 1, 1])
+    np.testing.assert_array_equal(memory, [1, 0, 1, 0, 1, 0])
+    step(memory[4:3:-1], memory[3:2:-1])
+    for a, b in ((memory, memory), (memory[:4], memory[2:]), (memory[3::-1], memory[:4])):
+        before = memory.copy()
+        with pytest.raises(RefusedMutation, match=rf"shares memory.* at {HERE}:\d+; pass a copy"):
+            step(a, b)
+        np.testing.assert_array_equal(memory, before)
+    frozen = np.broadcast_to(np.float32(1), (3,))
+    with pytest.raises(RefusedMutation, match=rf"read-only at {HERE}:\d+; pass a copy"):
+        step(frozen, memory[:3])
+    read = trace(lambda a, b: a + b)
+    np.testing.assert_array_equal(read(frozen, frozen), [2, 2, 2])
+
+
+def test_errors_of_calls_name_the_line_of_the_call():
+    @trace(target="neuron")
+    def double(x: tensor[float32, (3,)]):
+        return x * 2
+
+    for array, match in (
+        (np.zeros(3, np.int32), "annotated float32, and its argument is int32"),
+        (np.zeros(4, np.float32), "annotated with 3 elements on axis 0"),
+        (np.zeros((1, 3), np.float32), "annotated with 1 axes"),
+    ):
+        with pytest.raises(SignatureMismatch, match=rf"{match}.* at {HERE}:\d+; \w+ "):
+            double(array)
+    with pytest.raises(SignatureMismatch, match=rf"missing .*'x'.* at {HERE}:\d+; it takes \(x\)"):
+        double()
+    with pytest.raises(DtypeNotOnTarget, match=rf"float64.* at {HERE}:\d+; pass it as float32"):
+        trace(lambda x: x, target="neuron")(np.zeros(3))
+    with pytest.raises(SignatureMismatch, match=rf"numbers from 0 on at {HERE}:\d+; write them"):
+        double.specialize(tensor[float32, (-3,)])
+    with pytest.raises(BadArgument, match=rf"a function, not 3 at {HERE}:\d+; write trace"):
+        trace(3)
+    with pytest.raises(DataDependent, match=rf"a result .* at {HERE}:\d+; use np.where"):
+        trace(lambda x: x[x > 1])(np.zeros(3))

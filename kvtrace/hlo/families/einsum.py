@@ -90,7 +90,8 @@ def _labelled(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels],
     known = {label for term in labels for label in term}
     if not known.issuperset(result) or len(set(result)) != len(result):
         raise BadArgument.here(
-            f"the result of einsum's {subscripts!r} has labels that no operand has, or one twice"
+            f"the result of einsum's {subscripts!r} has labels that no operand has, or one twice; "
+            "name each label once, and only those on the left"
         )
     return labels, result
 

@@ -104,7 +104,7 @@ def expanded(index: Any, rank: int) -> list[Any]:
     if sum(part is Ellipsis for part in parts) > 1:
         raise BadIndex.here("an index has one Ellipsis at most")
     if used > rank:
-        raise BadIndex.here(f"{used} indices are given for a tensor of {rank} axes")
+        raise BadIndex.here(f"{used} indices are given for a tensor of {rank} axes; give fewer")
     missing = [slice(None)] * (rank - used)
     for place, part in enumerate(parts):
         if part is Ellipsis:
@@ -175,7 +175,10 @@ def inside(position: int, extent: int, axis: int) -> int:
 
     """
     if not -extent <= position < extent:
-        raise BadIndex.here(f"index {position} is outside axis {axis}, which has {extent} elements")
+        raise BadIndex.here(
+            f"index {position} is outside axis {axis}, which has {extent} elements; "
+            f"{f'choose one from {-extent} to {extent - 1}' if extent else 'take a slice of it'}"
+        )
     return position % extent
 
 

@@ -108,7 +108,8 @@ def topk(
     count = int(k)
     if not 0 <= count <= tensor.shape[place]:
         raise ShapeMismatch.here(
-            f"{count} elements cannot be taken of an axis of {tensor.shape[place]}"
+            f"{count} elements cannot be taken of an axis of {tensor.shape[place]} "
+            f"(axis {place}); choose fewer, or another axis"
         )
     positions = iota(tensor.shape, place)
     values, order = sorted_together([tensor, positions], place, descending=not is_ascend)

@@ -76,7 +76,7 @@ def _completed(shape: Any, x: Tensor) -> Shape:
     if wanted != x.size or any(extent < 0 for extent in extents):
         raise ShapeMismatch.here(
             f"a tensor of shape {list(x.shape)} ({x.size} elements) cannot be reshaped to "
-            f"{list(given)}"
+            f"{list(given)}; give a shape of as many elements, or one extent as -1"
         )
     return tuple(extents)
 
