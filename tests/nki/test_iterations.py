@@ -131,6 +131,28 @@ def test_a_dependence_is_found_and_nothing_else(run_older: Run, kernel: Any, tim
     assert [finding.rule for finding in findings] == ["loop-dependence"] * times
 
 
+@pytest.mark.parametrize(
+    ("update", "times"),
+    [
+        (lambda total, x: nisa2.tensor_tensor(total, total, x, nl2.subtract), 0),
+        (lambda total, x: nisa2.tensor_tensor(total, x, total, nl2.subtract), 1),
+        (lambda total, x: nisa2.tensor_scalar(total, total, nl2.subtract, 2.0, True), 1),
+        (lambda total, x: nisa2.scalar_tensor_tensor(total, x, nl2.add, 2.0, nl2.add, total), 0),
+        (lambda total, x: nisa2.scalar_tensor_tensor(total, total, nl2.add, 2.0, nl2.add, x), 1),
+    ],
+)
+def test_what_was_there_is_reduced_only_where_order_does_not_matter(
+    run_newer: Run, update: Any, times: int
+) -> None:
+    def kernel(x: Any) -> None:
+        total = nl2.zeros((128, 64), dtype=nl2.float32, buffer=nl2.sbuf)
+        for _ in nl2.affine_range(3):
+            update(total, nl2.load(x))
+
+    findings = run_newer(kernel, ONES).recorder.findings
+    assert [finding.rule for finding in findings] == ["loop-dependence"] * times
+
+
 def test_destinations_that_are_operands_are_reductions(run_newer: Run) -> None:
     def kernel(x: Any) -> None:
         total = nl2.zeros((128, 64), dtype=nl2.float32, buffer=nl2.sbuf)

@@ -108,7 +108,9 @@ def tensor_tensor(
     """Combine two tiles of one shape, element by element."""
     issue.runs_on(engine)
     issue.combines = token_of(op, 2)
-    left, right = issue.read(data1, mask), issue.read(data2, mask)
+    left = issue.read(data1, mask)
+    issue.combines = _either_way(op)
+    right = issue.read(data2, mask)
     if left.values.shape != right.values.shape and left.values.size != right.values.size:
         raise NkiError(
             f"tensor_tensor takes tiles of one shape, not {left.values.shape} and "
@@ -119,6 +121,12 @@ def tensor_tensor(
     issue.flops = values.size
     given = dtypes.promoted(left.dtype, right.dtype) if dtype is None else dtype
     return issue.result(values, given, left, right, mask=mask)
+
+
+def _either_way(op: Any) -> Token | None:
+    """Give a token if its operands can change places: what was there can then be the second."""
+    token = token_of(op, 2)
+    return None if token.name in ("subtract", "divide") else token
 
 
 def reshaped(operand: Values, shape: tuple[int, ...]) -> Values:
@@ -164,8 +172,10 @@ def tensor_scalar(
 ) -> Result:
     """Apply one or two operations with a number, or with one number per partition."""
     issue.runs_on(engine)
-    issue.combines = token_of(op0, 2) if op1 is None else None
+    if op1 is None:
+        issue.combines = _either_way(op0) if reverse0 else token_of(op0, 2)
     tile = issue.read(data, mask)
+    issue.combines = None
     shape = tile.values.shape
     operands = [tile]
     values: Array = tile.values
@@ -195,10 +205,10 @@ def scalar_tensor_tensor(
     mask: Any = None,
 ) -> Result:
     """Apply an operation with a number or a column, then one with a tile of the same shape."""
-    issue.combines = token_of(op1, 2)
     tile = issue.read(data, mask)
     shape = tile.values.shape
     first = column(issue, operand0, shape[0], len(shape))
+    issue.combines = token_of(op1, 2) if reverse1 else _either_way(op1)
     second = reshaped(issue.read(operand1, mask), shape)
     pair = (first, tile) if reverse0 else (tile, first)
     values = applied(token_of(op0, 2), *pair)
