@@ -214,8 +214,10 @@ class Tensor:
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         self._no_value(
-            "NumPy asks for the values of a traced tensor, as np.array and np.asarray do",
-            "use the tensor itself, or np.stack to join several",
+            "NumPy asks for the values of a traced tensor, as np.array and np.asarray do, and an "
+            "array that it indexes or is written into",
+            "use the tensor itself, np.stack to join several, or kvtrace.hlo.ops.constant to make "
+            "the array a tensor",
         )
 
     def _no_value(self, found: str, advice: str) -> NoReturn:

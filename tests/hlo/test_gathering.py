@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.hlo import ops, trace
-from kvtrace.hlo.errors import BadIndex, DataDependent
+from kvtrace.hlo.errors import BadIndex, DataDependent, RefusedMutation
 from tests.hlo.agreement import agree
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
@@ -209,3 +209,27 @@ def test_slices_from_a_traced_position_of_a_known_length():
 
 def test_one_hot():
     agree(lambda i: ops.one_hot(i, 4), np.array([[0, 3], [1, 2]]), numpy=lambda i: np.eye(4)[i])
+
+
+def test_arrays_that_are_no_tensors_are_made_tensors_by_constant():
+    index = np.array([0, 2, 2], np.int32)
+    table = np.linspace(0, 1, 4, dtype=np.float32)
+
+    def counted(i):
+        counts = ops.constant(np.zeros(4, np.float32))
+        np.add.at(counts, i, 1)
+        counts[i] *= ops.constant(table)[i]
+        return counts
+
+    def in_numpy(i):
+        counts = np.zeros(4, np.float32)
+        np.add.at(counts, i, 1)
+        counts[i] *= table[i]
+        return counts
+
+    agree(counted, index, numpy=in_numpy)
+    with pytest.raises(RefusedMutation, match=r"no tensor of the graph at .*; make the array"):
+        trace(lambda i: np.add.at(np.zeros(4, np.float32), i, 1)).specialize(index)
+    for wrong in (lambda i: table[i], lambda i: table.copy().__setitem__(i, 1)):
+        with pytest.raises(DataDependent, match=r"indexes or is written.* at .*; .*ops\.constant"):
+            trace(wrong).specialize(index)

@@ -465,6 +465,8 @@ def static_slice(
 
 def _at(update: Update) -> Any:
     def build(x: Any, index: Any, value: Operand) -> None:
+        if not isinstance(x, Tensor):
+            into(x, lift(value))  # which refuses it
         if is_basic(index):
             index = tuple(
                 np.arange(n)[part] if isinstance(part, slice) else part
