@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.nki.errors import NkiError
 from kvtrace.nki.machine import Run
 from kvtrace.nki.tensors import Tensor
 
@@ -52,6 +53,11 @@ class Taken:
         return self._run.tensor(known)
 
     def _memory(self, name: str, array: NDArray[Any]) -> Any:
+        if array.dtype.kind not in "biufV" or array.dtype == np.float64:
+            wanted = "float32" if array.dtype == np.float64 else "another type"
+            raise NkiError(
+                f"argument {name!r} is {array.dtype}, which NKI has not; make it {wanted}"
+            )
         held = array
         if not array.flags.c_contiguous or not array.flags.writeable:
             held = np.array(array, order="C")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.nki.findings import LOOP_DEPENDENCE
+from kvtrace.nki.findings import LOOP_DEPENDENCE, Finding
 
 if TYPE_CHECKING:
     from kvtrace.nki.machine import Run
@@ -107,8 +107,12 @@ def note_read(
             continue
         if _is_reduced(issue, tensor):
             issue.reduces = True
+            return
+        finding = _finding(issue, tensor, kept == serial)
+        if _may_be_reduced(issue):
+            issue.run.held.append((finding, tensor))
         else:
-            _find(issue, tensor, kept == serial)
+            issue.run.recorder.find(finding)
         return
 
 
@@ -119,6 +123,16 @@ def _is_reduced(issue: "Issue", tensor: "Tensor") -> bool:
         and token.name in ASSOCIATIVE
         and destination is not None
         and destination.same_elements(tensor)
+    )
+
+
+def _may_be_reduced(issue: "Issue") -> bool:
+    """Whether it is a reduction if the new tile goes where the operand is: `t[...] = t + x`."""
+    return (
+        issue.destination is None
+        and issue.operation.kind == "elementwise"
+        and issue.combines is not None
+        and issue.combines.name in ASSOCIATIVE
     )
 
 
@@ -142,7 +156,7 @@ def _other_iteration(run: "Run", serial: int) -> bool:
     return False
 
 
-def _find(issue: "Issue", tensor: "Tensor", wrong: NDArray[np.bool_]) -> None:
+def _finding(issue: "Issue", tensor: "Tensor", wrong: NDArray[np.bool_]) -> Finding:
     memory = tensor.memory
     name = memory.argument or memory.life.name
     called = f"{name!r}" if name else f"a tensor in {memory.space}"
@@ -151,7 +165,7 @@ def _find(issue: "Issue", tensor: "Tensor", wrong: NDArray[np.bool_]) -> None:
         "affine_range wrote"
     )
     lane = tuple(int(place) for place in np.argwhere(wrong)[0])
-    issue.find(
+    return issue.finding(
         LOOP_DEPENDENCE,
         text,
         access="load",

@@ -148,6 +148,7 @@ def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Out
             for program in range(run.programs):
                 run.begin_program(program)
                 given = _call(kernel.function, args, kwargs)
+                run.let_go()
                 if program == 0:
                     result = given
     except NkiError as error:

@@ -60,6 +60,8 @@ class Run:
         self.loops: list[Loop] = []
         #: Every iteration by its serial; 0 is outside of all loops.
         self.iterations = [Iteration(0, 0, False)]
+        #: Findings of the op that ran last which are none if its result goes to that tensor.
+        self.held: list[tuple[Finding, Tensor]] = []
         self._executions = 0
         self._shared: list[Memory] = []
         self._next_shared = 0
@@ -78,6 +80,20 @@ class Run:
         if not 0 <= axis < len(self.grid):
             raise NkiError(f"the grid {self.grid} has no axis {axis}")
         return self.program // size_of(self.grid[:axis]) % self.grid[axis]
+
+    # -- findings ---------------------------------------------------------------------------
+
+    def let_go(self, written: Tensor | None = None) -> bool:
+        """Keep the findings that were held, but for one that `written` makes a reduction of.
+
+        Gives whether there was one.
+        """
+        held, self.held = self.held, []
+        if len(held) == 1 and written is not None and written.same_elements(held[0][1]):
+            return True
+        for finding, _ in held:
+            self.recorder.find(finding)
+        return False
 
     # -- loops ------------------------------------------------------------------------------
 

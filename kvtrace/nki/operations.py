@@ -111,6 +111,8 @@ class Issue:
         #: Element type of what the op is about: of its result, if the op's function sets no other.
         self.dtype: np.dtype[Any] | None = None
         self.order = run.recorder.count
+        if run.held:
+            run.let_go()
         self.site = run.recorder.site(
             operation.name, operation.engine, operation.kind, run.loop_number
         )
@@ -135,11 +137,14 @@ class Issue:
 
     def find(self, rule: str, message: str, **facts: Any) -> None:
         """Say that a rule is broken here; the run goes on."""
+        self.run.recorder.find(self.finding(rule, message, **facts))
+
+    def finding(self, rule: str, message: str, **facts: Any) -> Finding:
+        """Make a finding of this op in this iteration and program."""
         loops = self.run.loops
         iteration = loops[-1].trip if loops else None
         program = self.run.program
-        finding = Finding(rule, self.site, message, program=program, iteration=iteration, **facts)
-        self.run.recorder.find(finding)
+        return Finding(rule, self.site, message, program=program, iteration=iteration, **facts)
 
     def runs_on(self, engine: Any) -> None:
         """Take the engine that the program asks for, if it asks for one."""

@@ -41,6 +41,28 @@ def summed(x: Any) -> None:
         product += nisa.nc_matmul(tile, tile)
 
 
+def summed_by_assignment(x: Any) -> None:
+    """Add to a tile by an assignment."""
+    total = zeros()
+    for _ in nl.affine_range(4):
+        total[...] = nl.add(nl.load(x), total)
+
+
+def subtracted_from(x: Any) -> None:
+    """Subtract what was there from something else."""
+    total = zeros()
+    for _ in nl.affine_range(4):
+        total[...] = nl.subtract(nl.load(x), total)
+
+
+def doubled(x: Any) -> None:
+    """Add what was there to itself."""
+    total = zeros()
+    total[...] = nl.load(x)
+    for _ in nl.affine_range(4):
+        total[...] = nl.add(total, total)
+
+
 def summed_and_used(x: Any) -> None:
     """Use the sum while it grows."""
     total = zeros()
@@ -114,6 +136,9 @@ def carried_in_device_memory(x: Any) -> None:
         (carried, 1),
         (carried_in_order, 0),
         (summed, 0),
+        (summed_by_assignment, 0),
+        (subtracted_from, 1),
+        (doubled, 1),
         (summed_and_used, 1),
         (one_tile_for_all, 0),
         (rows_of_its_own, 0),

@@ -237,3 +237,8 @@ def test_what_is_no_longer_used_takes_no_room(run_older: Run) -> None:
         return out
 
     assert rules(run_older(kernel, np.ones((128, 8192), np.float32))) == []
+
+
+def test_arguments_of_types_that_there_are_not_are_said_so(run_older: Run) -> None:
+    with pytest.raises(NkiError, match="argument 'x' is float64, which NKI has not"):
+        run_older(lambda x: None, np.ones((4, 4)))

@@ -65,8 +65,10 @@ def _language_op(token: Token) -> Operation:
             operands = (*operands, others.pop("y"))
         if len(operands) != token.arity or others:
             raise NkiError(f"nl.{token.name} takes {token.arity} operands, dtype and mask")
-        issue.combines = token
-        read = [issue.read(operand, mask) for operand in operands]
+        read = []
+        for place, operand in enumerate(operands):
+            issue.combines = _either_way(token) if place else token
+            read.append(issue.read(operand, mask))
         values = applied(token, *read)
         issue.flops = values.size
         return issue.result(

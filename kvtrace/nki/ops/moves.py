@@ -168,7 +168,9 @@ def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
     With `add` the result is added to what is there: products are accumulated in PSUM.
     """
     run = current()
+    reduces = run.let_go(target)
     issue = Quiet(assign, run)
+    issue.reduces = reduces
     given = access.read(issue, value, None)
     values = given.values
     if add:
