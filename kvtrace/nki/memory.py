@@ -66,6 +66,7 @@ class Memory:
         "number",
         "partition",
         "raw",
+        "readers",
         "shape",
         "shared",
         "space",
@@ -98,9 +99,10 @@ class Memory:
         self.number = 0
         #: Order of the op whose result it is, -1 for what was allocated by name.
         self.fresh = -1
-        #: Per element, which program wrote it (1 is the first) and in which iteration; made when
-        #: they are first needed.
+        #: Per element, which program wrote it (1 is the first), which one read it first, and in which
+        #: iteration it was written; made when they are first needed.
         self.writers: NDArray[np.int32] | None = None
+        self.readers: NDArray[np.int32] | None = None
         self.stamps: NDArray[np.int32] | None = None
         self.states: NDArray[np.uint8] | None
         if raw is not None:

@@ -1,4 +1,4 @@
-"""Who wrote an element: what two programs both touch, and what iterations of a loop carry over.
+"""Who wrote or read an element: what two programs both touch, and what iterations of a loop carry over.
 
 Programs of a grid run at the same time on the machine, and so may iterations of `affine_range`;
 here they run one after the other, which is why both have to be looked for.
@@ -27,12 +27,14 @@ def note_read(
     memory = tensor.memory
     if memory.stamps is not None:
         iterations.note_read(issue, tensor, places, lanes)
+    if memory.shared and issue.run.programs > 1:
+        _keep_reader(issue, tensor, places, lanes)
     if memory.writers is None:
         return
     writers = _kept(tensor, memory.writers, places)
     if lanes is not None and places is None:
         writers = np.where(np.broadcast_to(lanes, writers.shape), writers, 0)
-    _compare(issue, tensor, writers, "load")
+    _compare(issue, tensor, writers, "reads", "writes")
 
 
 def note_write(
@@ -50,37 +52,63 @@ def note_write(
     if memory.writers is None:
         memory.writers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
     kept = _kept(tensor, memory.writers, places)
+    where: Any = True
     if places is None and lanes is not None:
         where = np.broadcast_to(lanes, kept.shape)
-        _compare(issue, tensor, np.where(where, kept, 0), "store")
+    if memory.readers is not None:
+        own = where & ((kept == 0) | (kept == issue.run.program + 1))
+        readers = _kept(tensor, memory.readers, places)
+        _compare(issue, tensor, np.where(own, readers, 0), "writes", "reads")
+    if places is None and lanes is not None:
+        _compare(issue, tensor, np.where(where, kept, 0), "writes", "writes")
         np.copyto(kept, issue.run.program + 1, where=where)
         return
-    _compare(issue, tensor, kept, "store")
+    _compare(issue, tensor, kept, "writes", "writes")
     if places is None:
         kept[...] = issue.run.program + 1
     else:
         memory.writers[places] = issue.run.program + 1
 
 
+def _keep_reader(
+    issue: "Issue",
+    tensor: "Tensor",
+    places: NDArray[np.int64] | None,
+    lanes: NDArray[np.bool_] | None,
+) -> None:
+    """Keep the first program that reads elements: one that writes them later races with it."""
+    memory = tensor.memory
+    if memory.readers is None:
+        memory.readers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
+    kept = _kept(tensor, memory.readers, places)
+    first = kept == 0
+    if places is not None:
+        memory.readers[places] = np.where(first, issue.run.program + 1, kept)
+        return
+    where = first if lanes is None else first & np.broadcast_to(lanes, kept.shape)
+    np.copyto(kept, issue.run.program + 1, where=where)
+
+
 def _kept(tensor: "Tensor", kept: NDArray[Any], places: NDArray[np.int64] | None) -> NDArray[Any]:
     return tensor.of_elements(kept) if places is None else kept[places]
 
 
-def _compare(issue: "Issue", tensor: "Tensor", writers: NDArray[np.int32], access: str) -> None:
-    """Find elements that another program wrote."""
+def _compare(
+    issue: "Issue", tensor: "Tensor", programs: NDArray[np.int32], verb: str, theirs: str
+) -> None:
+    """Find elements that another program wrote, or read."""
     mine = issue.run.program + 1
-    other = (writers != 0) & (writers != mine)
+    other = (programs != 0) & (programs != mine)
     if not other.any():
         return
     lane = tuple(int(place) for place in np.argwhere(other)[0])
-    program = int(writers[lane]) - 1
+    program = int(programs[lane]) - 1
     name = tensor.memory.argument or tensor.memory.life.name or "shared device memory"
-    verb = "reads" if access == "load" else "writes"
-    text = f"program {mine - 1} {verb} elements of {name!r} that program {program} writes"
+    text = f"program {mine - 1} {verb} elements of {name!r} that program {program} {theirs}"
     issue.find(
         RACE,
         text,
-        access=access,
+        access="load" if verb == "reads" else "store",
         lane=lane,
         lanes=int(other.sum()),
         argument=tensor.memory.argument,

@@ -242,3 +242,20 @@ def test_what_is_no_longer_used_takes_no_room(run_older: Run) -> None:
 def test_arguments_of_types_that_there_are_not_are_said_so(run_older: Run) -> None:
     with pytest.raises(NkiError, match="argument 'x' is float64, which NKI has not"):
         run_older(lambda x: None, np.ones((4, 4)))
+
+
+@pytest.mark.parametrize(("far", "rules"), [(False, []), (True, ["race"])])
+def test_a_later_program_may_not_write_what_another_has_read(
+    run_older: Run, far: bool, rules: list[str]
+) -> None:
+    def kernel(x: Any) -> None:
+        program = nl.program_id(0)
+        source = 1 if far else program
+        tile = nl.load(x[nl.ds(source * 4, 4)])
+        nl.store(x[nl.ds(program * 4, 4)], nl.add(tile, 1.0))
+
+    outcome = run_older(kernel, np.ones((8, 4), np.float32), grid=(2,))
+
+    found = outcome.recorder.findings
+    assert [finding.rule for finding in found] == rules
+    assert all("program 1 writes elements of 'x' that program 0 reads" in f.message for f in found)
