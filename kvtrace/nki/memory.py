@@ -99,8 +99,8 @@ class Memory:
         self.number = 0
         #: Order of the op whose result it is, -1 for what was allocated by name.
         self.fresh = -1
-        #: Per element, which program wrote it (1 is the first), which one read it first, and in which
-        #: iteration it was written; made when they are first needed.
+        #: Per element, which program wrote it (1 is the first), which one read it first, and the
+        #: iteration that wrote it; made when they are first needed.
         self.writers: NDArray[np.int32] | None = None
         self.readers: NDArray[np.int32] | None = None
         self.stamps: NDArray[np.int32] | None = None

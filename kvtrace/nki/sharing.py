@@ -1,4 +1,4 @@
-"""Who wrote or read an element: what two programs both touch, and what iterations of a loop carry over.
+"""Who wrote or read an element: what programs both touch, and what a loop's iterations carry over.
 
 Programs of a grid run at the same time on the machine, and so may iterations of `affine_range`;
 here they run one after the other, which is why both have to be looked for.
