@@ -66,6 +66,8 @@ class Run:
         self._shared: list[Memory] = []
         self._next_shared = 0
         self.random = np.random.default_rng(0)
+        #: What activations have added up, one number a partition.
+        self.reduce_registers = np.zeros(PARTITIONS, np.float32)
 
     # -- programs ---------------------------------------------------------------------------
 
@@ -73,6 +75,7 @@ class Run:
         """Begin the next program; the first axis of the grid varies fastest."""
         self.program = program
         self.loops.clear()
+        self.reduce_registers[:] = 0
         self._next_shared = 0
 
     def coordinate(self, axis: int) -> int:

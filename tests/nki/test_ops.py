@@ -86,6 +86,23 @@ def test_newer_instructions_take_their_operands_by_position(run_newer: Run, name
     np.testing.assert_allclose(result, BY_POSITION_EXPECTED[name], rtol=1e-5, atol=1e-5)
 
 
+def test_activations_add_up_in_registers_until_these_are_reset(run_newer: Run) -> None:
+    def op(sums: Any, x: Any, y: Any) -> None:
+        tile = nl2.ndarray((32, 24), nl2.float32, buffer=nl2.sbuf)
+        commands = nisa2.reduce_cmd
+        first = {"reduce_op": nl2.add, "reduce_cmd": commands.reset_reduce}
+        again = {"reduce_op": nl2.add, "reduce_cmd": commands.reduce}
+        nisa2.activation(tile, nl2.copy, y, **again)
+        nisa2.activation(tile, nl2.copy, x, **first)
+        nisa2.activation(tile, nl2.square, y, **again, reduce_res=sums[:, 0:1])
+        nisa2.activation(tile, nl2.exp, y, reduce_cmd=commands.idle, reduce_res=sums[:, 1:2])
+
+    sums = run_into(run_newer, op, (32, 2), nl2.float32, X, Y)
+
+    expected = X.sum(axis=1) + (Y * Y).sum(axis=1)
+    np.testing.assert_allclose(sums, np.stack([expected] * 2, axis=1), rtol=1e-4)
+
+
 def test_signatures_are_the_public_ones() -> None:
     newer = [*inspect.signature(nisa2.tensor_copy).parameters]
     assert newer == ["dst", "src", "engine", "name"]

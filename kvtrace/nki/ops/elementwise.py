@@ -11,6 +11,7 @@ from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import ENGINE_DTYPE
 from kvtrace.nki.operations import Engine, Issue, Operation, Result, operation
+from kvtrace.nki.targets import PARTITIONS
 from kvtrace.nki.tensors import Tensor
 from kvtrace.nki.tokens import TOKENS, Token, token_of
 
@@ -230,14 +231,16 @@ def activation(
     reduce_op: Any = None,
     reduce_res: Any = None,
     reduce_cmd: Any = None,
+    engine: Any = None,
     mask: Any = None,
     dtype: Any = None,
 ) -> Result:
     """Give `op(data × scale + bias)`; scale and bias are numbers or columns.
 
     With `reduce_res` the results are also reduced over the free dimensions, into that column.
+    `reduce_cmd` says what the engine's registers, from which that is read, do before.
     """
-    del reduce_cmd
+    issue.runs_on(engine)
     tile = issue.read(data, mask)
     shape = tile.values.shape
     operands = [tile]
@@ -256,9 +259,29 @@ def activation(
         issue.flops += values.size
     values = applied(token_of(op, 1), values)
     issue.flops += values.size
+    command = getattr(reduce_cmd, "name", "")
+    start = 0.0
+    if command and shape[0] <= PARTITIONS:
+        start = _accumulated(issue, command, values)
     if reduce_res is not None:
-        reduce_into(issue, reduce_res, reduce_op or "add", values, operands)
+        added = np.zeros_like(values) if command in ("idle", "reset") else values
+        reduce_into(issue, reduce_res, reduce_op or "add", added, operands, start)
     return issue.result(values, dtype, *operands, mask=mask)
+
+
+def _accumulated(issue: Issue, command: str, values: Array) -> Any:
+    """Do what a command says with the registers that activations add up in; give what was there.
+
+    That is a column: zero where the command resets the registers first.
+    """
+    registers = issue.run.reduce_registers
+    if command in ("reset", "reset_reduce"):
+        registers[:] = 0
+    mine = registers[: values.shape[0]]
+    before = mine.reshape(-1, 1).copy()
+    if command in ("reduce", "reset_reduce"):
+        mine += values.reshape(values.shape[0], -1).sum(axis=1, dtype=np.float32)
+    return before
 
 
 def reduce_into(
@@ -267,9 +290,12 @@ def reduce_into(
     op: Any,
     values: Array,
     operands: Sequence[Values],
-    start: float = 0.0,
+    start: Any = 0.0,
 ) -> None:
-    """Reduce an op's result over its free dimensions into a column, with `start` added."""
+    """Reduce an op's result over its free dimensions into a column, with `start` added to it.
+
+    `start` is a number or a column.
+    """
     token = token_of(op, 2)
     ufunc = getattr(np, token.name, None)
     if not isinstance(ufunc, np.ufunc):
@@ -278,7 +304,7 @@ def reduce_into(
     states = issue.result(values, dtypes.float32, *operands).states
     if states is not None:
         states = states.reshape(values.shape[0], -1).min(axis=1).reshape(-1, 1)
-    total = column + np.float32(start)
+    total = column + np.asarray(start, np.float32)
     issue.flops += values.size
     issue.also(target, issue.result(total, target.dtype, states=states))
 
