@@ -19,6 +19,14 @@ BODY_SHIFT: Final = 32
 #: Attributes that name a body by its graph_id.
 BODY_ROLES: Final = ("condition", "body", "true", "false")
 
+#: How many operands ops have at least; all others one. With fewer, MLIR's parser can crash.
+_LEAST_OPERANDS: Final = {
+    **dict.fromkeys(("parameter", "constant", "iota", "replica_id", "while"), 0),
+    **dict.fromkeys(("reduce", "reduce_window", "dot_general", "convolution", "gather"), 2),
+    **dict.fromkeys(("compare", "pad", "dynamic_update_slice"), 2),
+    **dict.fromkeys(("select", "scatter"), 3),
+}
+
 #: File, line, column (from 1) and function, innermost frame first.
 Frame = tuple[str | None, int | None, int | None, str | None]
 
@@ -42,7 +50,18 @@ class GraphOp:
     def attribute(self, name: str, default: Any = None) -> Any:
         """Give an attribute that is not text as the value that it was."""
         text = self.attributes.get(name)
-        return default if text is None else json.loads(text)
+        try:
+            return default if text is None else json.loads(text)
+        except ValueError:
+            raise damaged(self, f"its attribute {name} is no JSON") from None
+
+
+def damaged(op: GraphOp, what: str) -> DamagedFile:
+    """Make the error of a row that no program has recorded."""
+    return DamagedFile(
+        f"the op {op.op_index} ({op.opcode}) of the graph {op.graph_id} in the trace is damaged: "
+        f"{what}; restore the trace from a copy, or record the program again."
+    )
 
 
 def outermost(graph_id: int) -> int:
@@ -78,6 +97,10 @@ def read_graphs(
 
     With `meaning_only` ops have no stacks, and large constants their hash in the place of a value:
     enough to compare graphs.
+
+    Raises:
+        DamagedFile: an op has no type or shape, or operands that do not come before it.
+
     """
     frames = {} if meaning_only else _frames(selection)
     found: dict[tuple[str, int], list[GraphOp]] = {}
@@ -87,7 +110,7 @@ def read_graphs(
             op_index=row["op_index"],
             opcode=row["opcode"],
             operands=tuple(row["operands"] or ()),
-            dtype=row["dtype"],
+            dtype=row["dtype"] or "",
             shape=tuple(row["shape"] or ()),
             attributes=_with_constant(row["attributes"] or {}, None if meaning_only else selection),
             stack=frames.get((row["run"], row["stack_id"]), ()),
@@ -96,7 +119,25 @@ def read_graphs(
             aliases=row["aliases"],
         )
         found.setdefault((row["run"], outermost(op.graph_id)), []).append(op)
+    for ops in found.values():
+        for graph in by_graph(ops).values():
+            _check(graph)
     return found
+
+
+def _check(graph: Sequence[GraphOp]) -> None:
+    """Refuse rows that make no graph."""
+    earlier: set[int] = set()
+    for op in graph:
+        if op.op_index in earlier:
+            raise damaged(op, "another op has its number")
+        if not op.dtype or any(extent < 0 for extent in op.shape):
+            raise damaged(op, "it has no element type, or a negative extent")
+        if not earlier.issuperset(op.operands):
+            raise damaged(op, "an operand is no op before it")
+        if len(op.operands) < _LEAST_OPERANDS.get(op.opcode, 1):
+            raise damaged(op, "it has too few operands")
+        earlier.add(op.op_index)
 
 
 def _with_constant(attributes: dict[str, str], selection: Selection | None) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from kvtrace.converters.graph_ops import read_graphs
-from kvtrace.converters.stablehlo.text import module_text
+from kvtrace.converters.stablehlo.text import recorded_module_text
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
@@ -19,4 +19,4 @@ def graph_texts(selection: "Selection") -> dict[tuple[str, int], str]:
 
     """
     graphs = read_graphs(selection, meaning_only=True)
-    return {key: module_text(rows) for key, rows in graphs.items()}
+    return {key: recorded_module_text(rows) for key, rows in graphs.items()}

@@ -7,7 +7,7 @@ from kvtrace.schema.errors import BadSetting, KvtraceError
 
 
 class InvalidModule(KvtraceError):
-    """A module that MLIR's verifier refuses: a fault of kvtrace's."""
+    """A module that MLIR's verifier refuses: of a damaged trace, or a fault of kvtrace's."""
 
     slug = "invalid-module"
 
@@ -39,6 +39,6 @@ def verify(text: str, name: str) -> None:
         except ir.MLIRError as error:
             said = " ".join(str(error).split())
             raise InvalidModule(
-                f"the module of {name} is not valid StableHLO, which is a fault of kvtrace's; "
-                f"report it with what MLIR says: {said}"
+                f"the module of {name} is not valid StableHLO: the trace is damaged, or kvtrace "
+                f"at fault; report it with what MLIR says: {said}"
             ) from None

@@ -12,7 +12,7 @@ from kvtrace.converters.graph_ops import GraphOp, read_graphs
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.stablehlo.check import verify
-from kvtrace.converters.stablehlo.text import module_text
+from kvtrace.converters.stablehlo.text import recorded_module_text
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 
@@ -36,6 +36,7 @@ class StablehloConverter:
         Raises:
             BadSetting: no graph, or none of that name; jaxlib is asked for and not there; the
                 output cannot be written.
+            DamagedFile: the rows of a graph make no module.
             InvalidModule: a module is not valid.
 
         """
@@ -46,7 +47,7 @@ class StablehloConverter:
                 f"the setting check of the converter stablehlo is 0 or 1, not {check!r}."
             )
         graphs = _chosen(_named_graphs(selection), settings.get("graph"))
-        modules = [module_text(rows, name, _replicas(rows)) for _, _, name, rows in graphs]
+        modules = [recorded_module_text(rows, name, _replicas(rows)) for _, _, name, rows in graphs]
         if check == "1":
             for module, (_, _, name, _) in zip(modules, graphs, strict=True):
                 verify(module, name)

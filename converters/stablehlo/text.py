@@ -13,6 +13,7 @@ from kvtrace.converters.stablehlo.attributes import OPERANDS, REGIONS, attribute
 from kvtrace.converters.stablehlo.constants import dense
 from kvtrace.converters.stablehlo.locations import Locations
 from kvtrace.converters.stablehlo.types import tensor_type
+from kvtrace.schema.errors import DamagedFile
 
 
 def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int = 1) -> str:
@@ -45,6 +46,23 @@ def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int 
         *locations.lines,
     ]
     return "\n".join(lines) + "\n"
+
+
+def recorded_module_text(rows: Sequence[GraphOp], name: str = "graph", replicas: int = 1) -> str:
+    """Write the module of a graph whose rows were read from a trace, and may be anything.
+
+    Raises:
+        DamagedFile: they make no module.
+
+    """
+    try:
+        return module_text(rows, name, replicas)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise DamagedFile(
+            f"the graph {rows[0].graph_id} in the trace is damaged, or newer than kvtrace "
+            f"({said}); restore the trace from a copy, or record the program again."
+        ) from error
 
 
 def _symbol(name: str) -> str:

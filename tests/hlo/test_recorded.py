@@ -1,11 +1,14 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import kvtrace
@@ -14,7 +17,7 @@ from kvtrace.converters.diff import compare
 from kvtrace.converters.graph_ops import read_graphs
 from kvtrace.converters.stablehlo import CONVERTER
 from kvtrace.hlo import trace as traced
-from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.errors import BadSetting, DamagedFile
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import resolve
 from tests.hlo import recorded_program, xla
@@ -186,3 +189,37 @@ def test_diff_finds_another_op_and_another_constant_of_graphs_with_the_same_figu
     assert ["sine" in changed[0], "cosine" in changed[1], len(changed)] == [True, True, 2]
     (kernel,) = difference("constant").kernels
     assert [variant.code.removed for variant in kernel.variants] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"operands": [0, 999]}, r"op 3 \(dot_general\) of the graph 0 .* no op before it"),
+        ({"operands": [0, 3]}, "no op before it"),
+        ({"operands": [0]}, "too few operands"),
+        ({"op_index": 0}, "another op has its number"),
+        ({"dtype": None}, "no element type"),
+        ({"shape": [-4, 64]}, "a negative extent"),
+        ({"dtype": "float7"}, r"graph 0 in .* \(KeyError: 'float7'\)"),
+        ({"attributes": []}, None),
+    ],
+)
+def test_damaged_graphs_are_refused_in_one_sentence(selection, tmp_path, capsys, changed, match):
+    out = tmp_path / "out"
+    shutil.copytree(selection.trace.path, out)
+    (path,) = (out / "graph_ops").rglob("*.parquet")
+    table = pq.ParquetFile(path).read()
+    changed_rows = table.to_pylist()
+    number = next(i for i, row in enumerate(changed_rows) if row["opcode"] == "dot_general")
+    changed_rows[number].update(changed)
+    pq.write_table(pa.Table.from_pylist(changed_rows, schema=table.schema), path)
+    command = ["convert", "stablehlo", str(out), "-o", str(tmp_path / "x.mlir"), "--check"]
+
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("kvtrace: the ")
+    assert "Traceback" not in said
+    assert "failed on" not in said
+    if match is not None:
+        with pytest.raises(DamagedFile, match=match):
+            compare(selection, resolve(str(out)))
