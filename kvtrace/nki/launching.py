@@ -79,6 +79,18 @@ class Kernel:
         """Which interface it is written for: older or newer."""
         return "newer" if self.kind.__module__.startswith("kvtrace.nki.newer") else "older"
 
+    @property
+    def benchmark_result(self) -> Any:
+        """What `nki.benchmark` measures on a device.
+
+        Raises:
+            NkiError: always: here is none.
+        """
+        raise NkiError(
+            f"kernel {self.__name__} ran on NumPy, which says nothing of latencies on a Neuron "
+            "device: there is no benchmark_result"
+        )
+
     def __getitem__(self, grid: Any) -> "Kernel":
         return Kernel(self.function, self.kind, whole_grid(grid), self.target)
 

@@ -10,6 +10,7 @@ import kvtrace.nki.newer.isa as nisa2
 import kvtrace.nki.newer.language as nl2
 import kvtrace.nki.older.isa as nisa
 import kvtrace.nki.older.language as nl
+from kvtrace.nki import older
 from kvtrace.nki.errors import NkiError
 from tests.nki.conftest import Run
 
@@ -242,6 +243,14 @@ def test_what_is_no_longer_used_takes_no_room(run_older: Run) -> None:
 def test_arguments_of_types_that_there_are_not_are_said_so(run_older: Run) -> None:
     with pytest.raises(NkiError, match="argument 'x' is float64, which NKI has not"):
         run_older(lambda x: None, np.ones((4, 4)))
+
+
+def test_latencies_are_not_made_up() -> None:
+    kernel = older.benchmark(warmup=1, iters=2)(lambda x: None)
+    kernel(np.ones((4, 4), np.float32))
+
+    with pytest.raises(NkiError, match="says nothing of latencies"):
+        _ = kernel.benchmark_result
 
 
 @pytest.mark.parametrize(("far", "rules"), [(False, []), (True, ["race"])])

@@ -12,4 +12,5 @@ class _Annotation:
 
 
 tensor = _Annotation()
+mutable_tensor = _Annotation()
 scalar = _Annotation()
