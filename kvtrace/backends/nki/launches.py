@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.backends.nki.definitions import DEFINITIONS
-from kvtrace.backends.nki.refusing import refusal_of
+from kvtrace.backends.nki.refusing import refusal_of, refused_rules
 from kvtrace.backends.nki.tables import ObservedCall, joined
 from kvtrace.capture.arguments import literal
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter, capped
@@ -44,6 +44,9 @@ class Launches:
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._lock = threading.RLock()
+        self._refused: tuple[str, ...] = ()
+        if session.settings.sanitize == "raise":
+            self._refused = refused_rules(session)
         self._begin_run()
         session.at_end.append(self._finish)
 
@@ -77,8 +80,8 @@ class Launches:
         if token is None or outcome is None:
             return None
         refusal = None
-        if self._session.settings.sanitize == "raise":
-            refusal = refusal_of(outcome, self._session.settings.rules)
+        if self._refused:
+            refusal = refusal_of(outcome, self._refused)
         leave = time.time_ns()
         try:
             with self._lock:

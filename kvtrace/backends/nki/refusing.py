@@ -3,22 +3,33 @@
 NKI kernels are judged by running them, so what a kernel wrote to its arguments is written.
 """
 
-from typing import Any
+from collections.abc import Container
+from typing import TYPE_CHECKING, Any
 
-from kvtrace.nki.findings import Finding
+from kvtrace.nki.findings import RULES, Finding
 from kvtrace.nki.launching import Outcome
-from kvtrace.schema.errors import KernelDefect
+from kvtrace.schema.errors import BadSetting, KernelDefect
+from kvtrace.verdicts.choice import rule_ids
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
 
 
-def refusal_of(outcome: Outcome, rules: str) -> KernelDefect | None:
-    """Give the error to raise for a launch; None where it breaks no rule of those named.
+def refused_rules(session: "Session") -> tuple[str, ...]:
+    """Give the rules that the session's setting names; the default ones where it is wrong."""
+    try:
+        return rule_ids([session.settings.rules], RULES)
+    except BadSetting as error:
+        session.message("warning", "bad-setting", f"{error} Judging by the default rules.")
+        return rule_ids(["default"], RULES)
 
-    `rules` is the setting: names, `default` and `all`, and names after `-`, by commas.
-    """
+
+def refusal_of(outcome: Outcome, rules: Container[str]) -> KernelDefect | None:
+    """Give the error to raise for a launch; None where it breaks none of the rules."""
     broken = [
         finding
         for finding in outcome.recorder.findings
-        if finding.severity == "error" and _is_judged(finding.rule, rules)
+        if finding.severity == "error" and finding.rule in rules
     ]
     if not broken:
         return None
@@ -28,14 +39,6 @@ def refusal_of(outcome: Outcome, rules: str) -> KernelDefect | None:
     ]
     name = outcome.kernel.__name__
     return KernelDefect("\n".join([f"kernel {name} has a defect:", *lines]), found)
-
-
-def _is_judged(rule: str, rules: str) -> bool:
-    names = [name.strip() for name in rules.split(",") if name.strip()]
-    if f"-{rule}" in names:
-        return False
-    wanted = [name for name in names if not name.startswith("-")]
-    return not wanted or bool({rule, "default", "all"} & set(wanted))
 
 
 def _as_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
