@@ -109,6 +109,8 @@ def _result(op: Op, operands: list[Any]) -> Any:
     if op.opcode == "get_tuple_element":
         return operands[0][op.attributes["index"]]
     meaning = MEANINGS.get(op.opcode)
+    if meaning is None and op.opcode in COLLECTIVES:  # of a graph for one replica
+        return COLLECTIVES[op.opcode](op, [operands])[0]
     if meaning is None:
         raise UnsupportedFunction(
             f"the op {op.opcode} cannot be evaluated with NumPy; its meaning belongs into "

@@ -5,6 +5,7 @@ import pytest
 from kvtrace.hlo import distributed, ops, trace
 from kvtrace.hlo.errors import BadArgument, ShapeMismatch, SignatureMismatch
 from tests.hlo import xla
+from tests.hlo.agreement import agree
 
 PAIRS, ALL = [[0, 1], [2, 3]], [[0, 1, 2, 3]]
 RANDOM = np.random.default_rng(19)
@@ -103,3 +104,20 @@ def test_what_is_refused():
     ):
         with pytest.raises(error, match=match):
             trace(program).specialize(X[0])
+
+
+def test_collectives_of_one_replica_alone():
+    def program(x):
+        def body(i, value):
+            return distributed.all_reduce(value, [[0]]) + distributed.replica_id()
+
+        gathered = distributed.all_gather(x, 0, [[0]])
+        scattered = distributed.reduce_scatter(gathered, 1, [[0]])
+        exchanged = distributed.all_to_all(scattered, 0, 1, [[0]])
+        moved = distributed.collective_permute(exchanged, [[0, 0]])
+        return ops.fori_loop(0, 2, body, moved)
+
+    graph = agree(program, X[0], numpy=lambda x: x)
+
+    assert graph.num_replicas == 1
+    np.testing.assert_array_equal(trace(program)(X[0]), X[0])
