@@ -236,9 +236,11 @@ def test_a_defect_is_raised_where_it_is_asked_for(tmp_path: Path) -> None:
     with kvtrace.capture(tmp_path / "other", sanitize="raise", rules="-out-of-bounds"):
         add_without_mask(arrays)
 
-    with kvtrace.capture(tmp_path / "third", sanitize="raise", rules="out-of-mind"):
-        with pytest.raises(kvtrace.KernelDefect, match="error\\[out-of-bounds\\]"):
-            add_without_mask(arrays)
+    with (
+        kvtrace.capture(tmp_path / "third", sanitize="raise", rules="out-of-mind"),
+        pytest.raises(kvtrace.KernelDefect, match="error\\[out-of-bounds\\]"),
+    ):
+        add_without_mask(arrays)
 
 
 def test_distinct_calls_are_told_apart_by_all_their_arguments(tmp_path: Path) -> None:
