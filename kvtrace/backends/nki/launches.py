@@ -1,13 +1,11 @@
 """Launches of NKI kernels: kernels and calls are recorded once, and what a call did with them."""
 
-import inspect
 import os
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import is_dataclass, replace
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,6 +13,7 @@ import numpy as np
 from kvtrace.backends.nki.definitions import DEFINITIONS
 from kvtrace.backends.nki.refusing import refusal_of, refused_rules
 from kvtrace.backends.nki.tables import ObservedCall, joined
+from kvtrace.backends.python_source import definition_line, file_content, function_source
 from kvtrace.capture.arguments import literal
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter, capped
 from kvtrace.nki import findings
@@ -31,9 +30,6 @@ _OBSERVED_LIMIT: Final = 1000
 
 #: Executed ops after which no further calls are observed.
 _ROWS_LIMIT: Final = 5_000_000
-
-#: Source files larger than this are left out.
-_FILE_LIMIT: Final = 4 << 20
 
 _NAME: Final = "nki"
 
@@ -241,35 +237,11 @@ def _kernel_record(
         origin="nki",
         module=function.__module__,
         file=file,
-        line=None if code is None else _definition_line(function),
-        source=_source(function) if keep_source else None,
-        files=tuple((path, _content(path) if keep_source else None) for path in paths),
+        line=None if code is None else definition_line(function),
+        source=function_source(function) if keep_source else None,
+        files=tuple((path, file_content(path) if keep_source else None) for path in paths),
         signature=parameters,
         target=f"neuron:{outcome.target.name}",
         options={"interface": outcome.kernel.interface},
         thread=threading.get_native_id(),
     )
-
-
-def _source(function: Any) -> str | None:
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        return None  # made in memory
-
-
-def _definition_line(function: Any) -> int:
-    """The line of `def`, decorators left out."""
-    first = int(function.__code__.co_firstlineno)
-    for index, text in enumerate((_source(function) or "").splitlines()):
-        if text.strip().startswith(("def ", "async def ")):
-            return first + index
-    return first
-
-
-def _content(path: str) -> bytes | None:
-    try:
-        file = Path(path)
-        return file.read_bytes() if file.stat().st_size <= _FILE_LIMIT else None
-    except OSError:
-        return None  # made in memory, or gone: its path still names it

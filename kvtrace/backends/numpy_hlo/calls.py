@@ -4,14 +4,13 @@ A graph's rows of `graph_ops` have its kernel's id as `graph_id`. Its figures ar
 added when the run ends by the pass `graphs`.
 """
 
-import inspect
 import os
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.numpy_hlo.tables import constant_columns, graph_columns, op_rows, short_name
+from kvtrace.backends.python_source import definition_line, file_content, function_source
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 from kvtrace.hlo.frames import places
 from kvtrace.hlo.graph import Graph
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
 
 #: Distinct calls whose figures are kept: they wait in memory until the run ends.
 _FIGURES_LIMIT: Final = 1000
-
-#: Source files larger than this are left out.
-_FILE_LIMIT: Final = 4 << 20
 
 
 class GraphCalls:
@@ -141,9 +137,9 @@ def _kernel_record(function: TracedFunction, graph: Graph, keep_source: bool) ->
         origin="numpy",
         module=getattr(function.function, "__module__", None),
         file=file,
-        line=None if code is None else _definition_line(function.function),
-        source=_source(function.function) if keep_source else None,
-        files=tuple((path, _content(path) if keep_source else None) for path in paths),
+        line=None if code is None else definition_line(function.function),
+        source=function_source(function.function) if keep_source else None,
+        files=tuple((path, file_content(path) if keep_source else None) for path in paths),
         signature=parameters,
         target=graph.target,
         options={
@@ -156,27 +152,3 @@ def _kernel_record(function: TracedFunction, graph: Graph, keep_source: bool) ->
         },
         thread=threading.get_native_id(),
     )
-
-
-def _source(function: Any) -> str | None:
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        return None  # made in memory
-
-
-def _definition_line(function: Any) -> int:
-    """The line of `def`, decorators left out."""
-    first = int(function.__code__.co_firstlineno)
-    for index, text in enumerate((_source(function) or "").splitlines()):
-        if text.strip().startswith(("def ", "async def ")):
-            return first + index
-    return first
-
-
-def _content(path: str) -> bytes | None:
-    try:
-        file = Path(path)
-        return file.read_bytes() if file.stat().st_size <= _FILE_LIMIT else None
-    except OSError:
-        return None  # made in memory, or gone: its path still names it

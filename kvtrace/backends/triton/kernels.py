@@ -6,10 +6,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from threading import get_native_id
 from typing import Any, Final
 
+from kvtrace.backends.python_source import file_content
 from kvtrace.backends.triton.loading import Load
 from kvtrace.backends.triton.versions import definition
 from kvtrace.capture.arguments import flattened, literal
@@ -24,8 +24,6 @@ _NO_OPTIONS: Final = frozenset(
 )
 #: Compilations whose kernel has not been seen yet are remembered up to this many.
 _COMPILATIONS: Final = 10_000
-#: Source files larger than this are left out.
-_FILE_LIMIT: Final = 4 << 20
 
 #: File, line and column of a location; MLIR writes other characters than plain ones as `\4A`.
 _LOCATION: Final = re.compile(r'"((?:[^"\\]|\\.)*)":\d+:\d+')
@@ -264,7 +262,7 @@ def _options(metadata: Any) -> Iterator[tuple[str, str]]:
 def _files(ttir: str, keep: bool) -> tuple[tuple[str, bytes | None], ...]:
     """The source files that the locations point into, each with its content if that is kept."""
     paths = dict.fromkeys(_unescaped(found) for found in _LOCATION.findall(ttir))
-    return tuple((path, _content(path) if keep else None) for path in paths)
+    return tuple((path, file_content(path) if keep else None) for path in paths)
 
 
 def _unescaped(text: str) -> str:
@@ -272,16 +270,6 @@ def _unescaped(text: str) -> str:
         return b"\\" if found[1] == b"\\" else bytes.fromhex(found[1].decode())
 
     return os.fsdecode(_ESCAPE.sub(character, text.encode()))
-
-
-def _content(path: str) -> bytes | None:
-    try:
-        file = Path(path)
-        if file.stat().st_size > _FILE_LIMIT:
-            return None
-        return file.read_bytes()
-    except OSError:
-        return None  # made in memory, or gone: its path still names it
 
 
 def _paths(signature: Mapping[Any, Any]) -> Iterator[tuple[tuple[int, ...], str, str]]:
