@@ -6,7 +6,8 @@ names them in attributes (`condition`, `body`, `true`, `false`).
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -62,6 +63,24 @@ def damaged(op: GraphOp, what: str) -> DamagedFile:
         f"the op {op.op_index} ({op.opcode}) of the graph {op.graph_id} in the trace is damaged: "
         f"{what}; restore the trace from a copy, or record the program again."
     )
+
+
+@contextmanager
+def damage_named(graph_id: int) -> Iterator[None]:
+    """Read rows of a graph in a trace, which may be anything.
+
+    Raises:
+        DamagedFile: they make no graph.
+
+    """
+    try:
+        yield
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise DamagedFile(
+            f"the graph {graph_id} in the trace is damaged, or newer than kvtrace ({said}); "
+            "restore the trace from a copy, or record the program again."
+        ) from error
 
 
 def outermost(graph_id: int) -> int:

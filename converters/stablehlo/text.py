@@ -8,12 +8,18 @@ any tool of MLIR's it has the pretty form.
 import json
 from collections.abc import Mapping, Sequence
 
-from kvtrace.converters.graph_ops import BODY_SHIFT, GraphOp, by_graph, inputs_of, outputs_of
+from kvtrace.converters.graph_ops import (
+    BODY_SHIFT,
+    GraphOp,
+    by_graph,
+    damage_named,
+    inputs_of,
+    outputs_of,
+)
 from kvtrace.converters.stablehlo.attributes import OPERANDS, REGIONS, attributes_text
 from kvtrace.converters.stablehlo.constants import dense
 from kvtrace.converters.stablehlo.locations import Locations
 from kvtrace.converters.stablehlo.types import tensor_type
-from kvtrace.schema.errors import DamagedFile
 
 
 def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int = 1) -> str:
@@ -55,14 +61,8 @@ def recorded_module_text(rows: Sequence[GraphOp], name: str = "graph", replicas:
         DamagedFile: they make no module.
 
     """
-    try:
+    with damage_named(rows[0].graph_id):
         return module_text(rows, name, replicas)
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        said = f"{type(error).__name__}: {error}"
-        raise DamagedFile(
-            f"the graph {rows[0].graph_id} in the trace is damaged, or newer than kvtrace "
-            f"({said}); restore the trace from a copy, or record the program again."
-        ) from error
 
 
 def _symbol(name: str) -> str:

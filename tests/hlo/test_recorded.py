@@ -223,3 +223,8 @@ def test_damaged_graphs_are_refused_in_one_sentence(selection, tmp_path, capsys,
     if match is not None:
         with pytest.raises(DamagedFile, match=match):
             compare(selection, resolve(str(out)))
+
+    main(["report", str(out), "-o", str(tmp_path / "x.html"), "--no-replay"])
+    said = capsys.readouterr().err
+    assert "failed on" not in said
+    assert "Traceback" not in said

@@ -16,7 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.graph_figures import byte_size, figures_of
-from kvtrace.converters.graph_ops import BODY_ROLES, BODY_SHIFT, GraphOp, by_graph, outermost
+from kvtrace.converters.graph_ops import (
+    BODY_ROLES,
+    BODY_SHIFT,
+    GraphOp,
+    by_graph,
+    damage_named,
+    outermost,
+)
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.converters.stablehlo.locations import Locations
@@ -41,12 +48,14 @@ def _blocks(context: Context) -> Iterable[Block]:
     variants = context.report.variants
     order = sorted(graphs, key=lambda index: (-variants[index].host_ns, index))
     for variant in order:
-        yield Block(f"graph/{variant}", partial(_packed, context, graphs[variant]))
+        number = variants[variant].kernel_id
+        yield Block(f"graph/{variant}", partial(_packed, context, number, graphs[variant]))
     if not context.source:
         return
     for variant in order:
         if graphs[variant].num_rows <= _MOST_TEXTS:
-            yield Block(f"stablehlo/{variant}", partial(_packed_texts, graphs[variant]))
+            number = variants[variant].kernel_id
+            yield Block(f"stablehlo/{variant}", partial(_packed_texts, number, graphs[variant]))
 
 
 def _graph_rows(context: Context) -> Iterator[tuple[int, pa.Table]]:
@@ -70,7 +79,7 @@ def _ops(rows: Sequence[Mapping[str, Any]]) -> list[GraphOp]:
             op_index=row["op_index"],
             opcode=row["opcode"],
             operands=tuple(row["operands"] or ()),
-            dtype=row["dtype"],
+            dtype=row["dtype"] or "",
             shape=tuple(row["shape"] or ()),
             attributes=row["attributes"] or {},
             input_name=row["input_name"],
@@ -82,7 +91,12 @@ def _ops(rows: Sequence[Mapping[str, Any]]) -> list[GraphOp]:
     return sorted(found, key=lambda op: (op.graph_id, op.op_index))
 
 
-def _packed(context: Context, table: pa.Table) -> str:
+def _packed(context: Context, kernel_id: int, table: pa.Table) -> str:
+    with damage_named(kernel_id):
+        return _block_of(context, table)
+
+
+def _block_of(context: Context, table: pa.Table) -> str:
     rows = table.to_pylist(maps_as_pydicts="lossy")
     stacks = {(row["graph_id"], row["op_index"]): context.stack(row["stack_id"]) for row in rows}
     ops = _ops(rows)
@@ -174,7 +188,12 @@ def _attributes(op: GraphOp, source: bool) -> dict[str, str]:
     return found
 
 
-def _packed_texts(table: pa.Table) -> str:
+def _packed_texts(kernel_id: int, table: pa.Table) -> str:
+    with damage_named(kernel_id):
+        return _texts_block(table)
+
+
+def _texts_block(table: pa.Table) -> str:
     ops = [_light(op) for op in _ops(table.to_pylist(maps_as_pydicts="lossy"))]
     graphs = by_graph(ops)
     return json_block(
