@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kvtrace.symbolic.conditions import at_least, conjunction, less
@@ -166,6 +166,7 @@ def test_what_is_proven_never_meets(first, second, alone, grid, widths):
 
 @settings(max_examples=60, deadline=None)
 @given(accesses(), accesses(), _GRIDS)
+@example((remainder(P, 2) * -2, []), (remainder(P, 2) * -2, []), (1, 2))  # an id of one value only
 def test_two_copies_are_decided_as_bytes_say(first, second, grid):
     ranges, axes = ranges_of(grid)
     nbytes = 1 << 20

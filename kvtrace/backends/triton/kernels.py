@@ -165,7 +165,7 @@ def kernel_record(
         file=file,
         line=line,
         source=str(function.src) if keep_source and function is not None else None,
-        files=_files(ttir, keep_source) if isinstance(ttir, str) else (),
+        files=_files(ttir, file, keep_source) if isinstance(ttir, str) else (),
         signature=parameters_of(kernel),
         target=f"{target.backend}:{target.arch}",
         warp_size=int(target.warp_size),
@@ -259,9 +259,14 @@ def _options(metadata: Any) -> Iterator[tuple[str, str]]:
             yield str(name), capped(str(value))
 
 
-def _files(ttir: str, keep: bool) -> tuple[tuple[str, bytes | None], ...]:
-    """The source files that the locations point into, each with its content if that is kept."""
+def _files(ttir: str, file: str | None, keep: bool) -> tuple[tuple[str, bytes | None], ...]:
+    """The source files that the locations point into, each with its content if that is kept.
+
+    The kernel's own is among them also where Triton's cache had its IR from another place.
+    """
     paths = dict.fromkeys(_unescaped(found) for found in _LOCATION.findall(ttir))
+    if file is not None:
+        paths.setdefault(file)
     return tuple((path, file_content(path) if keep else None) for path in paths)
 
 

@@ -92,12 +92,15 @@ class Question:
                     programs[0] += stride * point.get(axis, 0)
                     programs[1] += stride * point.get(self._renamed[axis], 0)
             stride *= extent
-        byte = max(_value(term, point) for term in (self._address, self._other_address))
+        byte = max(self._value(term, point) for term in (self._address, self._other_address))
         return (programs[0], programs[1]), byte
 
-
-def _value(term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
-    return term.value(point)
+    def _value(self, term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
+        """Give the number at a point, which may leave out symbols that have one value only."""
+        symbols = [atom for atom in term.atoms() if isinstance(atom, Symbol)]
+        intervals = {symbol: self.given.ranges.of(symbol) for symbol in symbols}
+        settled = {symbol: low for symbol, (low, high) in intervals.items() if low == high}
+        return term.value({**settled, **point})
 
 
 def _renamed(condition: Condition, rename: Substitution) -> Condition:
