@@ -143,9 +143,10 @@ def read_repro(
     used = dict.fromkeys(
         place.storage for value in arguments.values() if (place := _place_of(value)) is not None
     )
+    x, y, z = (int(call[f"grid_{axis}"] or 1) for axis in "xyz")
     return Repro(
         kernel=str(kernel["name"]),
-        grid=tuple(int(call[f"grid_{axis}"] or 1) for axis in "xyz"),  # type: ignore[arg-type]
+        grid=(x, y, z),
         code=code,
         options=_options(kernel, source),
         arguments=arguments,
@@ -197,11 +198,12 @@ def _chosen(
 _WORDS: Final = {"launches": "launch", "calls": "call", "findings": "finding"}
 
 
-def _key(choice: Choice) -> tuple[str, str, object]:
+def _key(choice: Choice) -> tuple[str, str, int | str]:
     if choice.launch is not None:
         return "launches", "seq", choice.launch
     if choice.call is not None:
         return "calls", "call_id", choice.call
+    assert choice.finding is not None
     return "findings", "finding_id", choice.finding
 
 
@@ -218,7 +220,7 @@ def _none_such(selection: Selection, table: str, key: str, value: object) -> str
 
 
 def _rows_where(
-    trace: Trace, table: str, run: Run, key: str, value: object
+    trace: Trace, table: str, run: Run, key: str, value: int | str
 ) -> list[dict[str, Any]]:
     """Rows of one run whose key is a value, or begins with it if it is a text."""
     import pyarrow.compute as pc
@@ -227,7 +229,7 @@ def _rows_where(
     column = rows.column(key)
     if isinstance(value, str):
         return plain_rows(rows.filter(pc.starts_with(column, value)))
-    if not -(2**63) <= value < 2**63:  # type: ignore[operator]
+    if not -(2**63) <= value < 2**63:
         return []
     return plain_rows(rows.filter(pc.equal(column, value)))
 
@@ -372,9 +374,8 @@ def _recorded(trace: Trace, run: Run, call_id: int) -> Recorded | None:
         if row["end"] is not None and row["start"] is not None
     ]
     if not ran:
-        return (
-            None  # what a launch takes on the host, compiling and all, says nothing of the kernel
-        )
+        # What a launch takes on the host, compiling and all, says nothing of the kernel.
+        return None
     names = {str(each["name"]) for each in run.devices if each["name"]}
     where = f"on {', '.join(sorted(names))}" if names else "on the device"
     return Recorded(statistics.median(ran), where, len(ran))
