@@ -7,7 +7,7 @@ import numpy as np
 
 from kvtrace.nki import targets
 from kvtrace.nki.machine import going_on
-from kvtrace.nki.targets import target_named
+from kvtrace.nki.targets import Target, target_named
 
 
 class _TileSize:
@@ -24,8 +24,13 @@ class _TileSize:
     @property
     def total_available_sbuf_size(self) -> int:
         """Bytes of a partition of SBUF that kernels may use."""
-        run = going_on()
-        return (target_named() if run is None else run.target).sbuf_usable_bytes
+        return _target().sbuf_usable_bytes
+
+
+def _target() -> Target:
+    """Give what the kernel that runs is for; outside of them, that of the environment."""
+    run = going_on()
+    return target_named() if run is None else run.target
 
 
 tile_size = _TileSize()
@@ -65,8 +70,7 @@ class nc_version(Enum):  # noqa: N801 - the public name
 
 def get_nc_version() -> nc_version:
     """Give the version of the core that the kernel is for."""
-    run = going_on()
-    return nc_version((target_named() if run is None else run.target).generation)
+    return nc_version(_target().generation)
 
 
 class reduce_cmd(Enum):  # noqa: N801 - the public name

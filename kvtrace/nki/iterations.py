@@ -5,7 +5,7 @@ serials the loops around can be told, and so whether two accesses were in differ
 one execution of a loop that promises that its iterations do not depend on each other.
 """
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,9 +93,7 @@ def note_read(
     memory = tensor.memory
     if memory.stamps is None or not issue.run.loops:
         return
-    kept: NDArray[Any] = (
-        tensor.of_elements(memory.stamps) if places is None else memory.stamps[places]
-    )
+    kept = tensor.of_elements(memory.stamps, places)
     if lanes is not None and places is None:
         kept = kept[np.broadcast_to(lanes, kept.shape)]
     if not kept.size:

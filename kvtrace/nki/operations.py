@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kvtrace.nki import access, dtypes
 from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
-from kvtrace.nki.findings import MEMORY_SPACE, PARTITION_LIMIT, Finding
+from kvtrace.nki.findings import MEMORY_SPACE, Finding
 from kvtrace.nki.indices import lanes_of
 from kvtrace.nki.machine import Run, current
 from kvtrace.nki.memory import GARBAGE, Space
@@ -252,17 +252,6 @@ class Issue:
         """Say that a size is above its limit, if it is."""
         if size > most:
             self.find(rule, f"{what} is {size}, the limit is {most}")
-
-    def limit_partitions(self, *operands: Values) -> None:
-        """Say of operands that they span too many partitions."""
-        for operand in operands:
-            if operand.values.ndim:
-                self.limit(
-                    operand.values.shape[0],
-                    128,
-                    PARTITION_LIMIT,
-                    f"the partition dimension of an operand of {self.operation.name}",
-                )
 
 
 def _own(values: NDArray[Any]) -> NDArray[Any]:

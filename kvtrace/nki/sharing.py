@@ -31,7 +31,7 @@ def note_read(
         _keep_reader(issue, tensor, places, lanes)
     if memory.writers is None:
         return
-    writers = _kept(tensor, memory.writers, places)
+    writers = tensor.of_elements(memory.writers, places)
     if lanes is not None and places is None:
         writers = np.where(np.broadcast_to(lanes, writers.shape), writers, 0)
     _compare(issue, tensor, writers, "reads", "writes")
@@ -51,13 +51,13 @@ def note_write(
         return
     if memory.writers is None:
         memory.writers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
-    kept = _kept(tensor, memory.writers, places)
+    kept = tensor.of_elements(memory.writers, places)
     where: Any = True
     if places is None and lanes is not None:
         where = np.broadcast_to(lanes, kept.shape)
     if memory.readers is not None:
         own = where & ((kept == 0) | (kept == issue.run.program + 1))
-        readers = _kept(tensor, memory.readers, places)
+        readers = tensor.of_elements(memory.readers, places)
         _compare(issue, tensor, np.where(own, readers, 0), "writes", "reads")
     if places is None and lanes is not None:
         _compare(issue, tensor, np.where(where, kept, 0), "writes", "writes")
@@ -80,17 +80,13 @@ def _keep_reader(
     memory = tensor.memory
     if memory.readers is None:
         memory.readers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
-    kept = _kept(tensor, memory.readers, places)
+    kept = tensor.of_elements(memory.readers, places)
     first = kept == 0
     if places is not None:
         memory.readers[places] = np.where(first, issue.run.program + 1, kept)
         return
     where = first if lanes is None else first & np.broadcast_to(lanes, kept.shape)
     np.copyto(kept, issue.run.program + 1, where=where)
-
-
-def _kept(tensor: "Tensor", kept: NDArray[Any], places: NDArray[np.int64] | None) -> NDArray[Any]:
-    return tensor.of_elements(kept) if places is None else kept[places]
 
 
 def _compare(

@@ -134,11 +134,16 @@ class Tensor:
             tuple(step * width for step in self.strides),
         )
 
-    def of_elements(self, kept: NDArray[Any]) -> NDArray[Any]:
+    def of_elements(
+        self, kept: NDArray[Any], places: NDArray[np.int64] | None = None
+    ) -> NDArray[Any]:
         """Give the same view of something that is kept for each element of the memory.
 
+        With `places`, which are elements of the memory, give a copy of what is kept for those.
         Where the type is reinterpreted with another width, the whole memory's elements are meant.
         """
+        if places is not None:
+            return kept[places]
         width = kept.itemsize
         if self.dtype.itemsize != self.memory.dtype.itemsize:
             return kept

@@ -78,8 +78,12 @@ def finding_identity(observed: Observed, finding: Finding) -> str:
     """Give the `finding_id`: the same for the same rule at the same place, whatever the run."""
     frames = observed.recorder.sites[finding.site].frames
     stack = stack_id(frames) if frames else None
-    identity = f"{finding.rule}|{finding.argument}|{finding.access}|{stack}"
-    return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+    return _identity(finding.rule, finding.argument, finding.access, stack)
+
+
+def _identity(rule: str, argument: str, access: str, stack: int | None) -> str:
+    text = f"{rule}|{argument}|{access}|{stack}"
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _of_rows(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
@@ -206,17 +210,17 @@ def _proven_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
     for number, site in _sites(observed):
         if site.kind not in ("load", "store") or number in broken or site.from_data:
             continue
-        identity = f"{findings.OUT_OF_BOUNDS}|{site.argument}|{site.kind}|{stacks.add(site.frames)}"
+        stack = stacks.add(site.frames)
         rows.append(
             {
-                "finding_id": hashlib.blake2b(identity.encode(), digest_size=8).hexdigest(),
+                "finding_id": _identity(findings.OUT_OF_BOUNDS, site.argument, site.kind, stack),
                 "call_id": observed.call_id,
                 "op_index": number,
                 "rule": findings.OUT_OF_BOUNDS,
                 "verdict": "proven",
                 "severity": "note",
                 "access": site.kind,
-                "stack_id": stacks.add(site.frames),
+                "stack_id": stack,
                 "arg": site.argument or None,
                 "method": "evaluated",
             }
