@@ -52,7 +52,7 @@ def while_(
     step, step_outside = traced_body("body", carried, body)
     if [(spec.dtype, spec.shape) for spec in test.outputs] != [(BOOL, ())]:
         raise BadArgument.here("the condition of a loop gives one bool without axes")
-    _same_results(carried, step, "the body of a loop", "what it was given")
+    _same_results(carried, step)
     count = len(carried)
     attributes: dict[str, Any] = {
         "condition_operands": tuple(range(count + len(test_outside))),
@@ -100,13 +100,16 @@ def if_(predicate: Tensor, true: Function, false: Function) -> tuple[Tensor, ...
     return current().emit_several("if", operands, results, attributes, graphs)
 
 
-def _same_results(carried: Sequence[Tensor], body: Graph, what: str, like: str) -> None:
+def _same_results(carried: Sequence[Tensor], body: Graph) -> None:
     given = [(tensor.shape, tensor.dtype) for tensor in carried]
     for number, (wanted, spec) in enumerate(zip(given, body.outputs, strict=False)):
         if wanted != (spec.shape, spec.dtype):
             raise ShapeMismatch.here(
-                f"{what} gives {spec.dtype.name}{list(spec.shape)} as value {number}, and {like} "
-                f"is {wanted[1].name}{list(wanted[0])}; give the same shape and type"
+                f"the body of a loop gives {spec.dtype.name}{list(spec.shape)} as value {number}, "
+                f"and what it was given is {wanted[1].name}{list(wanted[0])}; "
+                "give the same shape and type"
             )
     if len(given) != len(body.outputs):
-        raise BadArgument.here(f"{what} gives {len(body.outputs)} values, and carries {len(given)}")
+        raise BadArgument.here(
+            f"the body of a loop gives {len(body.outputs)} values, and carries {len(given)}"
+        )

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from kvtrace.converters.graph_figures import GraphFigures
     from kvtrace.converters.graph_ops import GraphOp
 
-#: graph_id of a body: that of its outermost graph, and its own number above these bits.
-BODY_SHIFT: Final = 32
-
 #: Constants of more bytes are kept as artifacts when a graph is recorded.
 CONSTANT_LIMIT: Final = 4096
 
@@ -219,7 +216,7 @@ def _spec(op: Op, name: str | None) -> TensorSpec:
 def _rows(
     graph: Graph, graph_id: int, outermost: int, numbers: Iterator[int], apart: bool
 ) -> "Iterator[GraphOp]":
-    from kvtrace.converters.graph_ops import GraphOp
+    from kvtrace.converters.graph_ops import BODY_SHIFT, GraphOp
 
     bodies: list[tuple[Graph, int]] = []
     for index, op in enumerate(graph.ops):

@@ -460,7 +460,7 @@ def dynamic_update_slice(x: Tensor, update: Tensor, starts: Sequence[Tensor]) ->
 
 def reduce(x: Tensor, initial: Tensor, axes: tuple[int, ...], reducer: Reducer) -> Tensor:
     """All elements along axes, joined by an op, starting from `initial`."""
-    shape = tuple(extent for axis, extent in enumerate(x.shape) if axis not in axes)
+    shape = _others(x.shape, axes)
     attributes = {"dimensions": tuple(sorted(axes)), "reducer": reducer}
     return current().emit("reduce", (x, initial), shape, x.dtype, attributes)
 

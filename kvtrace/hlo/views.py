@@ -6,8 +6,8 @@ would copy or view as the memory happens to lie (reshape of a view), writing is 
 
 from collections.abc import Callable
 
-from kvtrace.hlo.builder import current
 from kvtrace.hlo.errors import RefusedMutation
+from kvtrace.hlo.primitives import row_by_row
 from kvtrace.hlo.wrapper import Tensor
 
 Read = Callable[[Tensor], Tensor]
@@ -45,7 +45,7 @@ class View:
         """
         if self._write is None:
             raise RefusedMutation.here(self._refusal)
-        return self._read(_plain(self.base))
+        return self._read(row_by_row(self.base))
 
     def write_back(self, value: Tensor) -> None:
         """Change the base by the view's new value.
@@ -56,7 +56,7 @@ class View:
         """
         if self._write is None:
             raise RefusedMutation.here(self._refusal)
-        self.base._become(self._write(_plain(self.base), value))
+        self.base._become(self._write(row_by_row(self.base), value))
 
 
 def viewed(
@@ -70,8 +70,7 @@ def viewed(
 
     `write` None: it is a copy or a view in NumPy, as memory lies; `refusal` says so.
     """
-    value = read(_plain(base))
-    value = _plain(value)
+    value = row_by_row(read(row_by_row(base)))
     value._permuted = base._permuted
     value._view = View(base, read, write, refusal, window)
     return value
@@ -80,9 +79,3 @@ def viewed(
 def is_contiguous(tensor: Tensor) -> bool:
     """Whether NumPy would surely reshape the array without a copy: no view, and row by row."""
     return tensor._view is None and not tensor._permuted
-
-
-def _plain(tensor: Tensor) -> Tensor:
-    """The tensor's value as it is now, as a wrapper of its own."""
-    builder = current()
-    return Tensor(builder, builder.index_of(tensor), tensor.shape, tensor.dtype)

@@ -127,7 +127,7 @@ def min_(
 
 def _with_elements(x: Tensor, axis: Any, initial: Any, what: str) -> Tensor:
     empty = any(x.shape[number] == 0 for number in axes_of(axis, len(x.shape)))
-    if empty and initial is None and x.size == 0:
+    if empty and initial is None:
         raise ShapeMismatch.here(f"no element is the {what} of none; give initial as well")
     return x
 
