@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir.types import FloatType
-from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.walk_types import element_of, number_of
-from kvtrace.verdicts.replaying import Limit, holds_floats, untouched
+from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.verdict import Program, Verdict
 
 if TYPE_CHECKING:
@@ -84,21 +82,10 @@ def _that_count(bound: BoundCall, watch: _Births) -> Iterator[Verdict]:
 
 def _evaluated(bound: BoundCall, watch: _Births, program: int | None) -> str | None:
     """Run a program, or all; give the reason in words where the end was not reached."""
-    call = bound.call
-    try:
-        with np.errstate(all="ignore"):
-            evaluate(
-                call.module,
-                untouched(call.arguments, "all"),
-                call.grid,
-                observers=(Limit(bound.budget.lanes),),
-                kernel=call.kernel,
-                programs=None if program is None else np.array([program], np.int64),
-                instrument=watch,
-            )
-    except KvtraceError as error:
-        return str(error)
-    return None
+    programs = None if program is None else (program,)
+    lanes = bound.budget.lanes
+    with np.errstate(all="ignore"):
+        return run(bound.call, (), programs, contents="all", lanes=lanes, instrument=watch)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from kvtrace.evaluate.observe import Access
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
+    from kvtrace.evaluate.instrument import Instrument
     from kvtrace.passes.calls import Call
 
 _INTEGERS: Final = ("i", "u")
@@ -48,12 +49,14 @@ def run(
     *,
     contents: str = "integers",
     lanes: int | None = None,
+    instrument: Instrument | None = None,
 ) -> str | None:
     """Evaluate a call for observers; give the reason in words where the end was not reached.
 
     `programs` are linear ids, None: the whole grid. `contents` is what tensors are taken to hold:
     "none" (only addresses that hang on no data are worked out), the recorded "integers", or "all"
-    that was recorded. It ends after so many `lanes` of memory accesses.
+    that was recorded. It ends after so many `lanes` of memory accesses. An `instrument` stands
+    around ops.
     """
     watching = observers if lanes is None else (*observers, Limit(lanes))
     chosen = None if programs is None else np.array(sorted(set(programs)), np.int64)
@@ -65,6 +68,7 @@ def run(
             observers=watching,
             kernel=call.kernel,
             programs=chosen,
+            instrument=instrument,
         )
     except KvtraceError as error:
         return str(error)

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir.types import IntegerType, TensorType, Type
-from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.decide import Point
 from kvtrace.symbolic.terms import Symbol, Term
-from kvtrace.verdicts.replaying import Limit, untouched
+from kvtrace.verdicts.replaying import run
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -117,20 +115,8 @@ def evaluated(
 
     Gives the reason in words where the end was not reached.
     """
-    call, budget = bound.call, bound.budget
-    chosen = None if programs is None else np.array(sorted(set(programs)), np.int64)
+    lanes = bound.budget.lanes if programs is None else bound.budget.replay_lanes
     try:
-        evaluate(
-            call.module,
-            untouched(call.arguments, "integers"),
-            call.grid,
-            observers=(Limit(budget.lanes if programs is None else budget.replay_lanes),),
-            kernel=call.kernel,
-            programs=chosen,
-            instrument=instrument,
-        )
+        return run(bound.call, (), programs, lanes=lanes, instrument=instrument)
     except _Found:
         return None
-    except KvtraceError as error:
-        return str(error)
-    return None
