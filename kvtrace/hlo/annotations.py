@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kvtrace.hlo.dtypes import Dtype
-from kvtrace.hlo.errors import BadArgument, SignatureMismatch
+from kvtrace.hlo.errors import BadArgument, GraphError, SignatureMismatch
 
 
 class _Marker:
@@ -146,6 +146,8 @@ def _evaluated(given: Any, names: dict[str, Any]) -> Any:
         return given
     try:
         return eval(given, names)  # noqa: S307 - the program's own annotation, as typing does
+    except GraphError:
+        raise  # one of ours that is wrong says so, as it does where it is no text
     except Exception:  # noqa: BLE001 - an annotation of something else, which may be anything
         return None
 

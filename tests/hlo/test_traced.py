@@ -402,3 +402,11 @@ def test_errors_of_calls_name_the_line_of_the_call():
         trace(3)
     with pytest.raises(DataDependent, match=rf"a result .* at {HERE}:\d+; use np.where"):
         trace(lambda x: x[x > 1])(np.zeros(3))
+
+
+def test_a_wrong_annotation_is_refused_also_where_it_is_left_as_text():
+    def as_text(x: "tensor[float32, 8]", other: "no_such_name[3]"):  # noqa: F821
+        return x
+
+    with pytest.raises(BadArgument, match="put extents in parentheses"):
+        trace(as_text).specialize(np.ones(8, np.float32), 1)
