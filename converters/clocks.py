@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
+from kvtrace.converters.columns import Integers, integers
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
-
-Integers = npt.NDArray[np.int64]
 
 #: Collectives that end nowhere before all ranks have begun, by what NCCL and RCCL call them.
 _TOGETHER: Final = re.compile(
@@ -88,7 +85,7 @@ def _collective_ends(trace: Trace, run: Run) -> dict[str, Integers]:
     name = table["name"].combine_chunks()
     names = name.dictionary.to_pylist()
     codes = np.asarray(name.indices.fill_null(-1))
-    ends = np.asarray(table["end"].cast(pa.int64()).fill_null(0))
+    ends = integers(table["end"])
     return {
         text: np.sort(ends[(codes == code) & (ends != 0)])
         for code, text in enumerate(names)

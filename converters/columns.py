@@ -21,6 +21,11 @@ def integers(column: pa.ChunkedArray, missing: int = 0) -> Integers:
     return found
 
 
+def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column without dictionary encoding, which differs between chunks."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def combined_codes(columns: Sequence[pa.ChunkedArray]) -> tuple[Integers, Integers]:
     """Give a number, from 0 on, to each distinct row of some columns.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.columns import without_dictionary
 from kvtrace.converters.findings.hints import hint_for
 from kvtrace.converters.findings.invocation import invocation, tensor
 from kvtrace.converters.findings.model import (
@@ -81,7 +82,7 @@ def read_findings(
     if rules is not None:
         chosen = rules = frozenset(rules)
         texts = {rule: text for rule, text in texts.items() if rule in chosen}
-        table = table.filter(pc.is_in(_plain(table["rule"]), pa.array(sorted(chosen))))
+        table = table.filter(pc.is_in(without_dictionary(table["rule"]), pa.array(sorted(chosen))))
     if not table.num_rows and not analysed:
         return Findings(analysed=analysed, rules=texts)
     lines = SourceLines(trace, runs)
@@ -278,7 +279,7 @@ def call_facts(
 
 def _launches(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
     table = trace.table("launches", runs, ["call_id"])
-    plain = pa.table({"run": _plain(table["run"]), "call_id": table["call_id"]})
+    plain = pa.table({"run": without_dictionary(table["run"]), "call_id": table["call_id"]})
     grouped = plain.group_by(["run", "call_id"]).aggregate([([], "count_all")]).to_pylist()
     return Counter({(row["run"], row["call_id"]): row["count_all"] for row in grouped})
 
@@ -305,7 +306,7 @@ def _proven(
 ) -> Iterator[tuple[Tally, int]]:
     """Count proven rows, which are the most, without looking at each."""
     names = ["run", "call_id", "rule", "severity"]
-    plain = pa.table({name: _plain(table[name]) for name in names})
+    plain = pa.table({name: without_dictionary(table[name]) for name in names})
     for row in plain.group_by(names).aggregate([([], "count_all")]).to_pylist():
         call = calls.get((row["run"], row["call_id"]), CallFacts())
         tally = Tally(
@@ -313,11 +314,6 @@ def _proven(
             suppressed=False, count=0,
         )  # fmt: skip
         yield tally, row["count_all"]
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column without dictionary encoding, which differs between chunks."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _excerpts(listed: Iterable[Finding], lines: SourceLines) -> Iterator[tuple[Place, str]]:

@@ -7,7 +7,7 @@ asked for, and gives nothing where a text is not like that.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -75,8 +75,8 @@ def generic_ops(text: str) -> list[GenericOp]:
     return ops
 
 
-def op_lines(generic: str, pretty: str) -> dict[int, int]:
-    """Return `op_index` → line (from 0) in the pretty form of the same module.
+def op_lines(ops: Iterable[GenericOp], pretty: str) -> dict[int, int]:
+    """Return `op_index` → line (from 0) of these ops in the pretty form of their module.
 
     Ops stand in the same order in both; what the pretty form leaves out (terminators of regions
     that give nothing) has no line. Empty where the two do not match.
@@ -84,7 +84,7 @@ def op_lines(generic: str, pretty: str) -> dict[int, int]:
     lines: dict[int, int] = {}
     names = list(_pretty_names(pretty))
     at = 0
-    for op in generic_ops(generic):
+    for op in ops:
         if at < len(names) and names[at][1] == op.name:
             lines[op.index] = names[at][0]
             at += 1

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.converters.columns import integers
+from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.values import Histogram, Layout
 from kvtrace.schema.runs import plain_rows
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 __all__ = ["Block", "BlockSource", "Context", "block_sources"]
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

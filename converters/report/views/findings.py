@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from kvtrace.converters.columns import without_dictionary
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 
@@ -47,15 +48,10 @@ def _counted(
 ) -> Iterator[tuple[int | None, str | None, str | None, int]]:
     """Give each call, rule and verdict of a run, with how many accesses have it."""
     table = context.trace.table("findings", (run,), _COLUMNS)
-    plain = pa.table({name: _plain(table[name]) for name in _COLUMNS})
+    plain = pa.table({name: without_dictionary(table[name]) for name in _COLUMNS})
     counted = plain.group_by(list(_COLUMNS)).aggregate([([], "count_all")])
     columns = [counted[name].to_pylist() for name in (*_COLUMNS, "count_all")]
     yield from zip(*columns, strict=True)
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column without dictionaries, which differ between chunks."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 SOURCE: Final = BlockSource(

@@ -127,10 +127,11 @@ def _stages(context: Context, variant: int) -> Mapping[str, Mapping[str, int]]:
     generic = context.stage(variant, "ttir_generic")
     if generic is None:
         return {}
-    found = {"ttir_generic": {op.index: op.line for op in generic_ops(generic)}}
+    ops = generic_ops(generic)
+    found = {"ttir_generic": {op.index: op.line for op in ops}}
     pretty = context.stage(variant, "ttir")
     if pretty is not None:
-        found["ttir"] = op_lines(generic, pretty)
+        found["ttir"] = op_lines(ops, pretty)
     return {
         stage: {str(op): line + 1 for op, line in lines.items()} for stage, lines in found.items()
     }
