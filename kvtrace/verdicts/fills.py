@@ -20,7 +20,7 @@ from kvtrace.ir import Op
 from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes, operand_counts
-from kvtrace.verdicts.replaying import Limit, untouched
+from kvtrace.verdicts.replaying import Limit, program_at, untouched
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -214,10 +214,7 @@ def _first_difference(first: Iterable[_Seen], second: Iterable[_Seen]) -> Differ
 
 def _difference(seen: _Seen, place: int, lane: tuple[int, ...]) -> Difference:
     program = int(seen.programs[place])
-    x, y, _ = seen.grid
-    return Difference(
-        (program % x, program // x % y, program // (x * y)), int(seen.iterations[place]), lane
-    )
+    return Difference(program_at(program, seen.grid), int(seen.iterations[place]), lane)
 
 
 def with_contents(arguments: Iterable[Argument]) -> tuple[Argument, ...]:

@@ -19,8 +19,8 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir.types import FloatType
 from kvtrace.symbolic.walk_types import element_of, number_of
-from kvtrace.verdicts.replaying import holds_floats, run
-from kvtrace.verdicts.verdict import Program, Verdict
+from kvtrace.verdicts.replaying import holds_floats, program_at, run
+from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -229,8 +229,6 @@ def _unknown(op: Op, reason: str) -> Verdict:
 
 
 def _violation(bound: BoundCall, op: Op, birth: _Birth, program: int, programs: int) -> Verdict:
-    x, y, _ = bound.call.grid
-    where: Program = (program % x, program // x % y, program // (x * y))
     others = f"; in {programs} programs" if programs > 1 else ""
     finite = "of which none is a NaN" if np.isnan(birth.number) else "that are finite"
     what = "a NaN" if np.isnan(birth.number) else f"{birth.number:+}"
@@ -240,7 +238,7 @@ def _violation(bound: BoundCall, op: Op, birth: _Birth, program: int, programs: 
         op,
         f"{op.name} gives {what} for operands {finite}, and it reaches memory{others}",
         "evaluated",
-        program=where,
+        program=program_at(program, bound.call.grid),
         iteration=birth.iteration,
         lane=birth.lane,
     )

@@ -24,6 +24,7 @@ from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.functions import wrapped
 from kvtrace.symbolic.summary import Access, Arithmetic, Loop
 from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.values import ValueWatch, completed, evaluated
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
@@ -303,7 +304,6 @@ def _seen(
     bound: BoundCall, verdict: Verdict, where: tuple[int, int, tuple[int, ...], int, int]
 ) -> Verdict:
     linear, iteration, lane, ideal, actual = where
-    x, y, _ = bound.call.grid
     message = (
         f"{verdict.expression} is {ideal:,}, more than its type holds, and wraps around to "
         f"{actual:,}; memory accesses hang on it"
@@ -315,7 +315,7 @@ def _seen(
         method="evaluated",
         reason=None,
         evaluating=False,
-        program=(linear % x, linear // x % y, linear // (x * y)),
+        program=program_at(linear, bound.call.grid),
         iteration=iteration,
         lane=lane,
     )

@@ -116,3 +116,9 @@ def _read_only(storage: Storage, shown: bool) -> Storage:
 def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
     """Give the linear id (x fastest) of a program."""
     return program[0] + grid[0] * (program[1] + grid[1] * program[2])
+
+
+def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Give a program's index along each axis from its linear id (x fastest)."""
+    x, y, _ = grid
+    return int(linear) % x, int(linear) // x % y, int(linear) // (x * y)

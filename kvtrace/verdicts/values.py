@@ -15,7 +15,7 @@ from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.decide import Point
 from kvtrace.symbolic.terms import Symbol, Term
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.replaying import program_at, run
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -83,9 +83,8 @@ class ValueWatch(Instrument):
         first, *lane = map(int, places[0])
         program = int(scope.linear[first if len(scope.linear) > 1 else 0])
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        x, y, _ = scope.launch.grid
         self.sighting = Sighting(
-            (program % x, program // x % y, program // (x * y)),
+            program_at(program, scope.launch.grid),
             int(trips[first if len(trips) > 1 else 0]),
             tuple(lane),
             int(numbers[tuple(places[0])]),

@@ -20,7 +20,7 @@ from kvtrace.evaluate.values import constant_sum
 from kvtrace.ir import Op
 from kvtrace.passes.calls import Call
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.replaying import untouched
+from kvtrace.verdicts.replaying import program_at, untouched
 
 MOST_PROGRAMS: Final = 2048
 """Programs that are run one by one."""
@@ -75,9 +75,3 @@ def run_in_order(call: Call, observers: Sequence[Observer], instrument: Renamed)
     except KvtraceError as error:
         return str(error)
     return None
-
-
-def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Give a program's index along each axis from its linear id (x fastest)."""
-    x, y, _ = grid
-    return int(linear) % x, int(linear) // x % y, int(linear) // (x * y)

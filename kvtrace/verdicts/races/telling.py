@@ -10,9 +10,9 @@ from kvtrace.ir import Op, source_stack
 from kvtrace.passes.calls import Call
 from kvtrace.passes.data_dependence import hanging_on_data
 from kvtrace.passes.metrics import kind_of
-from kvtrace.verdicts.races.orders import program_at
 from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.races.replay import Touch, Witness
+from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
 
 RULE: Final = "race"
