@@ -239,6 +239,7 @@ def test_keys_go_through_the_list_as_it_is_filtered(report_browser, page):
         rows = opened.page.locator(LIST)
         count = rows.count()
         rows.first.locator("a").click()
+        opened.page.locator(".finding-steps", has_text=f"1 of {count}").wait_for()
         for place in range(2, count + 1):
             opened.page.keyboard.press("]")
             opened.page.locator(".finding-steps", has_text=f"{place} of {count}").wait_for()

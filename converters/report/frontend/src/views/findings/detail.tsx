@@ -1,7 +1,7 @@
 // One finding with all that is known of it.
 
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 import { go, href } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
@@ -50,7 +50,7 @@ export function Steps(props: { page: Page; listed: Listed; filter: Filter }): JS
   const rows = filtered(page, filter);
   const at = rows.findIndex(({ key }) => key === listed.key);
   const [before, after] = [rows[at - 1], at < 0 ? rows[0] : rows[at + 1]];
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const target = event.composedPath()[0];
       if (event.ctrlKey || event.metaKey || event.altKey) return;
