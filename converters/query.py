@@ -141,6 +141,7 @@ def _create_view(
         key = _BY_CONTENT.get(table.name)
         once = f"DISTINCT ON (run, {key}) " if key else ""
         whole = scanned.query("parts", f"SELECT {once}{names}, run FROM parts")  # noqa: S608
+        assert whole is not None  # a query that selects is a relation
         view = whole.union(view) if rows.num_rows else whole
     view.create_view(table.name)
 

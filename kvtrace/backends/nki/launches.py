@@ -16,6 +16,7 @@ from kvtrace.backends.nki.tables import ObservedCall, joined
 from kvtrace.backends.python_source import definition_line, file_content, function_source
 from kvtrace.capture.arguments import literal
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter, capped
+from kvtrace.forks import Lock
 from kvtrace.nki import findings
 from kvtrace.nki.arguments import array_of
 from kvtrace.nki.dtypes import short_name
@@ -39,7 +40,7 @@ class Launches:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._refused: tuple[str, ...] = ()
         if session.settings.sanitize == "raise":
             self._refused = refused_rules(session)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.backends.numpy_hlo.tables import constant_columns, graph_columns, op_rows, short_name
 from kvtrace.backends.python_source import definition_line, file_content, function_source
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
+from kvtrace.forks import Lock
 from kvtrace.hlo.frames import places
 from kvtrace.hlo.graph import Graph
 from kvtrace.hlo.traced import Call, TracedFunction
@@ -28,7 +29,7 @@ class GraphCalls:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._begin_run()
         session.at_end.append(self._finish)
 
