@@ -2,8 +2,8 @@
 
     python requirements/bounds.py oldest [pytest's arguments]
 
-An environment `.venv-oldest` (or `.venv-newest`) is made in the checkout: kvtrace's dependencies are
-those at the end of their range, all else is pinned as in dev.lock. The report's page is left out:
+An environment `.venv-oldest` (or `.venv-newest`) is made in the checkout: kvtrace's dependencies
+are those at the end of their range, all else is pinned as in dev.lock. The report's page is left out:
 it does not depend on them.
 """
 
