@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 JOURNAL: Final = ".journal"
+#: The pass of what was found while the program ran; passes over the run leave it as it is.
+OBSERVED: Final = "observed"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
 

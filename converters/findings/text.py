@@ -213,7 +213,7 @@ def witness(found: Finding) -> str | None:
     if (
         found.lanes is not None
         and found.lanes > 1
-        and f"{found.lanes} lanes" not in _message(found)
+        and f"{found.lanes:,} lanes" not in _message(found)
     ):
         text += f"; {plural(found.lanes or 0, 'lane')} over the grid"
     return text.rstrip(",")

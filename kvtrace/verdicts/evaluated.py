@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kvtrace.converters.text import plural
 from kvtrace.evaluate import Argument
 from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
@@ -117,12 +118,12 @@ def violation(
     name = arguments[defect.argument].name
     past = defect.past_end_bytes
     where = (
-        f"ends {past} bytes past the end of {name}"
+        f"ends {plural(past, 'byte')} past the end of {name}"
         if past > 0
-        else f"starts {-past} bytes before the start of {name}"
+        else f"starts {plural(-past, 'byte')} before the start of {name}"
     )
     inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
-    others = f"; {lanes} lanes over the grid do" if lanes is not None and lanes > 1 else ""
+    others = f"; {lanes:,} lanes over the grid do" if lanes is not None and lanes > 1 else ""
     return Verdict(
         defect.rule,
         "violation",

@@ -61,8 +61,8 @@ class Judgement:
 
     def _too_large(self, verdict: Verdict) -> Verdict:
         reason = (
-            f"{verdict.reason}, and evaluating {self.bound.lanes:.2g} lanes would be more than "
-            f"the budget of {self.bound.budget.lanes:.2g}"
+            f"{verdict.reason}, and evaluating {self.bound.lanes:,} lanes would be more than "
+            f"the budget of {self.bound.budget.lanes:,}"
         )
         message = verdict.message.replace(verdict.reason or "", reason)
         return replace(verdict, reason=reason, message=message)

@@ -207,6 +207,11 @@ class LaunchHooks:
         self._loads = LoadHooks(session.problem)
         self._adapter: LaunchAdapter | None = None
 
+    @property
+    def adapter(self) -> LaunchAdapter | None:
+        """What records launches, once Triton is hooked."""
+        return self._adapter
+
     def install(self) -> None:
         """Hook Triton. The hot path itself is made, and put in place, by the first launch."""
         from triton import knobs
