@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 JOURNAL: Final = ".journal"
-#: The pass of what was found while the program ran; passes over the run leave it as it is.
+#: The pass, and the method, of findings that the run itself saw; judging it leaves them alone.
 OBSERVED: Final = "observed"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"

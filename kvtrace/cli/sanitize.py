@@ -51,7 +51,9 @@ def command(
     ] = None,
     rule: RuleOption = None,
     no_rule: NoRuleOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings, and what is unknown, fail too")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Let warnings, and what is unknown, fail too")
+    ] = False,
     generic: Annotated[
         bool,
         typer.Option(

@@ -157,7 +157,8 @@ class Live:
             stacks = self._stacks.rows()
             if self._seen:
                 rows = list(self._seen.values())
-                facts = {"rules": rule_texts({row["rule"] for row in rows}), "while": "running"}
+                seen = {row["rule"] for row in rows}
+                facts: dict[str, Any] = {"rules": rule_texts(seen), "while": "running"}
                 trace.add_derived(run_id, OBSERVED, _tables(rows, stacks), facts)
             if self._judges and PASS_NAME not in trace.passes(run_id):
                 left_out = {"left_out_rows": self._left_out} if self._left_out else {}
@@ -180,7 +181,7 @@ class Live:
         self._rows += rows
 
     def _counts(self, found: Finding) -> bool:
-        """Whether it is told: a warning is, though it alone does not keep a call from its launch."""
+        """Whether it is told: warnings are, though they alone forbid no launch."""
         return found.is_defect or found.fails(strict=self._strict)
 
     def _finding(self, verdict: Verdict, row: Mapping[str, Any], new: NewCall) -> Finding | None:

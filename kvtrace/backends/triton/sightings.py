@@ -6,12 +6,12 @@ It is kept as findings, whether or not calls are judged, and said in the run's m
 
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from kvtrace.converters.text import plural
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.observe import FailedAssertion, Observer, OutOfBounds
 from kvtrace.ir import source_stack
+from kvtrace.schema.layout import OBSERVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from kvtrace.passes.calls import Call
     from kvtrace.schema.errors import KernelDefect
     from kvtrace.verdicts.verdict import Verdict
-
-#: The method of findings that no judging has made: a launch was seen to do it.
-METHOD: Final = "observed"
 
 #: Kernel, file and line of what was said in a session.
 _said: "weakref.WeakKeyDictionary[Session, set[tuple[str, str, int]]]"
@@ -96,9 +93,9 @@ class Sightings(Observer):
 
         del call
         for key, defect in self._first.items():
-            yield violation(defect, self._lanes[key], self._arguments, METHOD)
+            yield violation(defect, self._lanes[key], self._arguments, OBSERVED)
         if self._failure is not None:
-            yield asserted(self._failure, METHOD)
+            yield asserted(self._failure, OBSERVED)
 
     def _say(self, session: "Session", defect: OutOfBounds, lanes: int, *, told: bool) -> None:
         """Say what left its tensor, once for each source line of a kernel."""
@@ -117,16 +114,12 @@ class Sightings(Observer):
 
 
 def _sentence(place: str, defect: OutOfBounds, lanes: int, argument: Argument) -> str:
+    from kvtrace.verdicts.evaluated import where_it_goes
+
     effect = {"load": "given zero", "store": "dropped"}.get(defect.kind, "left out")
-    past = defect.past_end_bytes
-    where = (
-        f"ends {plural(past, 'byte')} past the end"
-        if past > 0
-        else f"starts {plural(-past, 'byte')} before the start"
-    )
     shape = f" of shape {argument.shape}" if isinstance(argument, TensorArgument) else ""
+    counted = "1 lane over the grid is" if lanes == 1 else f"{lanes:,} lanes over the grid are"
     return (
-        f"{place}: a {defect.kind} {where} of {argument.name}{shape} in program {defect.program} "
-        f"({plural(lanes, 'lane')} over the grid {'is' if lanes == 1 else 'are'} {effect}; "
-        "the program goes on)"
+        f"{place}: a {defect.kind} {where_it_goes(defect, argument.name)}{shape} "
+        f"in program {defect.program} ({counted} {effect}; the program goes on)"
     )
