@@ -44,6 +44,18 @@ def feeding(op: Op, module: Module) -> frozenset[int]:
     return slices[op.index]
 
 
+def loads_behind(op: Op, module: Module) -> frozenset[int]:
+    """Give the indices of all ops that read memory on which another depends, through any others."""
+    found: set[int] = set()
+    waiting = [op]
+    while waiting:
+        ops = feeding(waiting.pop(), module) - found
+        reading = {index for index in ops if module.ops[index].name in _READING}
+        found |= reading
+        waiting += [module.ops[index] for index in reading]
+    return frozenset(found)
+
+
 _slices: weakref.WeakKeyDictionary[Module, dict[int, frozenset[int]]] = weakref.WeakKeyDictionary()
 
 

@@ -179,6 +179,19 @@ def test_a_comment_suppresses_it_and_rules_leave_it_out(tmp_path, tensors, capsy
     assert listed(tmp_path / "b") == []
 
 
+def test_what_rests_on_a_load_out_of_bounds_is_unknown(tmp_path, tensors):
+    """The second load's address is made of the zero that the evaluator gives for the first."""
+    source, _, result = tensors
+    chosen = torch.arange(4, 900)
+    with kvtrace.capture(tmp_path):
+        kernels.gather[(4,)](source[4:][:0], chosen, result, 1000, BLOCK=256)
+    trace = open_trace(tmp_path)
+    found = {f.arg: f for f in read_findings(trace, trace.runs).listed}
+    assert found["chosen"].verdict == "violation"
+    assert found["source"].verdict == "unknown"
+    assert "is itself out of bounds" in found["source"].reason
+
+
 def test_kernels_that_are_not_recorded_leave_no_finding(tmp_path, tensors):
     with kvtrace.capture(tmp_path, kernels="copy"):
         launch_twice(*tensors)

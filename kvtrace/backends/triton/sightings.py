@@ -14,7 +14,7 @@ from kvtrace.ir import source_stack
 from kvtrace.schema.layout import OBSERVED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from kvtrace.backends.triton.launches import LaunchAdapter
     from kvtrace.capture.session import Session
@@ -87,15 +87,18 @@ class Sightings(Observer):
                 self._say(session, first, self._lanes[op, rule], told=defect is not None)
         return defect
 
-    def _verdicts(self, call: "Call") -> "Iterator[Verdict]":
+    def _verdicts(self, call: "Call") -> "list[Verdict]":
         from kvtrace.verdicts.asserts import asserted
         from kvtrace.verdicts.evaluated import violation
+        from kvtrace.verdicts.zeros import without_any_zeros
 
-        del call
-        for key, defect in self._first.items():
-            yield violation(defect, self._lanes[key], self._arguments, OBSERVED)
+        found = [
+            violation(defect, self._lanes[key], self._arguments, OBSERVED)
+            for key, defect in self._first.items()
+        ]
         if self._failure is not None:
-            yield asserted(self._failure, OBSERVED)
+            found.append(asserted(self._failure, OBSERVED))
+        return without_any_zeros(call.module, found)
 
     def _say(self, session: "Session", defect: OutOfBounds, lanes: int, *, told: bool) -> None:
         """Say what left its tensor, once for each source line of a kernel."""
