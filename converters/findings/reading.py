@@ -24,7 +24,6 @@ from kvtrace.converters.findings.model import (
     Tally,
     in_order,
 )
-from kvtrace.converters.findings.observed import findings_table
 from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.unused import Definition, seen_lines, unused_ignores
 from kvtrace.converters.source_lines import SourceLines
@@ -76,7 +75,7 @@ def read_findings(
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    table = findings_table(trace, runs)
+    table = trace.table("findings", runs)
     passes = [trace.passes(run.run_id) for run in runs]
     analysed = all(_WRITER in each for each in passes)
     texts = _rule_texts(facts for each in passes for facts in each.values())

@@ -63,9 +63,7 @@ def without_any_zeros(module: Module, verdicts: Sequence[Verdict]) -> list[Verdi
     Its contents are gone: nothing can be run again.
     """
     resting = _resting(module, verdicts)
-    return [
-        _unknown(each, resting[id(each)]) if id(each) in resting else each for each in verdicts
-    ]
+    return [_unknown(each, resting[id(each)]) if id(each) in resting else each for each in verdicts]
 
 
 def _resting(module: Module, verdicts: Sequence[Verdict]) -> dict[int, list[Op]]:

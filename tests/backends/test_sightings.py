@@ -82,6 +82,22 @@ def test_it_is_in_every_output(tmp_path, tensors, capsys):
     assert [each["level"] for each in log["runs"][0]["results"]] == ["error"]
 
 
+def test_sql_has_one_row_of_each(tmp_path, tensors, capsys):
+    source, chosen, result = tensors
+    with kvtrace.capture(tmp_path, tensors="int"):
+        kernels.copy[(4,)](source, result, 1000, BLOCK=256)
+        launch_twice(source, chosen, result)
+    assert sanitize(tmp_path, capsys)[0] == 1
+    query = "SELECT call_id, verdict, method FROM findings WHERE rule = 'out-of-bounds' ORDER BY 1"
+    assert main(["sql", str(tmp_path), query, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    found = [
+        (row["call_id"], row["method"] == "observed") for row in rows if row["verdict"] != "proven"
+    ]
+    assert found == [(0, False), (1, True)]
+    assert len(rows) == 2 + 3
+
+
 def test_a_defect_that_judging_finds_too_is_one_finding(tmp_path, tensors, capsys):
     source, _, result = tensors
     with kvtrace.capture(tmp_path):

@@ -20,9 +20,7 @@ def tensor(*shape: int, dtype="fp32", strides=None, offset=0, room=None, data=No
     return TensorArgument("", storage, size * offset, dtype, shape, steps)
 
 
-def call(
-    kernel: Any, grid: tuple[int, ...], *, wide=(), debug=False, **arguments: Any
-) -> Call:
+def call(kernel: Any, grid: tuple[int, ...], *, wide=(), debug=False, **arguments: Any) -> Call:
     """A call by parameter names; those in capitals are constants of the kernel."""
     constants = {name: value for name, value in arguments.items() if name.isupper()}
     types: dict[str, str] = {}

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from kvtrace.converters.columns import without_dictionary
-from kvtrace.converters.findings.observed import findings_table
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 
@@ -48,7 +47,7 @@ def _counted(
     context: Context, run: "Run"
 ) -> Iterator[tuple[int | None, str | None, str | None, int]]:
     """Give each call, rule and verdict of a run, with how many accesses have it."""
-    table = findings_table(context.trace, (run,), _COLUMNS)
+    table = context.trace.table("findings", (run,), _COLUMNS)
     plain = pa.table({name: without_dictionary(table[name]) for name in _COLUMNS})
     counted = plain.group_by(list(_COLUMNS)).aggregate([([], "count_all")])
     columns = [counted[name].to_pylist() for name in (*_COLUMNS, "count_all")]

@@ -5,40 +5,22 @@ says more (the address, the lanes over the grid). Where judging has proven the a
 contents than those of that launch, or could not decide it, what was seen takes its place.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.schema.layout import OBSERVED
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kvtrace.schema.trace import Run, Trace
-
-_WHERE: Final = ("run", "call_id", "op_index")
+#: The columns of `findings` that say what is found where, and how.
+KEYS: Final = ("call_id", "op_index", "rule", "verdict", "method")
+_WHERE: Final = ("call_id", "op_index")
 #: The rule whose proof says the same of a rule, besides its own.
 _PROVEN_BY: Final = {"out-of-view": "out-of-bounds"}
 
 
-def findings_table(
-    trace: "Trace", runs: "Iterable[Run]", columns: "Sequence[str] | None" = None
-) -> pa.Table:
-    """Return the rows of `findings` of runs, without those that others make superfluous.
-
-    Args:
-        trace: the opened trace.
-        runs: whose findings to read.
-        columns: the columns that are wanted, and "run"; None: all.
-
-    """
-    whole = trace.table("findings", runs)
-    kept = _one_of_each(whole)
-    return kept if columns is None else kept.select([*columns, "run"])
-
-
-def _one_of_each(table: pa.Table) -> pa.Table:
+def one_of_each(table: pa.Table) -> pa.Table:
+    """Return the findings of one run, with its `KEYS`, without those that others replace."""
     seen = pc.fill_null(pc.equal(table["method"].cast(pa.string()), OBSERVED), fill_value=False)
     observed = table.filter(seen).select([*_WHERE, "rule"]).to_pylist()
     if not observed:
