@@ -42,3 +42,8 @@ def asserting(chosen, result, BLOCK: tl.constexpr):
     indices = tl.load(chosen + offsets)
     tl.device_assert(indices < 1000, "an index is too large")
     tl.store(result + offsets, indices)
+
+
+@triton.jit
+def unused(source, BLOCK: tl.constexpr):
+    tl.load(source + tl.arange(0, BLOCK))

@@ -12,8 +12,10 @@ from kvtrace.cli import main
 from kvtrace.cli.missing_passes import run_missing_passes
 from kvtrace.converters.findings import read_findings
 from kvtrace.evaluate import DeviceAssertion
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
+from tests.backends import gluon_kernels
 from tests.backends import live_kernels as kernels
 
 
@@ -206,6 +208,28 @@ def test_what_rests_on_a_load_out_of_bounds_is_unknown(tmp_path, tensors):
     assert found["chosen"].verdict == "violation"
     assert found["source"].verdict == "unknown"
     assert "is itself out of bounds" in found["source"].reason
+
+
+def test_a_kernel_without_any_access_left_is_not_passed_over(tmp_path, tensors, capsys):
+    """The compiler deletes a load that nobody uses, out of bounds or not."""
+    with kvtrace.capture(tmp_path):
+        kernels.unused[(1,)](tensors[0], BLOCK=2048)
+    code, out = sanitize(tmp_path, capsys)
+    assert code == 0
+    assert "unknown[out-of-bounds]: no access is left" in out
+    assert "0 violations (0.0 %), 1 unknown (100.0 %), 0 proven" in out
+    assert sanitize(tmp_path, capsys, "--strict")[0] == 1
+
+
+def test_a_gluon_kernel_is_refused_in_a_true_sentence(tmp_path, tensors):
+    source, _, result = tensors
+    with (
+        kvtrace.capture(tmp_path),
+        pytest.raises(KvtraceError, match="kernel gluon_copy is written in Gluon") as refused,
+    ):
+        gluon_kernels.gluon_copy[(1,)](source, result, BLOCK=512)
+    assert "TRITON_STORE_BINARY_ONLY" not in str(refused.value)
+    assert not result.any()
 
 
 def test_kernels_that_are_not_recorded_leave_no_finding(tmp_path, tensors):

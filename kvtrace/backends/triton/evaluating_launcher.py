@@ -61,6 +61,7 @@ class EvaluatingLauncher:
         self._hash = str(metadata.hash)
         self._file = _defining_file(source)
         self._signature = tuple(source.signature.items())
+        self._is_gluon = bool(getattr(getattr(source, "fn", None), "is_gluon", bool)())
         self._lowered = not getattr(metadata, "tensordesc_meta", None)
         self._module: Module | None = None
         #: The compiled kernel that it launches, once that is known.
@@ -152,6 +153,11 @@ class EvaluatingLauncher:
 
     def _ttir(self) -> str:
         text = self._stage("ttir")
+        if text is None and self._is_gluon:
+            raise MissingIR(
+                f"kernel {self._kernel} is written in Gluon, whose kernels have no TTIR, and "
+                "kvtrace executes nothing else without a GPU; launch it on a machine with one."
+            )
         if text is None:
             raise MissingIR(
                 f"Triton's cache does not hold the TTIR of kernel {self._kernel}, which is needed "

@@ -163,7 +163,12 @@ class ComingLaunch:
             from kvtrace.evaluate.modules import read
             from kvtrace.ir.relocation import module_defined_in
 
-            text = generic_ttir(self.compiled.asm["ttir"])
+            ttir = self.compiled.asm.get("ttir")
+            if ttir is None:
+                from kvtrace.passes.calls import CannotReplay
+
+                raise CannotReplay(f"kernel {self.kernel} has no TTIR, as those written in Gluon")
+            text = generic_ttir(ttir)
             found = _modules[self.compiled] = module_defined_in(text, self.place[0], read)
         return found
 
