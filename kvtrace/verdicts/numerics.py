@@ -56,7 +56,10 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         yield _unknown(ops[0], reason)
         return
     if bound.lanes > bound.budget.lanes:
-        reason = f"evaluating {bound.lanes:.2g} lanes would be more than the budget"
+        reason = (
+            f"evaluating {bound.lanes:,} lanes would be more than the budget of "
+            f"{bound.budget.lanes:,}"
+        )
         yield _unknown(ops[0], reason)
         return
     watch = _Births()

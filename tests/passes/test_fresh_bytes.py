@@ -40,6 +40,6 @@ def test_two_masked_loads_of_one_tensor_and_a_store(tmp_path):
     trace = open_trace(tmp_path)
     fresh = [row["fresh_bytes"] for row in plain_rows(trace.table("ops")) if row["buffer"]]
     assert fresh == [400, 400, 400, 400, 200, 400, 400, 0, 400]
-    (kernel,) = read_profile(trace, trace.runs).kernels
+    (kernel,) = read_profile(trace, trace.runs, calls=True).kernels
     found = sorted((call.call_id, call.derived.unique_bytes) for call in kernel.calls)
     assert found == [(0, 1200), (1, 1000), (2, 800)]
