@@ -87,7 +87,7 @@ def _unknown(assertion: Assertion, reason: str, solver_ns: int = 0) -> Verdict:
 
 def asserted(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
     """Give the verdict on an assertion that was seen to fail."""
-    others = f"; {failure.lanes} lanes do" if failure.lanes > 1 else ""
+    others = f"; {failure.lanes:,} lanes do" if failure.lanes > 1 else ""
     return Verdict(
         "device-assert",
         "violation",
