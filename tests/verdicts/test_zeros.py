@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kvtrace.verdicts.judge import judge
 from tests.verdicts import zero_kernels as kernels
@@ -89,3 +91,30 @@ def test_a_zero_that_is_there_is_found_all_the_same():
     )  # fmt: skip
     (found,) = verdicts(made, "division-by-zero")
     assert (found.verdict, found.program, found.lane) == ("violation", (0, 0, 0), (2,))
+
+
+RULES = ("out-of-bounds", "division-by-zero", "race")
+INDICES = st.lists(st.integers(0, 14), min_size=16, max_size=16)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([kernels.gather, kernels.gather_clamped, kernels.divide, kernels.scatter]),
+    st.integers(1, 16),
+    INDICES,
+)
+def test_what_is_concluded_holds_whatever_lies_behind_the_tensor(kernel, count, numbers):
+    """Judged with its true extent, and as if what lies behind belonged to it: never contrary."""
+
+    def judged(size):
+        given = {
+            "ids": ids(*numbers[:size]), "table": tensor(12), "result": tensor(18, dtype="i32"),
+            "size": 12, "BLOCK": 8,
+        }  # fmt: skip
+        named = {name: given[name] for name in kernel.arg_names}
+        return {(v.rule, v.op.index): v for v in judge(call(kernel, (2,), **named), RULES)}
+
+    whole = judged(16)
+    for key, found in judged(count).items():
+        if found.arg != "ids" and "unknown" not in (found.verdict, whole[key].verdict):
+            assert found.verdict == whole[key].verdict
