@@ -199,7 +199,7 @@ def _wrapping(
 ) -> _Finding:
     """Judge an access whose ideal address may not be the one that the kernel computes."""
     reason = (
-        f"arithmetic that its address hangs on ({arithmetic.op.name}) may leave its "
+        f"arithmetic that its address depends on ({arithmetic.op.name}) may leave its "
         f"{arithmetic.bits} bits"
     )
     if isinstance(decision, Refuted):

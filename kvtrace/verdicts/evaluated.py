@@ -63,7 +63,7 @@ class EvaluatedBounds(Concrete):
         if not defect.certain:
             state.unknown = (
                 f"it would leave its tensor in program {defect.program}, but whether that lane "
-                "runs hangs on tensor data that was not recorded"
+                "runs depends on tensor data that was not recorded"
             )
             return
         state.defects.setdefault(defect.rule, defect)
