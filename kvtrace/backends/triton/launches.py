@@ -163,7 +163,12 @@ class ComingLaunch:
             from kvtrace.evaluate.modules import read
             from kvtrace.ir.relocation import module_defined_in
 
-            text = generic_ttir(self.compiled.asm["ttir"])
+            ttir = self.compiled.asm.get("ttir")
+            if ttir is None:
+                from kvtrace.passes.calls import CannotReplay
+
+                raise CannotReplay(f"kernel {self.kernel} has no TTIR, as those written in Gluon")
+            text = generic_ttir(ttir)
             found = _modules[self.compiled] = module_defined_in(text, self.place[0], read)
         return found
 
@@ -206,6 +211,11 @@ class LaunchHooks:
         self._replaced = Replacements()
         self._loads = LoadHooks(session.problem)
         self._adapter: LaunchAdapter | None = None
+
+    @property
+    def adapter(self) -> LaunchAdapter | None:
+        """What records launches, once Triton is hooked."""
+        return self._adapter
 
     def install(self) -> None:
         """Hook Triton. The hot path itself is made, and put in place, by the first launch."""
