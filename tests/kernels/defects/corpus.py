@@ -15,6 +15,7 @@ from tests.kernels.defects import (
     overflow,
     races,
     serving_attention,
+    serving_cache,
     strides,
     views,
 )
@@ -22,7 +23,8 @@ from tests.kernels.defects.sample import Sample
 
 _THEMES = (
     masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
-    assertions, data, serving_attention,
+    assertions, data,
+    serving_attention, serving_cache,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)
