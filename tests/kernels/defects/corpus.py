@@ -16,6 +16,7 @@ from tests.kernels.defects import (
     races,
     serving_attention,
     serving_cache,
+    serving_experts,
     strides,
     views,
 )
@@ -24,7 +25,7 @@ from tests.kernels.defects.sample import Sample
 _THEMES = (
     masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
     assertions, data,
-    serving_attention, serving_cache,
+    serving_attention, serving_cache, serving_experts,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)
