@@ -38,7 +38,7 @@ def labelled(sample: Sample, *rules: str) -> set[tuple[str, str]]:
 
 
 def following(sample: Sample) -> set[tuple[str, str]]:
-    return {(e.rule, e.mark) for e in sample.follows}
+    return {(e.rule, e.mark) for e in (*sample.follows, *sample.doubtful)}
 
 
 # -- the labels are right -----------------------------------------------------------------------
@@ -164,6 +164,13 @@ def test_what_is_unknown_is_so_for_the_reason_that_the_label_gives(sample):
     wanted = {(e.rule, e.mark) for e in sample.unknowns}
     assert wanted <= found(sample, "unknown") <= wanted | following(sample)
     assert all(sample.because in verdict.reason for verdict in unknown)
+
+
+@each(lambda sample: sample.doubtful)
+def test_what_rests_on_what_nobody_knows_is_not_proven(sample):
+    doubtful = {(e.rule, e.mark) for e in sample.doubtful}
+
+    assert not found(sample, "proven") & doubtful
 
 
 def test_every_default_rule_is_broken_somewhere_in_the_corpus():

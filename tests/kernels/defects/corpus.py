@@ -17,6 +17,8 @@ from tests.kernels.defects import (
     serving_attention,
     serving_cache,
     serving_experts,
+    serving_lora,
+    serving_sampling,
     strides,
     views,
 )
@@ -25,7 +27,8 @@ from tests.kernels.defects.sample import Sample
 _THEMES = (
     masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
     assertions, data,
-    serving_attention, serving_cache, serving_experts,
+    serving_attention, serving_cache, serving_experts, serving_lora,
+    serving_sampling,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)

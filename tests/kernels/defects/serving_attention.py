@@ -86,7 +86,7 @@ SAMPLES.bad("decode over pages, a length that reaches a -1", paged_decode,
             decode(lengths=(9, 5, 18)), decoding(), (3, HEADS), out_of_bounds=CACHES)  # fmt: skip
 SAMPLES.bad("decode over pages, a length past the table", paged_decode,
             decode(lengths=(9, 3, 21)), decoding(), (3, HEADS), out_of_bounds="pages",
-            follows={"out_of_bounds": CACHES})  # fmt: skip
+            doubtful={"out_of_bounds": CACHES})  # fmt: skip
 SAMPLES.bad("decode over pages, one token too many, where a page begins", paged_decode,
             decode(lengths=(12, 3, 18)), decoding("one token too many"), (3, HEADS),
             out_of_bounds=CACHES)  # fmt: skip

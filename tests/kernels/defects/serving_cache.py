@@ -108,7 +108,7 @@ SAMPLES.bad("a page copied that is past the pool", copy_pages,
             out_of_bounds="source")  # fmt: skip
 SAMPLES.bad("pages copied, more programs than pairs", copy_pages,
             copied(holding([[0, 3], [0, 4]])), COPY, (3, 3),
-            out_of_bounds=("pair", "its target"), follows={"race": ("source", "target")})  # fmt: skip
+            out_of_bounds=("pair", "its target"), doubtful={"race": ("source", "target")})  # fmt: skip
 
 
 @triton.jit
