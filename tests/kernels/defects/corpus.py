@@ -19,6 +19,7 @@ from tests.kernels.defects import (
     serving_experts,
     serving_lora,
     serving_sampling,
+    serving_scans,
     strides,
     views,
 )
@@ -28,7 +29,7 @@ _THEMES = (
     masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
     assertions, data,
     serving_attention, serving_cache, serving_experts, serving_lora,
-    serving_sampling,
+    serving_sampling, serving_scans,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)
