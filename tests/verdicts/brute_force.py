@@ -236,7 +236,11 @@ def _by_op(watcher: Watcher) -> dict[int, tuple[bytes, bytes]]:
 
 
 class _Fill(Instrument):
-    """Gives lanes of masked loads without `other` a value of choice instead of zero."""
+    """Gives lanes of masked loads without `other` a multiple of a number instead of zero.
+
+    Each load another one, as what they leave has nothing to do with each other: differences of two
+    do not cancel.
+    """
 
     def __init__(self, value: float) -> None:
         super().__init__()
@@ -254,7 +258,7 @@ class _Fill(Instrument):
             active = to_array(values[mask.id], value_type(mask.type))
             shape = (scope.programs, *type_.shape)
             array = np.broadcast_to(to_array(loaded, type_), shape)
-            fill = np.asarray(self._value, array.dtype)
+            fill = np.asarray(self._value * (1 + op.index)).astype(array.dtype)
             values[result] = np.where(np.broadcast_to(active, shape), array, fill)
 
         return filled

@@ -15,6 +15,7 @@ from tests.kernels.defects import (
     overflow,
     races,
     serving_attention,
+    serving_batches,
     serving_cache,
     serving_experts,
     serving_lora,
@@ -29,7 +30,7 @@ _THEMES = (
     masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
     assertions, data,
     serving_attention, serving_cache, serving_experts, serving_lora,
-    serving_sampling, serving_scans,
+    serving_sampling, serving_scans, serving_batches,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)
