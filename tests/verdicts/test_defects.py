@@ -77,7 +77,7 @@ def test_labels_of_races_are_what_pairs_of_programs_do(sample):
     assert races <= marks
 
 
-@each(lambda sample: sample.theme == "overflow")
+@each(lambda sample: sample.theme in ("overflow", "serving: sizes"))
 def test_labels_of_overflow_are_what_64_bits_change(sample):
     changed = brute_force.where_wide_differs(sample)
 

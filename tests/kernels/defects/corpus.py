@@ -21,6 +21,7 @@ from tests.kernels.defects import (
     serving_lora,
     serving_sampling,
     serving_scans,
+    serving_sizes,
     strides,
     views,
 )
@@ -30,7 +31,7 @@ _THEMES = (
     masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
     assertions, data,
     serving_attention, serving_cache, serving_experts, serving_lora,
-    serving_sampling, serving_scans, serving_batches,
+    serving_sampling, serving_scans, serving_batches, serving_sizes,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)
