@@ -18,6 +18,7 @@ from tests.kernels.defects import (
     serving_batches,
     serving_cache,
     serving_experts,
+    serving_layouts,
     serving_lora,
     serving_sampling,
     serving_scans,
@@ -32,6 +33,7 @@ _THEMES = (
     assertions, data,
     serving_attention, serving_cache, serving_experts, serving_lora,
     serving_sampling, serving_scans, serving_batches, serving_sizes,
+    serving_layouts,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)
