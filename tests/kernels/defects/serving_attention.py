@@ -120,10 +120,7 @@ def split_decode(
     pages = tl.cdiv(length, PAGE)
     per_split = tl.cdiv(pages, SPLITS)
     first = split * per_split
-    if KIND == "end not cut":
-        last = first + per_split
-    else:
-        last = tl.minimum(first + per_split, pages)
+    last = first + per_split if KIND == "end not cut" else tl.minimum(first + per_split, pages)
     if first >= last:
         return
     dims = tl.arange(0, D)

@@ -16,9 +16,8 @@ def write_cache(
     """Put a token's key and value where its slot says; -1 is padding of a captured graph."""
     token = tl.program_id(0)
     slot = tl.load(slot_mapping + token)
-    if KIND != "no check":
-        if slot < 0:
-            return
+    if KIND != "no check" and slot < 0:
+        return
     lanes = tl.arange(0, BLOCK)
     inside = lanes < width
     keys = tl.load(key + token * stride_token + lanes, mask=inside)
@@ -108,7 +107,8 @@ SAMPLES.bad("a page copied that is past the pool", copy_pages,
             out_of_bounds="source")  # fmt: skip
 SAMPLES.bad("pages copied, more programs than pairs", copy_pages,
             copied(holding([[0, 3], [0, 4]])), COPY, (3, 3),
-            out_of_bounds=("pair", "its target"), doubtful={"race": ("source", "target")})  # fmt: skip
+            out_of_bounds=("pair", "its target"),
+            doubtful={"race": ("source", "target")})  # fmt: skip
 
 
 @triton.jit

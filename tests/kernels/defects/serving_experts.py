@@ -16,19 +16,17 @@ def fused_experts(
 ):  # fmt: skip
     """Tiles of tokens that go to one expert; ids past the last token fill a tile up."""
     tile, column = tl.program_id(0), tl.program_id(1)
-    if KIND != "all tiles":
-        if tile * BM >= tl.load(post_padded):
-            return
+    if KIND != "all tiles" and tile * BM >= tl.load(post_padded):
+        return
     ids = tl.load(sorted_ids + tile * BM + tl.arange(0, BM))  # [ids]
     real = ids < valid
     columns = column * BN + tl.arange(0, BN)
     places = c + ids[:, None] * stride_cm + columns[None, :]  # [places]
     written = real[:, None] & (columns[None, :] < n)
     expert = tl.load(expert_ids + tile).to(tl.int64)  # [expert]
-    if KIND != "-1 not excluded":
-        if expert == -1:  # an expert of another rank
-            tl.store(places, tl.zeros((BM, BN), tl.float32), mask=written)  # [zeros]
-            return
+    if KIND != "-1 not excluded" and expert == -1:  # an expert of another rank
+        tl.store(places, tl.zeros((BM, BN), tl.float32), mask=written)  # [zeros]
+        return
     total = tl.zeros((BM, BN), tl.float32)
     for start in range(0, k, BK):
         depth = start + tl.arange(0, BK)

@@ -27,7 +27,7 @@ def rotate(
     left = tl.load(row + first, mask=inside, other=0.0)
     right = tl.load(row + second, mask=inside, other=0.0)  # [right of q]
     tl.store(row + first, left * cosine[None, :] - right * sine[None, :], mask=inside)  # [q]
-    tl.store(row + second, right * cosine[None, :] + left * sine[None, :], mask=inside)  # [end of q]
+    tl.store(row + second, right * cosine[None, :] + left * sine[None, :], mask=inside)  # [2nd q]
     inside = heads[:, None] < (heads_q if KIND == "as many key heads" else heads_k)
     row = k + token * stride_k
     left = tl.load(row + first, mask=inside, other=0.0)  # [k]
@@ -58,7 +58,7 @@ SAMPLES.bad("heads rotated, as many of the key as of the query", rotate, fused(P
             rotating("as many key heads"), (4,), out_of_view=("k", "right of k", "left", "end"),
             out_of_bounds=("k", "right of k", "left", "end"), race=("left", "end"))  # fmt: skip
 SAMPLES.bad("heads rotated, the key's rows taken for its own", rotate,
-            fused(POSITIONS, stride_k=16), rotating(), (4,), race=("q", "end of q", "left", "end",
+            fused(POSITIONS, stride_k=16), rotating(), (4,), race=("q", "2nd q", "left", "end",
             "k", "right of k", "right of q"))  # fmt: skip
 SAMPLES.undecided("heads rotated at positions that were not recorded", rotate,
                   fused(POSITIONS) | {"positions": tensor(4, dtype="i64")}, rotating(), (4,),

@@ -18,9 +18,8 @@ def shrink(
     tile, part = tl.program_id(0) // SPLIT_K, tl.program_id(0) % SPLIT_K
     slice_, group = tl.program_id(1), tl.program_id(2)
     adapter = tl.load(adapters + group)
-    if KIND != "-1 not excluded":
-        if adapter == -1:
-            return
+    if KIND != "-1 not excluded" and adapter == -1:
+        return
     count = tl.load(counts + group)
     if tile * BM >= count:
         return
@@ -35,7 +34,8 @@ def shrink(
         left = tl.load(x + token[:, None] * k + depth[None, :], mask=mask, other=0.0)  # [left]
         factor = down + adapter * stride_adapter + slice_ * stride_slice
         mask = (depth[:, None] < k) & (ranks[None, :] < rank)
-        right = tl.load(factor + ranks[None, :] * k + depth[:, None], mask=mask, other=0.0)  # [right]
+        factor += ranks[None, :] * k + depth[:, None]
+        right = tl.load(factor, mask=mask, other=0.0)  # [right]
         total = tl.dot(left, right, total)
     where = out + (slice_ * tokens + token[:, None]) * rank + ranks[None, :]
     mask = ours[:, None] & (ranks[None, :] < rank)
@@ -68,7 +68,8 @@ SAMPLES.bad("tokens by adapter, some without one that are not excluded", shrink,
 SAMPLES.bad("tokens by adapter, one adapter more than there are", shrink, shrunk([-1, 3, 0]),
             shrinking(), (2, 2, 3), out_of_bounds="right")  # fmt: skip
 SAMPLES.bad("tokens by adapter, more of the last than there are", shrink,
-            shrunk([-1, 2, 0], (3, 2, 3)), shrinking(), (2, 2, 3), out_of_bounds="token")  # fmt: skip
+            shrunk([-1, 2, 0], (3, 2, 3)), shrinking(), (2, 2, 3),
+            out_of_bounds="token")  # fmt: skip
 SAMPLES.bad("tokens by adapter, one that is not in the batch", shrink,
             shrunk([-1, 2, 0], tokens=(0, 4, 6, 1, 7, 3, 5)), shrinking(), (2, 2, 3),
             out_of_bounds=("left", "sum"))  # fmt: skip
@@ -134,7 +135,8 @@ SAMPLES.bad("slices added, all as wide as the widest", expand, expanded(),
 SAMPLES.bad("slices added, the last lanes not masked", expand, expanded(adapters=(1, -1, 0, 2, 0)),
             expanding("no mask"), (5, 3), out_of_bounds="out", race="out")  # fmt: skip
 SAMPLES.bad("slices added, an adapter that was thrown out", expand,
-            expanded(adapters=(1, -1, 0, 2, 3)), expanding(), (5, 3), out_of_bounds="up")  # fmt: skip
+            expanded(adapters=(1, -1, 0, 2, 3)), expanding(), (5, 3),
+            out_of_bounds="up")  # fmt: skip
 
 
 @triton.jit
@@ -144,9 +146,8 @@ def segments(x, weights, out, seg_starts, seg_adapters, ranks, k, CHECK: tl.cons
     request = tl.program_id(1)
     adapter = tl.load(seg_adapters + request)
     rank = tl.load(ranks + adapter)
-    if CHECK:
-        if rank == 0:
-            return
+    if CHECK and rank == 0:
+        return
     begin = tl.load(seg_starts + request)
     length = tl.load(seg_starts + request + 1) - begin
     if tl.program_id(0) * BM >= length:
@@ -161,7 +162,8 @@ def segments(x, weights, out, seg_starts, seg_adapters, ranks, k, CHECK: tl.cons
         place = x + (begin + rows[:, None]) * k + depth[None, :]
         left = tl.load(place, mask=(rows[:, None] < length) & seen[None, :], other=0.0)
         place = weights + (adapter * MOST + columns[None, :]) * k + depth[:, None]
-        right = tl.load(place, mask=seen[:, None] & (columns[None, :] < rank), other=0.0)  # [weights]
+        mask = seen[:, None] & (columns[None, :] < rank)
+        right = tl.load(place, mask=mask, other=0.0)  # [weights]
         total = tl.dot(left, right, total)
     place = out + (begin + rows[:, None]) * MOST + columns[None, :]
     tl.store(place, total, mask=(rows[:, None] < length) & (columns[None, :] < rank))

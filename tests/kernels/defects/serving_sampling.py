@@ -98,7 +98,8 @@ def penalties(logits, seen, lengths, vocabulary, stride, stride_seen, factor,
             kept = inside
         place = logits + row * stride + token
         number = tl.load(place, mask=kept, other=0.0)  # [load]
-        tl.store(place, tl.where(number > 0, number / factor, number * factor), mask=kept)  # [store]
+        number = tl.where(number > 0, number / factor, number * factor)
+        tl.store(place, number, mask=kept)  # [store]
 
 
 SEEN = [[3, 9, 19, 1, 20, 20], [0, 20, 20, 20, 20, 20], [7, 2, 4, 8, 16, 15]]
@@ -215,9 +216,8 @@ def keep_top_k(logits, ordered, top_k, vocabulary, CHECK: tl.constexpr, BLOCK: t
     """Mask what is below the k-th largest of a row, whose logits in order are given too."""
     row = tl.program_id(0)
     k = tl.load(top_k + row)
-    if CHECK:
-        if (k <= 0) | (k >= vocabulary):  # every token may be chosen
-            return
+    if CHECK and (k <= 0) | (k >= vocabulary):  # every token may be chosen
+        return
     least = tl.load(ordered + row * vocabulary + vocabulary - k)  # [least]
     for start in range(0, vocabulary, BLOCK):
         lanes = start + tl.arange(0, BLOCK)

@@ -107,9 +107,8 @@ def update_convolution(x, weight, state, slots, out, width, stride_slot, pad, KI
     lanes = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = lanes < width
     slot = tl.load(slots + request).to(tl.int64)
-    if KIND != "padding not looked for":
-        if slot == pad:
-            return
+    if KIND != "padding not looked for" and slot == pad:
+        return
     taps = tl.arange(0, TAPS)
     history = state + slot * stride_slot + lanes[:, None] * (TAPS - 1) + taps[None, :]
     mask = inside[:, None] & (taps[None, :] < TAPS - 1)

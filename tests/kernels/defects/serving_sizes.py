@@ -93,7 +93,8 @@ SAMPLES.good("slot 2,097,151 of 1,024 numbers in 32 bits", write_slots,
              look_at=SLOTTED)  # fmt: skip
 SAMPLES.bad("slot 2,097,152 of 1,024 numbers in 32 bits", write_slots,
             flat_cache([5, 2_097_152, -1]), {"WIDE": False, "BLOCK": 1024}, (3,),
-            look_at=SLOTTED, overflow="slot", follows={"out_of_bounds": "slot", "race": "slot"})  # fmt: skip
+            look_at=SLOTTED, overflow="slot",
+            follows={"out_of_bounds": "slot", "race": "slot"})  # fmt: skip
 SAMPLES.good("slot 2,097,152 of 1,024 numbers, wide", write_slots,
              flat_cache([5, 2_097_152, -1]), {"WIDE": True, "BLOCK": 1024}, (3,),
              look_at=SLOTTED)  # fmt: skip
@@ -184,7 +185,8 @@ SAMPLES.bad("14,135 rows of 151,936 logits in 32 bits", scale_logits, vocabulary
             {"WIDE": False, "BLOCK": 1024}, (14_135, 149),
             look_at=(0, columns(14_134, 18, 14_135), columns(14_134, 19, 14_135),
                      columns(14_134, 20, 14_135)),
-            overflow="place", follows={"out_of_bounds": ("load", "store"), "race": "store"})  # fmt: skip
+            overflow="place",
+            follows={"out_of_bounds": ("load", "store"), "race": "store"})  # fmt: skip
 SAMPLES.good("16,384 rows of 151,936 logits in 64 bits", scale_logits, vocabulary(16_384),
              {"WIDE": True, "BLOCK": 1024}, (16_384, 149),
              look_at=(0, columns(16_383, 148, 16_384)))  # fmt: skip
