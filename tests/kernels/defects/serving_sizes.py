@@ -65,6 +65,34 @@ SAMPLES.bad("page 16,400 of 16,400, made wide first", read_page, pages([8191, 16
 
 
 @triton.jit
+def read_checked_page(cache, block_tables, out, stride_page, pages, BLOCK: tl.constexpr):
+    """The same, of a page that is there, or zeros."""
+    lanes = tl.arange(0, BLOCK)
+    page = tl.load(block_tables + tl.program_id(0))
+    known = (page >= 0) & (page < pages)
+    values = tl.load(cache + (page * stride_page + lanes), mask=known, other=0)  # [checked]
+    tl.store(out + tl.program_id(0) * BLOCK + lanes, values)
+
+
+def checked(table, count):
+    return pages(table, count) | {"pages": count}
+
+
+SAMPLES.good("pages that are checked, 8,192 of them in 32 bits", read_checked_page,
+             checked([8191, 8192], 8192), {"BLOCK": 64}, (2,), look_at=ALL)  # fmt: skip
+SAMPLES.bad("pages that are checked, 16,400 of them in 32 bits", read_checked_page,
+            checked([8191, 16_384], 16_400), {"BLOCK": 64}, (2,), look_at=ALL,
+            overflow="checked")  # fmt: skip
+UNTOLD = {"block_tables": tensor(2, dtype="i32")}
+SAMPLES.good("unrecorded pages that are checked, 8,192 of them in 32 bits", read_checked_page,
+             checked([0, 0], 8192) | UNTOLD, {"BLOCK": 64}, (2,), look_at=ALL)  # fmt: skip
+SAMPLES.undecided("unrecorded pages that are checked, 16,400 of them in 32 bits",
+                  read_checked_page, checked([0, 0], 16_400) | UNTOLD, {"BLOCK": 64}, (2,),
+                  look_at=ALL, because="block_tables", out_of_bounds="checked",
+                  doubtful={"overflow": "checked"})  # fmt: skip
+
+
+@triton.jit
 def write_slots(key, cache, slots, stride_slot, width, WIDE: tl.constexpr, BLOCK: tl.constexpr):
     """Tokens into a flat cache."""
     token = tl.program_id(0)
