@@ -19,6 +19,7 @@ from tests.kernels.defects import (
     serving_cache,
     serving_experts,
     serving_layouts,
+    serving_lookups,
     serving_lora,
     serving_sampling,
     serving_scans,
@@ -33,7 +34,7 @@ _THEMES = (
     assertions, data,
     serving_attention, serving_cache, serving_experts, serving_lora,
     serving_sampling, serving_scans, serving_batches, serving_sizes,
-    serving_layouts,
+    serving_layouts, serving_lookups,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)
