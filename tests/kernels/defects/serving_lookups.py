@@ -1,4 +1,4 @@
-"""Lookups that lead to lookups: searches, trees of drafts, replicas of experts, bit masks, queues."""
+"""Lookups that lead to lookups: searches, trees of drafts, replicas of experts, bits, queues."""
 
 import triton
 import triton.language as tl
@@ -71,7 +71,7 @@ SAMPLES.undecided("sequences found in starts that were not recorded", found_quer
 
 
 @triton.jit
-def paths_of_drafts(parents, tokens, out, nodes, KIND: tl.constexpr, DEPTH: tl.constexpr):
+def paths_of_drafts(parents, tokens, out, KIND: tl.constexpr, DEPTH: tl.constexpr):
     """From a leaf of a tree of drafts up to its root, whose parent is -1."""
     leaf = tl.program_id(0)
     node = leaf
@@ -88,7 +88,7 @@ def paths_of_drafts(parents, tokens, out, nodes, KIND: tl.constexpr, DEPTH: tl.c
 def tree(parents, depth=3):
     return {
         "parents": holding(parents), "tokens": tensor(6, dtype="i32"),
-        "out": tensor(6, depth, dtype="i32"), "nodes": 6,
+        "out": tensor(6, depth, dtype="i32"),
     }  # fmt: skip
 
 
@@ -113,18 +113,12 @@ def choose_replicas(chosen, replicas, places, out, n, most, KIND: tl.constexpr,
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = lanes < n
     expert = tl.load(chosen + lanes, mask=inside, other=0)
-    if KIND == "-1 not excluded":
-        known = inside
-    else:
-        known = inside & (expert >= 0)
+    known = inside if KIND == "-1 not excluded" else inside & (expert >= 0)
     number = tl.load(replicas + expert, mask=known, other=1)  # [replicas]
     if KIND == "at least one":
         number = tl.maximum(number, 1)
     turn = lanes % number  # [turn]
-    if KIND == "one column fewer":
-        place = expert * (most - 1) + turn
-    else:
-        place = expert * most + turn
+    place = expert * most + turn
     tl.store(out + lanes, tl.load(places + place, mask=known, other=-1), mask=inside)  # [place]
 
 
