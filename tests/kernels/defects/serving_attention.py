@@ -93,7 +93,8 @@ SAMPLES.bad("decode over pages, one token too many, where a page begins", paged_
 SAMPLES.good("decode over pages, one token too many, inside a page", paged_decode,
              decode(lengths=(9, 3, 18)), decoding("one token too many"), (3, HEADS))  # fmt: skip
 SAMPLES.bad("decode over pages, the table's load without a mask", paged_decode, decode(),
-            decoding("no mask at the table"), (3, HEADS), out_of_bounds="table")  # fmt: skip
+            decoding("no mask at the table"), (3, HEADS), out_of_bounds="table",
+            follows={"out_of_bounds": CACHES})  # fmt: skip
 SAMPLES.good("decode over pages, the table's load without a mask, in a longer table", paged_decode,
              decode(holding([*TABLE, [-1] * 5])), decoding("no mask at the table"),
              (3, HEADS))  # fmt: skip
@@ -171,7 +172,7 @@ SAMPLES.good("split decode, parts stored without their split, of one page each",
              splits((4, 3, 2)), splitting("stored without the split"), (3, 2))  # fmt: skip
 SAMPLES.bad("split decode, the last split goes on past the end", split_decode,
             splits((9, 3, 18)), splitting("end not cut"), (3, 2), out_of_bounds=("table",
-            "rows unmasked"))  # fmt: skip
+            "rows unmasked"), follows={"race": ("part", "lse")})  # fmt: skip
 SAMPLES.good("split decode, the last split goes on, with an even number of pages", split_decode,
              splits((8, 3, 16), holding([[3, 0, 7, 4, 4], [11, 6, 1, 1, 1], TABLE[2]])),
              splitting("end not cut"), (3, 2))  # fmt: skip
@@ -231,7 +232,7 @@ def varlen_prefill(
     rows = first + tl.arange(0, BM)
     dims = tl.arange(0, D)
     places = (begin + rows[:, None]) * stride_token + head * D + dims[None, :]
-    queries = tl.load(q + places, mask=rows[:, None] < length, other=0.0)
+    queries = tl.load(q + places, mask=rows[:, None] < length, other=0.0)  # [queries]
     highest = tl.full((BM,), -float("inf"), tl.float32)
     total = tl.zeros((BM,), tl.float32)
     sums = tl.zeros((BM, D), tl.float32)
@@ -254,7 +255,7 @@ def varlen_prefill(
     if KIND == "stored whole":
         tl.store(out + places, sums / total[:, None])  # [whole]
     else:
-        tl.store(out + places, sums / total[:, None], mask=rows[:, None] < length)
+        tl.store(out + places, sums / total[:, None], mask=rows[:, None] < length)  # [stored]
 
 
 def prefill(starts, tokens=47):
@@ -273,7 +274,9 @@ SAMPLES.good("varlen prefill", varlen_prefill, prefill([0, 17, 18, 47]), prefill
 SAMPLES.good("varlen prefill, with a sequence without tokens", varlen_prefill,
              prefill([0, 17, 17, 47]), prefilling(), (2, 3, 2))  # fmt: skip
 SAMPLES.bad("varlen prefill, ends for one sequence fewer", varlen_prefill,
-            prefill([0, 17, 47]), prefilling(), (2, 3, 2), out_of_bounds="end")  # fmt: skip
+            prefill([0, 17, 47]), prefilling(), (2, 3, 2), out_of_bounds="end",
+            doubtful={"out_of_bounds": ("queries", "keys", "values", "stored")},
+            follows={"race": "stored"})  # fmt: skip
 SAMPLES.bad("varlen prefill, whole blocks stored", varlen_prefill, prefill([0, 17, 18, 47]),
             prefilling("stored whole"), (2, 3, 2), out_of_bounds="whole", race="whole")  # fmt: skip
 SAMPLES.good("varlen prefill, whole blocks stored, of whole blocks", varlen_prefill,
@@ -383,7 +386,8 @@ SAMPLES.bad("decode over a list of slots, one freed to -1", flat_decode,
             flat(holding([*SLOTS[:4], -1, *SLOTS[5:]])), flatly(), (3,),
             out_of_bounds="rows")  # fmt: skip
 SAMPLES.bad("decode over a list of slots that is too short", flat_decode,
-            flat(holding(SLOTS[:-1])), flatly(), (3,), out_of_bounds="indices")  # fmt: skip
+            flat(holding(SLOTS[:-1])), flatly(), (3,), out_of_bounds="indices",
+            doubtful={"out_of_bounds": "rows"})  # fmt: skip
 SAMPLES.undecided("decode over a list of slots that was not recorded", flat_decode,
                   flat(tensor(11, dtype="i32")), flatly(), (3,), because="kv_indices",
                   out_of_bounds="rows")  # fmt: skip

@@ -56,7 +56,7 @@ SAMPLES.good("tokens written to their slots, padding left out", write_cache,
              written(holding(PADDED, "i64")), writing(), (7,))  # fmt: skip
 SAMPLES.bad("tokens written to their slots, padding not looked for", write_cache,
             written(holding(PADDED, "i64")), writing("no check"), (7,),
-            out_of_bounds=BOTH)  # fmt: skip
+            out_of_bounds=BOTH, follows={"race": BOTH})  # fmt: skip
 SAMPLES.good("tokens written to their slots, no padding and not looked for", write_cache,
              written(holding(PLACED, "i64")), writing("no check"), (7,))  # fmt: skip
 SAMPLES.bad("two tokens written to one slot", write_cache,
@@ -108,7 +108,8 @@ SAMPLES.bad("a page copied that is past the pool", copy_pages,
 SAMPLES.bad("pages copied, more programs than pairs", copy_pages,
             copied(holding([[0, 3], [0, 4]])), COPY, (3, 3),
             out_of_bounds=("pair", "its target"),
-            doubtful={"race": ("source", "target")})  # fmt: skip
+            doubtful={"race": "target"},
+            follows={"out_of_bounds": ("source", "target"), "race": "source"})  # fmt: skip
 
 
 @triton.jit
@@ -151,8 +152,8 @@ SAMPLES.bad("pages gathered, the last one whole", gather_cache, gathered([0, 9, 
 SAMPLES.good("pages gathered, the last one whole, of whole pages", gather_cache,
              gathered([0, 8, 12, 24]), gathering("whole pages"), (3, 2))  # fmt: skip
 SAMPLES.bad("pages gathered, one too many after a full one", gather_cache,
-            gathered([0, 9, 12, 24]), gathering("one page more"), (3, 2),
-            out_of_bounds="table")  # fmt: skip
+            gathered([0, 9, 12, 24]), gathering("one page more"), (3, 2), out_of_bounds="table",
+            follows={"out_of_bounds": ("row", "out"), "race": "out"})  # fmt: skip
 SAMPLES.good("pages gathered, one more, of none that is full", gather_cache,
              gathered([0, 9, 12, 23], holding([[1, 5, 0], [2, 0, -1], [7, 3, 6]])),
              gathering("one page more"), (3, 2))  # fmt: skip

@@ -33,9 +33,10 @@ def fused_experts(
         mask = depth[None, :] < k
         if KIND != "padding rows read":
             mask = mask & real[:, None]
-        rows = a + ids[:, None] // TOP_K * stride_am + depth[None, :]
+        rows = a + ids[:, None] // TOP_K * stride_am + depth[None, :]  # [row of a]
         left = tl.load(rows, mask=mask, other=0.0)  # [left]
-        theirs = b + expert * stride_be + columns[None, :] * stride_bn + depth[:, None]
+        theirs = b + expert * stride_be + columns[None, :] * stride_bn  # [expert of b]
+        theirs += depth[:, None]
         mask = (depth[:, None] < k) & (columns[None, :] < n)
         right = tl.load(theirs, mask=mask, other=0.0)  # [right]
         total = tl.dot(left, right, total)
@@ -85,7 +86,8 @@ SAMPLES.bad("experts' products, rows read for padding", fused_experts, experts()
 SAMPLES.bad("experts' products, weights read for padding", fused_experts, experts(),
             expertly("weights of padding"), TILES, out_of_bounds="padded weight")  # fmt: skip
 SAMPLES.bad("experts' products, padding stored", fused_experts, experts(),
-            expertly("padding stored"), TILES, out_of_bounds="padded store")  # fmt: skip
+            expertly("padding stored"), TILES, out_of_bounds="padded store",
+            follows={"race": "padded store"})  # fmt: skip
 SAMPLES.bad("experts' products, padding stored into a row for it", fused_experts,
             experts() | {"c": tensor(TOKENS * TOP_K + 1, N)}, expertly("padding stored"), TILES,
             race="padded store")  # fmt: skip
@@ -93,7 +95,9 @@ SAMPLES.good("experts' products, all tiles, of which the last are padding", fuse
              experts(), expertly("all tiles"), TILES)  # fmt: skip
 SAMPLES.bad("experts' products, all tiles, more than there are ids for", fused_experts,
             experts(), expertly("all tiles"), (5, 2), out_of_bounds=("ids", "expert"),
-            doubtful={"race": "store"})  # fmt: skip
+            doubtful={"out_of_bounds": ("left", "right", "weight", "store", "zeros")},
+            follows={"race": ("store", "zeros"),
+                     "overflow": ("places", "row of a", "expert of b")})  # fmt: skip
 SAMPLES.bad("experts' products, a token in two tiles", fused_experts,
             experts(ids=[*ROUTES[:16], 4, *ROUTES[17:]]), expertly(), TILES,
             race="store")  # fmt: skip

@@ -145,11 +145,11 @@ SAMPLES.bad("convolution's step, padding not looked for", update_convolution,
             convolution(holding([5, -1, 3, 1])), convolving("padding not looked for"), (4, 2),
             out_of_bounds=("old", "moved"))  # fmt: skip
 SAMPLES.bad("convolution's step, two requests of one slot", update_convolution,
-            convolution(holding([5, 0, 3, 5])), convolving(), (4, 2), race=("old",
-            "moved"))  # fmt: skip
+            convolution(holding([5, 0, 3, 5])), convolving(), (4, 2),
+            race="moved")  # fmt: skip
 SAMPLES.bad("convolution's step, the first tap moved before the channel", update_convolution,
             convolution(holding([5, 0, 3, 1])), convolving("first tap moved too"), (4, 2),
-            out_of_bounds="moved", race=("old", "moved"))  # fmt: skip
+            out_of_bounds="moved", race="moved")  # fmt: skip
 SAMPLES.undecided("convolution's step, slots that were not recorded", update_convolution,
                   convolution(tensor(4, dtype="i32")), convolving(), (4, 2), because="slots",
                   out_of_bounds=("old", "moved"), race="moved")  # fmt: skip
@@ -200,13 +200,13 @@ SAMPLES.bad("states of drafted tokens, none accepted in the first slot", update_
 SAMPLES.good("states of drafted tokens, none accepted of a later slot: the slot before is read",
              update_state, updated([4, -1, 2], (0, 3, 1)), updating(), (3, 2))  # fmt: skip
 SAMPLES.bad("states of drafted tokens, none accepted, the slot before in use", update_state,
-            updated([3, -1, 2], (0, 3, 1)), updating(), (3, 2), race=("start", "step"))  # fmt: skip
+            updated([3, -1, 2], (0, 3, 1)), updating(), (3, 2), race="step")  # fmt: skip
 SAMPLES.bad("states of drafted tokens, slots without room for them", update_state,
             updated([4, -1, 0]) | {"state": tensor(5, 2, 12), "stride_slot": 24}, updating(),
             (3, 2), out_of_bounds="step")  # fmt: skip
 SAMPLES.bad("states of drafted tokens, slots into each other", update_state,
             updated([1, -1, 0]) | {"state": tensor(5, 2, 12), "stride_slot": 24}, updating(),
-            (3, 2), race=("start", "step"))  # fmt: skip
+            (3, 2), race="step")  # fmt: skip
 SAMPLES.bad("states of two requests in one slot, in place", update_state,
             updated([4, 4, 0]), updating(True), (3, 2), race="state")  # fmt: skip
 
@@ -249,10 +249,10 @@ SAMPLES.good("running sum handed on with a flag", hand_on, HANDED, handing(""), 
              why="the flag is raised after the sum, with release, and waited for with acquire",
              )  # fmt: skip
 SAMPLES.bad("running sum handed on, the flag raised first", hand_on, HANDED,
-            handing("flag first"), (4,), race=("before", "sum"))  # fmt: skip
+            handing("flag first"), (4,), race="sum")  # fmt: skip
 SAMPLES.bad("running sum handed on, not waited for", hand_on, HANDED, handing("not waited for"),
-            (4,), race=("before", "sum"))  # fmt: skip
+            (4,), race="sum")  # fmt: skip
 SAMPLES.bad("running sum handed on, with a relaxed flag", hand_on, HANDED,
-            handing("relaxed flag"), (4,), race=("before", "sum"))  # fmt: skip
+            handing("relaxed flag"), (4,), race="sum")  # fmt: skip
 SAMPLES.bad("running sum handed on, with a flag stored without an atomic", hand_on, HANDED,
-            handing("plain flag"), (4,), race=("before", "sum", "flag"))  # fmt: skip
+            handing("plain flag"), (4,), race=("sum", "flag"))  # fmt: skip
