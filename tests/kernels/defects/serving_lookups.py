@@ -176,7 +176,8 @@ def bits(rows, words=3, vocabulary=70):
 
 SAMPLES.good("bits applied to rows of logits", apply_bits, bits([3, 0]), {"BLOCK": 32}, (2,))
 SAMPLES.bad("bits applied to a row that is not there", apply_bits, bits([3, 4]), {"BLOCK": 32},
-            (2,), out_of_bounds="word", doubtful={"out_of_bounds": "logit"}, follows={"race": "logit"})  # fmt: skip
+            (2,), out_of_bounds="word", doubtful={"out_of_bounds": "logit"},
+            follows={"race": "logit"})  # fmt: skip
 SAMPLES.bad("bits applied to rows of a padded vocabulary", apply_bits,
             bits([3, 0], vocabulary=96), {"BLOCK": 32}, (2,), out_of_bounds="logit")  # fmt: skip
 SAMPLES.bad("bits applied to rows of a padded vocabulary, the next row's too", apply_bits,
