@@ -135,7 +135,7 @@ SAMPLES.good("scales behind the tokens of a page, of an odd width", dequantise, 
              DEQUANTISE, (2,))  # fmt: skip
 SAMPLES.bad("scales behind the tokens of a page of odd size", dequantise, packed(11, 61),
             DEQUANTISE, (2,), misaligned="scale")  # fmt: skip
-SAMPLES.good("scales behind the tokens of a page of odd size, of which only pages 0 and 4 are read",
+SAMPLES.good("scales behind the tokens of a page of odd size, of which only page 0 is read",
              dequantise, packed(11, 61, ((0, 0), (0, -1))), DEQUANTISE, (2,))  # fmt: skip
 SAMPLES.bad("scales behind the tokens of a page without room for them", dequantise,
             packed(12, 48), DEQUANTISE, (2,), out_of_bounds="scale")  # fmt: skip
