@@ -120,6 +120,17 @@ def test_the_corpus_is_large_and_has_as_many_near_misses_as_defects():
     assert clean >= 100
 
 
+def test_half_of_the_corpus_is_of_servers_kernels_each_with_a_broken_twin():
+    serving = [sample for sample in CORPUS if sample.theme.startswith("serving")]
+    answers = defaultdict(set)
+    for sample in serving:
+        answers[sample.kernel.fn.__name__].add(sample.is_clean)
+
+    assert len(serving) >= 250
+    assert len(answers) >= 50
+    assert [name for name, clean in answers.items() if len(clean) == 1] == ["best_of_parts"]
+
+
 # -- the verdicts are the labels ----------------------------------------------------------------
 
 

@@ -119,7 +119,8 @@ def choose_replicas(chosen, replicas, places, out, n, most, KIND: tl.constexpr,
         number = tl.maximum(number, 1)
     turn = lanes % number  # [turn]
     place = expert * most + turn  # [where]
-    tl.store(out + lanes, tl.load(places + place, mask=known, other=-1), mask=inside)  # [place]
+    physical = tl.load(places + place, mask=known, other=-1)  # [place]
+    tl.store(out + lanes, physical, mask=inside)
 
 
 def replicated(chosen, replicas=(2, 1, 3, 1)):
