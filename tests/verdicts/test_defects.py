@@ -128,7 +128,7 @@ def test_half_of_the_corpus_is_of_servers_kernels_each_with_a_broken_twin():
 
     assert len(serving) >= 250
     assert len(answers) >= 50
-    assert [name for name, clean in answers.items() if len(clean) == 1] == ["best_of_parts"]
+    assert not [name for name, clean in answers.items() if len(clean) == 1]
 
 
 # -- the verdicts are the labels ----------------------------------------------------------------

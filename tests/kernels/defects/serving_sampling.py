@@ -65,17 +65,23 @@ def best_of_parts(values, places, out, logits, chosen, parts, stride, BLOCK: tl.
     tl.store(chosen + row, tl.load(logits + row * stride + token))  # [logit]
 
 
-def best(places):
+def best(last, values=None):
+    """The last row's parts hold these tokens; it is the second part that wins."""
+    known = [[1.0, 3.0, 2.0], [4.0, 0.5, 1.0], [0.0, -1.0, 2.0], [5.0, 9.0, 6.0]]
+    tokens = [[3, 18, 40], [0, 31, 49], [9, 16, 33], last]
     return {
-        "values": tensor(4, 3), "places": places, "out": tensor(4, dtype="i64"),
-        "logits": tensor(4, 50), "chosen": tensor(4), "parts": 3, "stride": 50,
+        "values": holding(known, "fp32") if values is None else values,
+        "places": holding(tokens, "i64"), "out": tensor(4, dtype="i64"), "logits": tensor(4, 50),
+        "chosen": tensor(4), "parts": 3, "stride": 50,
     }  # fmt: skip
 
 
+SAMPLES.good("best of the parts", best_of_parts, best([50, 17, 32]), {"BLOCK": 4}, (4,))
+SAMPLES.bad("best of the parts, of a padded vocabulary", best_of_parts, best([1, 50, 32]),
+            {"BLOCK": 4}, (4,), out_of_bounds="logit")  # fmt: skip
 SAMPLES.undecided("best of the parts, whose logits nobody recorded", best_of_parts,
-                  best(holding([[3, 18, 40], [0, 31, 49], [9, 16, 33], [1, 17, 32]], "i64")),
-                  {"BLOCK": 4}, (4,), because="values", out_of_bounds="token",
-                  follows={"out_of_bounds": "logit"})  # fmt: skip
+                  best([1, 17, 32], tensor(4, 3)), {"BLOCK": 4}, (4,), because="values",
+                  out_of_bounds="token", follows={"out_of_bounds": "logit"})  # fmt: skip
 
 
 @triton.jit
