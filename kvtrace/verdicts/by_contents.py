@@ -74,7 +74,7 @@ class ByContents:
         order: Sequence[Symbol],
     ) -> None:
         self._contents = contents
-        self._values = ReadValues(contents.recorded, ranges.of)
+        self.values = ReadValues(contents.recorded, ranges.of)
         self._supposing = supposing
         self._order = order
         self._kept: dict[object, list[tuple[Rows, Reading]]] = {}
@@ -90,21 +90,38 @@ class ByContents:
         """
         conditions = conjunction(given).conjuncts()
         atoms = claim.atoms().union(*(condition.atoms() for condition in conditions))
-        read = [a for a in atoms if isinstance(a, Symbol) and self._is_recorded(a)]
-        own = self._values.free(frozenset().union(*(at.atoms() for a in read for at in a.at)))
+        own = self.deciding(atoms)
+        settled = self.settled(atoms)
+        claim = claim.substitute(settled)
+        conditions = conjunction(c.substitute(settled) for c in conditions).conjuncts()
         for _ in range(3):
-            question = _Question(self._values, own, claim, conditions)
+            question = _Question(self.values, own, claim, conditions)
             try:
                 decision = self._decided(question, atoms, seconds)
             except TooLarge:
                 return Undecided(_UNDECIDED)
             if not isinstance(decision, Undecided):
                 return decision
-            wider = self._values.free(atoms if own == question.wider else question.wider)
+            wider = self.values.free(atoms if own == question.wider else question.wider)
             if wider <= own:
                 break
             own = wider
         return Undecided(_UNDECIDED)
+
+    def deciding(self, atoms: Iterable[Atom]) -> frozenset[Symbol]:
+        """Return the programs, trips and lanes that decide which recorded integers are loaded."""
+        read = [a for a in atoms if isinstance(a, Symbol) and self._is_recorded(a)]
+        return self.values.free(frozenset().union(*(at.atoms() for a in read for at in a.at)))
+
+    def settled(self, atoms: Iterable[Atom]) -> Substitution:
+        """Return what puts numbers in the place of symbols that have one value in this call."""
+        numbers: dict[Atom, Term | int] = {}
+        for atom in atoms:
+            if isinstance(atom, Symbol) and atom.kind != "content":
+                low, high = self.values.range_of(atom)
+                if low == high:
+                    numbers[atom] = low
+        return Substitution(numbers)
 
     def _is_recorded(self, atom: Atom) -> bool:
         return (
@@ -113,16 +130,23 @@ class ByContents:
             and self._contents.recorded(atom) is not None
         )
 
-    def _rows(self, question: _Question) -> Iterator[tuple[Rows, Reading]]:
-        """Return the rows of a question, kept if they are not too many."""
-        key = question.own, question.filters
+    def rows(
+        self, own: frozenset[Symbol], filters: tuple[Condition, ...]
+    ) -> Iterator[tuple[Rows, Reading]]:
+        """Return the rows of symbols for which conditions may hold, kept if they are not many.
+
+        Raises:
+            TooLarge: there are too many.
+
+        """
+        key = own, filters
         if key in self._kept:
             yield from self._kept[key]
             return
         found: list[tuple[Rows, Reading]] = []
         count = 0
-        for rows in self._values.rows(question.own, question.filters):
-            pair = rows, Reading(self._values, rows)
+        for rows in self.values.rows(own, filters):
+            pair = rows, Reading(self.values, rows)
             count += len(rows)
             if count <= _MOST_KEPT:
                 found.append(pair)
@@ -134,7 +158,7 @@ class ByContents:
 
     def _decided(self, question: _Question, atoms: frozenset[Atom], seconds: float) -> Decision:
         seen = _Seen(question.gathered, question.directions)
-        for rows, reading in self._rows(question):
+        for rows, reading in self.rows(question.own, question.filters):
             seen.add(rows, reading)
         if not seen.count:
             return Proven("interval")
@@ -181,7 +205,7 @@ class ByContents:
             if atom.kind == "content":
                 number = self._contents.number(atom, point)
             else:
-                low, high = self._values.range_of(atom)
+                low, high = self.values.range_of(atom)
                 number = low if low == high or atom.kind in ("program", "trip", "lane") else None
             if number is not None:
                 point[atom] = number
@@ -202,30 +226,17 @@ class _Question:
         claim: Condition,
         conditions: Sequence[Condition],
     ) -> None:
-        gathering = _Gathering(values, own)
-        filters, given = [], []
-        wider = set(own)
-        for condition in conditions:
-            atoms = condition.atoms()
-            free = values.free(atoms)
-            if gathering.leaves(atoms):
-                given.append(condition)
-            elif free <= own and not condition.opaques():
-                filters.append(condition)
-            else:
-                given.append(condition.substitute(gathering))
-                wider |= free
+        gathering = Gathering(values, own)
+        self.filters, self.given = gathering.parted(conditions)
+        mixed = (c.atoms() for c in conditions if not own.isdisjoint(c.atoms()))
         self.own = own
-        self.filters = tuple(filters)
         self.claim = claim.substitute(gathering)
-        self.given = tuple(given)
         self.gathered = tuple(gathering.sums)
-        self.sums = gathering.sums
-        self.wider = frozenset(wider)
+        self.wider = values.free(frozenset(own).union(*mixed))
         self.directions = tuple(_directions(self.claim, self.given, gathering.sums))
 
 
-class _Gathering(Substitution):
+class Gathering(Substitution):
     """Puts a new symbol in the place of each sum over symbols that are gone through.
 
     `sums` has by symbol what it stands for.
@@ -237,6 +248,21 @@ class _Gathering(Substitution):
         self._own = own
         self._sides: dict[Atom, tuple[bool, bool]] = {}
         self.sums: dict[Symbol, Term] = {}
+
+    def parted(
+        self, conditions: Sequence[Condition]
+    ) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
+        """Return the conditions on what is gone through alone, and the others, with new symbols."""
+        filters, given = [], []
+        for condition in conditions:
+            atoms = condition.atoms()
+            if self.leaves(atoms):
+                given.append(condition)
+            elif self._values.free(atoms) <= self._own and not condition.opaques():
+                filters.append(condition)
+            else:
+                given.append(condition.substitute(self))
+        return tuple(filters), tuple(given)
 
     def leaves(self, atoms: frozenset[Atom]) -> bool:
         """Whether nothing in atoms is gone through."""

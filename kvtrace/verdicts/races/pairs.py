@@ -21,6 +21,7 @@ from kvtrace.verdicts.races.confined import assumption_of
 from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.exclusion import Exclusion
+from kvtrace.verdicts.races.read_indices import Met, ReadIndices
 from kvtrace.verdicts.races.same_values import stored_alike
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 
@@ -77,6 +78,7 @@ class Pairs:
         self._axes = tuple(axis for axis, extent in zip(_AXES, grid, strict=True) if extent > 1)
         self.sharers = sharers_of(bound)
         self._exclusion = Exclusion(bound.call.module, self.sharers)
+        self._indices = ReadIndices(bound, self._axes)
 
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
         """Give each two sharers (or one) that would race where they meet, the first one writing."""
@@ -172,6 +174,11 @@ class Pairs:
             decision = bound.decide(question.claim, question.given)
         if isinstance(decision, Proven):
             return Free(decision.method, solver_ns=decision.solver_ns)
+        read = self._indices.judged(self._copy(one), self._copy(other))
+        if isinstance(read, Met):
+            return Suspect(read.programs, read.byte, "affine", decision.solver_ns)
+        if read:
+            return Free("affine", solver_ns=decision.solver_ns)
         if data is not None:
             assumption = assumption_of(bound, (one, other), common, self._axes)
             return replace(data, assumption=assumption, solver_ns=decision.solver_ns)
