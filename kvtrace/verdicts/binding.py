@@ -154,12 +154,18 @@ class BoundCall:
 
     def _decision(self, claim: Condition, given: Given, seconds: float) -> Decision:
         """Decide a claim; what is about recorded contents by what is read of them."""
-        conditions = (claim, *given.exact)
+        conditions = (claim, *given.exact) if self._reads_contents else ()
         if any(self.by_contents.is_about(condition.atoms()) for condition in conditions):
             found = prove(claim, given) or self.by_contents.decide(claim, given.exact, seconds)
             if not isinstance(found, Undecided):
                 return found
         return decide_given(claim, given, budget=seconds, order=self.order)
+
+    @cached_property
+    def _reads_contents(self) -> bool:
+        """Whether the contents of some tensor were recorded."""
+        tensors = (each for each in self.call.arguments if isinstance(each, TensorArgument))
+        return any(tensor.storage.data is not None for tensor in tensors)
 
     @cached_property
     def by_contents(self) -> ByContents:

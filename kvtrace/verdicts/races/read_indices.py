@@ -190,7 +190,7 @@ class ReadIndices:
         sums = []
         for row in rows:
             reading = Reading(self._contents.values, row)
-            sums.append({symbol: int(reading(each)) for symbol, each in part.sums.items()})
+            sums.append({symbol: reading(each).item() for symbol, each in part.sums.items()})
         fixed = {(s.kind, s.key): (number, number) for s, number in sums[0].items()}
         given = Given(part.given, self._bound.supposing(fixed))
         found = decide_given(FALSE, given, budget=0, order=self._bound.order)
