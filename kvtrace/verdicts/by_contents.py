@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import gcd
+from itertools import product
+from math import gcd, prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,7 +23,6 @@ from kvtrace.symbolic.conditions import (
     AtLeast,
     Condition,
     Equal,
-    Opaque,
     at_least,
     conjunction,
 )
@@ -36,6 +36,7 @@ from kvtrace.symbolic.decide import (
     decide_given,
     prove,
 )
+from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
 from kvtrace.verdicts.read_values import Reading, ReadValues, Rows, TooLarge
 
@@ -50,6 +51,7 @@ _LARGEST: Final = 1 << 62
 _MOST_DIRECTIONS: Final = 12
 _MOST_DISTINCT: Final = 32
 _MOST_SORTED: Final = 1 << 12
+_MOST_SPLIT: Final = 4
 _MOST_KEPT: Final = 1 << 20
 _KEPT: Final = 4
 _STRENGTH: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
@@ -89,20 +91,24 @@ class ByContents:
         A counterexample has the numbers that are loaded, too. `seconds` is the solver's time.
         """
         conditions = conjunction(given).conjuncts()
-        atoms = claim.atoms().union(*(condition.atoms() for condition in conditions))
-        own = self.deciding(atoms)
+        atoms = _atoms((claim, *conditions))
         settled = self.settled(atoms)
         claim = claim.substitute(settled)
         conditions = conjunction(c.substitute(settled) for c in conditions).conjuncts()
+        split, (claim, *conditions) = self._split((claim, *conditions))
+        own = self.deciding(_atoms((claim, *conditions)))
         for _ in range(3):
             question = _Question(self.values, own, claim, conditions)
             try:
-                decision = self._decided(question, atoms, seconds)
+                decision = self._decided(question, seconds)
             except TooLarge:
                 return Undecided(_UNDECIDED)
-            if not isinstance(decision, Undecided):
+            if isinstance(decision, Refuted):
+                return self._completed(decision, split, atoms)
+            if isinstance(decision, Proven):
                 return decision
-            wider = self.values.free(atoms if own == question.wider else question.wider)
+            everything = _atoms((claim, *conditions))
+            wider = self.values.free(everything if own == question.wider else question.wider)
             if wider <= own:
                 break
             own = wider
@@ -156,7 +162,7 @@ class ByContents:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = found
 
-    def _decided(self, question: _Question, atoms: frozenset[Atom], seconds: float) -> Decision:
+    def _decided(self, question: _Question, seconds: float) -> Decision:
         seen = _Seen(question.gathered, question.directions)
         for rows, reading in self.rows(question.own, question.filters):
             seen.add(rows, reading)
@@ -179,7 +185,8 @@ class ByContents:
             given = Given(question.given, self._supposing(fixed))
             decision = decide_given(question.claim, given, budget=seconds, order=self._order)
             if isinstance(decision, Refuted):
-                return self._refuted(question, decision, row, atoms)
+                point = {k: n for k, n in decision.model.items() if k not in question.gathered}
+                return Refuted({**point, **row.own}, decision.method, decision.solver_ns)
             if isinstance(decision, Undecided):
                 break
             methods.append(decision.method)
@@ -191,14 +198,12 @@ class ByContents:
         decision = decide_given(question.claim, whole, budget=seconds, order=self._order)
         return decision if isinstance(decision, Proven) else Undecided(_UNDECIDED)
 
-    def _refuted(
-        self, question: _Question, found: Refuted, row: _Row, atoms: frozenset[Atom]
-    ) -> Refuted:
+    def _completed(self, found: Refuted, split: Sequence[_Split], atoms: Iterable[Atom]) -> Refuted:
         """Return a counterexample in the symbols of the call, with the numbers that are loaded."""
-        point: dict[Symbol | Opaque, int] = {
-            key: number for key, number in found.model.items() if key not in question.gathered
-        }
-        point.update(row.own)
+        point = dict(found.model)
+        for each in reversed(split):
+            outer, inner = point.pop(each.outer, 0), point.pop(each.inner, 0)
+            point[each.symbol] = outer * each.by + inner
         for atom in sorted(atoms, key=lambda atom: atom.order):
             if not isinstance(atom, Symbol) or atom in point:
                 continue
@@ -206,10 +211,63 @@ class ByContents:
                 number = self._contents.number(atom, point)
             else:
                 low, high = self.values.range_of(atom)
-                number = low if low == high or atom.kind in ("program", "trip", "lane") else None
+                number = low if low == high or self.values.is_free(atom) else None
             if number is not None:
                 point[atom] = number
         return Refuted(point, found.method, found.solver_ns)
+
+    def _split(self, conditions: Sequence[Condition]) -> tuple[list[_Split], tuple[Condition, ...]]:
+        """Put two symbols in the place of one that is divided to find an index: its digits.
+
+        Then what is left of the division decides no index, and stays a symbol.
+        """
+        found: list[_Split] = []
+        for _ in range(_MOST_SPLIT):
+            candidates = self._divided(_atoms(conditions))
+            if not candidates:
+                break
+            by, symbol = min(candidates, key=lambda each: (each[0], each[1].order))
+            most = self.values.range_of(symbol)[1]
+            outer = Symbol(symbol.kind, (symbol.key, "over", by), 0, most // by)
+            inner = Symbol(symbol.kind, (symbol.key, "within", by), 0, by - 1)
+            found.append(_Split(symbol, outer, inner, by))
+            whole = outer.term * by + inner.term
+            replaced = Substitution({symbol: whole})
+            changed = [condition.substitute(replaced) for condition in conditions]
+            conditions = (*changed, *at_least(most - whole).conjuncts())
+        return found, tuple(conditions)
+
+    def _divided(self, atoms: Iterable[Atom]) -> list[tuple[int, Symbol]]:
+        """Return symbols of which a quotient or remainder decides an index, and the divisors."""
+        read = [each for each in atoms if isinstance(each, Symbol) and self._is_recorded(each)]
+        found = []
+        for atom in {atom for symbol in read for place in symbol.at for atom in place.atoms()}:
+            if not isinstance(atom, Quotient | Remainder):
+                continue
+            by, form = atom.arguments[1].constant, atom.arguments[0].affine()
+            if by is None or by < 2 or form is None:
+                continue
+            for symbol, factor in form[1].items():
+                if factor == 1 and self.values.is_free(symbol):
+                    assert isinstance(symbol, Symbol)
+                    low, high = self.values.range_of(symbol)
+                    if low == 0 and high >= by:
+                        found.append((by, symbol))
+        return found
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A symbol that is `outer * by + inner`."""
+
+    symbol: Symbol
+    outer: Symbol
+    inner: Symbol
+    by: int
+
+
+def _atoms(conditions: Iterable[Condition]) -> frozenset[Atom]:
+    return frozenset().union(*(condition.atoms() for condition in conditions))
 
 
 class _Question:
@@ -262,7 +320,28 @@ class Gathering(Substitution):
                 filters.append(condition)
             else:
                 given.append(condition.substitute(self))
+                filters += self._shadow(condition)
         return tuple(filters), tuple(given)
+
+    def _shadow(self, condition: Condition) -> tuple[Condition, ...]:
+        """Return what a condition asks of what is gone through, whatever else there is."""
+        if not isinstance(condition, AtLeast):
+            return ()
+        most = 0
+        own: dict[Monomial, int] = {}
+        for monomial, number in condition.term.coefficients.items():
+            sides = [self._side(atom) for atom in monomial]
+            if (True, True) in sides or ((True, False) in sides and (False, True) in sides):
+                return ()
+            if (False, True) not in sides:
+                own[monomial] = number
+                continue
+            ends = [
+                self._values.range_of(a) if isinstance(a, Symbol) else (a.low, a.high)
+                for a in monomial
+            ]
+            most += max(number * prod(each) for each in product(*ends))
+        return at_least(Term(own) + most).conjuncts()
 
     def leaves(self, atoms: frozenset[Atom]) -> bool:
         """Whether nothing in atoms is gone through."""

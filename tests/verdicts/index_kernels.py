@@ -84,6 +84,21 @@ def chosen_twice(x, first, second, flags, out, rows, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def flat(x, groups, lengths, out, programs, heads, rows, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    """Programs of one axis: group, head and part of a program are digits of its number."""
+    program = tl.program_id(0)
+    if program >= programs:
+        return
+    part, head, group = program % 2, program // 2 % heads, program // (2 * heads)
+    length = tl.load(lengths + group)
+    lanes = part * BLOCK + tl.arange(0, BLOCK)
+    row = tl.load(groups + group * rows + lanes // 4, mask=lanes < length, other=0)
+    places = row * heads * WIDTH + head * WIDTH + lanes % 4
+    values = tl.load(x + places, mask=lanes < length, other=0.0)
+    tl.store(out + program * BLOCK + tl.arange(0, BLOCK), values)
+
+
+@triton.jit
 def stores_and_gathers(table, x, out, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     index = tl.load(table + lanes)
@@ -188,7 +203,21 @@ def _chosen(rng):
     )  # fmt: skip
 
 
+def _flat(rng):
+    groups, heads, known = int(rng.integers(1, 5)), int(rng.integers(2, 4)), 6
+    lengths = rng.integers(0, 17, groups).astype(np.int32)
+    chosen = rng.integers(0, known, (groups, 4)).astype(np.int32)
+    chosen[int(rng.integers(groups)), int(rng.integers(4))] = rng.integers(-1, known + 2)
+    programs = groups * heads * 2
+    return call(
+        flat, (programs + 1,), x=tensor(known, heads, 4), groups=integers(chosen),
+        lengths=integers(lengths), out=tensor(programs * 8), programs=programs, heads=heads,
+        rows=4, WIDTH=4, BLOCK=8,
+    )  # fmt: skip
+
+
 CALLS = {
-    "paged": _paged, "slots": _slots, "ragged": _ragged, "experts": _experts, "chosen": _chosen,
+    "flat": _flat, "paged": _paged, "slots": _slots, "ragged": _ragged, "experts": _experts,
+    "chosen": _chosen,
 }  # fmt: skip
 """Random small calls, right ones and broken ones, by a generator of numbers."""

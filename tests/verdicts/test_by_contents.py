@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kvtrace.symbolic.conditions import FALSE, at_least, less
 from kvtrace.symbolic.decide import Proven, Refuted, is_counterexample
-from kvtrace.symbolic.functions import choice
+from kvtrace.symbolic.functions import choice, quotient, remainder
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Substitution, Symbol
 from kvtrace.verdicts.binding import Budget
@@ -77,6 +77,8 @@ PLACES = {
     "by program and lane": PROGRAM.term * 3 + LANE.term,
     "by lane, past the end": LANE.term * 3 - 1,
     "of all one": PROGRAM.term * 0 + 2,
+    "by halves of lanes": PROGRAM.term * 3 + quotient(LANE.term, 2),
+    "by digits of both": quotient(PROGRAM.term, 2) * 3 + remainder(LANE.term, 4),
     "of what is loaded": loaded(PROGRAM.term) + LANE.term,
 }
 
