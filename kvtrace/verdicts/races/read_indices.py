@@ -11,20 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.symbolic.conditions import FALSE, Condition, conjunction
+from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, conjunction
 from kvtrace.symbolic.decide import Given, Refuted, decide_given, is_counterexample
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
-from kvtrace.verdicts.by_contents import Gathering
+from kvtrace.verdicts.gathering import Gathering
 from kvtrace.verdicts.races.digits import Common, Side
 from kvtrace.verdicts.read_values import Reading, Rows, TooLarge
 
 if TYPE_CHECKING:
+    from kvtrace.symbolic.linear import Interval
     from kvtrace.verdicts.binding import BoundCall
 
 _LARGEST: Final = 1 << 62
@@ -187,28 +188,36 @@ class ReadIndices:
         if not column.certain[list(places)].all():
             return False
         rows = [column.row(place) for place in places]
-        sums = []
-        for row in rows:
-            reading = Reading(self._contents.values, row)
-            sums.append({symbol: reading(each).item() for symbol, each in part.sums.items()})
-        fixed = {(s.kind, s.key): (number, number) for s, number in sums[0].items()}
+        first, second = (self._sums(part, row) for row in rows)
+        fixed: dict[tuple[str, Any], Interval] = {
+            (symbol.kind, symbol.key): (first[symbol], first[symbol]) for symbol in part.sums
+        }
         given = Given(part.given, self._bound.supposing(fixed))
         found = decide_given(FALSE, given, budget=0, order=self._bound.order)
         if not isinstance(found, Refuted):
             return False
-        if not is_counterexample({**found.model, **sums[1]}, FALSE, part.given):
+        both = dict(found.model)
+        both.update(second)
+        if not is_counterexample(both, FALSE, part.given):
             return False
-        point = {atom: 0 for atom in part.rest.atoms() if isinstance(atom, Symbol)}
-        point |= {symbol: self._contents.values.range_of(symbol)[0] for symbol in point}
-        point |= {key: number for key, number in found.model.items() if isinstance(key, Symbol)}
+        point: dict[Symbol | Opaque, int] = {
+            atom: self._bound.ranges.of(atom)[0]
+            for atom in part.rest.atoms()
+            if isinstance(atom, Symbol)
+        }
+        point.update(found.model)
         byte = part.rest.value(point) + int(column.numbers[places[0]]) * unit
-        own = [self._programs(row)[0] for row in rows]
-        other = sum(
-            point.get(axis, 0) * int(np.prod(self._bound.call.grid[: int(axis.key)], dtype=int))
-            for axis in self._axes
-            if axis not in rows[0].columns and isinstance(axis.key, int)
-        )
-        return Met((int(own[0]) + other, int(own[1]) + other), byte)
+        one, other = (self._bound.program_of({**point, **_only(row)}) for row in rows)
+        return Met((one, other), byte)
+
+    def _sums(self, part: _Part, row: Rows) -> dict[Symbol | Opaque, int]:
+        reading = Reading(self._contents.values, row)
+        return {symbol: reading(term).item() for symbol, term in part.sums.items()}
+
+
+def _only(row: Rows) -> dict[Symbol | Opaque, int]:
+    """Return the numbers of a row's symbols."""
+    return {symbol: int(column[0]) for symbol, column in row.columns.items()}
 
 
 def _settled(side: Copy, settled: Substitution) -> Copy:
