@@ -68,6 +68,7 @@ class ByContents:
         self._supposing = supposing
         self._order = order
         self._kept: dict[object, list[tuple[Rows, Reading]]] = {}
+        self._too_large: set[object] = set()
 
     def is_about(self, atoms: Iterable[Atom]) -> bool:
         """Whether integers that were recorded are among atoms."""
@@ -135,14 +136,18 @@ class ByContents:
         if key in self._kept:
             yield from self._kept[key]
             return
+        if key in self._too_large:
+            raise TooLarge
         found: list[tuple[Rows, Reading]] = []
         count = 0
+        self._too_large.add(key)
         for rows in self.values.rows(own, filters):
             pair = rows, Reading(self.values, rows)
             count += len(rows)
             if count <= _MOST_KEPT:
                 found.append(pair)
             yield pair
+        self._too_large.discard(key)
         if count <= _MOST_KEPT:
             while len(self._kept) >= _KEPT:
                 del self._kept[next(iter(self._kept))]

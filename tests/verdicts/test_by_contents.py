@@ -257,6 +257,22 @@ def test_what_a_launch_writes_is_not_read_as_recorded():
     assert {v.verdict for v in found} == {"unknown"}
 
 
+def test_loops_are_gone_through_as_far_as_conditions_let_them():
+    """Of a loop without an end nothing is decided; a bound that is loaded ends it."""
+    trip = Symbol("trip", 9, 0, (1 << 62) - 1)
+    numbers = [3, 1, 2, 0, 9, 9]
+    decided = by_contents(numbers)
+    claim = less(loaded(trip.term), 4)
+
+    for _ in range(2):
+        assert not isinstance(decided.decide(claim, (), 0.0), Proven | Refuted)
+    assert isinstance(decided.decide(claim, [less(trip.term, 4)], 0.0), Proven)
+    assert isinstance(
+        decided.decide(claim, [less(trip.term, loaded(PROGRAM.term - PROGRAM.term))], 0.0), Proven
+    )
+    assert isinstance(decided.decide(claim, [less(trip.term, loaded(PROGRAM.term))], 0.0), Refuted)
+
+
 def test_kept_rows_are_those_of_the_question():
     """Two claims share rows; a claim under other conditions has its own."""
     decided = by_contents([5, 1, 4, 2, 3])
