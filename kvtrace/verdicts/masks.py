@@ -66,6 +66,8 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
         if not isinstance(decision, Proven):
             return
         methods.append(decision.method)
+    if all(isinstance(bound.decide(FALSE, bound.given(each)), Proven) for each in reached):
+        return  # for what is recorded no program gets there
     if any(bound.may_wrap(access) is not None for access in reached):
         return  # numbers that wrap around may fulfil what ideal ones do not
     method = max(methods, key=_STRENGTH.index)
@@ -152,6 +154,8 @@ def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ve
         decision = bound.decide(access.mask, given)
         if not isinstance(decision, Proven) or bound.may_wrap(access) is not None:
             return
+        if isinstance(bound.decide(FALSE, given), Proven):
+            continue
         methods.append(decision.method)
     if not methods:
         return
