@@ -34,7 +34,7 @@ def test_known_assembly_runs_and_unknown_is_refused_by_name():
         launch(language.unknown_assembly, (1,), {"x": x, "out": out}, {"BLOCK": 32})
     text = str(refused.value)
     assert "tt.elementwise_inline_asm" in text
-    assert "fma.rz.sat.f32" in text
+    assert "the instruction 'shfl.sync.bfly.b32'" in text
     assert "kvtrace.evaluate.assembly" in text
     assert "language.py:" in text
     assert "unknown_assembly" in text
@@ -116,10 +116,11 @@ def test_addresses_in_memory_find_the_arguments_that_they_lie_in():
         assert torch.equal(now, then + 1)
 
 
-def test_prints_as_a_gpu_does(capsys):
+@pytest.mark.parametrize("planned", [True, False])
+def test_prints_as_a_gpu_does(capsys, planned):
     x = torch.tensor([1.5, -2.0, 3.0, 0.25])
 
-    launch(language.printing, (2,), {"x": x}, {"BLOCK": 2}, planned=False)
+    launch(language.printing, (2,), {"x": x}, {"BLOCK": 2}, planned=planned)
 
     assert sorted(capsys.readouterr().out.splitlines()) == sorted(
         [
@@ -133,6 +134,10 @@ def test_prints_as_a_gpu_does(capsys):
             "pid (1, 0, 0) idx (1) pair: (operand 1) 1",
             "pid (0, 0, 0) idx () bits: 0x00000000",
             "pid (1, 0, 0) idx () bits: 0x00000001",
+            "pid (0, 0, 0) here",
+            "pid (1, 0, 0) here",
+            f"pid (0, 0, 0) idx () at: {x.data_ptr():#x}",
+            f"pid (1, 0, 0) idx () at: {x.data_ptr():#x}",
         ]
     )
 
