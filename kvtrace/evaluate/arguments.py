@@ -35,7 +35,8 @@ class TensorArgument:
     """A tensor passed to a kernel: a strided view of a storage.
 
     `offset_bytes` is where its data pointer lies in the storage; `strides` count elements;
-    `dtype` is Triton's short form (fp32, bf16, i64, u8, i1 …).
+    `dtype` is Triton's short form (fp32, bf16, i64, u8, i1 …). `padding_nan`: as a tensor
+    descriptor, floats beyond its extents are NaN instead of zero.
     """
 
     name: str
@@ -44,6 +45,7 @@ class TensorArgument:
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    padding_nan: bool = False
 
     @cached_property
     def element(self) -> ElementType:

@@ -218,7 +218,8 @@ def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> An
         if type_.descriptor:
             extents = tuple(constant_sum(extent) for extent in argument.shape)
             strides = tuple(constant_sum(stride) for stride in argument.strides)
-            return Descriptor(Pointer(position, constant_sum(0), 0), extents, strides, False)
+            base = Pointer(position, constant_sum(0), 0)
+            return Descriptor(base, extents, strides, argument.padding_nan)
         if not type_.pointer:
             raise BadArguments(
                 f"argument {argument.name!r} of kernel {name!r} is a tensor, "

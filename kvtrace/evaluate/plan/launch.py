@@ -122,7 +122,7 @@ def _call_of(arguments: Sequence[Argument], floats: frozenset[int]) -> tuple[Any
         parts.append(
             (
                 number, storage.nbytes, storage.data is None, argument.offset_bytes,
-                argument.dtype, argument.shape, argument.strides,
+                argument.dtype, argument.shape, argument.strides, argument.padding_nan,
             )
         )  # fmt: skip
     return tuple(parts)
