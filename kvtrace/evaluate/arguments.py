@@ -11,23 +11,37 @@ from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.types import ElementType, element_of_short_name
 from kvtrace.schema.dataclass import dataclass
 
+_ELSEWHERE = 1 << 62
+
 
 @dataclass(eq=False)
 class Storage:
     """One allocation. Tensors that share it see each other's writes.
 
     `data` is a uint8 array of `nbytes`, or None where the contents are unknown. Evaluation writes
-    to it in place, or, if it is read-only, to a copy that lives as long as the launch.
+    to it in place, or, if it is read-only, to a copy that lives as long as the launch. `address` is
+    where it begins for the kernel, if that is known: what lies in memory may point into it.
     """
 
     nbytes: int
     data: NDArray[np.uint8] | None = None
+    address: int | None = None
 
     def __post_init__(self) -> None:
         if self.data is not None and self.data.nbytes != self.nbytes:
             raise BadArguments(
                 f"a storage of {self.nbytes} bytes was given {self.data.nbytes} bytes of data"
             )
+
+    @property
+    def start(self) -> int | None:
+        """Address of its first byte, None without data; made up where it is not known.
+
+        Such a one lies where no memory does, so that no address in recorded contents is in it.
+        """
+        if self.address is not None or self.data is None:
+            return self.address
+        return _ELSEWHERE + int(self.data.ctypes.data)
 
 
 @dataclass(frozen=True, eq=False)

@@ -144,7 +144,7 @@ def _replayed(
     module: Module, launch: Launch, contested: frozenset[Storage], hidden: frozenset[Storage]
 ) -> MeetingPlaces:
     """Run the launch with the data of some storages hidden, so that nothing is written."""
-    empty = {storage: Storage(storage.nbytes) for storage in hidden}
+    empty = {storage: Storage(storage.nbytes, address=storage.start) for storage in hidden}
     arguments = tuple(
         replace(argument, storage=empty.get(argument.storage, argument.storage))
         if isinstance(argument, TensorArgument)
@@ -202,12 +202,13 @@ def largest_tensor(compiler: Compiler) -> int:
 def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:
     """Put the arguments' values where the kernel expects its parameters."""
     parameters = compiler.module.main.arguments
-    if len(parameters) != len(arguments):
+    more = arguments[len(parameters) :]
+    if len(parameters) > len(arguments) or not all(isinstance(x, TensorArgument) for x in more):
         raise BadArguments(
             f"kernel {name!r} has {len(parameters)} parameters, {len(arguments)} arguments given"
         )
     values: list[Any] = [None] * compiler.module.value_count
-    for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
+    for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=False)):
         type_ = value_type(parameter.type)
         values[parameter.id] = _bound(position, type_, argument, name)
     return values

@@ -19,6 +19,7 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.modules import read
 from kvtrace.evaluate.observe import Observer, OutOfBounds
+from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.ir import Module, source_stack
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.schema.errors import KvtraceError
@@ -101,6 +102,11 @@ class EvaluatingLauncher:
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered
         )
+        held: list[Any] = []  # keeps what the kernel reaches alive
+        if follows_addresses(module):
+            from kvtrace.backends.triton.live_tensors import add_reached
+
+            held += add_reached(arguments)
         observers = (_Defects(self, arguments),)
         watch, members = self._watchers()
         if watch is None or not members:

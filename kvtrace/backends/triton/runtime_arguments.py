@@ -106,7 +106,7 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
     storage = storages.get(start)
     if storage is None:
         nbytes = memory.nbytes()
-        storage = storages[start] = Storage(nbytes, memory_view(start, nbytes))
+        storage = storages[start] = Storage(nbytes, memory_view(start, nbytes), start)
     offset = viewed.data_ptr() - start if storage.nbytes else 0
     dtype = short_dtype(value.dtype)
     return TensorArgument(name, storage, offset, dtype, tuple(viewed.shape), viewed.stride())

@@ -1,0 +1,103 @@
+"""Finds the tensors on the CPU that hold given addresses, among all that the program has.
+
+No address is ever read on trust: it must lie in the storage of a tensor that Python's garbage
+collector knows of, and that tensor is held until the launch has ended.
+"""
+
+import gc
+import sys
+import weakref
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.backends.triton.runtime_arguments import memory_view
+from kvtrace.capture.arguments import short_dtype
+from kvtrace.evaluate.arguments import Argument, Storage
+from kvtrace.evaluate.reach import Held, reached
+
+#: Where a storage begins, its size in bytes, and a tensor that has it.
+Memory = tuple[int, int, Any]
+
+#: Tensors that addresses led to before, by where their storages begin.
+_known: Final[dict[int, "weakref.ref[Any]"]] = {}
+
+
+def add_reached(arguments: list[Argument]) -> list[Any]:
+    """Append what the arguments' addresses lead to; return what to hold during the launch."""
+    held: list[Any] = []
+
+    def find(addresses: NDArray[np.int64]) -> list[Held]:
+        found = []
+        for start, nbytes, tensor in _holding(addresses):
+            held.append(tensor)
+            storage = Storage(nbytes, memory_view(start, nbytes), start)
+            found.append(Held(storage, short_dtype(tensor.dtype)))
+        return found
+
+    arguments += reached(arguments, find)
+    return held
+
+
+def _holding(addresses: NDArray[np.int64]) -> list[Memory]:
+    """Find storages that any of the ascending addresses lies in; the collector is asked last."""
+    remembered = []
+    for start, reference in list(_known.items()):
+        memory = _memory_of(reference())
+        if memory is None or memory[0] != start:
+            _known.pop(start, None)
+        else:
+            remembered.append(memory)
+    found, left = _matching(remembered, addresses)
+    if not left.size:
+        return found
+    more, _ = _matching(_all_memory(), left)
+    for start, _, tensor in more:
+        _known[start] = weakref.ref(tensor)
+    return found + more
+
+
+def _matching(
+    memories: list[Memory], addresses: NDArray[np.int64]
+) -> tuple[list[Memory], NDArray[np.int64]]:
+    """Return the storages that addresses lie in, and the addresses that lie in none."""
+    found = []
+    for memory in memories:
+        begin, end = np.searchsorted(addresses, (memory[0], memory[0] + memory[1]))
+        if begin < end:
+            found.append(memory)
+            addresses = np.delete(addresses, slice(begin, end))
+    return found, addresses
+
+
+def _all_memory() -> list[Memory]:
+    """List the storages of all tensors on the CPU that the program holds, each once."""
+    torch = sys.modules["torch"]
+    # by their types: asking an object for its class may run the program's code
+    kinds: dict[type, bool] = {}
+    storages: dict[int, Memory] = {}
+    for value in gc.get_objects():
+        kind = type(value)
+        wanted = kinds.get(kind)
+        if wanted is None:
+            wanted = kinds[kind] = issubclass(kind, torch.Tensor)
+        memory = _memory_of(value) if wanted else None
+        if memory is not None and memory[1] > storages.get(memory[0], (0, 0))[1]:
+            storages[memory[0]] = memory
+    return list(storages.values())
+
+
+def _memory_of(tensor: Any) -> Memory | None:
+    """Say where a tensor's storage lies; None if it is gone, elsewhere, or has no storage."""
+    if tensor is None:
+        return None
+    torch: Any = sys.modules["torch"]
+    try:
+        with torch._C.DisableTorchFunctionSubclass():
+            if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+                return None
+            storage = tensor.untyped_storage()
+            return int(storage.data_ptr()), int(storage.nbytes()), tensor
+    except (RuntimeError, NotImplementedError, AttributeError):
+        return None  # tensors of tracers and wrappers have no memory of their own
