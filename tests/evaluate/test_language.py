@@ -13,6 +13,7 @@ from kvtrace.evaluate import (
 )
 from tests.kernels import language
 from tests.kernels.launching import launch
+from tests.kernels.recording import Recorder
 
 
 def test_map_elementwise_runs_scalar_code_for_each_lane():
@@ -179,6 +180,39 @@ def test_pointers_made_from_integers_find_their_tensor():
 
     assert torch.equal(out[32:], x)
     assert not out[:32].any()
+
+
+def test_pointers_that_are_only_numbers_can_be_stored_and_compared():
+    x, table = torch.zeros(8), torch.zeros(8, dtype=torch.int64)
+    equal = torch.full((3,), -1, dtype=torch.int32)
+    arguments = {"x": x, "table": table, "equal": equal, "number": 3 << 40}
+
+    launch(language.stored_pointers, (1,), arguments, {"BLOCK": 4})
+
+    numbers = [(3 << 40) + 8 * lane + 4 for lane in range(4)]
+    assert table.tolist() == [x.data_ptr() + 12, *numbers, 0, 0, 0]
+    assert x.tolist() == [0, 0, 0, 7, 0, 0, 0, 0]
+    assert equal.tolist() == [1, 8, 0]
+
+
+def test_an_address_of_an_argument_belongs_to_the_one_whose_view_holds_it():
+    whole = torch.arange(48.0)
+    table = torch.tensor([whole[16 * n :].data_ptr() for n in (2, 1, 0)])
+    parts = {
+        name: whole[16 * n : 16 * n + 16] for n, name in enumerate(("first", "second", "third"))
+    }
+    out, recorder = torch.empty(3, 16), Recorder()
+
+    launch(
+        language.table_of_arguments,
+        (3,),
+        {"table": table, **parts, "out": out},
+        {"BLOCK": 16},
+        observers=[recorder],
+    )
+
+    assert torch.equal(out, torch.arange(48.0).reshape(3, 16).flip(0))
+    assert not recorder.defects
 
 
 def test_pointers_from_a_table_to_tensors_that_are_no_arguments_are_refused():

@@ -249,6 +249,24 @@ def through_integers(x, out, shift, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def stored_pointers(x, table, equal, number, BLOCK: tl.constexpr):
+    """Pointers lie in memory; some are only numbers, and of some nothing is ever loaded."""
+    lanes = tl.arange(0, BLOCK)
+    pointers = table.to(tl.pointer_type(tl.pointer_type(tl.float32)))
+    tl.store(pointers, x + 3)
+    places = (number + lanes * 8).to(tl.pointer_type(tl.float32))
+    tl.store(pointers + 1 + lanes, places + 1)
+    again = tl.load(pointers)
+    tl.store(again, 7.0)
+    same = again.to(tl.int64) == (x + 3).to(tl.int64)
+    tl.store(equal, same.to(tl.int32))
+    nowhere = tl.load(pointers + 1 + lanes, mask=lanes < 2)
+    tl.store(nowhere, 1.0, mask=lanes < 0)
+    tl.store(equal + 1, tl.sum(tl.load(nowhere, mask=lanes < 0, other=2.0)).to(tl.int32))
+    tl.store(equal + 2, tl.sum((places.to(tl.int64) == x.to(tl.int64)).to(tl.int32)))
+
+
+@triton.jit
 def loaded_pointers(table, out, BLOCK: tl.constexpr):
     """One tensor a program, by addresses in a table."""
     source = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))

@@ -286,30 +286,22 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
             return
         values[result] = compare_integers(chosen, to_array(first, type_), to_array(second, type_))
 
-    chosen_step = (
-        _compare_pointers(predicate, left, right, result, type_) if type_.pointer else step
-    )
+    chosen_step = _compare_pointers(predicate, left, right, result) if type_.pointer else step
     return compiler.counted(op, chosen_step, type_.size, 0)
 
 
-def _compare_pointers(predicate: str, left: int, right: int, result: int, type_: ValueType) -> Step:
-    signed = predicate.replace("u", "s", 1)
-    number = ValueType("i64", type_.shape, integers.ADDRESS.element)
-
-    def step(values: list[Any], scope: Scope) -> None:
+def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Step:
+    def step(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
-        simple = isinstance(first, Pointer) and isinstance(second, Pointer)
-        if simple and first.argument == second.argument:
-            unknown = unknown_of((first.offset, second.offset))
-            values[result] = unknown or integers.compare(
-                signed, first.offset, second.offset, integers.ADDRESS
-            )
+        if not isinstance(first, Pointer) or not isinstance(second, Pointer):
+            values[result] = Unknown(frozenset({"where allocations lie"}))
             return
-        from kvtrace.evaluate.dialects.tt_addresses import true_addresses_of
-
-        addresses = [true_addresses_of(scope.launch, each, number) for each in (first, second)]
-        values[result] = unknown_of(addresses) or compare_integers(
-            signed, *(to_array(address, number) for address in addresses)
+        unknown = unknown_of((first.offset, second.offset))
+        if unknown is not None or first.argument != second.argument:
+            values[result] = unknown or Unknown(frozenset({"where allocations lie"}))
+            return
+        values[result] = integers.compare(
+            predicate.replace("u", "s", 1), first.offset, second.offset, integers.ADDRESS
         )
 
     return step

@@ -22,7 +22,6 @@ from kvtrace.evaluate.values import (
     PointerChoice,
     Unknown,
     constant_sum,
-    pointers_in,
     to_array,
     to_sum,
     unknown_of,
@@ -70,16 +69,6 @@ def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
     if isinstance(pointer.offset, Unknown) or address is None:
         return Unknown(frozenset({f"the address of {tensor.name}"}))
     return add(pointer.offset, constant_sum(address), type_)
-
-
-def true_addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
-    """Turn pointers into addresses; unknown where it is not known where the storages lie."""
-    leaves = pointers_in(pointer) if isinstance(pointer, Pointer | PointerChoice) else []
-    targets = [launch.arguments[leaf.argument] for leaf in leaves if leaf.argument is not None]
-    placed = all(isinstance(t, TensorArgument) and t.storage.address is not None for t in targets)
-    if not leaves or not placed:
-        return Unknown(frozenset({"where allocations lie"}))
-    return addresses_of(launch, pointer, type_)
 
 
 @semantics("tt.int_to_ptr")
