@@ -314,10 +314,13 @@ def _descriptor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what:
     parts = re.findall(r"(\w+)=(\([^)]*\)|'\w*')", str(row["scalar"]))
     found = {key: _evaluated(text) for key, text in parts}
     try:
-        extents = [tuple(map(int, found[key])) for key in ("shape", "strides", "block_shape")]
+        shape, strides, block = (
+            tuple(map(int, found[key])) for key in ("shape", "strides", "block_shape")
+        )
     except (KeyError, TypeError) as error:
         raise BadSetting(f"argument {row['name']} of {what} was not recorded whole.") from error
-    return Described(_tensor(row, rows, what), *extents, found.get("padding", "zero"))
+    padding = str(found.get("padding", "zero"))
+    return Described(_tensor(row, rows, what), shape, strides, block, padding)
 
 
 def _place_of(value: Place | Described | Literal) -> Place | None:

@@ -34,6 +34,11 @@ class Storage:
             )
 
     @property
+    def executes(self) -> bool:
+        """Whether it is a program's own memory, to be worked on, and no copy or record of it."""
+        return self.address is not None and self.data is not None and self.data.flags.writeable
+
+    @property
     def start(self) -> int | None:
         """Address of its first byte, None without data; made up where it is not known.
 

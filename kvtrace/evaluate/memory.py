@@ -48,7 +48,8 @@ class Memory:
     """The storages of one launch.
 
     `written` holds those that the kernel may write to: loads from others may be views.
-    `complete`: the data of all of them are known, so the kernel is executed, not replayed.
+    `complete`: the data of all of them are known. `executes`: all are the program's own, so the
+    kernel is executed, and not judged or replayed.
     `version` grows with every change, so that a spinning program can be told from a working one.
     """
 
@@ -59,11 +60,9 @@ class Memory:
         self._windows: dict[tuple[int, int], tuple[tuple[Array, ...], Window]] = {}
         self._copies: dict[Storage, Array] = {}
         self._forgotten: dict[int, frozenset[str]] = {}
-        self.complete = all(
-            argument.storage.data is not None
-            for argument in arguments
-            if isinstance(argument, TensorArgument)
-        )
+        tensors = [argument for argument in arguments if isinstance(argument, TensorArgument)]
+        self.complete = all(tensor.storage.data is not None for tensor in tensors)
+        self.executes = all(tensor.storage.executes for tensor in tensors)
         self.version = 0
 
     def is_known(self, tensor: TensorArgument) -> bool:

@@ -9,10 +9,11 @@ from kvtrace.evaluate import (
     UnknownAddress,
     UnsupportedOp,
     assembly,
+    evaluate,
     registry,
 )
 from tests.kernels import language
-from tests.kernels.launching import launch
+from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.recording import Recorder
 
 
@@ -148,6 +149,24 @@ def test_prints_nothing_where_data_are_unknown(capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_launch_that_is_only_judged_prints_nothing(capsys, planned):
+    arguments = {"x": torch.zeros(4)}
+    bound = bind(language.printing, arguments)
+    bound[0].storage.address = None  # a record of the program's memory, and not that memory
+    module = compile_for(language.printing, arguments, {"BLOCK": 2})
+    evaluate(module, bound, (2,), planned=planned)
+    assert capsys.readouterr().out == ""
+
+
+def test_where_and_when_a_program_runs_is_unknown_unless_it_is_executed():
+    out = torch.full((3,), -1)
+    bound = bind(language.asks_the_processor, {"out": out})
+    bound[0].storage.address = None
+    evaluate(compile_for(language.asks_the_processor, {"out": out}, {}), bound, (1,))
+    assert out.tolist() == [-1, -1, -1]
+
+
 def test_narrow_floats_round_as_the_hardware_does():
     x = torch.cat([torch.randn(250) * 10, torch.tensor([1e6, -1e6, 3.3e38, 0.0, 1e-9, 449.0])])
     outs = {
@@ -198,9 +217,7 @@ def test_pointers_that_are_only_numbers_can_be_stored_and_compared():
 def test_an_address_of_an_argument_belongs_to_the_one_whose_view_holds_it():
     whole = torch.arange(48.0)
     table = torch.tensor([whole[16 * n :].data_ptr() for n in (2, 1, 0)])
-    parts = {
-        name: whole[16 * n : 16 * n + 16] for n, name in enumerate(("first", "second", "third"))
-    }
+    parts = dict(zip(("first", "second", "third"), whole.split(16), strict=True))
     out, recorder = torch.empty(3, 16), Recorder()
 
     launch(

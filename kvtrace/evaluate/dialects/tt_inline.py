@@ -24,8 +24,11 @@ from kvtrace.evaluate.registry import (
 )
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
-from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of
+from kvtrace.evaluate.values import Array, Unknown, full_array, to_array, unknown_of
 from kvtrace.ir import Op
+
+_SPECIAL = re.compile(r"%\w*(smid|timer|clock)")
+"""Registers that hold what no launch decides: only while it is executed do they have a value."""
 
 
 @assembly("griddepcontrol.wait; // dummy $0")
@@ -49,28 +52,38 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
     slots, results = slots_of(op.operands), slots_of(op.results)
     types = [value_type(value.type) for value in op.operands]
     result_types = [value_type(value.type) for value in op.results]
-    refusal = None
-    try:
-        function = _meaning_of(op, text, types, result_types)
-    except UnsupportedOp as error:
-        refusal = unsupported(
+
+    def refusal(error: UnsupportedOp) -> UnsupportedOp:
+        return unsupported(
             op,
             compiler.kernel,
             f"with assembly {text!r}: {error} has no meaning here; give the assembly one with "
             "kvtrace.evaluate.assembly; it",
         )
 
+    function: Callable[..., Any] | UnsupportedOp
+    try:
+        function = _meaning_of(op, text, types, result_types)
+    except UnsupportedOp as error:
+        function = refusal(error)
+
+    asks = _SPECIAL.search(text) is not None
+
     def step(values: list[Any], scope: Scope) -> None:
-        del scope
         unknown = unknown_of(values[slot] for slot in slots)
+        if asks and not scope.launch.memory.executes:
+            unknown = Unknown(frozenset({"where and when a program runs"}))
         if unknown is not None:
             for slot in results:
                 values[slot] = unknown
             return
-        if refusal is not None:
-            raise refusal
+        if isinstance(function, UnsupportedOp):
+            raise function
         given = [to_array(values[slot], t) for slot, t in zip(slots, types, strict=True)]
-        outcome = function(*given)
+        try:
+            outcome = function(*given)
+        except UnsupportedOp as error:
+            raise refusal(error) from error
         outcomes = outcome if isinstance(outcome, tuple) else (outcome,)
         for slot, array, type_ in zip(results, outcomes, result_types, strict=True):
             rounded = rounding_to(type_.element)

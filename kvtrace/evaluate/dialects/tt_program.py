@@ -140,7 +140,7 @@ _MOST_LINES = 10_000
 
 @semantics("tt.print")
 def print_(op: Op, _compiler: Compiler) -> Step:
-    """Print every element, as Triton does on NVIDIA GPUs; silent where not all data are known."""
+    """Print every element, as Triton does on NVIDIA GPUs, where the launch is executed."""
     slots = [value.id for value in op.operands]
     types = [value_type(value.type) for value in op.operands]
     prefix = str(attribute(op, "prefix", ""))
@@ -165,7 +165,7 @@ def print_(op: Op, _compiler: Compiler) -> Step:
     def step(values: list[Any], scope: Scope) -> None:
         shown = [_printable(scope, values[s], t) for s, t in zip(slots, types, strict=True)]
         known = not any(isinstance(value, Unknown) for value in shown)
-        if not (known and scope.certain and scope.launch.memory.complete):
+        if not (known and scope.certain and scope.launch.memory.executes):
             return
         for count, line in enumerate(lines(shown, scope)):
             if count == _MOST_LINES:

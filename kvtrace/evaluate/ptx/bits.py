@@ -31,7 +31,7 @@ def logic(form: Form, *arrays: Array) -> Array:
 @instruction("cnot", types=BITS, takes="T")
 def is_zero(form: Form, array: Array) -> Array:
     """Return 1 for zero, else 0."""
-    return (array == 0).astype(form.type.register)
+    return np.asarray((array == 0).astype(form.type.register))
 
 
 @instruction("lop3", types=("b32",), takes="T T T T")
@@ -104,7 +104,7 @@ def field(form: Form, array: Array, position: Array, length: Array) -> Array:
         kept = np.clip(np.minimum(size, bits - begin), 0, bits)
         above = ~(_power(kept, bits) - register.type(1))
         taken = np.where(negative, taken | above, taken)
-    return taken.astype(register)
+    return np.asarray(taken.astype(register))
 
 
 @instruction("bfi", types=("b32", "b64"), takes="T T u32 u32")
@@ -115,7 +115,7 @@ def inserted(form: Form, array: Array, into: Array, position: Array, length: Arr
     field_mask = _power((length & np.uint32(255)).astype(np.int64), bits) - one
     steps = np.minimum(begin, bits - 1).astype(array.dtype)
     mask = np.where(begin < bits, field_mask << steps, 0).astype(array.dtype)
-    return into & ~mask | array << steps & mask
+    return np.asarray(into & ~mask | array << steps & mask)
 
 
 def _power(exponent: Array, bits: int) -> Array:

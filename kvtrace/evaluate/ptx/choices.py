@@ -30,14 +30,16 @@ def compared(form: Form, left: Array, right: Array) -> Array:
     """Compare; with NaN only the unordered comparisons hold."""
     if form.has("ftz") and form.type.name == "f32":
         left, right = flushed(left), flushed(right)
-    name = next(m for m in form.modifiers if m in _ORDERED or m in _UNORDERED or m in _ONLY_NAN)
+    allowed = {**_ORDERED, **_UNORDERED} if form.type.kind == "f" else _ORDERED
+    names = [m for m in form.modifiers if m in allowed or (m in _ONLY_NAN and allowed != _ORDERED)]
+    if len(names) != 1:
+        raise UnsupportedOp(f"the instruction {form.text!r}")
+    name = names[0]
     if form.type.kind != "f":
-        if name not in _ORDERED:
-            raise UnsupportedOp(f"the instruction {form.text!r}")
         return np.asarray(_ORDERED[name](left, right))
     broken = np.isnan(left) | np.isnan(right)
     if name in _ONLY_NAN:
-        return broken if name == "nan" else ~broken
+        return np.asarray(broken if name == "nan" else ~broken)
     if name in _UNORDERED:
         return np.asarray(_UNORDERED[name](left, right) | broken)
     return np.asarray(_ORDERED[name](left, right) & ~broken)
@@ -100,4 +102,6 @@ def tested(form: Form, array: Array) -> Array:
         "normal": np.isfinite(array) & (size >= tiny),
         "subnormal": (size > 0) & (size < tiny),
     }
+    if len(form.modifiers) != 1:
+        raise UnsupportedOp(f"the instruction {form.text!r}")
     return np.asarray(kinds[form.modifiers[0]])

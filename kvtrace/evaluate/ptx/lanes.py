@@ -87,7 +87,7 @@ def _into_registers(array: Array, element: ElementType, packed: int) -> list[Arr
 def _joined(groups: Array, element: ElementType, each: int) -> Array:
     """Put elements into registers, the first one lowest."""
     wide = groups.astype(np.uint32) << (np.arange(each, dtype=np.uint32) * np.uint32(element.bits))
-    return np.bitwise_or.reduce(wide, axis=-1, keepdims=True)
+    return np.asarray(np.bitwise_or.reduce(wide, axis=-1, keepdims=True))
 
 
 def _out_of_registers(

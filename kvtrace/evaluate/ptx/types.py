@@ -84,7 +84,7 @@ def decoded(bits: Array, type_: Type) -> Array:
     if type_.bits == 4:
         shifts = np.arange(type_.parts, dtype=raw.dtype) * raw.dtype.type(4)
         nibbles = (raw[..., None] >> shifts) & raw.dtype.type(15)
-        return nibbles.astype(np.uint8).view(type_.memory).astype(type_.value)
+        return np.asarray(nibbles.astype(np.uint8).view(type_.memory).astype(type_.value))
     if type_.parts > 1:
         raw = np.ascontiguousarray(raw[..., None])
     if type_.memory == type_.value:

@@ -371,6 +371,10 @@ def test_a_name_in_an_inner_scope_is_another_register():
         ("@p bra done;", "'bra'"),
         ("@p add.u32 $0, $1, 1;", "'p', which is not declared"),
         ("mul.s32 $0, $1, $1;", "mul.s32"),
+        ("{ .reg .pred p; setp.f32 p, $1, $1; }", "setp.f32"),
+        ("{ .reg .pred p; setp.nan.s32 p, $1, $1; }", "setp.nan.s32"),
+        ("cvt.s32.f32 $0, $1;", "cvt.s32.f32"),
+        ("{ .reg .b16 h; cvt.rn.e4m3x2.f32 h, $1, $1; }", "cvt.rn.e4m3x2.f32"),
     ],
 )
 def test_what_has_no_meaning_is_refused_by_name(text, named):
