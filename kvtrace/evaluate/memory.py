@@ -186,7 +186,7 @@ class Memory:
         if target.argument is None and self.complete:
             raise UnknownAddress(_unknown_address(op, scope, target.offset, mask))
         if target.argument is None and unknown is None:
-            unknown = Unknown(frozenset({"an address in no tensor that is known"}))
+            unknown = Unknown(frozenset({"an address that lies in no tensor of the call"}))
         if unknown is not None or not isinstance(target.offset, Sum) or target.argument is None:
             doubts = unknown_of((unknown, mask))
             sources = doubts.sources if doubts is not None else frozenset()

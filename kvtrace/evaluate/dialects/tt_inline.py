@@ -28,7 +28,7 @@ from kvtrace.evaluate.values import Array, Unknown, full_array, to_array, unknow
 from kvtrace.ir import Op
 
 _SPECIAL = re.compile(r"%\w*(smid|timer|clock)")
-"""Registers that hold what no launch decides: only while it is executed do they have a value."""
+"""Special registers that have a value only while a launch is executed."""
 
 
 @assembly("griddepcontrol.wait; // dummy $0")
@@ -43,6 +43,11 @@ def first_processor() -> Array:
 def global_timer() -> Array:
     """Give the host's clock in nanoseconds."""
     return np.asarray(time.time_ns(), np.int64)
+
+
+def asks_where_it_runs(op: Op) -> bool:
+    """Whether assembly reads what no launch decides: a processor's number, a clock."""
+    return _SPECIAL.search(str(attribute(op, "asm_string"))) is not None
 
 
 @semantics("tt.elementwise_inline_asm")
@@ -67,7 +72,7 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
     except UnsupportedOp as error:
         function = refusal(error)
 
-    asks = _SPECIAL.search(text) is not None
+    asks = asks_where_it_runs(op)
 
     def step(values: list[Any], scope: Scope) -> None:
         unknown = unknown_of(values[slot] for slot in slots)

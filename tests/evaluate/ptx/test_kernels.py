@@ -4,8 +4,9 @@ import pytest
 import torch
 from triton.backends.compiler import GPUTarget
 
+from kvtrace.evaluate.plan import explain
 from tests.kernels import language
-from tests.kernels.launching import launch
+from tests.kernels.launching import bind, compile_for, launch
 
 
 @pytest.mark.parametrize("planned", [True, False])
@@ -18,7 +19,8 @@ def test_predicated_instructions_choose_lane_by_lane(planned):
     torch.testing.assert_close(out, torch.nn.functional.softplus(x), atol=1e-6, rtol=1e-5)
 
 
-def test_four_bytes_share_a_register():
+@pytest.mark.parametrize("planned", [True, False])
+def test_four_bytes_share_a_register(planned):
     x = torch.arange(64, dtype=torch.uint8) * 4
     y = torch.randn(64) * 200
     whole, largest = torch.empty(64, dtype=torch.int32), torch.empty(64)
@@ -28,17 +30,25 @@ def test_four_bytes_share_a_register():
         (1,),
         {"x": x, "y": y, "whole": whole, "largest": largest},
         {"BLOCK": 64},
+        planned=planned,
     )
 
     assert torch.equal(whole, x.int())
     assert torch.equal(largest, torch.maximum(x.float(), y))
 
 
-def test_halves_are_rounded_once():
+@pytest.mark.parametrize("planned", [True, False])
+def test_halves_are_rounded_once(planned):
     x, y = torch.randn(2, 4096).bfloat16().unbind(0)
     out = torch.empty(4096, dtype=torch.bfloat16)
 
-    launch(language.halves_in_pairs, (8,), {"x": x, "y": y, "out": out}, {"BLOCK": 512})
+    launch(
+        language.halves_in_pairs,
+        (8,),
+        {"x": x, "y": y, "out": out},
+        {"BLOCK": 512},
+        planned=planned,
+    )
 
     assert torch.equal(out, (x.double() * 2 + y.double()).bfloat16())
 
@@ -68,3 +78,9 @@ def test_integers_that_assembly_made_are_addresses():
     x, out = torch.arange(64), torch.empty(16, dtype=torch.int64)
     launch(language.row_by_assembly, (1,), {"x": x, "out": out}, {"BLOCK": 16})
     assert out.tolist() == [2 * n + 1 for n in range(16)]
+
+
+def test_assembly_that_only_computes_is_planned():
+    arguments = {"x": torch.zeros(64), "out": torch.zeros(64)}
+    module = compile_for(language.softplus, arguments, {"BLOCK": 64})
+    assert explain(module, bind(language.softplus, arguments), (1,)) == "planned"
