@@ -13,7 +13,7 @@ from kvtrace.evaluate.dialects.arith_casts import truncated_float
 from kvtrace.evaluate.dialects.tt_elementwise import high_half_signed, mulhiui
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.numerics import rounded_to_bf16
-from kvtrace.evaluate.ptx.table import FLOATS, INTEGERS, Form, instruction
+from kvtrace.evaluate.ptx.table import FLOATS, HALVES, INTEGERS, Form, instruction
 from kvtrace.evaluate.ptx.types import TYPES, Type, computed, encoded, part_of
 from kvtrace.evaluate.types import element_of
 from kvtrace.evaluate.values import Array
@@ -66,7 +66,7 @@ _NEAREST: dict[str, Callable[..., Any]] = {
 }
 
 
-@instruction("add", "sub", "mul", types=FLOATS, modifiers=_ROUNDED)
+@instruction("add", "sub", "mul", types=(*FLOATS, "f32x2"), modifiers=_ROUNDED)
 @instruction("div", types=("f32", "f64"), modifiers=f"approx full {_ROUNDED}")
 @instruction("rcp", "sqrt", types=("f32", "f64"), takes="T", modifiers=f"approx {_ROUNDED}")
 def rounded(form: Form, *arrays: Array) -> Array:
@@ -79,7 +79,8 @@ def rounded(form: Form, *arrays: Array) -> Array:
     return finished(form, _DIRECTED[form.name](form.direction, *arrays))
 
 
-@instruction("fma", "mad", types=FLOATS, takes="T T T", modifiers=f"relu {_ROUNDED}")
+@instruction("fma", types=(*FLOATS, "f32x2"), takes="T T T", modifiers=f"relu {_ROUNDED}")
+@instruction("mad", types=("f32", "f64"), takes="T T T", modifiers=_ROUNDED)
 def fma(form: Form, left: Array, right: Array, addend: Array) -> Array:
     """Multiply and add, rounded once."""
     left, right, addend = _given(form, left, right, addend)
@@ -103,7 +104,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-@instruction(*_FUNCTIONS, types=FLOATS[:-1], takes="T", modifiers="approx ftz")
+@instruction("ex2", "tanh", types=(*HALVES, "f32"), takes="T", modifiers="approx ftz")
+@instruction("lg2", "sin", "cos", types=("f32",), takes="T", modifiers="approx ftz")
+@instruction("rsqrt", types=("f32", "f64"), takes="T", modifiers="approx ftz")
 def function(form: Form, array: Array) -> Array:
     """Compute a function; what the hardware approximates is computed exactly."""
     (given,) = _given(form, array)
@@ -124,26 +127,20 @@ def copysign(form: Form, sign: Array, array: Array) -> Array:
     return finished(form, np.copysign(array, sign))
 
 
-@instruction("min", "max", types=FLOATS, takes="T T T", optional=1,
-             modifiers="ftz NaN xorsign abs relu")  # fmt: skip
+@instruction("min", "max", types=FLOATS, modifiers="ftz NaN xorsign abs")
 def extreme(form: Form, *arrays: Array) -> Array:
-    """Take the smallest or largest number; -0 lies below +0; NaN counts only with .NaN."""
-    arrays = _given(form, *arrays)
-    sign = np.signbit(arrays[0]) ^ np.signbit(arrays[1])
+    """Take the smaller or larger number; -0 lies below +0; NaN counts only with .NaN."""
+    left, right = given = _given(form, *arrays)
     if form.has("abs"):
-        arrays = tuple(np.abs(array) for array in arrays)
-    smallest = form.name == "min"
-    propagating = np.minimum if smallest else np.maximum
-    ignoring = np.fmin if smallest else np.fmax
-    result = arrays[0]
-    for array in arrays[1:]:
-        zeros = (result == 0) & (array == 0)
-        join = np.logical_or if smallest else np.logical_and
-        below = join(np.signbit(result), np.signbit(array))
-        zero = np.where(below, -0.0, 0.0).astype(result.dtype)
-        chosen = (propagating if form.has("NaN") else ignoring)(result, array)
-        result = np.where(zeros, zero, chosen)
+        left, right = np.abs(left), np.abs(right)
+    smaller = form.name == "min"
+    propagating, ignoring = (np.minimum, np.fmin) if smaller else (np.maximum, np.fmax)
+    result = (propagating if form.has("NaN") else ignoring)(left, right)
+    join = np.logical_or if smaller else np.logical_and
+    zero = np.where(join(np.signbit(left), np.signbit(right)), -0.0, 0.0).astype(result.dtype)
+    result = np.where((left == 0) & (right == 0), zero, result)
     if form.has("xorsign"):
+        sign = np.signbit(given[0]) ^ np.signbit(given[1])
         result = np.copysign(result, np.where(sign, -1, 1).astype(result.dtype))
     return finished(form, result)
 
@@ -153,7 +150,9 @@ def extreme(form: Form, *arrays: Array) -> Array:
 _WHOLE: dict[str, Callable[..., Any]] = {"add": np.add, "sub": np.subtract}
 
 
-@instruction("add", "sub", types=(*INTEGERS, "u16x2", "s16x2"), modifiers="sat")
+@instruction("add", "sub", types=("s32",), modifiers="sat")
+@instruction("add", types=("u16x2", "s16x2"))
+@instruction("add", "sub", types=INTEGERS)
 def whole_sum(form: Form, left: Array, right: Array) -> Array:
     """Add or subtract, modulo the width; .sat stops at the limits of s32."""
     if form.has("sat"):

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.dialects import arith, math
-from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.ptx.table import BITS, SIGNED, UNSIGNED, Form, instruction
-from kvtrace.evaluate.ptx.types import TYPES, encoded
+from kvtrace.evaluate.ptx.types import encoded
 from kvtrace.evaluate.values import Array
 
 _LOGIC: dict[str, Callable[..., Any]] = {
@@ -152,9 +151,7 @@ def reversed_bits(form: Form, array: Array) -> Array:
     return np.ascontiguousarray(packed).view(form.type.register)[..., 0]
 
 
-@instruction("mov", types=tuple(TYPES), takes="T")
+@instruction("mov", types=("pred", *BITS, *UNSIGNED, *SIGNED, "f32", "f64"), takes="T")
 def moved(form: Form, array: Array) -> Array:
     """Copy a register."""
-    if form.type.parts > 1:
-        raise UnsupportedOp(f"the instruction {form.text!r}")
     return encoded(array, form.type)

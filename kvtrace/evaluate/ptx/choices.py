@@ -18,20 +18,27 @@ _ORDERED: dict[str, Callable[..., Any]] = {
     "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal, "hi": np.greater,
     "hs": np.greater_equal,
 }  # fmt: skip
+_ONLY_NAN = ("num", "nan")
 _UNORDERED = {f"{name}u": _ORDERED[name] for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 _JOINED: dict[str, Callable[..., Any]] = {
     "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor
 }  # fmt: skip
 _COMPARISONS = " ".join((*_ORDERED, *_UNORDERED, "num", "nan"))
-_COMPARED = (*BITS[1:], *SIGNED[1:], *UNSIGNED[1:], *FLOATS[:-1])
+_ALLOWED = {
+    "b": ("eq", "ne"),
+    "s": tuple(_ORDERED)[:6],
+    "u": tuple(_ORDERED),
+    "f": (*tuple(_ORDERED)[:6], *_UNORDERED, *_ONLY_NAN),
+}
+"""Comparisons by the kind of a type."""
+_COMPARED = (*BITS, *SIGNED, *UNSIGNED, *FLOATS)
 
 
 def compared(form: Form, left: Array, right: Array) -> Array:
     """Compare; with NaN only the unordered comparisons hold."""
     if form.has("ftz") and form.type.name == "f32":
         left, right = flushed(left), flushed(right)
-    allowed = {**_ORDERED, **_UNORDERED} if form.type.kind == "f" else _ORDERED
-    names = [m for m in form.modifiers if m in allowed or (m in _ONLY_NAN and allowed != _ORDERED)]
+    names = [m for m in form.modifiers if m in _ALLOWED[form.type.kind]]
     if len(names) != 1:
         raise UnsupportedOp(f"the instruction {form.text!r}")
     name = names[0]
@@ -43,9 +50,6 @@ def compared(form: Form, left: Array, right: Array) -> Array:
     if name in _UNORDERED:
         return np.asarray(_UNORDERED[name](left, right) | broken)
     return np.asarray(_ORDERED[name](left, right) & ~broken)
-
-
-_ONLY_NAN = ("num", "nan")
 
 
 @instruction("setp", types=_COMPARED, takes="T T pred", gives="pred", optional=1,
@@ -76,7 +80,7 @@ def set_number(form: Form, left: Array, right: Array, also: Array | None = None)
     return encoded(ones.astype(form.target.value), form.target)
 
 
-@instruction("selp", types=(*BITS[1:], *SIGNED[1:], *UNSIGNED[1:], "f32", "f64"),
+@instruction("selp", types=(*BITS, *SIGNED, *UNSIGNED, "f32", "f64"),
              takes="T T pred")  # fmt: skip
 def selected(form: Form, first: Array, second: Array, condition: Array) -> Array:
     """Choose by a predicate."""

@@ -10,11 +10,12 @@ from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.ptx.types import TYPES, Type
 from kvtrace.schema.dataclass import dataclass
 
-SIGNED = ("s8", "s16", "s32", "s64")
-UNSIGNED = ("u8", "u16", "u32", "u64")
-BITS = ("b8", "b16", "b32", "b64")
-INTEGERS = (*SIGNED[1:], *UNSIGNED[1:])
-FLOATS = ("f16", "bf16", "f32", "f64", "f16x2", "bf16x2", "f32x2")
+SIGNED = ("s16", "s32", "s64")
+UNSIGNED = ("u16", "u32", "u64")
+BITS = ("b16", "b32", "b64")
+INTEGERS = (*SIGNED, *UNSIGNED)
+HALVES = ("f16", "bf16", "f16x2", "bf16x2")
+FLOATS = (*HALVES, "f32", "f64")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Instruction:
     optional: int
 
 
-_TABLE: dict[tuple[str, str], Instruction] = {}
+TABLE: dict[tuple[str, str], Instruction] = {}
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -84,7 +85,7 @@ def instruction(
         accepted = frozenset(modifiers.split())
         for type_ in types:
             for name in names:
-                _TABLE[name, type_] = Instruction(
+                TABLE[name, type_] = Instruction(
                     function, tuple(takes.split()), gives, accepted, optional
                 )
         return function
@@ -97,7 +98,7 @@ def form_of(text: str) -> tuple[Form, Instruction]:
     name, *parts = text.split(".")
     types = tuple(TYPES[part] for part in parts if part in TYPES)
     modifiers = tuple(part for part in parts if part not in TYPES)
-    found = _TABLE.get((name, types[-1].name if types else ""))
+    found = TABLE.get((name, types[-1].name if types else ""))
     if found is None or not found.modifiers.issuperset(modifiers):
         raise UnsupportedOp(f"the instruction {text!r}")
     return Form(text, name, modifiers, types), found

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from kvtrace.evaluate import UnsupportedOp
 from kvtrace.evaluate.ptx.running import snippet
+from kvtrace.evaluate.ptx.table import TABLE
+from kvtrace.evaluate.ptx.types import TYPES
 
 CORNERS = [0, 1, 2, 31, 32, 33, 0x7F, 0x80, 0xFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x12345678]
 words = st.one_of(st.sampled_from(CORNERS), st.integers(0, 2**32 - 1))
@@ -393,3 +395,76 @@ def test_text_of_any_kind_is_read_or_refused():
             return
 
     check()
+
+
+MODIFIERS = {
+    "fma": ".rn", "mad": ".rn", "div": ".rn", "rcp": ".rn", "sqrt": ".rn", "lg2": ".approx",
+    "sin": ".approx", "cos": ".approx", "tanh": ".approx", "rsqrt": ".approx", "ex2": ".approx",
+    "setp": ".ne", "set": ".ne", "testp": ".finite", "shf": ".l.wrap", "mul24": ".lo",
+    "mad24": ".lo",
+}  # fmt: skip
+"""What instructions need beside their types; those on floats alone, integers' are below."""
+
+
+def _example(name, type_, meaning):
+    """An instruction of the table, its registers declared around it."""
+    target = {"set": "u32", "slct": "b32"}.get(name, type_)
+    names = {"T": type_, "D": target, "wide": type_}
+    takes = [names.get(t, t) for t in meaning.takes[: len(meaning.takes) - meaning.optional]]
+    gives = names.get(meaning.gives, meaning.gives)
+    whole = not type_.startswith(("f", "bf"))
+    modifiers = MODIFIERS.get(name, "")
+    if name in ("mul", "mad", "div") and whole:
+        modifiers = "" if name == "div" else ".lo"
+    if name == "ex2" and "bf16" in type_:
+        modifiers += ".ftz"
+    if name in ("set", "slct", "dp4a"):
+        modifiers += f".{type_ if name == 'dp4a' else target}"
+    registers = [f"a{place}" for place in range(len(takes))]
+    declared = "".join(
+        f" .reg .{'pred' if t == 'pred' else f'b{TYPES[t].bits * TYPES[t].parts}'} {r};"
+        for t, r in zip([gives, *takes], ["d", *registers], strict=True)
+    )
+    if name == "lop3":
+        registers[-1] = "0x96"
+    return f"{{{declared} {name}{modifiers}.{type_} {', '.join(['d', *registers])}; }}"
+
+
+CONVERSIONS = (
+    "cvt.rn.satfinite.e4m3x2.f32 b16, f32, f32",
+    "cvt.rn.satfinite.e2m1x2.f32 b8, f32, f32",
+    "cvt.rn.f16x2.e5m2x2 b32, b16",
+    "cvt.rz.bf16x2.f32 b32, f32, f32",
+    "cvt.rn.relu.f16.f32 b16, f32",
+    "cvt.rna.tf32.f32 b32, f32",
+    "cvt.rn.satfinite.e5m2x2.f16x2 b16, b32",
+    "cvt.rn.bf16.s32 b16, b32",
+    "cvt.rmi.ftz.f32.f32 f32, f32",
+    "cvt.sat.f32.f32 f32, f32",
+    "cvt.rp.satfinite.ue8m0x2.f32 b16, f32, f32",
+)
+
+
+def test_what_the_table_holds_is_what_the_assembler_takes(tmp_path):
+    """Nothing is given a meaning that no GPU has: ptxas reads an example of every entry."""
+    import subprocess
+
+    from triton import knobs
+
+    examples = [_example(name, type_, meaning) for (name, type_), meaning in sorted(TABLE.items())
+                if name != "cvt"]  # fmt: skip
+    for conversion in CONVERSIONS:
+        name, _, registers = conversion.partition(" ")
+        types = registers.split(", ")
+        declared = "".join(f".reg .{r} r{n}; " for n, r in enumerate(types))
+        examples.append(f"{{ {declared}{name} {', '.join(f'r{n}' for n in range(len(types)))}; }}")
+    assert len(examples) > 250
+    for example in examples:
+        snippet(example, "=r,r")
+    source = tmp_path / "all.ptx"
+    head = ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry all() {\n"
+    source.write_text(head + "\n".join(examples) + "\nret;\n}\n")
+    ptxas = knobs.nvidia.ptxas_blackwell.path
+    command = [ptxas, "--gpu-name", "sm_100a", "-o", str(tmp_path / "out"), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
