@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,13 @@ class Storage:
     `data` is a uint8 array of `nbytes`, or None where the contents are unknown. Evaluation writes
     to it in place, or, if it is read-only, to a copy that lives as long as the launch. `address` is
     where it begins for the kernel, if that is known: what lies in memory may point into it.
+    `owner` is what keeps that memory allocated, if nobody else has to.
     """
 
     nbytes: int
     data: NDArray[np.uint8] | None = None
     address: int | None = None
+    owner: Any = None
 
     def __post_init__(self) -> None:
         if self.data is not None and self.data.nbytes != self.nbytes:

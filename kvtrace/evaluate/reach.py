@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name, value_type
 from kvtrace.ir import Module
 from kvtrace.schema.dataclass import dataclass
 
 _TABLES = ("i64", "u64")
-_LEAST = 1 << 16
-"""No memory of a program lies below; numbers that are smaller are none of addresses."""
+_LEAST = 1 << 22
+"""Programs are loaded from here on, and their memory lies above; below are no addresses."""
+_LEAST_PASSED = 1 << 31
+"""Triton passes smaller integers as 32 bits, which make no pointer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +70,20 @@ def reached(arguments: Sequence[Argument], find: Find) -> list[TensorArgument]:
             assert start is not None
             storage = storages.setdefault(start, held.storage)
             name = _name(argument, start, start + storage.nbytes)
-            count = storage.nbytes // element_of_short_name(held.dtype).bytes
-            tensor = TensorArgument(name, storage, 0, held.dtype, (count,), (1,))
+            dtype, size = _element(held)
+            tensor = TensorArgument(name, storage, 0, dtype, (storage.nbytes // size,), (1,))
             added.append(tensor)
             work.append(tensor)
             views.append((start, start + storage.nbytes))
     return added
+
+
+def _element(held: Held) -> tuple[str, int]:
+    """Return dtype and size in bytes of what a storage holds; bytes where kernels have no such."""
+    try:
+        return held.dtype, element_of_short_name(held.dtype).bytes
+    except UnsupportedOp:
+        return "u8", 1
 
 
 def _view(argument: Argument) -> list[tuple[int, int]]:
@@ -99,7 +110,7 @@ def _words(argument: Argument) -> NDArray[np.int64]:
 
 def _addresses(argument: Argument) -> NDArray[np.int64]:
     words = _words(argument)
-    return words[words >= _LEAST]
+    return words[words >= (_LEAST_PASSED if isinstance(argument, ScalarArgument) else _LEAST)]
 
 
 def _name(argument: Argument, low: int, high: int) -> str:

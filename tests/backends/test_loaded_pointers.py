@@ -77,8 +77,43 @@ def test_an_address_of_a_tensor_that_is_gone_is_refused(tmp_path):
 
 
 def test_a_storage_that_only_a_view_keeps_alive_is_found(tmp_path):
-    view = torch.ones(64)[32:40]
-    table = torch.tensor([view.data_ptr()])
+    view, pairs = torch.ones(64)[32:40], torch.full((4,), 1 + 1j)
+    table = torch.tensor([view.data_ptr(), pairs.data_ptr()])
+    with kvtrace.capture(tmp_path):
+        doubled[(2,)](table, 8, BLOCK=8)
+    assert view.tolist() == [2.0] * 8
+    assert pairs.tolist() == [2 + 2j] * 4
+
+
+class Wrapper(torch.Tensor):
+    """A tensor without memory of its own, whose operations are code of the program's."""
+
+    @staticmethod
+    def __new__(cls, like):
+        return torch.Tensor._make_wrapper_subclass(cls, like.shape, dtype=like.dtype)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        raise AssertionError("the program's code was run")
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        raise AssertionError("the program's code was run")
+
+
+def test_tensors_without_memory_are_passed_over(tmp_path):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.empty(1 << 24)
+    others = [fake, Wrapper(torch.empty(1 << 24)), torch.empty(1 << 24, device="meta")]
+    others += [torch.eye(3).to_sparse(), torch.empty(0), torch.nn.Parameter(torch.ones(3))]
+    target = torch.ones(8)
+    # the second is no address, but lies in a storage of 64 MiB that begins at address 0
+    table = torch.tensor([target.data_ptr(), 5 << 20])
     with kvtrace.capture(tmp_path):
         doubled[(1,)](table, 8, BLOCK=8)
-    assert view.tolist() == [2.0] * 8
+    assert target.tolist() == [2.0] * 8
+    assert len(others) == 6
+    messages = open_trace(tmp_path).table("messages", columns=["level", "text"]).to_pylist()
+    assert [row for row in messages if row["level"] != "info"] == []

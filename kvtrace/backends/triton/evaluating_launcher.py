@@ -19,7 +19,7 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.modules import read
 from kvtrace.evaluate.observe import Observer, OutOfBounds
-from kvtrace.evaluate.reach import follows_addresses
+from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.ir import Module, source_stack
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.schema.errors import KvtraceError
@@ -102,11 +102,8 @@ class EvaluatingLauncher:
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered
         )
-        held: list[Any] = []  # keeps what the kernel reaches alive
         if follows_addresses(module):
-            from kvtrace.backends.triton.live_tensors import add_reached
-
-            held += add_reached(arguments)
+            arguments += self._reached(arguments)
         observers = (_Defects(self, arguments),)
         watch, members = self._watchers()
         if watch is None or not members:
@@ -116,6 +113,17 @@ class EvaluatingLauncher:
             module, arguments, grid, observers, members,
             kernel=self._kernel, identity=self._hash, stage=self._stage,
         )  # fmt: skip
+
+    def _reached(self, arguments: list[Argument]) -> list[TensorArgument]:
+        """Find the tensors that addresses in the arguments lead to."""
+        try:
+            from kvtrace.backends.triton.live_tensors import storages_at
+
+            return reached(arguments, storages_at)
+        except Exception as error:  # noqa: BLE001 - counted; an access that needs them is refused
+            if state.session is not None:
+                state.session.problem(error)
+            return []
 
     def _watchers(self) -> "tuple[Watch | None, list[Member]]":
         """Give the clients that watch this launch (mode ops, kvtrace.trace)."""

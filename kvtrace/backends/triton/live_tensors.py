@@ -1,7 +1,7 @@
 """Finds the tensors on the CPU that hold given addresses, among all that the program has.
 
 No address is ever read on trust: it must lie in the storage of a tensor that Python's garbage
-collector knows of, and that tensor is held until the launch has ended.
+collector knows of, and that tensor is held while its storage is worked on.
 """
 
 import gc
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from kvtrace.backends.triton.runtime_arguments import memory_view
 from kvtrace.capture.arguments import short_dtype
-from kvtrace.evaluate.arguments import Argument, Storage
-from kvtrace.evaluate.reach import Held, reached
+from kvtrace.evaluate.arguments import Storage
+from kvtrace.evaluate.reach import Held
 
 #: Where a storage begins, its size in bytes, and a tensor that has it.
 Memory = tuple[int, int, Any]
@@ -24,24 +24,19 @@ Memory = tuple[int, int, Any]
 _known: Final[dict[int, "weakref.ref[Any]"]] = {}
 
 
-def add_reached(arguments: list[Argument]) -> list[Any]:
-    """Append what the arguments' addresses lead to; return what to hold during the launch."""
-    held: list[Any] = []
+def storages_at(addresses: NDArray[np.int64]) -> list[Held]:
+    """Find the storages that any of the ascending addresses lies in; they stay while they are used.
 
-    def find(addresses: NDArray[np.int64]) -> list[Held]:
-        found = []
-        for start, nbytes, tensor in _holding(addresses):
-            held.append(tensor)
-            storage = Storage(nbytes, memory_view(start, nbytes), start)
-            found.append(Held(storage, short_dtype(tensor.dtype)))
-        return found
-
-    arguments += reached(arguments, find)
-    return held
+    The collector is asked only for what no storage found before holds.
+    """
+    return [
+        Held(Storage(nbytes, memory_view(start, nbytes), start, tensor), short_dtype(tensor.dtype))
+        for start, nbytes, tensor in _holding(addresses)
+    ]
 
 
 def _holding(addresses: NDArray[np.int64]) -> list[Memory]:
-    """Find storages that any of the ascending addresses lies in; the collector is asked last."""
+    """Find what holds addresses; where storages overlap, the largest is taken."""
     remembered = []
     for start, reference in list(_known.items()):
         memory = _memory_of(reference())
@@ -63,7 +58,7 @@ def _matching(
 ) -> tuple[list[Memory], NDArray[np.int64]]:
     """Return the storages that addresses lie in, and the addresses that lie in none."""
     found = []
-    for memory in memories:
+    for memory in sorted(memories, key=lambda memory: -memory[1]):
         begin, end = np.searchsorted(addresses, (memory[0], memory[0] + memory[1]))
         if begin < end:
             found.append(memory)
@@ -90,14 +85,16 @@ def _all_memory() -> list[Memory]:
 
 def _memory_of(tensor: Any) -> Memory | None:
     """Say where a tensor's storage lies; None if it is gone, elsewhere, or has no storage."""
-    if tensor is None:
-        return None
     torch: Any = sys.modules["torch"]
     try:
+        # a subclass may have code of its own for anything but this
+        if tensor is None or not torch._C._has_storage(tensor):
+            return None
         with torch._C.DisableTorchFunctionSubclass():
-            if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-                return None
             storage = tensor.untyped_storage()
-            return int(storage.data_ptr()), int(storage.nbytes()), tensor
-    except (RuntimeError, NotImplementedError, AttributeError):
+        if storage.device.type != "cpu":
+            return None
+        start = int(storage.data_ptr())
+    except (RuntimeError, NotImplementedError):
         return None  # tensors of tracers and wrappers have no memory of their own
+    return (start, int(storage.nbytes()), tensor) if start else None
