@@ -19,6 +19,7 @@ from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
+from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
 from kvtrace.evaluate.scope import Launch, Scope, listeners
 from kvtrace.evaluate.threads import ONE_THREAD
@@ -135,8 +136,10 @@ def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -
     )
     meeting = _replayed(module, launch, contested, nothing_known)
     if not meeting.uncertain:
-        answers[key] = meeting.meet(programs)
-        return bool(answers[key])
+        meets = meeting.meet(programs)
+        if not follows_addresses(module):  # else it may depend on where storages lie
+            answers[key] = meets
+        return meets
     return _replayed(module, launch, contested, written).meet(programs)
 
 
