@@ -19,8 +19,8 @@ from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
-from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
+from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.scope import Launch, Scope, listeners
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.turns import Turns
