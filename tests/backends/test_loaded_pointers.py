@@ -59,7 +59,7 @@ def test_what_leaves_a_tensor_that_was_reached_touches_nothing_and_is_told(tmp_p
     messages = open_trace(tmp_path).table("messages", columns=["code", "text"])
     told = [row["text"] for row in messages.to_pylist() if row["code"] == "out-of-bounds"]
     assert len(told) == 1
-    assert "goes 4 bytes past the end of *table[1] of shape (12,) in program (1, 0, 0)" in told[0]
+    assert "4 bytes past the end of *table[1] of shape (12,) in program (1, 0, 0)" in told[0]
 
 
 def test_an_address_of_a_tensor_that_is_gone_is_refused(tmp_path):
