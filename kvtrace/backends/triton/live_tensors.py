@@ -67,17 +67,22 @@ def _matching(
 
 
 def _all_memory() -> list[Memory]:
-    """List the storages of all tensors on the CPU that the program holds, each once."""
+    """List the storages of all tensors on the CPU that the program holds, each once.
+
+    `gc.get_objects` is not used: it would hold what other threads are just making, and a tuple that
+    someone else holds cannot be finished. Referrers of the classes are little more than tensors.
+    """
     torch = sys.modules["torch"]
-    # by their types: asking an object for its class may run the program's code
-    kinds: dict[type, bool] = {}
+    kinds = {torch.Tensor}
+    work = [torch.Tensor]
+    while work:
+        more = set(type.__subclasses__(work.pop())) - kinds
+        kinds |= more
+        work += more
     storages: dict[int, Memory] = {}
-    for value in gc.get_objects():
-        kind = type(value)
-        wanted = kinds.get(kind)
-        if wanted is None:
-            wanted = kinds[kind] = issubclass(kind, torch.Tensor)
-        memory = _memory_of(value) if wanted else None
+    for value in gc.get_referrers(*kinds):
+        # by its type: asking an object for its class may run the program's code
+        memory = _memory_of(value) if type(value) in kinds else None
         if memory is not None and memory[1] > storages.get(memory[0], (0, 0))[1]:
             storages[memory[0]] = memory
     return list(storages.values())
