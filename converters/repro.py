@@ -54,6 +54,7 @@ class Described:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     block_shape: tuple[int, ...]
+    padding: str = "zero"
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,15 +311,16 @@ def _tensor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str
 
 
 def _descriptor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> Described:
-    found = {}
-    for part in str(row["scalar"]).split(") "):
-        key, _, text = part.partition("=")
-        found[key] = _evaluated(text if text.endswith(")") else f"{text})")
+    parts = re.findall(r"(\w+)=(\([^)]*\)|'\w*')", str(row["scalar"]))
+    found = {key: _evaluated(text) for key, text in parts}
     try:
-        extents = [tuple(map(int, found[key])) for key in ("shape", "strides", "block_shape")]
+        shape, strides, block = (
+            tuple(map(int, found[key])) for key in ("shape", "strides", "block_shape")
+        )
     except (KeyError, TypeError) as error:
         raise BadSetting(f"argument {row['name']} of {what} was not recorded whole.") from error
-    return Described(_tensor(row, rows, what), *extents)
+    padding = str(found.get("padding", "zero"))
+    return Described(_tensor(row, rows, what), shape, strides, block, padding)
 
 
 def _place_of(value: Place | Described | Literal) -> Place | None:

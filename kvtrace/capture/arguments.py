@@ -247,7 +247,8 @@ def _record(parameter: Parameter, value: Any) -> ArgumentRecord:
         inner = _tensor_record(name, value.base)
         text = capped(
             f"shape={tuple(value.shape)} strides={tuple(value.strides)} "
-            f"block_shape={tuple(value.block_shape)}"
+            f"block_shape={tuple(value.block_shape)} "
+            f"padding={str(getattr(value, 'padding', 'zero'))!r}"
         )
         return replace(inner, kind="descriptor", scalar=text)
     if is_tensor(value):

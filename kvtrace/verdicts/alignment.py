@@ -16,7 +16,7 @@ from kvtrace.symbolic.conditions import FALSE, Condition, at_least, equal
 from kvtrace.symbolic.decide import Decision, Point, Proven, Refuted
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.symbolic.functions import remainder
-from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER
+from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER, FROM_MEMORY
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.verdicts.replaying import run
@@ -138,7 +138,7 @@ class _Offsets(Observer):
 def _is_number(bound: BoundCall, access: Access) -> bool:
     """Whether the pointer is a number: passed as one, made of one, or that of no storage at all."""
     if access.argument is None:
-        return access.unknown == FROM_INTEGER
+        return access.unknown in (FROM_INTEGER, FROM_MEMORY)
     argument = bound.call.arguments[access.argument]
     return isinstance(argument, ScalarArgument) or argument.storage.nbytes == 0
 

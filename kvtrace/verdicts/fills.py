@@ -264,7 +264,7 @@ def with_contents(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
             count = storage.nbytes // memory.itemsize
             pattern = _pattern(argument, count)
             data[: count * memory.itemsize] = pattern.view(np.uint8)
-        made[id(storage)] = Storage(storage.nbytes, data)
+        made[id(storage)] = Storage(storage.nbytes, data, storage.address)
     return tuple(
         replace(argument, storage=made[id(argument.storage)])
         if isinstance(argument, TensorArgument) and id(argument.storage) in made

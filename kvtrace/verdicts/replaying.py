@@ -111,10 +111,10 @@ def untouched(arguments: Sequence[Argument], contents: str = "all") -> tuple[Arg
 
 def _read_only(storage: Storage, shown: bool) -> Storage:
     if storage.data is None or not shown:
-        return Storage(storage.nbytes)
+        return Storage(storage.nbytes, address=storage.address)
     data = storage.data.view()
     data.flags.writeable = False
-    return Storage(storage.nbytes, data)
+    return Storage(storage.nbytes, data, storage.address)
 
 
 def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:

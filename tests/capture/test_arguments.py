@@ -105,6 +105,8 @@ def test_a_descriptor_shows_its_tensor_and_its_blocks():
     found = record("tensordesc<fp32[16,16]>", descriptor)
     assert (found.kind, found.shape, found.storage_bytes) == ("descriptor", (64, 32), 8192)
     assert "block_shape=(16, 16)" in (found.scalar or "")
+    descriptor.padding = "nan"
+    assert "padding='nan'" in (record("tensordesc<fp32[16,16]>", descriptor).scalar or "")
 
 
 def test_descriptors_are_told_apart_exactly():
