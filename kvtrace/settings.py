@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 from kvtrace.schema.errors import BadSetting
 
 Mode = Literal["launch", "timeline", "ops"]
-Tensors = Literal["none", "int", "all"]
+Tensors = Literal["none", "index", "int", "all"]
 Sanitize = Literal["off", "warn", "raise"]
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -27,8 +27,10 @@ class Settings:
     Attributes:
         mode: launch (launches and kernels), timeline (and when they ran on the device) or ops
             (and what each op did, where the program runs in the evaluator).
-        tensors: whose contents are kept at the first launch of a call: none, int (index tensors)
-            or all. Nothing is kept unless asked for.
+        tensors: whose contents are kept: index (integers of up to 1 MiB that a kernel's accesses
+            depend on, at each call's first launch and at later ones as far as that stays below half
+            a per cent of the program's time), int (all integers, at every launch), all (also
+            floats, at each call's first launch) or none.
         kernels: glob of kernel names to record; several are separated by commas.
         source: whether source text is kept.
         target: `backend:architecture` to compile for on a machine without a GPU.
@@ -42,7 +44,7 @@ class Settings:
     """
 
     mode: Mode = "launch"
-    tensors: Tensors = "none"
+    tensors: Tensors = "index"
     kernels: str = "*"
     source: bool = True
     target: str = "cuda:90"

@@ -18,7 +18,7 @@ def command(
         str, typer.Option(metavar="launch|timeline|ops", help="How much is recorded")
     ] = "launch",
     tensors: Annotated[
-        str, typer.Option(metavar="none|int|all", help="Whose contents are kept")
+        str, typer.Option(metavar="none|index|int|all", help="Whose contents are kept")
     ] = "none",
     kernels: Annotated[str, typer.Option(metavar="GLOB", help="Kernels to record")] = "*",
     source: Annotated[
