@@ -196,8 +196,9 @@ static PyObject *recorder_tag(PyObject *self, PyObject *number) {
   long long contents = PyLong_AsLongLong(number);
   if (contents == -1 && PyErr_Occurred()) return NULL;
   renew_thread_facts();
+  int64_t before = thread_facts.contents;
   thread_facts.contents = contents;
-  Py_RETURN_NONE;
+  return PyLong_FromLongLong(before);
 }
 
 static PyObject *recorder_swap_phase(PyObject *self, PyObject *phase) {

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.device_copies import Copy, CopyFailed, DeviceCopies, device_copies
 
@@ -62,6 +62,14 @@ class Span:
     offset: int
 
 
+class Wanted(Protocol):
+    """Says, by the time that contents are written, which arguments' are of use."""
+
+    @property
+    def places(self) -> frozenset[int]:
+        """The arguments' places in the signature."""
+
+
 @dataclass(slots=True)
 class _Taken:
     """What was taken for one launch; `arguments` say which part is whose."""
@@ -71,6 +79,7 @@ class _Taken:
     parts: tuple[bytes, ...] | None
     copy: Copy | None
     size: int
+    wanted: "Wanted | None"
     rounds: int = 0
 
 
@@ -115,14 +124,14 @@ class Contents:
         elapsed = time.perf_counter_ns() - self._begin
         return self._spent < ALLOWANCE_NS + FRACTION * elapsed
 
-    def take(self, listed: Listed, stream: int = 0) -> int:
+    def take(self, listed: Listed, stream: int = 0, wanted: Wanted | None = None) -> int:
         """Copy what tensors hold when their stream gets here; return the number of the copy.
 
         0 where nothing was copied. Failures of ours are counted and never raised.
         """
         begin = time.perf_counter_ns()
         try:
-            return self._take(listed, stream)
+            return self._take(listed, stream, wanted)
         except CopyFailed as error:
             self._broken = True
             text = f"contents of tensors on the device are no longer recorded: {error}"
@@ -133,7 +142,7 @@ class Contents:
             self._spent += time.perf_counter_ns() - begin
         return 0
 
-    def _take(self, listed: Listed, stream: int) -> int:
+    def _take(self, listed: Listed, stream: int, wanted: Wanted | None) -> int:
         if len(self._waiting) >= _WAITING or self._waiting_bytes > _WAITING_BYTES:
             return 0
         spans: dict[Span, int] = {}
@@ -151,7 +160,7 @@ class Contents:
             return 0
         copy, parts = (copied, None) if isinstance(copied, Copy) else (None, copied)
         size = sum(span.size for span in spans)
-        taken = _Taken(next(self._numbers), tuple(arguments), parts, copy, size)
+        taken = _Taken(next(self._numbers), tuple(arguments), parts, copy, size, wanted)
         self._waiting_bytes += size
         self._waiting.append(taken)
         return taken.number
@@ -254,11 +263,16 @@ class Contents:
     ) -> Iterable[dict[str, Any]]:
         """Give the rows of a launch; none where its call has enough distinct contents."""
         parts = taken.parts or ()
-        digests = [hashlib.sha256(part).hexdigest() for part in parts]
-        found = tuple((place, digests[part], offset) for place, part, offset in taken.arguments)
+        arguments = taken.arguments
+        if taken.wanted is not None:
+            places = taken.wanted.places
+            arguments = tuple(each for each in arguments if each[0] in places)
+        used = dict.fromkeys(part for _, part, _ in arguments)
+        digests = {part: hashlib.sha256(parts[part]).hexdigest() for part in used}
+        found = tuple((place, digests[part], offset) for place, part, offset in arguments)
         sets = self._sets.setdefault(call_id, set())
         if found not in sets:
-            fresh = {d: part for d, part in zip(digests, parts, strict=True) if d not in self._kept}
+            fresh = {d: parts[part] for part, d in digests.items() if d not in self._kept}
             size = self._bytes.get(call_id, 0) + sum(map(len, fresh.values()))
             if len(sets) >= SETS_A_CALL or (sets and size > BYTES_A_CALL):
                 text = (

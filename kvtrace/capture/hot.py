@@ -289,12 +289,13 @@ class Recorder:
         contents, thread.contents = thread.contents, 0
         self._rows += (enter, leave, call_id, stream, thread.id, contents, device, phase)
 
-    def tag(self, contents: int) -> None:
+    def tag(self, contents: int) -> int:
         """Say what was copied for the launch that the running thread has just made.
 
-        Called before the launch is recorded; its row then has that number.
+        Called before the launch is recorded; its row then has that number. Returns the one before.
         """
-        self._thread.contents = contents
+        before, self._thread.contents = self._thread.contents, contents
+        return before
 
     def swap_phase(self, phase: int) -> int:
         """Set the phase of the running thread's launches; return the one before."""

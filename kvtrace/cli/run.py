@@ -19,7 +19,7 @@ def command(
     ] = "launch",
     tensors: Annotated[
         str, typer.Option(metavar="none|index|int|all", help="Whose contents are kept")
-    ] = "none",
+    ] = "index",
     kernels: Annotated[str, typer.Option(metavar="GLOB", help="Kernels to record")] = "*",
     source: Annotated[
         bool, typer.Option("--source/--no-source", help="Keep source text in the trace")
