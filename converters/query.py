@@ -1,16 +1,18 @@
 """SQL over a trace: every table as a DuckDB view with a column `run`, and nothing else in reach.
 
-Sealed runs are read from their Parquet parts where they lie, so that a query over a hundred million
+DuckDB itself opens no file, to read or to write: what it scans is handed over by pyarrow. Sealed
+runs are scanned in their Parquet parts where they lie, so that a query over a hundred million
 launches reads only the columns and row groups that it needs. Runs that still have a journal, and
 parts of an older version of the format, go through the reader of the trace.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.dataset as pds
 
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import part_numbers, pass_parts, run_folder
@@ -26,6 +28,16 @@ if TYPE_CHECKING:
 _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 #: Statements that only read. Views and macros of the session are made here, not by the query.
 _READING: Final = ("SELECT", "EXPLAIN", "MULTI")
+#: DuckDB reaches no file, no extension and no variable of Python's. Without a folder for temporary
+#: files it has none to write to either; a query that does not fit into memory is refused.
+_CLOSED: Final = (
+    "SET TimeZone = 'UTC'",
+    "SET temp_directory = ''",
+    "SET python_enable_replacements = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+)
 #: Macros that every query may use.
 MACROS: Final = {
     "host_ns(enter, exit)": "epoch_ns(exit) - epoch_ns(enter)",
@@ -57,16 +69,10 @@ def connect(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
 
     """
     database = duckdb.connect()
-    tables = {name: trace.definition(name, runs) for name in (*TABLES, *trace.client_tables)}
-    parts = {name: _direct_parts(trace, runs, table) for name, table in tables.items()}
-    paths = [str(path) for files in parts.values() for path in files]
-    database.execute("SET allowed_paths = ?", [paths])
-    database.execute("SET TimeZone = 'UTC'")
-    database.execute("SET autoinstall_known_extensions = false")
-    database.execute("SET autoload_known_extensions = false")
-    database.execute("SET enable_external_access = false")
-    for name, files in parts.items():
-        _create_view(database, trace, runs, tables[name], files)
+    for setting in _CLOSED:
+        database.execute(setting)
+    for name in (*TABLES, *trace.client_tables):
+        _create_view(database, trace, runs, trace.definition(name, runs))
     database.execute(_LAUNCHED)
     for signature, body in MACROS.items():
         database.execute(f"CREATE MACRO {signature} AS {body}")
@@ -105,19 +111,10 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     return [None if v is None else v.replace(" ", "T").replace("+0000", "Z") for v in texts]
 
 
-def _direct_parts(trace: "Trace", runs: Sequence["Run"], table: "Table") -> list[Path]:
-    """Parts of sealed runs that DuckDB may read as they are, every one with its footer checked."""
-    return [
-        path for run in runs if run.sealed for path in _parts_as_they_are(trace.path, table, run)
-    ]
-
-
 def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:
     """Parts of a run and table, or none where one of them is of another version."""
     folder = run_folder(out, table.name, run.run_id)
     files = [*part_numbers(folder).values(), *pass_parts(folder)]
-    if any(mark in str(out) for mark in "*?["):
-        return []  # DuckDB would take the path for a pattern
     wanted = {column.name for column in table.columns}
     for path in files:
         with open_part(path) as part:
@@ -128,39 +125,42 @@ def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:
 
 
 def _create_view(
-    database: duckdb.DuckDBPyConnection,
-    trace: "Trace",
-    runs: Sequence["Run"],
-    table: "Table",
-    files: Sequence[Path],
+    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"], table: "Table"
 ) -> None:
-    name = table.name
-    names = ", ".join(f'"{column.name}"' for column in table.columns)
-    direct = {path.parent.name.partition("=")[2] for path in files}
-    others = [run for run in runs if run.run_id not in direct]
-    sources = []
-    if files:
-        listed = ", ".join(_literal(str(path)) for path in files)
-        key = _BY_CONTENT.get(name)
-        once = f"DISTINCT ON (run, {key})" if key else ""
-        sources.append(  # identifiers and paths of our own, quoted
-            f"SELECT {once} {names}, run::VARCHAR AS run FROM read_parquet([{listed}], "  # noqa: S608
-            "hive_partitioning = true, hive_types = {'run': VARCHAR})"
-        )
-    rows: pa.Table = trace.table(name, others)
-    if rows.num_rows == 0 and not files:
-        database.register("empty", rows)
-        database.execute(f'CREATE TABLE "{name}" AS SELECT {names}, run::VARCHAR AS run FROM empty')  # noqa: S608
-        database.unregister("empty")
-        return
-    if rows.num_rows:
-        database.register(f"_{name}", rows)
-        sources.append(f'SELECT {names}, run::VARCHAR AS run FROM "_{name}"')  # noqa: S608
-    database.execute(f'CREATE VIEW "{name}" AS {" UNION ALL ".join(sources)}')
+    """Make one view of what is scanned in parts and what the reader gives."""
+    parts: dict[str, list[Path]] = {}
+    for run in runs:
+        files = _parts_as_they_are(trace.path, table, run) if run.sealed else []
+        if files:
+            parts[run.run_id] = files
+    names = ", ".join(_identifier(column.name) for column in table.columns)
+    rows: pa.Table = trace.table(table.name, [run for run in runs if run.run_id not in parts])
+    view = database.from_arrow(rows).project(f"{names}, run::VARCHAR AS run")
+    if parts:
+        scanned = database.from_arrow(_dataset(trace.path / table.name, table, parts))
+        key = _BY_CONTENT.get(table.name)
+        once = f"DISTINCT ON (run, {key}) " if key else ""
+        whole = scanned.query("parts", f"SELECT {once}{names}, run FROM parts")  # noqa: S608
+        assert whole is not None  # a query that selects is a relation
+        view = whole.union(view) if rows.num_rows else whole
+    view.create_view(table.name)
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _dataset(folder: Path, table: "Table", parts: Mapping[str, Sequence[Path]]) -> pds.Dataset:
+    """Return the parts of several runs with a column `run`, which their folders' names say."""
+    run = pa.field("run", pa.string())
+    return pds.dataset(
+        [str(path) for files in parts.values() for path in files],
+        schema=pa.schema([*table.schema, run]),
+        format="parquet",
+        partitioning=pds.HivePartitioning(pa.schema([run]), segment_encoding="none"),
+        partition_base_dir=str(folder),
+    )
+
+
+def _identifier(name: str) -> str:
+    """Return a name as SQL's identifier, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _one_sentence(problem: duckdb.Error) -> str:

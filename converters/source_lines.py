@@ -1,6 +1,7 @@
 """Lines of the program's source, from the trace alone: the files on disk may have changed since."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -8,18 +9,22 @@ if TYPE_CHECKING:
 
 
 class SourceLines:
-    """Looks source lines up in the artifacts of the runs' kernels; each file is read once."""
+    """Looks source lines up in the artifacts of the runs' kernels; each file is read once.
+
+    Of a file each kernel has kept what it uses, all other lines being blank.
+    """
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
         self._trace = trace
-        self._artifacts: dict[str, str] = {}
+        self._artifacts: dict[str, dict[str, None]] = {}
         self._functions: list[tuple[str, int, str]] = []
+        self._files: dict[str, list[str]] = {}
         self._lines: dict[str, list[str]] = {}
         kernels = trace.table("kernels", runs, ["file", "line", "source_artifact", "files"])
         for row in kernels.to_pylist():
             for file in row["files"] or ():
                 if file["artifact"] is not None:
-                    self._artifacts.setdefault(file["path"], file["artifact"])
+                    self._artifacts.setdefault(file["path"], {})[file["artifact"]] = None
             if row["file"] and row["line"] and row["source_artifact"]:
                 self._functions.append((row["file"], row["line"], row["source_artifact"]))
 
@@ -28,7 +33,7 @@ class SourceLines:
         if file is None or line is None or line < 1:
             return None
         if file in self._artifacts:
-            return _nth(self._content(self._artifacts[file]), line)
+            return _nth(self._file(file), line)
         for path, definition, artifact in self._functions:
             content = self._content(artifact) if path == file else []
             found = _nth(content, line - definition + _decorators(content) + 1)
@@ -42,7 +47,7 @@ class SourceLines:
         Each block is the number of its first line, counted from 1, and its lines.
         """
         if file in self._artifacts:
-            return [(1, self._content(self._artifacts[file]))]
+            return [(1, self._file(file))]
         found = {}
         for path, definition, artifact in self._functions:
             content = self._content(artifact) if path == file else []
@@ -58,6 +63,16 @@ class SourceLines:
             if (content := self._content(artifact))
             for first in (definition - _decorators(content),)
         ]
+
+    def _file(self, file: str) -> list[str]:
+        """Return the lines of a file that any kernel has kept."""
+        if file not in self._files:
+            contents = [self._content(artifact) for artifact in self._artifacts[file]]
+            self._files[file] = [
+                next((line for line in lines if line), "")
+                for lines in zip_longest(*contents, fillvalue="")
+            ]
+        return self._files[file]
 
     def _content(self, artifact: str) -> list[str]:
         if artifact not in self._lines:

@@ -14,6 +14,7 @@ from kvtrace.schema.errors import BadSetting
 Mode = Literal["launch", "timeline", "ops"]
 Tensors = Literal["none", "index", "int", "all"]
 Sanitize = Literal["off", "warn", "raise"]
+Source = Literal["off", "used", "files"]
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -32,7 +33,8 @@ class Settings:
             a per cent of the program's time), int (all integers, at every launch), all (also
             floats, at each call's first launch) or none.
         kernels: glob of kernel names to record; several are separated by commas.
-        source: whether source text is kept.
+        source: what source text is kept: used (also 1; kernels' functions and what they use of
+            their files, all other lines left blank), files (whole files) or off (also 0).
         target: `backend:architecture` to compile for on a machine without a GPU.
         max_calls: distinct calls that are remembered in memory; beyond it they are forgotten and
             recorded again when they come back.
@@ -46,7 +48,7 @@ class Settings:
     mode: Mode = "launch"
     tensors: Tensors = "index"
     kernels: str = "*"
-    source: bool = True
+    source: Source = "used"
     target: str = "cuda:90"
     max_calls: int = 100_000
     sanitize: Sanitize = "off"
@@ -112,8 +114,10 @@ def _checked(name: str, value: Any) -> Any:
     if name == "tensors":
         return _one_of(name, value, get_args(Tensors))
     if name == "sanitize":
-        return _one_of(name, _sanitizing(value), get_args(Sanitize))
-    if name in ("source", "strict"):
+        return _one_of(name, _switched(value, "warn"), get_args(Sanitize))
+    if name == "source":
+        return _one_of(name, _switched(value, "used"), get_args(Source))
+    if name == "strict":
         return _switch(name, value)
     if name == "max_calls":
         return _positive(name, value)
@@ -132,10 +136,10 @@ def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def _sanitizing(value: Any) -> Any:
-    """A plain switch is told by what it does."""
+def _switched(value: Any, on: str) -> str:
+    """Return what a plain switch means, which is `on` or off."""
     text = str(value).lower()
-    return "warn" if text in _TRUE else "off" if text in _FALSE else text
+    return on if text in _TRUE else "off" if text in _FALSE else text
 
 
 def _switch(name: str, value: Any) -> bool:

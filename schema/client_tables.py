@@ -65,7 +65,7 @@ def table_of_file(name: str, schema: pa.Schema, source: str) -> Table:
     """The definition of a client's table from the Arrow schema of one of its files.
 
     Raises:
-        DamagedFile: the file does not say it.
+        DamagedFile: the file does not say it, or names what cannot be a table's or column's name.
 
     """
     metadata: Mapping[bytes, bytes] = schema.metadata or {}
@@ -75,7 +75,11 @@ def table_of_file(name: str, schema: pa.Schema, source: str) -> Table:
             Column(c["name"], schema.field(c["name"]).type, c["meaning"], c["unit"], key=c["key"])
             for c in definition["columns"]
         )
-        return Table(name, definition["row"], "derived", columns, tuple(definition["sort"]))
+        return client_table(
+            name.removeprefix(PREFIX), definition["row"], columns, definition["sort"]
+        )
+    except SchemaMismatch as error:
+        raise DamagedFile(f"{source} defines a table that cannot be one: {error}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedFile(
             f"{source} does not say what its columns are; run the client that wrote it again"

@@ -13,11 +13,9 @@ from kvtrace.converters.report.generic_ops import GenericOp, Value, generic_ops
 __all__ = ["Dot", "dots_of"]
 
 _DOTS: Final = frozenset({"tt.dot", "tt.dot_scaled", "ttng.warp_group_dot"})
-_LOADS: Final = frozenset({"tt.load", "tt.descriptor_load", "tt.experimental_descriptor_load"})
+_LOADS: Final = frozenset({"tt.load", "tt.descriptor_load"})
 #: Ops that write their second operand.
-_STORES: Final = frozenset(
-    {"tt.store", "tt.atomic_rmw", "tt.descriptor_store", "tt.experimental_descriptor_store"}
-)
+_STORES: Final = frozenset({"tt.store", "tt.atomic_rmw", "tt.descriptor_store"})
 #: Ops that keep a tile's elements where they are, or only turn it.
 _SAME_TILE: Final = frozenset(
     {"tt.trans", "tt.fp_to_fp", "tt.bitcast", "tt.clampf", "tt.precise_sqrt", "tt.precise_divf"}

@@ -123,7 +123,7 @@ class InductorAdapter:
         launched = launched_with(owner, kernel)
         if not self._session.settings.records_kernel(launched.name):
             return (-1, NO_DEVICE, -1)
-        keep_source = self._session.settings.source
+        keep = self._session.settings.source
 
         def tell(text: str) -> None:
             self._session.message("info", "inductor-ir", text)
@@ -135,7 +135,7 @@ class InductorAdapter:
 
             def record() -> KernelRecord:
                 by_worker = handed_over.take(out, cache_key)
-                return launched.record(keep_source, by_worker or compilation, load, tell)
+                return launched.record(keep, by_worker or compilation, load, tell)
 
             return self._session.add_kernel(record)
 

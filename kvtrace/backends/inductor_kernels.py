@@ -18,6 +18,7 @@ from typing import Any, Final
 from kvtrace.backends.triton.kernels import Compilation, kernel_record, parameters_of
 from kvtrace.backends.triton.loading import Load
 from kvtrace.capture.records import KernelRecord, Parameter, capped
+from kvtrace.settings import Source
 
 #: The module that holds Inductor's autotuner.
 LIBRARY: Final = "torch._inductor.runtime.triton_heuristics"
@@ -106,7 +107,7 @@ class Launched:
 
     def record(
         self,
-        keep_source: bool,
+        keep: Source,
         compilation: Compilation | None,
         load: Load | None,
         tell: Callable[[str], None],
@@ -127,7 +128,7 @@ class Launched:
             n_regs=getattr(self.launcher, "n_regs", None),
             n_spills=getattr(self.launcher, "n_spills", None),
         )
-        record = kernel_record(made, compilation, load, "inductor", keep_source, tell)
+        record = kernel_record(made, compilation, load, "inductor", keep, tell)
         if "ttir" not in stages:
             tell(
                 f"kernel {self.name} is recorded without IR, as neither its launcher nor Triton's "
@@ -140,7 +141,7 @@ class Launched:
             name=self.name,
             file=file,
             line=line,
-            source=str(text) if keep_source and text else None,
+            source=str(text) if keep != "off" and text else None,
             options={**record.options, **dict(self._facts())},
         )
 

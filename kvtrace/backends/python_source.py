@@ -1,10 +1,14 @@
 """The Python source of what is recorded, as far as it can be read."""
 
 import inspect
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["definition_line", "file_content", "function_source"]
+from kvtrace.schema.sources import used_part
+from kvtrace.settings import Source
+
+__all__ = ["definition_line", "function_source", "kept_of_file"]
 
 #: Source files larger than this are left out, in bytes.
 _FILE_LIMIT: Final = 4 << 20
@@ -27,10 +31,22 @@ def definition_line(function: Any) -> int:
     return first
 
 
-def file_content(path: str) -> bytes | None:
-    """Give what a file holds; None where it is too large, was made in memory, or is gone."""
+def kept_of_file(path: str, lines: Collection[int], keep: Source) -> bytes | None:
+    """Return what a trace keeps of a file; None where it is too large, made in memory, or gone.
+
+    Args:
+        path: the file.
+        lines: numbers of the lines that a kernel's code comes from, counted from 1.
+        keep: the setting `source`.
+
+    """
+    if keep == "off":
+        return None
     try:
         file = Path(path)
-        return file.read_bytes() if file.stat().st_size <= _FILE_LIMIT else None
+        content = file.read_bytes() if file.stat().st_size <= _FILE_LIMIT else None
     except OSError:
         return None
+    if content is None or keep == "files":
+        return content
+    return used_part(content.decode("utf-8", "replace"), lines).encode()

@@ -3,7 +3,6 @@
 import atexit
 import os
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,22 +11,14 @@ from typing import Any
 from kvtrace import _boot
 from kvtrace.capture import groups
 from kvtrace.capture.session import Session
+from kvtrace.forks import Lock
 from kvtrace.settings import settings_from_arguments, settings_from_environment
 
-_lock = threading.RLock()
+_lock = Lock()
 _current: Session | None = None
 _registered = False
 _gave_group = False
 _ended = False
-
-
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def start(out: str | os.PathLike[str], **settings: Any) -> Session:

@@ -6,7 +6,6 @@ Tensors are read through what torch's tensors offer (`data_ptr`, `shape`, `strid
 
 import math
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from struct import Struct
 from typing import Any, Final
 
 from kvtrace.capture.records import ArgumentRecord, Parameter, capped
+from kvtrace.forks import Lock
 
 #: torch's names of element types, and Triton's short forms of them.
 SHORT_NAMES: Final = {
@@ -55,13 +55,9 @@ class Identities:
     def __init__(self, unclear: Callable[[str], None]) -> None:
         """`unclear` is told, in one sentence, of arguments that could not be told apart."""
         self._unclear = unclear
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._odd: dict[int, tuple[int, Any]] = {}
         self._next = 0
-
-    def renew_lock(self) -> None:
-        """Make a new lock: a forked child may have inherited one that nobody will release."""
-        self._lock = threading.RLock()
 
     def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...] | None]:
         """Return the identity, and the data pointers whose equality pattern completes it.

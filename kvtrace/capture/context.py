@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.capture.groups import group_id, rank_facts
+from kvtrace.capture.secrets import masked
 
 #: Seconds that `git` may take for one answer, and that the end of a run waits for all of them.
 GIT_TIMEOUT: Final = 10.0
@@ -154,8 +155,7 @@ def _git(folder: str, *arguments: str) -> str | None:
 
 
 def _command() -> str:
-    arguments = list(getattr(sys, "orig_argv", sys.argv))
-    return shlex.join(arguments)
+    return shlex.join(masked(getattr(sys, "orig_argv", sys.argv)))
 
 
 def _directory() -> str | None:

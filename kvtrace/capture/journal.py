@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
+from kvtrace.forks import Lock
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Journal:
         problem: Callable[[Exception], None],
     ) -> None:
         """`failed` is told when nothing can be written any more, `problem` of a lost row."""
-        self.lock = threading.RLock()
+        self.lock = Lock(taken=True)
         self.run_id = run_id
         self._out = out
         self._recorder = recorder

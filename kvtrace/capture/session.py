@@ -20,6 +20,7 @@ from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
 from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.stacks import current_stack
+from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.settings import Settings
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
 #: Distinct messages that are kept of a run.
 _MESSAGES: Final = 1000
-
-#: Seconds that a fork waits for a flush that is under way.
-_FORK_PATIENCE: Final = 10.0
 
 #: Errors of writing that mean that there is no room.
 _NO_ROOM: Final = tuple(
@@ -55,7 +53,7 @@ class Session:
         self.settings = settings
         #: Called when the recording has ended, before its files are sealed.
         self.at_end: list[Callable[[], None]] = []
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
@@ -64,7 +62,6 @@ class Session:
         self._ended = False
         self._closed = False
         self._failure: str | None = None
-        self._fork_locked: Journal | None = None
         self._clear()
         _sessions.add(self)
 
@@ -369,20 +366,7 @@ class Session:
 
     # -- forks ------------------------------------------------------------------------------
 
-    def _before_fork(self) -> None:
-        journal = self._journal
-        if journal is not None and journal.lock.acquire(timeout=_FORK_PATIENCE):
-            self._fork_locked = journal
-
-    def _after_fork_in_parent(self) -> None:
-        journal, self._fork_locked = self._fork_locked, None
-        if journal is not None:
-            journal.lock.release()
-
     def _after_fork_in_child(self) -> None:
-        self._lock = threading.RLock()
-        self._fork_locked = None
-        self.identities.renew_lock()
         if self._journal is not None:
             # Kept for ever: closing its files here could write into the parent's.
             _inherited.append(self._journal)
@@ -421,27 +405,13 @@ _sessions: "weakref.WeakSet[Session]" = weakref.WeakSet()
 _inherited: list[Journal] = []
 
 
-def _before_fork() -> None:
-    for session in list(_sessions):
-        session._before_fork()
-
-
-def _after_fork_in_parent() -> None:
-    for session in list(_sessions):
-        session._after_fork_in_parent()
-
-
 def _after_fork_in_child() -> None:
     for session in list(_sessions):
         session._after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def _watch_exit() -> None:

@@ -18,6 +18,7 @@ from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.recorded import sample_note
 from kvtrace.clients.running import ClientPass, Group, Member
 from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument, evaluate
+from kvtrace.forks import Lock
 from kvtrace.ir import Module
 from kvtrace.passes.calls import Call
 from kvtrace.passes.thread_layouts import BlockedLayout
@@ -83,12 +84,12 @@ class Observation:
         self._watched: dict[int, set[str]] = {}
         self._call_ids: dict[int, list[int]] = {}
         self._last = threading.local()
+        self._lock = Lock()
         self._renew()
 
     def _renew(self) -> None:
         """Begin as the process that we are in: a forked child has calls of its own."""
         self._process = os.getpid()
-        self._lock = threading.RLock()
         self._call_ids.clear()
         self._watched.clear()
         self._ended = False

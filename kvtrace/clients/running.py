@@ -6,7 +6,6 @@ more and its rows are not kept; the others go on.
 
 from __future__ import annotations
 
-import threading
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from kvtrace.clients.client import Client, StepFailed, hooks_of
 from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.forks import Lock
 from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.passes.distinct import distinct
 from kvtrace.schema.dataclass import dataclass, replace
@@ -55,9 +55,7 @@ class Member:
         self.error: ClientFailed | None = None
         self.sample = Sample()
         self.hooks = hooks_of(client)
-        self._turn: AbstractContextManager[Any] = (
-            nullcontext() if client.thread_safe else threading.RLock()
-        )
+        self._turn: AbstractContextManager[Any] = nullcontext() if client.thread_safe else Lock()
         self.ears = _ears(client, self.tell)
 
     def tell(self, method: Callable[..., Any], *arguments: Any) -> Any:

@@ -17,7 +17,6 @@ import hashlib
 import marshal
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace import __version__
+from kvtrace.forks import Lock
 
 FORMAT = 1
 """Raised when entries of an earlier kvtrace of the same version mean something else."""
@@ -61,7 +61,7 @@ class Store:
     def __init__(self, folder: Path | None, *, most_bytes: int = MOST_BYTES) -> None:
         self.folder = folder
         self._most_bytes = most_bytes
-        self._lock = threading.Lock()
+        self._lock = Lock(taken=True)
         self._remembered: dict[_Key, Plain] = {}
         self._pending: dict[_Key, Callable[[], Plain]] = {}
         self._pending_since = 0.0
@@ -133,8 +133,7 @@ class Store:
             self._pending.clear()
 
     def begin_in_child(self) -> None:
-        """After a fork: who held the lock is not here, and the parent writes what is pending."""
-        self._lock = threading.Lock()
+        """After a fork: the parent writes what is pending."""
         self._pending = {}
 
     def _remember(self, key: _Key, entry: Plain) -> None:

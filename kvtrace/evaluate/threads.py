@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kvtrace.forks import Lock
+
 #: Names, with `set` or `get` in the middle, of the functions of the OpenBLAS that NumPy's wheels
 #: bring, and of others that NumPy may have been built with (some count in 64 bits and say so).
 _OPENBLAS = (
@@ -39,12 +41,12 @@ class Library(Protocol):
 class _TorchOnOneThread(threading.local):
     """Has PyTorch, if the program imported it, use one thread for what this thread asks of it."""
 
-    _inside = 0
+    inside = 0
     _before = 1
 
     def enter(self) -> None:
-        self._inside += 1
-        if self._inside > 1:
+        self.inside += 1
+        if self.inside > 1:
             return
         ask = getattr(sys.modules.get("torch"), "get_num_threads", None)
         self._before = 1 if ask is None else ask()
@@ -52,8 +54,8 @@ class _TorchOnOneThread(threading.local):
             sys.modules["torch"].set_num_threads(1)
 
     def leave(self) -> None:
-        self._inside -= 1
-        if not self._inside and self._before != 1:
+        self.inside -= 1
+        if not self.inside and self._before != 1:
             sys.modules["torch"].set_num_threads(self._before)
 
 
@@ -66,10 +68,20 @@ class OneThread:
 
     def __init__(self) -> None:
         self._torch = _TorchOnOneThread()
-        self._lock = threading.Lock()
+        self._lock = Lock(taken=True, renewed=self._renewed)
         self._inside = 0
         self._libraries: Sequence[Library] | None = None
         self._before: list[int] = []
+
+    def _renewed(self) -> None:
+        """Count the thread that forked alone: no other is there to leave."""
+        before, self._inside = self._inside, self._torch.inside
+        if before and not self._inside:
+            self._restore()
+
+    def _restore(self) -> None:
+        for library, threads in zip(self._libraries or (), self._before, strict=True):
+            library.set_num_threads(threads)
 
     def __enter__(self) -> None:
         self._torch.enter()
@@ -92,10 +104,8 @@ class OneThread:
         self._torch.leave()
         with self._lock:
             self._inside -= 1
-            if self._inside or self._libraries is None:
-                return
-            for library, threads in zip(self._libraries, self._before, strict=True):
-                library.set_num_threads(threads)
+            if not self._inside:
+                self._restore()
 
 
 class _OpenBLAS:

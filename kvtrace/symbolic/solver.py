@@ -7,13 +7,13 @@ module is, which only happens once linear reasoning has failed.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import z3  # type: ignore[import-untyped]
 
+from kvtrace.forks import Lock
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
 from kvtrace.symbolic.functions import (
     Bitwise,
@@ -27,7 +27,7 @@ from kvtrace.symbolic.functions import (
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
-_TURN: Final = threading.Lock()  # Z3's main context is for one thread at a time
+_TURN: Final = Lock(taken=True)  # Z3's main context is for one thread at a time
 
 
 def counterexample(

@@ -9,12 +9,13 @@ compared by their coefficients. Everything is immutable.
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 import numpy as np
+
+from kvtrace.forks import Lock
 
 Kind = Literal["scalar", "program", "programs", "lane", "trip", "content", "unknown"]
 Key = int | tuple[Any, ...]
@@ -31,7 +32,7 @@ _MOST_SHOWN: Final = 30
 
 _orders = itertools.count()
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Atom] = weakref.WeakValueDictionary()
-_interning = threading.Lock()
+_interning = Lock(taken=True)
 
 
 class Atom:

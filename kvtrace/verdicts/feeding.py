@@ -29,7 +29,7 @@ _DATA: Final = {
     "tt.atomic_rmw": (1,),
     "tt.atomic_cas": (1, 2),
     "tt.descriptor_store": (1,),
-    "tt.descriptor_scatter": (2,),
+    "tt.descriptor_scatter": (3,),
     "tt.descriptor_reduce": (1,),
 }
 _CALLS: Final = ("tt.call", "func.call")

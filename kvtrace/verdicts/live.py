@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import linecache
 import os
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +24,7 @@ from kvtrace.converters.findings.model import (
 from kvtrace.converters.findings.reading import call_facts, finding_of, suppressed_by
 from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.text import Printer
+from kvtrace.forks import Lock
 from kvtrace.ir import source_stack
 from kvtrace.passes.stacks import StackRows
 from kvtrace.schema.errors import KernelDefect
@@ -76,13 +76,12 @@ class Live:
         self._rules = tuple(rules)
         self._texts = rule_texts(self._rules)
         self._strict = strict
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._told: set[tuple[Any, ...]] = set()
         self.forget()
 
     def forget(self) -> None:
         """Begin anew: another run begins, perhaps in a forked process."""
-        self._lock = threading.Lock()
         self._stacks = StackRows()
         self._rows: list[dict[str, Any]] = []
         self._left_out = 0

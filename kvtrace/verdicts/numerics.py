@@ -39,8 +39,15 @@ _ELEMENTWISE: Final = frozenset(
      "tt.elementwise_inline_asm"}
 )  # fmt: skip
 _ALONG: Final = frozenset({"tt.reduce", "tt.scan"})
-_WRITING: Final = {"tt.store": (1, 2), "tt.atomic_rmw": (1, 2), "tt.descriptor_store": (1, 9)}
-"""Ops that write, and where their value and their mask are among the operands."""
+_WRITING: Final[dict[str, tuple[int, int | None]]] = {
+    "tt.store": (1, 2),
+    "tt.atomic_rmw": (1, 2),
+    "tt.atomic_cas": (2, None),
+    "tt.descriptor_store": (1, None),
+    "tt.descriptor_reduce": (1, None),
+    "tt.descriptor_scatter": (3, None),
+}
+"""Ops that write, and where their value and their mask are among the operands; None: no mask."""
 
 _MOST_TRIED: Final = 8
 _NUMBER_INSTEAD: Final = 1.0
@@ -112,7 +119,7 @@ class _Births(Instrument):
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around ops of floats, and around those that write."""
-        if op.name in _WRITING and _is_float(op.operands[1]):
+        if op.name in _WRITING and _is_float(op.operands[_WRITING[op.name][0]]):
             return self._writing(op, step)
         return self._bearing(op, step) if _may_bear(op) else step
 
@@ -152,7 +159,7 @@ class _Births(Instrument):
     def _writing(self, op: Op, step: Step) -> Step:
         position, mask_position = _WRITING[op.name]
         value = op.operands[position]
-        mask = op.operands[mask_position] if len(op.operands) > mask_position else None
+        mask = None if mask_position is None else next(iter(op.operands[mask_position:]), None)
 
         def looked(values: list[Any], scope: Any) -> None:
             self._count(values, value, mask, scope)

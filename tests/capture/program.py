@@ -5,6 +5,7 @@ It never imports kvtrace, but for the ways that are about doing so.
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -79,6 +80,35 @@ def fork() -> None:
         launch(1)
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
     assert codes == [0, 0, 0], codes
+
+
+def fork_while_a_thread_launches() -> None:
+    """Another thread holds each lock that a launch takes at one of the forks, new sizes at all."""
+    ended = threading.Event()
+
+    def go_on() -> None:
+        size = 100
+        while not ended.is_set():
+            size += 1
+            launch(1, size)
+
+    launch(1)
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    for _ in range(30):
+        child = os.fork()
+        if child == 0:
+            launch(2, 50)
+            os._exit(0)
+        late = time.monotonic() + 60
+        while os.waitpid(child, os.WNOHANG) == (0, 0):
+            if time.monotonic() > late:
+                ended.set()
+                os.kill(child, signal.SIGKILL)
+                raise TimeoutError("a forked child hangs")
+            time.sleep(0.001)
+    ended.set()
+    thread.join()
 
 
 def fork_without_launching() -> None:

@@ -99,6 +99,17 @@ def test_forked_children_have_runs_of_their_own(autostarting, program, tmp_path)
         assert trace.table("kernels", (child,)).column("name").to_pylist() == ["add"]
 
 
+def test_children_forked_while_another_thread_launches_end(autostarting, program, tmp_path):
+    done = autostarting.run_warm(
+        program, "fork_while_a_thread_launches", folder=tmp_path, KVTRACE="out",
+        KVTRACE_SANITIZE="warn",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    runs = open_trace(tmp_path / "out").runs
+    assert len(runs) == 31
+    assert all(run.sealed for run in runs)
+
+
 def test_processes_of_every_start_method_are_captured(autostarting, program, tmp_path):
     done = autostarting.run_warm(program, "processes", folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr

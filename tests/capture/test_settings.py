@@ -20,7 +20,7 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "mode": "ops",
         "tensors": "int",
         "kernels": "softmax*",
-        "source": False,
+        "source": "files",
         "target": "hip:gfx942",
         "max_calls": 7,
         "sanitize": "raise",

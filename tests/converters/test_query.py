@@ -5,12 +5,17 @@ import io
 import json
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.query import BadQuery, connect, query
+from kvtrace.converters.query import BadQuery, _identifier, connect, query
 from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
+from kvtrace.schema.errors import DamagedFile
+from kvtrace.schema.layout import run_folder
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.versions import derived_facts
 from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
 
 SCALE = Kernel(calls=(Launches(number=3, host_us=10), Launches(scalar="2", host_us=20)))
@@ -74,6 +79,10 @@ def test_a_directory_with_a_quote(tmp_path):
     [
         "COPY launches TO 'x.csv'",
         "COPY (SELECT 1) TO '{part}' (USE_TMP_FILE false)",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{part}'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '.tmp/x.parquet'",
+        "SELECT * FROM read_parquet('{part}')",
+        "SELECT * FROM side",
         "SELECT * FROM read_csv('/etc/passwd')",
         "ATTACH 'x.db'",
         "SET lock_configuration = false",
@@ -83,13 +92,42 @@ def test_a_directory_with_a_quote(tmp_path):
 )
 def test_nothing_but_the_trace_is_in_reach(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tmp").mkdir()  # DuckDB's own folder for temporary files
     side = write_trace(tmp_path / "t", [SCALE])
     part = next((tmp_path / "t" / "launches").rglob("*.parquet"))
     before = part.read_bytes()
     with pytest.raises(BadQuery):
         ask(side, text.replace("{part}", str(part)))
     assert part.read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp", "t"]
+    assert not list((tmp_path / ".tmp").iterdir())
+
+
+def test_only_the_tables_and_the_view_are_listed(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    assert {name for (name,) in ask(side, "SHOW TABLES")} == {*TABLES, "launched"}
+
+
+def test_the_name_of_a_column_is_never_run(tmp_path):
+    """A trace comes from other people, and a Parquet file's columns may have any name."""
+    side = write_trace(tmp_path / "t", [SCALE])
+    target = tmp_path / "written"
+    name = f"""x" FROM (SELECT 1 AS "x"); COPY (SELECT 1) TO '{target}'; --"""
+    definition = {
+        "row": "a row",
+        "columns": [{"name": name, "meaning": "", "unit": "", "key": False}],
+        "sort": [],
+    }
+    rows = pa.table({name: [1]})
+    facts = derived_facts("client_hostile", side.runs[0].run_id, "hostile", {}, "1").metadata()
+    metadata = facts | {b"kvtrace.table_definition": json.dumps(definition).encode()}
+    folder = run_folder(tmp_path / "t", "client_hostile", side.runs[0].run_id)
+    folder.mkdir(parents=True)
+    pq.write_table(rows.replace_schema_metadata(metadata), folder / "part-hostile-00000.parquet")
+    with pytest.raises(DamagedFile, match="cannot be a column"):
+        ask(side, "SELECT 1")
+    assert not target.exists()
+    assert _identifier(name) == '"' + name.replace('"', '""') + '"'
 
 
 def test_errors_are_one_sentence(tmp_path):

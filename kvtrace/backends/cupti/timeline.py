@@ -17,6 +17,7 @@ from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.records import Identities, Kernels, read_kernels
 from kvtrace.backends.cupti.sharing import Sharing
 from kvtrace.capture.records import GRAPH_CAPTURE, capped
+from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.symbols import readable
 
@@ -51,7 +52,7 @@ class Timeline:
         self._session = session
         self._buffers = _buffers
         self._cupti = Cupti()
-        self._reading = threading.RLock()
+        self._reading = Lock()
         self._sharing = Sharing(self._yield, session.problem)
         self._clock_begin: int | None = None
         if not self._sharing.lent:

@@ -13,14 +13,16 @@ import numpy as np
 from kvtrace.backends.nki.definitions import DEFINITIONS
 from kvtrace.backends.nki.refusing import refusal_of, refused_rules
 from kvtrace.backends.nki.tables import ObservedCall, joined
-from kvtrace.backends.python_source import definition_line, file_content, function_source
+from kvtrace.backends.python_source import definition_line, function_source, kept_of_file
 from kvtrace.capture.arguments import literal
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter, capped
+from kvtrace.forks import Lock
 from kvtrace.nki import findings
 from kvtrace.nki.arguments import array_of
 from kvtrace.nki.dtypes import short_name
 from kvtrace.nki.launching import Kernel, Outcome
 from kvtrace.nki.tokens import Token
+from kvtrace.settings import Source
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -39,7 +41,7 @@ class Launches:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._refused: tuple[str, ...] = ()
         if session.settings.sanitize == "raise":
             self._refused = refused_rules(session)
@@ -226,20 +228,22 @@ def _argument(
 
 
 def _kernel_record(
-    outcome: Outcome, parameters: tuple[Parameter, ...], keep_source: bool
+    outcome: Outcome, parameters: tuple[Parameter, ...], keep: Source
 ) -> KernelRecord:
     function = outcome.kernel.function
     code = getattr(function, "__code__", None)
     file = None if code is None else str(code.co_filename)
-    paths = dict.fromkeys(place.file for site in outcome.recorder.sites for place in site.frames)
+    lines: dict[str, set[int]] = {}
+    for place in (place for site in outcome.recorder.sites for place in site.frames):
+        lines.setdefault(place.file, set()).add(place.line or 0)
     return KernelRecord(
         name=outcome.kernel.__name__,
         origin="nki",
         module=function.__module__,
         file=file,
         line=None if code is None else definition_line(function),
-        source=function_source(function) if keep_source else None,
-        files=tuple((path, file_content(path) if keep_source else None) for path in paths),
+        source=function_source(function) if keep != "off" else None,
+        files=tuple((path, kept_of_file(path, lines[path], keep)) for path in lines),
         signature=parameters,
         target=f"neuron:{outcome.target.name}",
         options={"interface": outcome.kernel.interface},

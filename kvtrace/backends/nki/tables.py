@@ -1,6 +1,5 @@
 """What distinct NKI calls did, as tables: made in the background, kept until the recording ends."""
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from kvtrace.backends.nki.rows import (
     finding_identity,
     finding_tables,
 )
+from kvtrace.forks import Lock
 from kvtrace.nki.findings import Finding
 from kvtrace.nki.launching import Outcome
 
@@ -24,7 +24,7 @@ class ObservedCall:
     def __init__(self, call_id: int, outcome: Outcome) -> None:
         self.function = outcome.kernel.function
         self.rows = len(outcome.recorder.rows)
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._observed: Observed | None = Observed(
             call_id, outcome.grid, outcome.target, outcome.recorder
         )

@@ -10,11 +10,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.numpy_hlo.tables import constant_columns, graph_columns, op_rows, short_name
-from kvtrace.backends.python_source import definition_line, file_content, function_source
+from kvtrace.backends.python_source import definition_line, function_source, kept_of_file
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
+from kvtrace.forks import Lock
 from kvtrace.hlo.frames import places
 from kvtrace.hlo.graph import Graph
 from kvtrace.hlo.traced import Call, TracedFunction
+from kvtrace.settings import Source
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -28,7 +30,7 @@ class GraphCalls:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._begin_run()
         session.at_end.append(self._finish)
 
@@ -77,8 +79,8 @@ class GraphCalls:
         if known is not None:
             return known[0]
         session = self._session
-        keep_source = session.settings.source
-        kernel_id = session.add_kernel(lambda: _kernel_record(function, graph, keep_source))
+        keep = session.settings.source
+        kernel_id = session.add_kernel(lambda: _kernel_record(function, graph, keep))
         self._kernels[id(graph)] = (kernel_id, graph)  # the graph lives on, and its id with it
         # Only the background thread touches the set of what is written.
         session.add_columns("artifacts", lambda _: constant_columns(graph, self._constants))
@@ -126,10 +128,12 @@ def _arguments(call: Call) -> tuple[ArgumentRecord, ...]:
     return tuple(records)
 
 
-def _kernel_record(function: TracedFunction, graph: Graph, keep_source: bool) -> KernelRecord:
+def _kernel_record(function: TracedFunction, graph: Graph, keep: Source) -> KernelRecord:
     code = getattr(function.function, "__code__", None)
     file = None if code is None else str(code.co_filename)
-    paths = dict.fromkeys(place[0] for op in graph.ops for place in places(op.stack))
+    lines: dict[str, set[int]] = {}
+    for path, line, *_ in (place for op in graph.ops for place in places(op.stack)):
+        lines.setdefault(path, set()).add(line or 0)
     parameters = tuple(Parameter(spec.name, f"*{short_name(spec.dtype)}") for spec in graph.inputs)
     figures = graph.figures()
     return KernelRecord(
@@ -138,8 +142,8 @@ def _kernel_record(function: TracedFunction, graph: Graph, keep_source: bool) ->
         module=getattr(function.function, "__module__", None),
         file=file,
         line=None if code is None else definition_line(function.function),
-        source=function_source(function.function) if keep_source else None,
-        files=tuple((path, file_content(path) if keep_source else None) for path in paths),
+        source=function_source(function.function) if keep != "off" else None,
+        files=tuple((path, kept_of_file(path, lines[path], keep)) for path in lines),
         signature=parameters,
         target=graph.target,
         options={

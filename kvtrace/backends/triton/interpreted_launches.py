@@ -23,6 +23,7 @@ from kvtrace.backends.triton.versions import definition
 from kvtrace.capture.arguments import argument_records
 from kvtrace.capture.hot import NO_DEVICE
 from kvtrace.capture.records import KernelRecord, Stage
+from kvtrace.settings import Source
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -148,9 +149,9 @@ class InterpreterHooks:
 
     def new_kernel(self, _owner: Any, kernel: Variant) -> tuple[int, int, int]:
         """Record a variant; see `hot.Adapter`."""
-        keep_source = self._session.settings.source
+        keep = self._session.settings.source
         target = self._functions[kernel.src.fn.fn].target
-        kernel_id = self._session.add_kernel(lambda: _kernel_record(kernel, target, keep_source))
+        kernel_id = self._session.add_kernel(lambda: _kernel_record(kernel, target, keep))
         return (kernel_id, NO_DEVICE, -1)
 
     def new_call(
@@ -194,7 +195,7 @@ def _original_function(rewritten: Any) -> Any:
     return None
 
 
-def _kernel_record(kernel: Variant, target: Any, keep_source: bool) -> KernelRecord:
+def _kernel_record(kernel: Variant, target: Any, keep: Source) -> KernelRecord:
     function = kernel.src.fn
     file, line = definition(function)
     stages: tuple[Stage, ...] = ()
@@ -207,7 +208,7 @@ def _kernel_record(kernel: Variant, target: Any, keep_source: bool) -> KernelRec
         module=str(function.fn.__module__),
         file=file,
         line=line,
-        source=str(function.src) if keep_source else None,
+        source=str(function.src) if keep != "off" else None,
         signature=parameters_of(SimpleNamespace(src=kernel.src)),
         target=f"{target.backend}:{target.arch}",
         warp_size=int(target.warp_size),

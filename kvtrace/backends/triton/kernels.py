@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from threading import get_native_id
 from typing import Any, Final
 
-from kvtrace.backends.python_source import file_content
+from kvtrace.backends.python_source import kept_of_file
 from kvtrace.backends.triton.loading import Load
 from kvtrace.backends.triton.versions import definition
 from kvtrace.capture.arguments import flattened, literal
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
+from kvtrace.settings import Source
 
 #: The compiler's stages in its order; others come after them.
 STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
@@ -26,7 +27,7 @@ _NO_OPTIONS: Final = frozenset(
 _COMPILATIONS: Final = 10_000
 
 #: File, line and column of a location; MLIR writes other characters than plain ones as `\4A`.
-_LOCATION: Final = re.compile(r'"((?:[^"\\]|\\.)*)":\d+:\d+')
+_LOCATION: Final = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):\d+')
 _ESCAPE: Final = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
 
 
@@ -144,7 +145,7 @@ def kernel_record(
     compilation: Compilation | None,
     load: Load | None,
     origin: str,
-    keep_source: bool,
+    keep: Source,
     tell: Callable[[str], None],
 ) -> KernelRecord:
     """Everything there is to record of a compiled kernel; `tell` hears of what there is not.
@@ -164,8 +165,8 @@ def kernel_record(
         module=None if function is None else str(function.fn.__module__),
         file=file,
         line=line,
-        source=str(function.src) if keep_source and function is not None else None,
-        files=_files(ttir, file, keep_source) if isinstance(ttir, str) else (),
+        source=str(function.src) if keep != "off" and function is not None else None,
+        files=_files(ttir, file, line, keep) if isinstance(ttir, str) else (),
         signature=parameters_of(kernel),
         target=f"{target.backend}:{target.arch}",
         warp_size=int(target.warp_size),
@@ -259,15 +260,19 @@ def _options(metadata: Any) -> Iterator[tuple[str, str]]:
             yield str(name), capped(str(value))
 
 
-def _files(ttir: str, file: str | None, keep: bool) -> tuple[tuple[str, bytes | None], ...]:
-    """The source files that the locations point into, each with its content if that is kept.
+def _files(
+    ttir: str, file: str | None, line: int | None, keep: Source
+) -> tuple[tuple[str, bytes | None], ...]:
+    """The source files that the locations point into, each with what is kept of it.
 
     The kernel's own is among them also where Triton's cache had its IR from another place.
     """
-    paths = dict.fromkeys(_unescaped(found) for found in _LOCATION.findall(ttir))
+    lines: dict[str, set[int]] = {}
+    for path, number in set(_LOCATION.findall(ttir)):
+        lines.setdefault(_unescaped(path), set()).add(int(number))
     if file is not None:
-        paths.setdefault(file)
-    return tuple((path, file_content(path) if keep else None) for path in paths)
+        lines.setdefault(file, set()).update(() if line is None else (line,))
+    return tuple((path, kept_of_file(path, lines[path], keep)) for path in sorted(lines))
 
 
 def _unescaped(text: str) -> str:

@@ -124,13 +124,13 @@ class LaunchAdapter:
             origin = "gluon"
         compilation = self._listener.take(str(kernel.hash))
         load = load_of(str(kernel.hash))
-        keep_source = session.settings.source
+        keep = session.settings.source
 
         def tell(text: str) -> None:
             session.message("warning", "no-generic-ir", text)
 
         return session.add_kernel(
-            lambda: kernel_record(kernel, compilation, load, origin, keep_source, tell)
+            lambda: kernel_record(kernel, compilation, load, origin, keep, tell)
         )
 
 

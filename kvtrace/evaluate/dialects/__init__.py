@@ -33,8 +33,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "tt_dot": ("tt.dot", "tt.dot_scaled"),
     "tt_descriptor": (
         "tt.descriptor_gather", "tt.descriptor_load", "tt.descriptor_reduce",
-        "tt.descriptor_scatter", "tt.descriptor_store", "tt.experimental_descriptor_load",
-        "tt.experimental_descriptor_store", "tt.make_tensor_descriptor",
+        "tt.descriptor_scatter", "tt.descriptor_store", "tt.make_tensor_descriptor",
     ),
     "tt_elementwise": (
         "tt.clampf", "tt.fp_to_fp", "tt.mulhiui", "tt.precise_divf", "tt.precise_sqrt",

@@ -122,7 +122,7 @@ def _padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array |
     return np.full((1,) * (rank + 1), np.nan, element.value)
 
 
-@semantics("tt.descriptor_load", "tt.experimental_descriptor_load")
+@semantics("tt.descriptor_load")
 def descriptor_load(op: Op, _compiler: Compiler) -> Step:
     """Read a block; what lies outside the extents is padding."""
     block = value_type(op.operands[0].type)
@@ -148,7 +148,7 @@ def _reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
     return array.reshape(array.shape[0], *target.shape)
 
 
-@semantics("tt.descriptor_store", "tt.experimental_descriptor_store")
+@semantics("tt.descriptor_store")
 def descriptor_store(op: Op, _compiler: Compiler) -> Step:
     """Write a block; what lies outside the extents is dropped."""
     block = value_type(op.operands[0].type)

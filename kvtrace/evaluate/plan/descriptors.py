@@ -68,7 +68,7 @@ def _block(
     return Pointer(value.base.argument, form, block.shape), mask_of(walk, mask)
 
 
-@planned("tt.descriptor_load", "tt.experimental_descriptor_load")
+@planned("tt.descriptor_load")
 def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a read of a block; outside the extents it is padded."""
     block, target = value_type(op.operands[0].type), value_type(op.results[0].type)
@@ -88,7 +88,7 @@ def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
     return step
 
 
-@planned("tt.descriptor_store", "tt.experimental_descriptor_store")
+@planned("tt.descriptor_store")
 def descriptor_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a write of a block; what lies outside the extents is dropped."""
     block, given = value_type(op.operands[0].type), value_type(op.operands[1].type)

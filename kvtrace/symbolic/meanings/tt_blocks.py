@@ -115,7 +115,7 @@ def _read(
     walk.set(value, known)
 
 
-@meaning("tt.descriptor_load", "tt.experimental_descriptor_load")
+@meaning("tt.descriptor_load")
 def descriptor_load(walk: Walk, op: Op) -> None:
     """Note a read of a block."""
     shape = shape_of(op.operands[0].type)
@@ -135,7 +135,7 @@ def _rows_access(walk: Walk, op: Op, shape: tuple[int, ...]) -> tuple[Pointer, C
     return _descriptor_access(walk, op.operands[0], positions, (1, *shape[1:]))
 
 
-@meaning("tt.descriptor_store", "tt.experimental_descriptor_store")
+@meaning("tt.descriptor_store")
 def descriptor_store(walk: Walk, op: Op) -> None:
     """Note a write of a block."""
     shape, value = shape_of(op.operands[0].type), op.operands[1]

@@ -1,0 +1,149 @@
+"""Locks in a forked child: all of them can be taken, and what they guard is whole."""
+
+import os
+import re
+import threading
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from kvtrace import forks
+from kvtrace.forks import Lock
+
+ROOT = Path(__file__).resolve().parent.parent
+#: What makes something that a thread can wait for, and that a fork can leave as it is.
+WAITED_FOR = re.compile(r"threading\.(R?Lock|Condition|Semaphore|BoundedSemaphore|Barrier)\b")
+
+
+def in_child(check) -> int:
+    """Fork, and return the exit code of a child that ends with 0 if `check` returns true."""
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            code = 0 if check() else 1
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.fixture
+def held_elsewhere():
+    """Hold locks in another thread until the test ends."""
+    ended, threads = threading.Event(), []
+
+    def hold(lock):
+        begun = threading.Event()
+
+        def work():
+            with lock:
+                begun.set()
+                ended.wait()
+
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
+        begun.wait()
+
+    yield hold
+    ended.set()
+    for thread in threads:
+        thread.join()
+
+
+def free(lock):
+    taken = lock.acquire(timeout=0)
+    if taken:
+        lock.release()
+    return taken
+
+
+def test_no_lock_is_made_elsewhere():
+    files = [
+        p for folder in ("kvtrace", "schema", "converters") for p in (ROOT / folder).rglob("*.py")
+    ]
+    makers = {p.relative_to(ROOT).as_posix() for p in files if WAITED_FOR.search(p.read_text())}
+    assert makers == {"kvtrace/forks.py"}
+
+
+def test_every_lock_of_ours_is_free_in_a_child(held_elsewhere, monkeypatch, tmp_path):
+    # given every kind of lock that kvtrace makes, all held by another thread
+    for name in ("symbolic.terms", "symbolic.solver", "evaluate.threads", "capture.api"):
+        import_module(f"kvtrace.{name}")
+    from kvtrace.capture.session import Session
+    from kvtrace.evaluate.store import Store
+    from kvtrace.settings import Settings
+
+    made = (Session(str(tmp_path), Settings()), Store(None))
+    monkeypatch.setattr(forks, "PATIENCE", 0.0)
+    every = forks.locks()
+    assert len(every) >= 7
+    for lock in every:
+        held_elsewhere(lock)
+    # then none of them is held in a child, and all are in the parent
+    assert in_child(lambda: all(map(free, every))) == 0
+    assert not any(map(free, every))
+    assert made
+
+
+def test_a_lock_that_the_forking_thread_holds_is_still_its_own():
+    lock = Lock()
+
+    def check():
+        with lock:
+            found = []
+            other = threading.Thread(target=lambda: found.append(free(lock)))
+            other.start()
+            other.join()
+        return found == [False]
+
+    with lock:
+        assert in_child(check) == 0
+    assert free(lock)
+
+
+def test_a_fork_waits_for_what_must_be_whole():
+    # given another thread in the middle of changing what a lock guards
+    lock, begun, state = Lock(taken=True), threading.Event(), ["whole"]
+
+    def change():
+        with lock:
+            state[:] = ["half"]
+            begun.set()
+            threading.Event().wait(0.05)
+            state[:] = ["whole"]
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    begun.wait()
+    # then a child does not see it
+    assert in_child(lambda: state == ["whole"] and free(lock)) == 0
+    thread.join()
+    assert free(lock)
+
+
+def test_what_a_lock_guards_is_put_right_in_the_child():
+    called = []
+    lock = Lock(renewed=lambda: called.append(os.getpid()))
+    assert in_child(lambda: called == [os.getpid()]) == 0
+    assert called == []
+    assert lock
+
+
+def test_products_use_all_threads_again_in_a_child(held_elsewhere):
+    """Another thread that evaluates has NumPy's BLAS use one thread; it is not in the child."""
+    from kvtrace.evaluate.threads import ONE_THREAD
+
+    with ONE_THREAD:
+        pass
+    libraries = ONE_THREAD._libraries or ()
+    before = [library.num_threads for library in libraries]
+    held_elsewhere(ONE_THREAD)
+    assert in_child(lambda: [library.num_threads for library in libraries] == before) == 0
+
+
+def test_dead_locks_are_forgotten():
+    before = len(forks.locks())
+    for _ in range(10):
+        Lock()
+    assert len(forks.locks()) == before
