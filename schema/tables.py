@@ -185,8 +185,8 @@ TABLES: Final[dict[str, Table]] = {
                     "scalar, constexpr, descriptor or other. shape and strides in elements; "
                     "offset_bytes from the storage's start; alias_group: index of the first "
                     "argument with the same storage; alignment: data pointer modulo 16; "
-                    "scalar: a Python literal; value_artifact: its data, if recorded here and not in "
-                    "the table contents",
+                    "scalar: a Python literal; value_artifact: its data at the first launch, where "
+                    "the table contents has none of the call",
                 ),
                 _C("stack_id", I64, "Python call stack of its first launch"),
             ),
