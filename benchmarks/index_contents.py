@@ -1,6 +1,6 @@
 """What recording the contents of index tensors costs on a GPU: a training step, an inference loop.
 
-    python benchmarks/index_contents.py [--steps 300] [--only train|decode] [--json FILE]
+    python benchmarks/index_contents.py [--steps 500] [--only train|decode] [--json FILE]
 
 Needs a CUDA device and, for the training step, the PyPI package `liger-kernel`.
 
@@ -13,9 +13,11 @@ It is run twice: with 32 sequences of up to 4,096 tokens, where the device is bu
 
 One recording with the setting `tensors=index`. Steps with contents recorded (`on`) and not (`off`:
 the launchers are Triton's own, all else is recorded) come in turn; each step ends with a
-synchronisation. The step after a switch is not counted, nor are the first 200: kernels and calls
-are new then. A second `off` step tells how far two equal ones differ. The figure is the median
-step, and the cost the ratio of the medians, on over off.
+synchronisation. The step after a switch is not counted, nor are the first 400: kernels and calls
+are new then. Steps are compared with the `off` step of their own round, as a machine that others
+use too changes its pace from second to second. The cost is the mean of these differences, a tenth
+at either end left out, over the median `off` step; the median of the differences is shown beside
+it, and the same for a second `off` step, which tells how far two equal ones differ.
 
 Kernels are looked at ever more seldom the longer a program runs. `on` keeps that away: the waiting
 between launches is taken out before each step, so that only the bound on time holds, as in a
@@ -37,13 +39,13 @@ import triton
 import triton.language as tl
 
 ROOT = Path(__file__).resolve().parent.parent
-SKIPPED = 200
+SKIPPED = 400
 LAYERS = 12
 HEADS, WIDTH, PAGE = 12, 64, 16
 
 
 @triton.jit
-def write_pages(key, value, pages, slots, WIDTH: tl.constexpr, BLOCK: tl.constexpr):  # noqa: N803
+def write_pages(key, value, pages, slots, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
     """Write a token's keys and values to the place that its slot names."""
     token, part = tl.program_id(0), tl.program_id(1)
     slot = tl.load(slots + token).to(tl.int64)
@@ -55,7 +57,7 @@ def write_pages(key, value, pages, slots, WIDTH: tl.constexpr, BLOCK: tl.constex
 @triton.jit
 def attend(
     query, pages, table, lengths, out, stride, scale,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr, PAGE: tl.constexpr,  # noqa: N803
+    HEADS: tl.constexpr, WIDTH: tl.constexpr, PAGE: tl.constexpr,
 ):  # fmt: skip
     """Attend from one token of each sequence to all pages that its row of the block table names."""
     row, head = tl.program_id(0), tl.program_id(1)
@@ -71,9 +73,8 @@ def attend(
         places = ((page * PAGE + token) * 2 * HEADS + head) * WIDTH
         inside = start + token < length
         k = tl.load(pages + places[:, None] + inner[None, :], mask=inside[:, None], other=0.0)
-        v = tl.load(
-            pages + places[:, None] + HEADS * WIDTH + inner[None, :], mask=inside[:, None], other=0.0
-        )
+        held = pages + places[:, None] + HEADS * WIDTH + inner[None, :]
+        v = tl.load(held, mask=inside[:, None], other=0.0)
         scores = tl.where(inside, tl.sum(k.to(tl.float32) * q[None, :], 1) * scale, float("-inf"))
         fresh = tl.maximum(best, tl.max(scores, 0))
         weights = tl.exp(scores - fresh)
@@ -173,7 +174,7 @@ def timed(step: Callable[[], object]) -> float:
 
 
 def measure(step: Callable[[], object], steps: int, waiting: bool) -> dict[str, float]:
-    """Median milliseconds of steps with contents and without, in turn, and copies a step."""
+    """Milliseconds of a step without contents, per cent that others take more, copies a step."""
     import kvtrace
 
     times: dict[str, list[float]] = {"on": [], "off": [], "off again": []}
@@ -193,9 +194,14 @@ def measure(step: Callable[[], object], steps: int, waiting: bool) -> dict[str, 
             times["off"].append(timed(step))
             times["off again"].append(timed(step))
         switch.on(True)
-    return {name: statistics.median(found) for name, found in times.items()} | {
-        "taken": taken / steps
-    }
+    figures = {"off": statistics.median(times["off"]), "taken": taken / steps}
+    for name in ("on", "off again"):
+        pairs = zip(times[name], times["off"], strict=True)
+        apart = sorted((one - other) / figures["off"] * 100 for one, other in pairs)
+        inner = apart[steps // 10 : steps - steps // 10]
+        figures[name] = statistics.mean(inner)
+        figures[f"{name}, median"] = statistics.median(apart)
+    return figures
 
 
 def next_number(contents) -> int:  # type: ignore[no-untyped-def]
@@ -205,7 +211,7 @@ def next_number(contents) -> int:  # type: ignore[no-untyped-def]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="cost of recording index contents on a GPU")
-    parser.add_argument("--steps", type=int, default=300, help="counted steps of each kind")
+    parser.add_argument("--steps", type=int, default=500, help="counted steps of each kind")
     parser.add_argument("--only", choices=("train", "decode"))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -233,10 +239,10 @@ def main() -> int:
             found = measure(step, options.steps, waiting)
             name = f"{label}, later" if waiting else label
             figures[name] = found
-            over, again = ((found[kind] / found["off"] - 1) * 100 for kind in ("on", "off again"))
             print(
-                f"{name:28s} off {found['off']:8.3f} ms, on {found['on']:8.3f} ms: {over:+.2f} % "
-                f"(off again {again:+.2f} %); {found['taken']:.2f} launches copied a step",
+                f"{name:28s} off {found['off']:8.3f} ms; on {found['on']:+.2f} % (median "
+                f"{found['on, median']:+.2f} %), off again {found['off again']:+.2f} % (median "
+                f"{found['off again, median']:+.2f} %); {found['taken']:.2f} launches copied a step",
                 flush=True,
             )
         del step

@@ -75,9 +75,7 @@ def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int
     They are keyed by the argument's place.
     """
     sizes = trace.table("artifacts", runs, columns=["sha256", "size_bytes"])
-    size_of = dict(
-        zip(sizes["sha256"].to_pylist(), sizes["size_bytes"].to_pylist(), strict=True)
-    )
+    size_of = dict(zip(sizes["sha256"].to_pylist(), sizes["size_bytes"].to_pylist(), strict=True))
     first: dict[tuple[str, int], dict[int, str]] = {}
     for run in runs:
         found = contents_of(trace, run)

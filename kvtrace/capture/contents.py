@@ -36,8 +36,8 @@ FRACTION: Final = 0.005
 ALLOWANCE_NS: Final = 20_000_000
 
 #: What a copy costs a device's stream, in nanoseconds: a part for each, and a part for each byte.
-COPY_NS: Final = 6_000
-BYTE_NS: Final = 0.04
+COPY_NS: Final = 11_000
+BYTE_NS: Final = 0.02
 
 #: Bytes and launches that wait for the background thread at most.
 _WAITING_BYTES: Final = 256 << 20

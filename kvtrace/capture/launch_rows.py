@@ -39,7 +39,8 @@ def columns_of(content: bytes) -> dict[str, Any]:
     """
     rows = np.frombuffer(content, LAYOUT)
     columns: dict[str, Any] = {
-        name: np.ascontiguousarray(rows[name]) for name in ("enter", "exit", "call_id", "thread", "contents")
+        name: np.ascontiguousarray(rows[name])
+        for name in ("enter", "exit", "call_id", "thread", "contents")
     }
     absent = rows["device"] < 0
     for name in ("device", "stream"):

@@ -92,6 +92,11 @@ class Watch:
         """Whether no launch has been looked at."""
         return self._taken == 0
 
+    @property
+    def is_early(self) -> bool:
+        """Whether it is not known yet what the kernel writes, so that nothing can be made up for."""
+        return not self.settled and self._taken < IN_A_ROW
+
     def took(self) -> None:
         """Wait for the next one, longer the more have been looked at."""
         self._refused = 0
@@ -194,7 +199,7 @@ class Watching:
         """Look at a launch that comes now; give the number of what was copied, or 0."""
         contents = self._contents
         in_trials = self._in_trials()
-        if not (watch.is_new or (not in_trials and (not watch.settled or contents.allows()))):
+        if not (watch.is_new or (not in_trials and (watch.is_early or contents.allows()))):
             watch.refused(in_trials)
             return 0
         listed = watch.listed(values)
