@@ -242,7 +242,7 @@ def main() -> int:
             print(
                 f"{name:28s} off {found['off']:8.3f} ms; on {found['on']:+.2f} % (median "
                 f"{found['on, median']:+.2f} %), off again {found['off again']:+.2f} % (median "
-                f"{found['off again, median']:+.2f} %); {found['taken']:.2f} launches copied a step",
+                f"{found['off again, median']:+.2f} %); {found['taken']:.2f} copied a step",
                 flush=True,
             )
         del step

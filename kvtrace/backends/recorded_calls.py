@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.capture.arguments import argument_records
+from kvtrace.capture.arguments import KnownStorages, argument_records
 from kvtrace.capture.records import ArgumentRecord, Parameter
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class RecordedCalls:
         self._run: str | None = None
         self._kernel_ids: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._calls: dict[bytes, int] = {}
+        self._storages = KnownStorages()
 
     def kernel_id(self, kernel: Any, add: Callable[[], int]) -> int:
         """Give the id of a compiled kernel; `add` records it, if that is not done yet."""
@@ -52,7 +53,7 @@ class RecordedCalls:
         """
         self._renew()
         session = self._session
-        records = argument_records(parameters, values)
+        records = argument_records(parameters, values, self._storages)
         text = repr((kernel_id, grid, records)).encode(errors="replace")
         identity = blake2b(text, digest_size=16).digest()
         known = self._calls.get(identity)

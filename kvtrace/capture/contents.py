@@ -320,12 +320,4 @@ def _memory_of(value: Any) -> tuple[Span, Span | None] | None:
     return whole, view if inside else None
 
 
-def read_now(value: Any) -> bytes | None:
-    """A copy of the bytes of a tensor's whole storage, on a CPU; None elsewhere."""
-    found = _memory_of(value)
-    if found is None or _device_kind(value) != "cpu":
-        return None
-    return ctypes.string_at(found[0].address, found[0].size)
-
-
-__all__ = ["Contents", "Listed", "Span", "read_now"]
+__all__ = ["Contents", "Listed", "Span"]

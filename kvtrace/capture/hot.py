@@ -266,15 +266,22 @@ class Recorder:
             self._calls[key] = call_id
         if call_id < 0:
             return
+        contents = self._thread.contents
         if device_kind == NO_DEVICE:
-            self.append(call_id, enter, leave)
+            self.append(call_id, enter, leave, contents=contents)
             return
         if type(stream) is not int or stream.bit_length() > _HANDLE_BITS:
             stream = 0 if self._stream_of is None else self._stream_of(device_kind, device)
-        self.append(call_id, enter, leave, device, stream)
+        self.append(call_id, enter, leave, device, stream, contents)
 
     def append(
-        self, call_id: int, enter: int, leave: int, device: int = -1, stream: int = 0
+        self,
+        call_id: int,
+        enter: int,
+        leave: int,
+        device: int = -1,
+        stream: int = 0,
+        contents: int = 0,
     ) -> None:
         """Append a launch of a known call; its phase and thread are the running thread's."""
         if len(self._rows) >= ROWS_LIMIT * _FIELDS:
@@ -286,7 +293,6 @@ class Recorder:
             graph = self._graph_of(stream)
             if graph is not None:
                 phase = GRAPH_CAPTURE | (graph & GRAPH_NUMBERS) << GRAPH_SHIFT
-        contents, thread.contents = thread.contents, 0
         self._rows += (enter, leave, call_id, stream, thread.id, contents, device, phase)
 
     def tag(self, contents: int) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.modules import read
+from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.passes.descriptors import descriptor_arguments
@@ -257,17 +258,31 @@ def _group(position: int, arg: dict[str, Any]) -> int:
 
 def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) -> Argument:
     if arg["kind"] == "tensor":
+        shape, strides = _extent(arg)
         return TensorArgument(
             name=arg["name"],
             storage=storages[_group(position, arg)],
             offset_bytes=arg["offset_bytes"],
             dtype=arg["dtype"],
-            shape=tuple(arg["shape"]),
-            strides=tuple(arg["strides"]),
+            shape=shape,
+            strides=strides,
         )
     if arg["kind"] == "scalar":
         return ScalarArgument(arg["name"], _literal(arg["scalar"]))
     raise CannotReplay(f"argument {arg['name']} is a {arg['kind']}, which is not replayed yet")
+
+
+def _extent(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give shape and strides of a tensor; a pointer without has the rest of its storage."""
+    if arg["storage_bytes"] is None or arg["offset_bytes"] is None:
+        raise CannotReplay(
+            f"argument {arg['name']} is a pointer into memory of which nothing is known: it came "
+            "with a type and an address alone, and lies in no tensor that was an argument"
+        )
+    if arg["shape"] is not None and arg["strides"] is not None:
+        return tuple(arg["shape"]), tuple(arg["strides"])
+    size = element_of_short_name(arg["dtype"]).bytes
+    return ((arg["storage_bytes"] - arg["offset_bytes"]) // size,), (1,)
 
 
 def _literal(text: str) -> int | float | bool:

@@ -208,7 +208,6 @@ def compiled(folder: Path) -> None:
         list(dict.fromkeys(known)) == wanted,
         f"contents under torch.compile: {len(found)} of {len(launches)} launches",
     )
-    print([(row["call_id"], row["phase"], wanted.index(k)) for row, k in zip(launches, known)])
 
 
 FAULT = """

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kvtrace.capture.arguments import storage_contents
+from kvtrace.capture.contents import LIMIT_BYTES, SMALL_BYTES
 from kvtrace.capture.hot import NO_DEVICE
 from kvtrace.capture.hot_choice import make_recorder
 from kvtrace.capture.records import ArgumentRecord, Parameter
@@ -22,6 +24,7 @@ from kvtrace.schema.errors import BadSetting, KernelDefect
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
+    from kvtrace.settings import Tensors
     from kvtrace.verdicts.live import Live
 
 #: Arguments of a launcher before the values of the kernel's parameters.
@@ -55,6 +58,10 @@ class Launch(Protocol):
     @property
     def records(self) -> Sequence[ArgumentRecord]:
         """The arguments, in the order of the parameters."""
+
+    @property
+    def values(self) -> Sequence[Any]:
+        """The arguments themselves, in the order of the parameters."""
 
     def module(self) -> "Module":
         """Read the kernel's IR; made once for a kernel."""
@@ -170,7 +177,7 @@ class Judging:
             from kvtrace.verdicts.live import NewCall
 
             live = live_of(self._session)
-            rows, values = _argument_rows(launch.records)
+            rows, values = _argument_rows(launch, self._session.settings.tensors)
             call = call_of(
                 {"call_id": launch.call_id, "args": rows} | _grid_columns(launch.grid),
                 {"name": launch.kernel, "signature": [asdict(each) for each in launch.parameters]},
@@ -257,18 +264,35 @@ def _rules(session: "Session") -> tuple[str, ...]:
 
 
 def _argument_rows(
-    records: Sequence[ArgumentRecord],
+    launch: Launch, setting: Tensors
 ) -> tuple[list[dict[str, Any]], Mapping[str, bytes]]:
     """Give arguments as rows of `calls.args`, and the contents of those that are kept."""
-    rows, values = [], {}
-    for number, record in enumerate(records):
+    rows, contents = [], {}
+    for number, (record, value) in enumerate(zip(launch.records, launch.values, strict=True)):
         row = asdict(record)
-        value = row.pop("value")
-        row["value_artifact"] = None if value is None else str(number)
-        if value is not None:
-            values[str(number)] = value
+        del row["value"]
+        held = _contents(record, value, setting)
+        row["value_artifact"] = None if held is None else str(number)
+        if held is not None:
+            contents[str(number)] = held
         rows.append(row)
-    return rows, values
+    return rows, contents
+
+
+def _contents(record: ArgumentRecord, value: Any, setting: Tensors) -> bytes | None:
+    """Give what a tensor holds now, as far as the setting asks for it.
+
+    On a GPU that waits for the device, which is done for the settings that ask for all of it only.
+    """
+    wanted = setting == "all" or (setting != "none" and (record.dtype or " ")[0] in "iu")
+    if record.kind != "tensor" or not wanted:
+        return None
+    limit = SMALL_BYTES if setting == "index" else LIMIT_BYTES
+    if record.storage_bytes is None or record.storage_bytes > limit:
+        return None
+    if setting == "index" and record.device != "cpu":
+        return None
+    return storage_contents(value)
 
 
 def _grid_columns(grid: tuple[int, int, int]) -> dict[str, int]:

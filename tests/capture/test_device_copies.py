@@ -1,0 +1,66 @@
+"""Where copies are put in pinned memory; what talks to a device is in tests/gpu."""
+
+import ctypes
+import threading
+from collections import deque
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtrace.capture.device_copies import DeviceCopies
+
+SIZE = 4096
+
+
+def arena():
+    """Copies whose memory is ordinary, and that no driver is asked for."""
+    memory = ctypes.create_string_buffer(SIZE)
+    copies = DeviceCopies.__new__(DeviceCopies)
+    copies._lock = threading.Lock()
+    copies._number = copies._head = copies._tail = 0
+    copies._size, copies._base = SIZE, ctypes.addressof(memory)
+    return copies, memory
+
+
+@given(st.lists(st.one_of(st.none(), st.lists(st.integers(1, 900), min_size=1, max_size=3))))
+def test_copies_that_wait_never_share_memory(steps):
+    copies, memory = arena()
+    waiting = deque()
+    for sizes in steps:
+        if sizes is None:
+            if waiting:
+                copies.release(waiting.popleft())
+            continue
+        copy = copies._place(sizes, 0)
+        if copy is None:
+            continue
+        copies._head = copy.end
+        waiting.append(copy)
+        spans = sorted(
+            span for each in waiting for span in (*each.parts, (each.flag, 4))
+        )
+        assert spans[0][0] >= copies._base
+        assert spans[-1][0] + spans[-1][1] <= copies._base + SIZE
+        assert all(a + size <= b for (a, size), (b, _) in zip(spans, spans[1:], strict=False))
+    assert len(memory) == SIZE
+
+
+def test_there_is_room_again_when_copies_are_given_back():
+    copies, _memory = arena()
+    first = copies._place([3000], 0)
+    copies._head = first.end
+    assert copies._place([2000], 0) is None
+    copies.release(first)
+    assert copies._place([2000], 0) is not None
+    assert copies._place([SIZE], 0) is None
+
+
+def test_a_copy_is_done_when_its_number_is_there():
+    copies, _memory = arena()
+    copy = copies._place([3, 5], 0)
+    assert not copy.done
+    ctypes.memmove(copy.parts[0][0], b"abc", 3)
+    ctypes.memmove(copy.parts[1][0], b"defgh", 5)
+    ctypes.c_uint32.from_address(copy.flag).value = copy.number
+    assert copy.done
+    assert copy.read() == (b"abc", b"defgh")
