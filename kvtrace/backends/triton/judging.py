@@ -264,7 +264,7 @@ def _rules(session: "Session") -> tuple[str, ...]:
 
 
 def _argument_rows(
-    launch: Launch, setting: Tensors
+    launch: Launch, setting: "Tensors"
 ) -> tuple[list[dict[str, Any]], Mapping[str, bytes]]:
     """Give arguments as rows of `calls.args`, and the contents of those that are kept."""
     rows, contents = [], {}
@@ -279,7 +279,7 @@ def _argument_rows(
     return rows, contents
 
 
-def _contents(record: ArgumentRecord, value: Any, setting: Tensors) -> bytes | None:
+def _contents(record: ArgumentRecord, value: Any, setting: "Tensors") -> bytes | None:
     """Give what a tensor holds now, as far as the setting asks for it.
 
     On a GPU that waits for the device, which is done for the settings that ask for all of it only.
