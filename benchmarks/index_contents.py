@@ -146,17 +146,21 @@ class Switch:
         self.owner, self.ours = CompiledKernel, CompiledKernel.run
         (self.contents,) = [session.contents]
         self.plain = property(plain_run)
+        self.since: int | None = None
         watching = [c.cell_contents for c in self.ours.fget.__closure__ or ()]
         self.watched = next(w for w in watching if hasattr(w, "_watched"))._watched
 
     def on(self, waiting: bool) -> None:
         self.owner.run = self.ours
+        if self.since is not None:  # the bound counts the time of the steps that it is in force in
+            self.contents._begin += time.perf_counter_ns() - self.since
         for watch in [] if waiting else list(self.watched.values()):
             if watch is not None:
                 watch.wait, watch._taken = 0, min(watch._taken, 1)
 
     def off(self) -> None:
         self.owner.run = self.plain
+        self.since = time.perf_counter_ns()
 
 
 def plain_run(kernel):  # type: ignore[no-untyped-def]

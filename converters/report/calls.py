@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from kvtrace.converters.device_limits import DeviceLimits
 from kvtrace.converters.profile_tables import work_of_calls

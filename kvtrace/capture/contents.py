@@ -13,7 +13,7 @@ import hashlib
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -124,12 +124,15 @@ class Contents:
         elapsed = time.perf_counter_ns() - self._begin
         return self._spent < ALLOWANCE_NS + FRACTION * elapsed
 
+    def spend(self, nanoseconds: int) -> None:
+        """Count time that was taken from the program."""
+        self._spent += nanoseconds
+
     def take(self, listed: Listed, stream: int = 0, wanted: Wanted | None = None) -> int:
         """Copy what tensors hold when their stream gets here; return the number of the copy.
 
         0 where nothing was copied. Failures of ours are counted and never raised.
         """
-        begin = time.perf_counter_ns()
         try:
             return self._take(listed, stream, wanted)
         except CopyFailed as error:
@@ -138,8 +141,6 @@ class Contents:
             self._session.message("info", "contents-failed", text)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
-        finally:
-            self._spent += time.perf_counter_ns() - begin
         return 0
 
     def _take(self, listed: Listed, stream: int, wanted: Wanted | None) -> int:
@@ -170,12 +171,16 @@ class Contents:
 
         None where there is nothing, or too much of it.
         """
-        found = _memory_of(value)
-        if found is None:
+        base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
+        if not hasattr(base, "untyped_storage"):
             return None
-        whole, view = found
-        if whole.size <= self._limit:
-            return whole
+        storage = base.untyped_storage()
+        start, size = storage.data_ptr(), storage.nbytes()
+        if not start or not size:
+            return None
+        if size <= self._limit:
+            return Span(start, size, 0)
+        view = _view_of(base, start, size)
         if view is not None and view.size <= self._limit:
             return view
         if self._all:
@@ -299,25 +304,15 @@ def _device_kind(value: Any) -> str | None:
     return None if kind is None else str(kind).partition(":")[0]
 
 
-def _memory_of(value: Any) -> tuple[Span, Span | None] | None:
-    """A tensor's storage, and the part of it that its view reaches; None without memory."""
-    base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
-    if not hasattr(base, "untyped_storage") or getattr(base, "is_meta", False):
-        return None
-    storage = base.untyped_storage()
-    start, size = storage.data_ptr(), storage.nbytes()
-    if not start or not size:
-        return None
-    whole = Span(start, size, 0)
-    shape, strides = base.shape, base.stride()
+def _view_of(tensor: Any, start: int, size: int) -> Span | None:
+    """The part of a storage that a tensor's view reaches; None if it reaches nothing."""
+    shape, strides, item = tensor.shape, tensor.stride(), tensor.element_size()
     if 0 in shape:
-        return whole, None
+        return None
     reaches = [(extent - 1) * step for extent, step in zip(shape, strides, strict=True)]
-    first = base.data_ptr() + sum(r for r in reaches if r < 0) * base.element_size()
-    count = 1 + sum(abs(reach) for reach in reaches)
-    view = Span(first, count * base.element_size(), first - start)
-    inside = view.offset >= 0 and view.offset + view.size <= size
-    return whole, view if inside else None
+    first = tensor.data_ptr() + sum(reach for reach in reaches if reach < 0) * item
+    view = Span(first, (1 + sum(map(abs, reaches))) * item, first - start)
+    return view if view.offset >= 0 and view.offset + view.size <= size else None
 
 
 __all__ = ["Contents", "Listed", "Span"]

@@ -342,9 +342,10 @@ class Recorder:
         known = self._kernels.get(id(kernel))
         if known is not None:
             return known
-        kernel_id, device_kind, device, *apart = adapter.new_kernel(owner, kernel)
+        facts = adapter.new_kernel(owner, kernel)
+        kernel_id, device_kind, device = facts[0], facts[1], facts[2]
         address, kernels = id(kernel), self._kernels
-        if any(apart):
+        if len(facts) > 3 and facts[-1]:
             self._apart.add(address)
         reference: Any
 

@@ -3,6 +3,7 @@
 import ctypes
 import threading
 from collections import deque
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,12 +37,10 @@ def test_copies_that_wait_never_share_memory(steps):
             continue
         copies._head = copy.end
         waiting.append(copy)
-        spans = sorted(
-            span for each in waiting for span in (*each.parts, (each.flag, 4))
-        )
+        spans = sorted(span for each in waiting for span in (*each.parts, (each.flag, 4)))
         assert spans[0][0] >= copies._base
         assert spans[-1][0] + spans[-1][1] <= copies._base + SIZE
-        assert all(a + size <= b for (a, size), (b, _) in zip(spans, spans[1:], strict=False))
+        assert all(a + size <= b for (a, size), (b, _) in pairwise(spans))
     assert len(memory) == SIZE
 
 

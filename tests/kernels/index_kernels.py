@@ -32,7 +32,7 @@ def add(left, right, result, count, BLOCK: tl.constexpr):
 
 @triton.jit
 def segment_sums(source, bounds, flags, result, BLOCK: tl.constexpr):
-    """Bounds of a loop and the condition of a branch come from memory, through a pointer's choice."""
+    """The bounds of a loop and the condition of a branch come from memory."""
     program = tl.program_id(0)
     total = 0.0
     for lane in range(tl.load(bounds + program), tl.load(bounds + program + 1)):

@@ -8,6 +8,7 @@ Which pointers matter, and which are written, is read from the kernel's IR in th
 """
 
 import sys
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -30,8 +31,8 @@ IN_A_ROW: Final = 64
 _STEP: Final = 16
 _FARTHEST: Final = 1 << 20
 
-#: Launches that pass at most before it is tried again, where there was no time.
-_REFUSED: Final = 1024
+#: Launches that pass at most before it is tried again, where there was no time: a power of two.
+_REFUSED: Final = 10
 _IN_TRIALS: Final = 15
 
 #: Launches that are remembered as seen, at most (setting `all`).
@@ -94,24 +95,26 @@ class Watch:
 
     @property
     def is_early(self) -> bool:
-        """Whether it is not known yet what the kernel writes, so that nothing can be made up for."""
+        """Whether what the kernel writes is not known yet, so that a launch missed is lost."""
         return not self.settled and self._taken < IN_A_ROW
 
     def took(self) -> None:
-        """Wait for the next one, longer the more have been looked at."""
-        self._refused = 0
+        """Wait for the next one, longer the more have been looked at or had to be left out."""
         self._taken += 1
+        if self._everything:
+            return
+        self._refused = max(0, self._refused - 1)
         beyond = self._taken - IN_A_ROW
-        if beyond >= 0 and not self._everything:
-            self.wait = min(1 << beyond // _STEP + 1, _FARTHEST) - 1
+        distance = 1 << beyond // _STEP + 1 if beyond >= 0 else 1
+        self.wait = min(max(distance, 1 << self._refused), _FARTHEST) - 1
 
     def refused(self, in_trials: bool) -> None:
         """Wait, longer the more often there was no time."""
         if in_trials:
             self.wait = _IN_TRIALS
         elif not self._everything:
-            self._refused += 1
-            self.wait = min(1 << self._refused, _REFUSED) - 1
+            self._refused = min(self._refused + 1, _REFUSED)
+            self.wait = (1 << self._refused) - 1
 
 
 class Watching:
@@ -197,16 +200,19 @@ class Watching:
         self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
     ) -> int:
         """Look at a launch that comes now; give the number of what was copied, or 0."""
-        contents = self._contents
+        begin = time.perf_counter_ns()
         in_trials = self._in_trials()
-        if not (watch.is_new or (not in_trials and (watch.is_early or contents.allows()))):
+        if watch.is_new or (not in_trials and (watch.is_early or self._contents.allows())):
+            listed = watch.listed(values)
+            if self._setting == "all" and not self._is_new(watch, grid, values):
+                listed = [(place, value) for place, value in listed if _holds_integers(value)]
+            watch.took()
+            number = self._contents.take(listed, stream, watch)
+        else:
             watch.refused(in_trials)
-            return 0
-        listed = watch.listed(values)
-        if self._setting == "all" and not self._is_new(watch, grid, values):
-            listed = [(place, value) for place, value in listed if _holds_integers(value)]
-        watch.took()
-        return contents.take(listed, stream, watch)
+            number = 0
+        self._contents.spend(time.perf_counter_ns() - begin)
+        return number
 
     def after(self, kernel: Any, values: Sequence[Any]) -> None:
         """Look at the launch that has just been found to be a call's first, if nothing has been.
@@ -217,12 +223,14 @@ class Watching:
         watch = self._watched.get(kernel)
         if watch is None:
             return
+        begin = time.perf_counter_ns()
         recorder = self._session.recorder
         number = recorder.tag(0)
         if not number and watch.places and watch.is_safe_after(values):
             listed = [(place, values[place]) for place in watch.places]
             number = self._contents.take(listed, current_stream(), watch)
         recorder.tag(number)
+        self._contents.spend(time.perf_counter_ns() - begin)
 
     def _in_trials(self) -> bool:
         """Whether the thread's launches are trials of autotuning, whose times are compared."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.arguments import storage_contents
 from kvtrace.capture.contents import LIMIT_BYTES, SMALL_BYTES
-from kvtrace.capture.hot import NO_DEVICE
+from kvtrace.capture.hot import NO_DEVICE, Apart
 from kvtrace.capture.hot_choice import make_recorder
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.stacks import current_stack
@@ -70,7 +70,7 @@ class Launch(Protocol):
 class Adapter(Protocol):
     """A backend's side: what it knows of a launch that is to come."""
 
-    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant; see `hot.Adapter`."""
 
     def coming(
