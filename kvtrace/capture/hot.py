@@ -345,7 +345,7 @@ class Recorder:
         facts = adapter.new_kernel(owner, kernel)
         kernel_id, device_kind, device = facts[0], facts[1], facts[2]
         address, kernels = id(kernel), self._kernels
-        if len(facts) > 3 and facts[-1]:
+        if len(facts) == 4 and facts[3]:
             self._apart.add(address)
         reference: Any
 
