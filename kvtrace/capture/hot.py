@@ -11,7 +11,7 @@ that may die: kernels are numbered, and a number is forgotten when its kernel di
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Any, Final, Protocol
 
@@ -342,7 +342,7 @@ class Recorder:
         known = self._kernels.get(id(kernel))
         if known is not None:
             return known
-        facts = adapter.new_kernel(owner, kernel)
+        facts: Sequence[int] = adapter.new_kernel(owner, kernel)
         kernel_id, device_kind, device = facts[0], facts[1], facts[2]
         address, kernels = id(kernel), self._kernels
         if len(facts) == 4 and facts[3]:
