@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest lint format types bench docs frontend update-golden lock clean
+.PHONY: help install demo test pytest bounds lint format types bench docs frontend update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -39,6 +39,10 @@ test: lint pytest  ## lint, then every test
 
 pytest: install  ## every test, one process a core
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal
+
+bounds: install  ## tests with the oldest, then with the newest dependencies that pyproject.toml allows
+	$(BIN)/python requirements/bounds.py oldest
+	$(BIN)/python requirements/bounds.py newest
 
 lint: types  ## ruff, its formatting, and mypy --strict
 	$(BIN)/ruff check $(PYTHON_FOLDERS)

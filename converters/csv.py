@@ -60,7 +60,10 @@ def write_table(selection: Selection, table: str, file: BinaryIO) -> int:
     definition = selection.trace.definition(table, selection.runs)
     columns = [c.name for c in definition.columns if not pa.types.is_binary(c.type)]
     rows = flattened(selection.table(table, columns))
-    csv.write_csv(rows, file, csv.WriteOptions(quoting_style="needed"))
+    # Some versions of pyarrow write the header once more for an empty first batch.
+    filled = [batch for batch in rows.to_batches() if batch.num_rows]
+    whole = pa.Table.from_batches(filled, rows.schema)
+    csv.write_csv(whole, file, csv.WriteOptions(quoting_style="needed"))
     return int(rows.num_rows)
 
 

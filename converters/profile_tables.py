@@ -18,7 +18,7 @@ _WANTED: Final = {
     "gpu_kernels": ("launch_seq", "call_id", "start", "end", "graph_id"),
     "ops": (
         "call_id", "op_index", "kind", "dtype", "stack_id", "elements", "masked_off", "bytes",
-        "unique_bytes", "sectors", "flops", "buffer",
+        "unique_bytes", "sectors", "flops", "buffer", "fresh_bytes",
     ),
     "stacks": ("stack_id", "frames"),
 }  # fmt: skip
@@ -93,13 +93,18 @@ _PREPARE_WORK: Final = """
         count(*) FILTER (is_access) AS accesses
     FROM done o GROUP BY place, kernel, runs;
 
-    -- Of several ops that read (or write) one buffer, the one with most distinct bytes counts:
-    -- all may touch the same ones. Buffers that share a storage are one.
+    -- What no op before has touched adds up to what a launch reads and writes. Where the pass has
+    -- not said it, as older ones, of several ops that read (or write) one buffer the one with most
+    -- distinct bytes counts: all may touch the same ones. Buffers that share a storage are one.
     CREATE TABLE traffic AS
-    SELECT place, sum(most)::BIGINT AS unique_bytes FROM (
-        SELECT place, max(unique_bytes) AS most FROM (
-            SELECT place, kind = 'load' AS read, unique_bytes, coalesce(list_filter(args,
-                lambda a: a.name = buffer)[1].alias_group::VARCHAR, buffer) AS storage
+    SELECT place, CASE WHEN bool_and(most IS NOT NULL) THEN sum(most)::BIGINT END AS unique_bytes
+    FROM (
+        SELECT place, CASE count(fresh_bytes) WHEN count(*) THEN sum(fresh_bytes)
+            WHEN 0 THEN max(unique_bytes) END AS most
+        FROM (
+            SELECT place, kind = 'load' AS read, unique_bytes, fresh_bytes,
+                coalesce(list_filter(args, lambda a: a.name = buffer)[1].alias_group::VARCHAR,
+                    buffer) AS storage
             FROM done o WHERE unique_bytes IS NOT NULL)
         GROUP BY place, read, storage)
     GROUP BY place;

@@ -106,7 +106,7 @@ def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int
     rows = [(k.name or "(no name)", *_work_cells(k.derived)) for k in kernels]
     lines = columns(header, rows, width)
     if any(k.derived.unknown_accesses for k in kernels):
-        lines.append(">: some accesses have masks that hang on data that was not recorded")
+        lines.append(">: some accesses have masks that depend on data that was not recorded")
     if profile.missing_calls:
         lines.append(f"{plural(profile.missing_calls, 'launched call')} not in ops: {fill}")
     return lines
@@ -134,7 +134,7 @@ _UNIQUE: Final = (
 )
 _BOUND: Final = (
     "bound: by memory even if each byte is moved once, by compute even if nothing is cached, "
-    "or it hangs on caches; at best: least time for a launch, not a measurement"
+    "or it depends on caches; at best: least time for a launch, not a measurement"
 )
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as pds
 
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import part_numbers, pass_parts, run_folder
+from kvtrace.schema.layout import OBSERVED, part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts
 from kvtrace.schema.tables import TABLES, TEXT
 from kvtrace.schema.versions import FORMAT_VERSION
@@ -112,9 +112,11 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:
-    """Parts of a run and table, or none where one of them is of another version."""
+    """Parts of a run and table, or none where they have to be read by `Trace.table`."""
     folder = run_folder(out, table.name, run.run_id)
     files = [*part_numbers(folder).values(), *pass_parts(folder)]
+    if table.name == "findings" and pass_parts(folder, OBSERVED):
+        return []  # of what the run saw and what judging found, readers are given one of each
     wanted = {column.name for column in table.columns}
     for path in files:
         with open_part(path) as part:

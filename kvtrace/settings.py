@@ -42,7 +42,7 @@ class Settings:
             1), or raise, which does not launch a call with a defect but raises KernelDefect.
         rules: what is judged by, here and by `kvtrace sanitize`: ids of rules, `default` and
             `all`, separated by commas; one after `-` is left out.
-        strict: whether what cannot be decided counts as a defect.
+        strict: whether warnings, and what cannot be decided, count as errors.
     """
 
     mode: Mode = "launch"

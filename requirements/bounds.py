@@ -2,9 +2,9 @@
 
     python requirements/bounds.py oldest [pytest's arguments]
 
-An environment `.venv-oldest` (or `.venv-newest`) is made in the checkout: kvtrace's dependencies are
-those at the end of their range, all else is pinned as in dev.lock. The report's page is left out:
-it does not depend on them.
+An environment `.venv-oldest` (or `.venv-newest`) is made in the checkout: kvtrace's dependencies
+are those at the end of their range, all else is pinned as in dev.lock. The report's page is left
+out: it does not depend on them.
 """
 
 import re
@@ -31,7 +31,7 @@ def tools(own: list[str]) -> list[str]:
 
 
 def dependencies(end: str) -> list[str]:
-    """kvtrace's own dependencies at an end of the range that it states."""
+    """What kvtrace itself needs, at an end of the range that it states."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     stated: list[str] = settings["project"]["dependencies"]
     return [line.replace(">=", "==") for line in stated] if end == "oldest" else stated

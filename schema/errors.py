@@ -65,7 +65,9 @@ class TraceWriteError(KvtraceError):
 
 
 class KernelDefect(KvtraceError):
-    """A call has a defect and was not launched, as the setting `sanitize` asked (raise).
+    """A call has a defect, and the setting `sanitize` asked to raise on it.
+
+    It was not launched, unless it is a launch without a GPU that was seen to have the defect.
 
     The text is that of `kvtrace sanitize`, of one or more lines. `findings` are the defects, each
     as `kvtrace sanitize --json` gives them.

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 JOURNAL: Final = ".journal"
+#: The pass, and the method, of findings that the run itself saw; judging it leaves them alone.
+OBSERVED: Final = "observed"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
 

@@ -316,6 +316,14 @@ TABLES: Final[dict[str, Table]] = {
                 _C("flops", I64, "floating-point operations"),
                 _C("loop", I32, "op_index of the loop around it"),
                 _C("buffer", NAME, "argument that a memory op goes to"),
+                _C(
+                    "fresh_bytes",
+                    I64,
+                    "distinct bytes that no op before it reads (or writes, if it does) "
+                    "in the storage",
+                    "bytes",
+                    since="1.3",
+                ),
             ),
             sort=("call_id", "op_index"),
         ),

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
 from kvtrace.schema.layout import JOURNAL, client_folders, pass_parts, run_folder, run_ids
+from kvtrace.schema.observed import KEYS, one_of_each
 from kvtrace.schema.parts import open_part, part_definition, part_facts
 from kvtrace.schema.reading import RUN_COLUMNS, run_row, run_rows
 from kvtrace.schema.runs import Run
@@ -24,8 +25,34 @@ from kvtrace.schema.tables import NAME, TABLES, Table
 
 __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "stack_id"]
 
-#: A row of these means the same wherever it lies, so each id is given once per run.
-_BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+
+class _Once(NamedTuple):
+    """What of a table's rows that several parts of a run hold is given, and what columns say it."""
+
+    keys: tuple[str, ...]
+    rows: Callable[[pa.Table], pa.Table]
+
+
+def _first_of_each(key: str) -> _Once:
+    """Give the first row of each key: one means the same wherever it lies."""
+
+    def rows(table: pa.Table) -> pa.Table:
+        seen: set[Any] = set()
+        keep = []
+        for index, value in enumerate(table.column(key).to_pylist()):
+            if value not in seen:
+                seen.add(value)
+                keep.append(index)
+        return table if len(keep) == table.num_rows else table.take(pa.array(keep, pa.int64()))
+
+    return _Once((key,), rows)
+
+
+_ONCE: Final = {
+    "stacks": _first_of_each("stack_id"),
+    "artifacts": _first_of_each("sha256"),
+    "findings": _Once(KEYS, one_of_each),
+}
 
 
 class _Member(NamedTuple):
@@ -101,7 +128,7 @@ class Trace:
 
         Columns are nullable, strings that repeat are dictionary-encoded with one dictionary per
         column. Rows are in the table's order within each part. Stacks and artifacts that several
-        parts of a run hold are given once.
+        parts of a run hold are given once, and so is a finding that the run itself saw.
 
         Raises:
             SchemaMismatch: no such table or column.
@@ -111,12 +138,12 @@ class Trace:
         runs = None if runs is None else tuple(runs)
         table = self.definition(name, runs)
         names = checked_names(table, columns)
-        key = _BY_CONTENT.get(name)
-        read = names if key is None or key in names else (*names, key)
+        once = _ONCE.get(name)
+        read = names if once is None else tuple(dict.fromkeys((*names, *once.keys)))
         pieces = []
         for run_id in self._ids(runs):
             rows = run_rows(self.path, table, run_id, read, self._note)
-            rows = rows if key is None else _first_of_each(rows, key)
+            rows = rows if once is None else once.rows(rows)
             pieces.append(_with_run(rows.select(list(names)), run_id))
         if not pieces:
             fields = [pa.field(each, table.schema.field(each).type) for each in names]
@@ -334,16 +361,6 @@ def _with_run(rows: pa.Table, run_id: str) -> pa.Table:
     codes = pa.array([0], pa.int32()).take(pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
     column = pa.DictionaryArray.from_arrays(codes, pa.array([run_id], pa.string()))
     return rows.append_column(pa.field("run", NAME), column)
-
-
-def _first_of_each(rows: pa.Table, key: str) -> pa.Table:
-    seen: set[Any] = set()
-    keep = []
-    for index, value in enumerate(rows.column(key).to_pylist()):
-        if value not in seen:
-            seen.add(value)
-            keep.append(index)
-    return rows if len(keep) == rows.num_rows else rows.take(pa.array(keep, pa.int64()))
 
 
 def _counted(count: int, word: str) -> str:

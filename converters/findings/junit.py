@@ -1,7 +1,8 @@
 """Findings as JUnit XML, as continuous integration services read it: a test for each verdict.
 
 One suite for each kernel, and in it one test case for each access and rule, over all distinct
-calls: a failure where any of them is a violation, skipped where one is unknown or suppressed.
+calls: a failure where any of them is an error, skipped where one is a warning, unknown or
+suppressed; with `strict` all but what is suppressed is a failure.
 The format has no standard; this keeps to what Jenkins, GitLab and GitHub's readers share.
 """
 
@@ -25,7 +26,7 @@ def junit(findings: Findings, *, strict: bool = False) -> str:
 
     Args:
         findings: what was read.
-        strict: whether an unknown verdict is a failure.
+        strict: whether a warning or an unknown verdict is a failure.
 
     """
     suites: dict[str, dict[Case, list[Finding]]] = {}
@@ -75,17 +76,13 @@ def _testcase(group: Sequence[Finding], printer: Printer, strict: bool) -> Eleme
         case.set("file", _legal(first.file))
     if first.line is not None:
         case.set("line", str(first.line))
-    failing = [f for f in group if f.fails or (strict and _open(f))]
-    skipped = [f for f in group if f.suppressed or _open(f)]
+    failing = [f for f in group if f.fails(strict=strict)]
+    skipped = [f for f in group if f.suppressed or f.is_defect or f.verdict == "unknown"]
     if failing:
         case.append(_outcome("failure", failing, printer, failing[0].severity))
     elif skipped:
         case.append(_outcome("skipped", skipped, printer, None))
     return case
-
-
-def _open(found: Finding) -> bool:
-    return found.verdict == "unknown" and not found.suppressed
 
 
 def _outcome(

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 VERDICTS: Final = ("violation", "unknown", "proven")
 SEVERITIES: Final = ("error", "warning", "note")
-#: Violations of these severities make a command fail.
-FAILING: Final = ("error", "warning")
+#: Violations of these severities are defects: they are shown as such, and the first makes a command
+#: fail by itself.
+DEFECTS: Final = ("error", "warning")
 #: Source lines that are shown before and after a place.
 CONTEXT: Final = 1
 #: The rule of comments that suppress nothing; it is no rule of the sanitizer's.
@@ -77,9 +78,13 @@ class Finding:
     other_stack: tuple[StackFrame, ...] = ()
 
     @property
-    def fails(self) -> bool:
-        """Whether it is a violation that makes a command fail."""
-        return self.verdict == "violation" and self.severity in FAILING and not self.suppressed
+    def is_defect(self) -> bool:
+        """Whether it is an error or a warning that no comment suppresses."""
+        return self.verdict == "violation" and self.severity in DEFECTS and not self.suppressed
+
+    def fails(self, *, strict: bool = False) -> bool:
+        """Whether it makes a command fail; `strict`: warnings and what is unknown do, too."""
+        return not self.suppressed and is_failing(self.verdict, self.severity, strict=strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +158,19 @@ class Findings:
         return self.total["violation"]
 
     def failures(self, *, strict: bool = False) -> int:
-        """How many rows make a command fail: errors and warnings; `strict`: unknown ones too."""
+        """How many rows make a command fail: errors; `strict`: warnings and unknown ones, too."""
         return sum(
             tally.count
             for tally in self.tallies
-            if not tally.suppressed
-            and (
-                (tally.verdict == "violation" and tally.severity in FAILING)
-                or (strict and tally.verdict == "unknown")
-            )
+            if not tally.suppressed and is_failing(tally.verdict, tally.severity, strict=strict)
         )
+
+
+def is_failing(verdict: str, severity: str | None, *, strict: bool) -> bool:
+    """Whether a verdict makes a command fail, where no comment suppresses it."""
+    if verdict == "violation":
+        return severity == "error" or (strict and severity in DEFECTS)
+    return strict and verdict == "unknown"
 
 
 def finding_objects(findings: Iterable[Finding]) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from kvtrace.converters.findings.model import (
     grouped,
 )
 from kvtrace.converters.text import WIDTH, display_width, percent, plural, printable, wrapped
+from kvtrace.schema.layout import OBSERVED
 
 #: Terminal codes of what stands out; every other text is plain.
 _CODES: Final = {
@@ -144,7 +145,7 @@ class Printer:
             ("nearest", found.nearest),
             ("because", _unless_told(found.reason, found)),
             ("safe if", _unless_told(found.assumption, found)),
-            ("decided", found.method if found.verdict == "proven" else None),
+            ("decided", _decided(found)),
             ("ignored", (found.suppress_reason or "no reason given") if found.suppressed else None),
             ("launch", self._launch(found)),
             ("seen in", None if found.run is None else reach(group)),
@@ -213,7 +214,7 @@ def witness(found: Finding) -> str | None:
     if (
         found.lanes is not None
         and found.lanes > 1
-        and f"{found.lanes} lanes" not in _message(found)
+        and f"{found.lanes:,} lanes" not in _message(found)
     ):
         text += f"; {plural(found.lanes or 0, 'lane')} over the grid"
     return text.rstrip(",")
@@ -223,7 +224,15 @@ def reach(group: Sequence[Finding]) -> str:
     """Say in how many calls and launches it is."""
     launches = sum(found.launches for found in group)
     calls = sum(found.calls for found in group)
+    if group[0].method == OBSERVED and launches > calls:
+        return f"{plural(calls, 'distinct call')}, in one or more of {launches:,} launches"
     return f"{plural(calls, 'distinct call')}, {plural(launches, 'launch')}"
+
+
+def _decided(found: Finding) -> str | None:
+    if found.method == OBSERVED:
+        return "seen while the program ran"
+    return found.method if found.verdict == "proven" else None
 
 
 def _message(found: Finding) -> str:

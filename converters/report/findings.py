@@ -34,14 +34,14 @@ class PageFindings:
 
     def violations(self) -> int:
         """Return how many distinct violations there are, suppressed ones and notes left out."""
-        return sum(each.found.fails for each in self.placed)
+        return sum(each.found.is_defect for each in self.placed)
 
     def of_kernel(self, kernel: int, verdict: str) -> int:
         """Return how many findings of a kernel have a verdict and are not suppressed."""
         return sum(
             each.kernel == kernel
             and each.found.verdict == verdict
-            and (verdict == "unknown" or each.found.fails)
+            and (verdict == "unknown" or each.found.is_defect)
             and not each.found.suppressed
             for each in self.placed
         )

@@ -6,11 +6,11 @@ memory and asks the driver nothing, which would disturb a capture of a graph in 
 """
 
 import ctypes
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 
 #: Bytes of pinned memory, taken once in a process and never given back: that would synchronise.
@@ -66,7 +66,7 @@ class DeviceCopies:
             self._write = self._driver.cuStreamWriteValue32_v2
         except (OSError, AttributeError) as error:
             raise CopyFailed(f"the CUDA driver cannot be called: {error}") from error
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._number = 0
         self._head = self._tail = 0  # bytes taken and given back since the start
         self._size = size

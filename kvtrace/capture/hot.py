@@ -212,7 +212,7 @@ class Recorder:
         return _like(run, function)
 
     def _is_apart(self, owner: Any) -> bool:
-        launchers = getattr(owner, "launchers", ())
+        launchers: Any = getattr(owner, "launchers", ())
         return len(launchers) == 1 and id(launchers[0]) in self._apart
 
     # -- recording --------------------------------------------------------------------------

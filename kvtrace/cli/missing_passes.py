@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.cli.progress import calls_progress
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import pass_parts, run_folder
+from kvtrace.schema.layout import OBSERVED, pass_parts, run_folder
 
 if TYPE_CHECKING:
     from kvtrace.clients import Client
@@ -56,11 +56,12 @@ def run_missing_passes(selection: "Selection", *, asked: bool) -> Iterator[str]:
 
 
 def _missing(trace: "Trace", run: "Run") -> list[str]:
-    return [
-        client
-        for client, table in _TABLES.items()
-        if not pass_parts(run_folder(trace.path, table, run.run_id))
-    ]
+    found = []
+    for client, table in _TABLES.items():
+        folder = run_folder(trace.path, table, run.run_id)
+        if not set(pass_parts(folder)) - set(pass_parts(folder, OBSERVED)):
+            found.append(client)
+    return found
 
 
 def _has_ir(trace: "Trace", run: "Run") -> bool:

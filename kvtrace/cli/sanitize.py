@@ -51,7 +51,9 @@ def command(
     ] = None,
     rule: RuleOption = None,
     no_rule: NoRuleOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Let what is unknown fail too")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Let warnings, and what is unknown, fail too")
+    ] = False,
     generic: Annotated[
         bool,
         typer.Option(
@@ -63,8 +65,9 @@ def command(
     """Judge every memory access of each distinct call, without a GPU.
 
     Each access is proven safe over the whole grid, or a violation with a witness, or unknown with
-    the reason. Fills the derived table findings. Exit code 1 on a violation that no comment
-    `# kvtrace: ignore[rule] reason` suppresses. KVTRACE_RULES and KVTRACE_STRICT do what --rule,
+    the reason; a violation that the run itself saw is listed, too. Fills the derived table
+    findings. Exit code 1 on an error that no comment `# kvtrace: ignore[rule] reason` suppresses,
+    with --strict also on a warning or an unknown. KVTRACE_RULES and KVTRACE_STRICT do what --rule,
     --no-rule and --strict do.
 
     Example:

@@ -75,7 +75,7 @@ class Unknown:
         phrases = [source for source in sorted(self.sources) if " " in source]
         if names:
             phrases.insert(0, f"the data of {', '.join(names)}")
-        return f"hangs on {' and '.join(phrases) or 'data that was not captured'}"
+        return f"depends on {' and '.join(phrases) or 'data that was not captured'}"
 
 
 @dataclass(frozen=True)

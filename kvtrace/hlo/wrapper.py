@@ -172,7 +172,7 @@ class Tensor:
 
     def __bool__(self) -> bool:
         self._no_value(
-            "a branch hangs on a traced value",
+            "a branch depends on a traced value",
             "use np.where to choose by element, or kvtrace.hlo.ops.cond to choose what runs",
         )
 

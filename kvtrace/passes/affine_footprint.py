@@ -4,6 +4,7 @@ All of it equals what footprint.py works out on arrays; what has no closed form 
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from kvtrace.evaluate.observe import AffineFormula
 from kvtrace.passes.affine_records import AffineRecords
 from kvtrace.passes.affine_sectors import affine_sectors
 from kvtrace.passes.combs import Comb, comb_of, size_of_combs, steps_upwards
+from kvtrace.passes.fresh_bytes import Touched
 from kvtrace.passes.sectors import SECTOR_BYTES
 from kvtrace.passes.thread_layouts import BlockedLayout
 from kvtrace.passes.unique_bytes import Ranges, Repetition, TooManyRanges, size_of_union
@@ -93,6 +95,23 @@ def _unique_bytes(sets: list[tuple[int, list[tuple[int, int]]]], element_bytes: 
         )
     except TooManyRanges:
         return None
+
+
+def touched_by(
+    formulas: Sequence[AffineFormula], element_bytes: int, origin_bytes: int, size: int
+) -> Touched:
+    """Give the `size` bytes that formulas touch, from `origin_bytes` on."""
+    sets = []
+    for formula in formulas:
+        axes = [(axis.step, axis.first, axis.last) for axis in formula.axes]
+        sets.append(steps_upwards(formula.base + origin_bytes, axes))
+    combs = [comb_of(first, steps, element_bytes) for first, steps in sets]
+    known = tuple(comb for comb in combs if comb is not None)
+    whole = len(known) == len(combs)
+    listed: tuple[Repetition, ...] | None = None
+    with suppress(TooManyRanges):  # combs may do without
+        listed = tuple(_repetition(first, steps, element_bytes) for first, steps in sets)
+    return Touched(size, listed, known if whole else None, known if whole else None)
 
 
 def _repetition(first: int, steps: list[tuple[int, int]], element_bytes: int) -> Repetition:

@@ -203,6 +203,10 @@ def call_of(
 
 def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
     text = _stage(trace, kernel, "ttir_generic")
+    if text is None and kernel["origin"] == "gluon":
+        raise CannotReplay(
+            f"kernel {kernel['name']} is written in Gluon, whose kernels have no TTIR to evaluate"
+        )
     if text is None:
         raise CannotReplay(f"kernel {kernel['name']} was recorded without its generic TTIR")
     return module_defined_in(text, kernel["file"], read)

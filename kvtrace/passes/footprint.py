@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.passes.access_records import AccessRecords
-from kvtrace.passes.affine_footprint import AffineFigures, LaunchFigures
+from kvtrace.passes.affine_footprint import AffineFigures, LaunchFigures, touched_by
 from kvtrace.passes.distinct import distinct
+from kvtrace.passes.fresh_bytes import Touched
 from kvtrace.passes.patterns import Patterns, Repeated, patterns_of
 from kvtrace.passes.sectors import GROUP_LANES, SECTOR_BYTES, sector_counts
 from kvtrace.passes.thread_layouts import BlockedLayout, lane_order
@@ -204,6 +205,19 @@ class Footprint:
         except TooManyRanges:
             self._exceed(_SCATTERED)
             return None
+
+    def touched(self, origin_bytes: int) -> Touched | None:
+        """Give the bytes of all accesses in the storage, where the data begin at `origin_bytes`.
+
+        None if they are not known.
+        """
+        size = self.unique_bytes()
+        if size is None:
+            return None
+        if self._affine is None:
+            return Touched(size, tuple(each.shifted(origin_bytes) for each in self._sets))
+        formulas = [a.formula for a in self._waiting or () if a.formula is not None]
+        return touched_by(formulas, self.element_bytes, origin_bytes, size)
 
     def _repeated(self, parts: AccessParts) -> Repeated | None:
         latest = self._latest

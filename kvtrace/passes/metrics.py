@@ -4,12 +4,13 @@ Rows of `ops`, `accesses` and `loops`. Figures are exact over the whole grid or 
 could not be counted or described whole is said in `notes`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
 from kvtrace.ir.types import TensorType
@@ -17,6 +18,7 @@ from kvtrace.passes.affine_footprint import LaunchFigures
 from kvtrace.passes.distinct import distinct_counts
 from kvtrace.passes.factor_types import factor_type
 from kvtrace.passes.footprint import Footprint
+from kvtrace.passes.fresh_bytes import Touched, fresh_bytes
 from kvtrace.passes.stacks import OpStacks, Stack, StackRows
 from kvtrace.passes.thread_layouts import BlockedLayout
 from kvtrace.schema.dataclass import dataclass
@@ -139,16 +141,19 @@ class Metrics(Observer):
     """Counts of one call. Where a mask hangs on data that is not there, masked lanes are null.
 
     Give rows only once the evaluation is over. `layouts`: how lanes of memory ops were given to
-    threads, by op index, where that is known; `facts`: those of the module's ops.
+    threads, by op index, where that is known; `facts`: those of the module's ops; `arguments`: the
+    call's, which say what shares a storage (without them, nothing does).
     """
 
     def __init__(
         self,
         layouts: Mapping[int, BlockedLayout] | None = None,
         facts: ModuleFacts | None = None,
+        arguments: Sequence[Argument] = (),
     ) -> None:
         self._layouts = layouts or {}
         self._facts = facts or ModuleFacts()
+        self._arguments = arguments
         self._launch = LaunchFigures()
         self._counts: dict[int, _OpCount] = {}
         self._memory: dict[int, _MemoryCount] = {}
@@ -157,7 +162,8 @@ class Metrics(Observer):
     @classmethod
     def of_call(cls, call: "Call") -> "Metrics":
         """Make one for a call, with the layouts that its kernel was compiled with."""
-        return cls(call.layouts, call.module.__dict__.setdefault("_op_facts", ModuleFacts()))
+        facts = call.module.__dict__.setdefault("_op_facts", ModuleFacts())
+        return cls(call.layouts, facts, call.arguments)
 
     @property
     def modelled(self) -> tuple[int, int]:
@@ -206,6 +212,7 @@ class Metrics(Observer):
     ) -> list[dict[str, Any]]:
         """Give the rows of `ops`, in the order of the IR."""
         rows = []
+        fresh = self._fresh_bytes()
         for index in sorted(self._counts):
             count = self._counts[index]
             kind, dtype, stack = self._facts.of(count.op)
@@ -221,6 +228,7 @@ class Metrics(Observer):
                 "masked_off": None,
                 "bytes": None,
                 "unique_bytes": None,
+                "fresh_bytes": fresh.get(index),
                 "sectors": None,
                 "flops": count.flops,
                 "loop": around.get(index),
@@ -229,6 +237,34 @@ class Metrics(Observer):
             memory = self._memory.get(index)
             rows.append(row if memory is None else row | memory.figures(names))
         return rows
+
+    def _fresh_bytes(self) -> dict[int, int | None]:
+        """Give by op how many bytes of a storage no op before it reads, or writes."""
+        groups: dict[tuple[bool, Any], list[tuple[int, Touched]]] = {}
+        found: dict[int, list[int | None]] = {}
+        for index in sorted(self._memory):
+            count = self._memory[index]
+            for argument, footprint in count.footprints.items():
+                footprint.finish()
+                storage, origin = self._place_of(argument)
+                touched = footprint.touched(origin)
+                if touched is None:
+                    found.setdefault(index, []).append(None)
+                    continue
+                key = (kind_of(count.op) == "load", storage)
+                groups.setdefault(key, []).append((index, touched))
+        for group in groups.values():
+            sizes = fresh_bytes([touched for _, touched in group])
+            for (index, _), size in zip(group, sizes, strict=True):
+                found.setdefault(index, []).append(size)
+        return {index: _total(sizes) for index, sizes in found.items()}
+
+    def _place_of(self, argument: int | None) -> tuple[Any, int]:
+        """Give what tells an argument's storage, and where in it the argument's data begin."""
+        known = None if argument is None or not self._arguments else self._arguments[argument]
+        if isinstance(known, TensorArgument):
+            return id(known.storage), known.offset_bytes
+        return ("argument", argument), 0
 
     def access_rows(
         self, call_id: int, names: list[str], around: Mapping[int, int]

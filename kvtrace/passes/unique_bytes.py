@@ -126,6 +126,10 @@ class Repetition:
         moves = np.arange(count, dtype=np.int64) * step
         return Repetition(spread(self.listed(most), moves, most))
 
+    def shifted(self, by: int) -> "Repetition":
+        """Give it `by` bytes further on."""
+        return Repetition(Ranges(self.ranges.first + by, self.ranges.end + by), self.levels)
+
     def moved(self, offsets: Integers, most: int) -> "Repetition":
         """Give the union over offsets that are no progression; raises TooManyRanges."""
         return Repetition(spread(self.listed(most), offsets, most))

@@ -161,7 +161,7 @@ class Walk:
 
     def _without_meaning(self, op: Op) -> None:
         for region in op.regions:
-            with self.under(self.opaque(op, f"hangs on {op.name}")):
+            with self.under(self.opaque(op, f"depends on {op.name}")):
                 for block in region.blocks:
                     for value in block.arguments:
                         self.set_unknown(value, op, f"comes from {op.name}")

@@ -46,7 +46,7 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
     if given.is_impossible or not bound.programs:
         return _proven(assertion, "interval", "no program reaches it")
     if bound.may_wrap(assertion) is not None:
-        return _unknown(assertion, "arithmetic that it hangs on may leave its width")
+        return _unknown(assertion, "arithmetic that it depends on may leave its width")
     decision = bound.decide(assertion.condition, given)
     if isinstance(decision, Proven):
         return _proven(assertion, decision.method, "in every program", decision.solver_ns)
@@ -87,7 +87,7 @@ def _unknown(assertion: Assertion, reason: str, solver_ns: int = 0) -> Verdict:
 
 def asserted(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
     """Give the verdict on an assertion that was seen to fail."""
-    others = f"; {failure.lanes} lanes do" if failure.lanes > 1 else ""
+    others = f"; {failure.lanes:,} lanes do" if failure.lanes > 1 else ""
     return Verdict(
         "device-assert",
         "violation",

@@ -175,7 +175,7 @@ class BoundCall:
     def described_doubts(self, point: Point) -> str:
         """Say in words what a point supposes that the call does not say."""
         found = [self._described(key) for key in self.doubts(point)]
-        return f"it hangs on {', '.join(dict.fromkeys(found))}"
+        return f"it depends on {', '.join(dict.fromkeys(found))}"
 
     def _described(self, key: Symbol | Opaque) -> str:
         if isinstance(key, Opaque):

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.passes.metrics import kind_of
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.decide import (
     Given,
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.concrete import Concrete
+
+_KINDS: Final = ("load", "store", "atomic")
+_NONE: Final = (
+    "the kernel as compiled touches no memory; the compiler deletes a load whose value nobody uses"
+)
 
 _STRENGTH = ("interval", "affine", "solver")
 
@@ -88,6 +94,9 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     witnesses = _Witnesses(bound)
     for accesses in by_op.values():
         yield from _verdicts(bound, accesses, witnesses)
+    if not any(kind_of(op) in _KINDS for op in bound.call.module.ops):
+        message = "no access is left to judge: as compiled for this call, it touches no memory"
+        yield Verdict("out-of-bounds", "unknown", bound.call.module.main.op, message, reason=_NONE)
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
@@ -190,7 +199,7 @@ def _wrapping(
 ) -> _Finding:
     """Judge an access whose ideal address may not be the one that the kernel computes."""
     reason = (
-        f"arithmetic that its address hangs on ({arithmetic.op.name}) may leave its "
+        f"arithmetic that its address depends on ({arithmetic.op.name}) may leave its "
         f"{arithmetic.bits} bits"
     )
     if isinstance(decision, Refuted):

@@ -102,7 +102,7 @@ def hangs_on(tensors: Iterable[TensorArgument]) -> str:
     names = ", ".join(dict.fromkeys(tensor.name for tensor in named)) or "memory"
     setting = "int" if all(tensor.dtype[0] in _INTEGERS for tensor in named) else "all"
     return (
-        f"it hangs on what {names} holds, which was not recorded "
+        f"it depends on what {names} holds, which was not recorded "
         f"(KVTRACE_TENSORS={setting} records it)"
     )
 

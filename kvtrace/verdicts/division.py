@@ -49,7 +49,7 @@ def _judged(bound: BoundCall, division: Division) -> Verdict:
     if unrecorded:
         names = ", ".join(tensor.name for tensor in unrecorded)
         reason = (
-            f"it hangs on what {names} holds, which was not recorded (KVTRACE_TENSORS=int does)"
+            f"it depends on what {names} holds, which was not recorded (KVTRACE_TENSORS=int does)"
         )
         return _unknown(bound, division, reason)
     if isinstance(decision, Refuted) and exact and not bound.doubts(decision.model):
@@ -85,7 +85,7 @@ def _seen(bound: BoundCall, division: Division, program: int | None) -> Sighting
     failure = evaluated(bound, watch, None if program is None else (program,))
     if watch.sighting is not None:
         return watch.sighting
-    return failure or ("it hangs on contents that were not recorded" if watch.hidden else None)
+    return failure or ("it depends on contents that were not recorded" if watch.hidden else None)
 
 
 def _proven(

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kvtrace.converters.text import plural
 from kvtrace.evaluate import Argument
 from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
@@ -62,7 +63,7 @@ class EvaluatedBounds(Concrete):
         if not defect.certain:
             state.unknown = (
                 f"it would leave its tensor in program {defect.program}, but whether that lane "
-                "runs hangs on tensor data that was not recorded"
+                "runs depends on tensor data that was not recorded"
             )
             return
         state.defects.setdefault(defect.rule, defect)
@@ -115,19 +116,13 @@ def violation(
 ) -> Verdict:
     """Give the verdict on an access that was seen to leave its tensor; `lanes`: if counted."""
     name = arguments[defect.argument].name
-    past = defect.past_end_bytes
-    where = (
-        f"ends {past} bytes past the end of {name}"
-        if past > 0
-        else f"starts {-past} bytes before the start of {name}"
-    )
     inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
-    others = f"; {lanes} lanes over the grid do" if lanes is not None and lanes > 1 else ""
+    others = f"; {lanes:,} lanes over the grid do" if lanes is not None and lanes > 1 else ""
     return Verdict(
         defect.rule,
         "violation",
         defect.op,
-        f"{defect.kind} {where}{inside}{others}",
+        f"{defect.kind} {where_it_goes(defect, name)}{inside}{others}",
         method,
         access=defect.kind,
         arg=name,
@@ -135,10 +130,18 @@ def violation(
         iteration=defect.iteration,
         lane=defect.lane,
         address_offset=defect.address_offset,
-        past_end_bytes=past,
+        past_end_bytes=defect.past_end_bytes,
         lanes=lanes,
         nearest=nearest_tensor(arguments, defect.argument, defect.address_offset),
     )
+
+
+def where_it_goes(defect: OutOfBounds, name: str) -> str:
+    """Say how far an access leaves the tensor of that name, and on which side."""
+    past = defect.past_end_bytes
+    if past > 0:
+        return f"ends {plural(past, 'byte')} past the end of {name}"
+    return f"starts {plural(-past, 'byte')} before the start of {name}"
 
 
 def _name(indices: set[int | None], arguments: Sequence[Argument]) -> str | None:

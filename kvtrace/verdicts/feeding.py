@@ -44,6 +44,18 @@ def feeding(op: Op, module: Module) -> frozenset[int]:
     return slices[op.index]
 
 
+def loads_behind(op: Op, module: Module) -> frozenset[int]:
+    """Give the indices of all ops that read memory on which another depends, through any others."""
+    found: set[int] = set()
+    waiting = [op]
+    while waiting:
+        ops = feeding(waiting.pop(), module) - found
+        reading = {index for index in ops if module.ops[index].name in _READING}
+        found |= reading
+        waiting += [module.ops[index] for index in reading]
+    return frozenset(found)
+
+
 _slices: weakref.WeakKeyDictionary[Module, dict[int, frozenset[int]]] = weakref.WeakKeyDictionary()
 
 
@@ -73,7 +85,7 @@ class _Slice:
         if isinstance(value.owner, Op):
             self._result(value.owner)
         elif isinstance(value.owner, Block):
-            self._argument(value.owner)
+            self._argument(value.owner, value)
 
     def _result(self, op: Op) -> None:
         """A result hangs on the op's operands, on what its regions yield, and that it runs."""
@@ -91,9 +103,15 @@ class _Slice:
             for inner in () if function is None else function.walk():
                 self._want(inner.operands)
 
-    def _argument(self, block: Block) -> None:
+    def _argument(self, block: Block, value: Value) -> None:
         """A block's argument hangs on what its op is given, yields, or jumps with."""
         owner = block.region.owner
+        if owner.name == "scf.for":
+            self._want(owner.operands[:3])
+            place = next(i for i, each in enumerate(block.arguments) if each.id == value.id)
+            if place:  # not the loop's own counter
+                self._want((owner.operands[2 + place], block.ops[-1].operands[place - 1]))
+            return
         if owner.name in _FUNCTIONS:
             for op in self._module.ops:
                 if op.name in _CALLS and self._called(op) is owner:

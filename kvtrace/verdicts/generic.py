@@ -461,12 +461,12 @@ def _why_unbounded(term: Term, found: Sequence[Bound], summary: Summary) -> str:
             for symbol in contents
             if isinstance(symbol.key, tuple) and isinstance(symbol.key[1], int)
         }
-        return f"its address hangs on what {', '.join(sorted(tensors)) or 'memory'} holds"
+        return f"its address depends on what {', '.join(sorted(tensors)) or 'memory'} holds"
     unknown = term.symbols("unknown")
     if unknown:
         key = min(unknown, key=lambda symbol: symbol.order).key
         why = key[1] if isinstance(key, tuple) else "not followed"
-        return f"its address hangs on an integer that is not followed ({why})"
+        return f"its address depends on an integer that is not followed ({why})"
     if found:
         return "a bound of its address was found, and not certified"
     return "its address has no bound by the parameters: the sign of a factor is not known"

@@ -77,7 +77,7 @@ class _Numbers:
         for symbol in found.symbols:
             number = self._number(symbol)
             if number is None:
-                return HeldAgainst(found, "open", "a number that it hangs on was not recorded")
+                return HeldAgainst(found, "open", "a number that it depends on was not recorded")
             numbers[symbol] = number
         for symbol, least in found.assumptions:
             number = self._number(symbol)

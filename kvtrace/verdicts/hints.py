@@ -173,7 +173,7 @@ def _decided(
     if given.is_impossible or not bound.programs:
         return _verdict("proven", place.op, f"{what}; no program reaches it", "interval")
     if bound.may_wrap(place) is not None:
-        reason = "arithmetic that it hangs on may leave its width"
+        reason = "arithmetic that it depends on may leave its width"
         return _unknown(place.op, what, reason)
     decision = bound.decide(claim, given)
     if isinstance(decision, Proven):

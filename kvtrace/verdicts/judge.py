@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
@@ -16,9 +16,13 @@ from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.rules import chosen_rules
 from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.zeros import without_zeros
 
 if TYPE_CHECKING:
     from kvtrace.passes.calls import Call
+
+#: The rule that says which loads give zeros of ours.
+_BOUNDS: Final = "out-of-bounds"
 
 
 class Judgement:
@@ -61,8 +65,8 @@ class Judgement:
 
     def _too_large(self, verdict: Verdict) -> Verdict:
         reason = (
-            f"{verdict.reason}, and evaluating {self.bound.lanes:.2g} lanes would be more than "
-            f"the budget of {self.bound.budget.lanes:.2g}"
+            f"{verdict.reason}, and evaluating {self.bound.lanes:,} lanes would be more than "
+            f"the budget of {self.bound.budget.lanes:,}"
         )
         message = verdict.message.replace(verdict.reason or "", reason)
         return replace(verdict, reason=reason, message=message)
@@ -121,13 +125,25 @@ def judge(
 ) -> list[Verdict]:
     """Give the verdicts of rules (None: the default ones) on one distinct call.
 
-    The tensors of the call are never written. What stays unknown says why.
+    The tensors of the call are never written. What stays unknown says why; what rests on a load
+    that is itself out of bounds does.
 
     Raises:
         BadSetting: there is no rule of an id.
         NoKernel: the call's module has no function to run.
 
     """
+    wanted = {rule.id for rule in chosen_rules(rules)}
+    ids = (*wanted, _BOUNDS) if call.recorded else tuple(wanted)
+
+    def judged(other: Call) -> list[Verdict]:
+        return _judge(other, ids, budget)
+
+    found = without_zeros(call, judged(call), judged)
+    return [verdict for verdict in found if verdict.rule in wanted]
+
+
+def _judge(call: Call, rules: Iterable[str], budget: Budget | None) -> list[Verdict]:
     judgement = Judgement(call, rules, budget)
     if not judgement.observers:
         return judgement.verdicts()

@@ -3,6 +3,9 @@
 A call is judged by its formulas, which takes micro- to milliseconds and runs nothing; what only an
 evaluation over a large grid could decide stays unknown here, and `kvtrace sanitize` decides it
 later. The findings are kept for the trace, as the pass `sanitizer`.
+
+What a launch without a GPU was seen to do while it ran is kept apart, as the pass `observed`, which
+judging again does not replace.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from kvtrace.forks import Lock
 from kvtrace.ir import source_stack
 from kvtrace.passes.stacks import StackRows
 from kvtrace.schema.errors import KernelDefect
+from kvtrace.schema.layout import OBSERVED
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.choice import rule_texts
@@ -36,6 +40,8 @@ from kvtrace.verdicts.rules import RULES
 from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kvtrace.passes.calls import Call
 
 #: The pass whose rows these are.
@@ -68,7 +74,7 @@ class Live:
 
     Args:
         rules: ids of the rules to judge by.
-        strict: whether what is unknown counts as a defect.
+        strict: whether warnings, and what is unknown, count as errors.
 
     """
 
@@ -83,8 +89,10 @@ class Live:
     def forget(self) -> None:
         """Begin anew: another run begins, perhaps in a forked process."""
         self._stacks = StackRows()
+        self._judges = False
         self._rows: list[dict[str, Any]] = []
         self._left_out = 0
+        self._seen: dict[tuple[int, str], dict[str, Any]] = {}
 
     def judge(self, new: NewCall) -> tuple[Finding, ...]:
         """Judge a call; give its defects, suppressed ones left out.
@@ -92,15 +100,26 @@ class Live:
         The tensors of the call are not touched.
         """
         budget = BUDGET_OF_CONTENTS if new.call.recorded else BUDGET
+        self._judges = True
         verdicts = judge(new.call, self._rules, budget)
         with self._lock:
-            rows = [
-                row_of(verdict, new.call, self._stacks, RULES[verdict.rule].severity)
-                for verdict in verdicts
-            ]
+            rows = self._rows_of(verdicts, new.call)
             self._keep(rows)
-        found = (self._finding(v, row, new) for v, row in zip(verdicts, rows, strict=True))
-        return tuple(each for each in found if each is not None and self._counts(each))
+        return self._defects(verdicts, rows, new)
+
+    def saw(self, new: NewCall, verdicts: Iterable[Verdict]) -> tuple[Finding, ...]:
+        """Keep what a launch of a call was seen to do; give its defects, as `judge` does."""
+        verdicts = [verdict for verdict in verdicts if verdict.rule in self._rules]
+        with self._lock:
+            rows = self._rows_of(verdicts, new.call)
+            for row in rows:
+                if len(self._seen) < _ROWS:
+                    self._seen.setdefault((new.call.call_id, row["finding_id"]), row)
+        return self._defects(verdicts, rows, new)
+
+    def refuses(self, findings: Iterable[Finding]) -> bool:
+        """Whether any of the defects is a reason not to launch, where that was asked for."""
+        return any(found.fails(strict=self._strict) for found in findings)
 
     def defect(self, findings: Sequence[Finding], *, colour: bool = False) -> KernelDefect | None:
         """Make one error of the defects of a call; None where there is none."""
@@ -124,31 +143,35 @@ class Live:
         return bool(fresh)
 
     def finish(self, out: str, run_id: str) -> None:
-        """Add the findings to the run, unless a pass over it has left its own.
+        """Add the findings to the run; those of judging unless a pass over it has left its own.
 
         Raises:
             KvtraceError: they cannot be written.
 
         """
-        import pyarrow as pa
-
-        from kvtrace.schema.columns import batch_of_rows
         from kvtrace.schema.trace import open_trace
 
         trace = open_trace(out)
-        if PASS_NAME in trace.passes(run_id):
-            return
         with self._lock:
-            rows = {"findings": self._rows, "stacks": self._stacks.rows()}
-            tables = {
-                name: pa.Table.from_batches(
-                    [batch_of_rows(TABLES[name], given)], schema=TABLES[name].schema
-                )
-                for name, given in rows.items()
-            }
-            left_out = {"left_out_rows": self._left_out} if self._left_out else {}
-        facts = {"rules": self._texts, "while": "running", **left_out}
-        trace.add_derived(run_id, PASS_NAME, tables, facts)
+            stacks = self._stacks.rows()
+            if self._seen:
+                rows = list(self._seen.values())
+                seen = {row["rule"] for row in rows}
+                facts: dict[str, Any] = {"rules": rule_texts(seen), "while": "running"}
+                trace.add_derived(run_id, OBSERVED, _tables(rows, stacks), facts)
+            if self._judges and PASS_NAME not in trace.passes(run_id):
+                left_out = {"left_out_rows": self._left_out} if self._left_out else {}
+                facts = {"rules": self._texts, "while": "running", **left_out}
+                trace.add_derived(run_id, PASS_NAME, _tables(self._rows, stacks), facts)
+
+    def _rows_of(self, verdicts: Iterable[Verdict], call: Call) -> list[dict[str, Any]]:
+        return [row_of(each, call, self._stacks, RULES[each.rule].severity) for each in verdicts]
+
+    def _defects(
+        self, verdicts: Iterable[Verdict], rows: Iterable[Mapping[str, Any]], new: NewCall
+    ) -> tuple[Finding, ...]:
+        found = (self._finding(v, row, new) for v, row in zip(verdicts, rows, strict=True))
+        return tuple(each for each in found if each is not None and self._counts(each))
 
     def _keep(self, rows: Sequence[dict[str, Any]]) -> None:
         if len(self._rows) + len(rows) > _ROWS:
@@ -157,9 +180,10 @@ class Live:
         self._rows += rows
 
     def _counts(self, found: Finding) -> bool:
-        return found.fails or (self._strict and found.verdict == "unknown" and not found.suppressed)
+        """Whether it is told: warnings are, though they alone forbid no launch."""
+        return found.is_defect or found.fails(strict=self._strict)
 
-    def _finding(self, verdict: Verdict, row: dict[str, Any], new: NewCall) -> Finding | None:
+    def _finding(self, verdict: Verdict, row: Mapping[str, Any], new: NewCall) -> Finding | None:
         if verdict.verdict == "proven":
             return None
         other = verdict.other_op
@@ -173,6 +197,19 @@ class Live:
         rules = {rule: RuleText(**text) for rule, text in self._texts.items()}
         found = finding_of({**row, "run": None}, facts, stacks, rules, _line)
         return suppressed_by(Suppressions(FilesOnDisk()), found)
+
+
+def _tables(
+    findings: Sequence[Mapping[str, Any]], stacks: Sequence[Mapping[str, Any]]
+) -> dict[str, pa.Table]:
+    import pyarrow as pa
+
+    from kvtrace.schema.columns import batch_of_rows
+
+    return {
+        name: pa.Table.from_batches([batch_of_rows(TABLES[name], rows)], schema=TABLES[name].schema)
+        for name, rows in (("findings", findings), ("stacks", stacks))
+    }
 
 
 def _frames(stack: Iterable[Any]) -> tuple[StackFrame, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kvtrace.converters.text import plural
 from kvtrace.evaluate import Argument, TensorArgument
 
 
@@ -28,5 +29,7 @@ def nearest_tensor(arguments: Sequence[Argument], index: int, address_offset: in
         return None
     _, _, name, before, behind, inside = min(found)
     if before:
-        return f"{name}, {before} bytes further on"
-    return f"{name}, {behind} bytes past its end" if behind else f"{name}, {inside} bytes into it"
+        return f"{name}, {plural(before, 'byte')} further on"
+    if behind:
+        return f"{name}, {plural(behind, 'byte')} past its end"
+    return f"{name}, {plural(inside, 'byte')} into it"

@@ -59,11 +59,14 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     if not ops or not bound.programs:
         return
     if not holds_floats(bound.call):
-        reason = "it hangs on floats, which were not recorded (KVTRACE_TENSORS=all does)"
+        reason = "it depends on floats, which were not recorded (KVTRACE_TENSORS=all does)"
         yield _unknown(ops[0], reason)
         return
     if bound.lanes > bound.budget.lanes:
-        reason = f"evaluating {bound.lanes:.2g} lanes would be more than the budget"
+        reason = (
+            f"evaluating {bound.lanes:,} lanes would be more than the budget of "
+            f"{bound.budget.lanes:,}"
+        )
         yield _unknown(ops[0], reason)
         return
     watch = _Births()

@@ -306,7 +306,7 @@ def _seen(
     linear, iteration, lane, ideal, actual = where
     message = (
         f"{verdict.expression} is {ideal:,}, more than its type holds, and wraps around to "
-        f"{actual:,}; memory accesses hang on it"
+        f"{actual:,}; memory accesses depend on it"
     )
     return replace(
         verdict,

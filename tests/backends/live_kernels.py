@@ -34,3 +34,16 @@ def gather(source, chosen, result, count, BLOCK: tl.constexpr):
 def tuned(source, result, count, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(result + offsets, tl.load(source + offsets), mask=offsets < count)
+
+
+@triton.jit
+def asserting(chosen, result, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    indices = tl.load(chosen + offsets)
+    tl.device_assert(indices < 1000, "an index is too large")
+    tl.store(result + offsets, indices)
+
+
+@triton.jit
+def unused(source, BLOCK: tl.constexpr):
+    tl.load(source + tl.arange(0, BLOCK))

@@ -95,6 +95,21 @@ def test_a_call_is_judged_once_and_recorded_once(tmp_path, tensors, hot_path):
     assert verdicts(tmp_path, 0) == ["proven", "proven"]
 
 
+def test_a_warning_is_told_and_keeps_no_call_from_its_launch_unless_strict(tmp_path, capsys):
+    whole, result = torch.randn(1000), torch.zeros(1000)
+    view = whole[:990]
+    with kvtrace.capture(tmp_path / "a", sanitize="raise"):
+        kernels.copy[(3,)](view[:760], result, 768, BLOCK=256)
+    assert "warning[out-of-view]" in capsys.readouterr().err
+    assert torch.equal(result[:768], whole[:768])
+
+    with (
+        kvtrace.capture(tmp_path / "b", sanitize="raise", strict=True),
+        pytest.raises(KernelDefect, match="warning\\[out-of-view\\]"),
+    ):
+        kernels.copy[(3,)](view[:760], result, 768, BLOCK=256)
+
+
 def test_a_comment_in_the_source_suppresses(tmp_path, tensors, capsys):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="raise"):
@@ -182,8 +197,8 @@ def test_a_failure_of_ours_is_a_message_and_no_exception(tmp_path, tensors, monk
     monkeypatch.setattr(live, "judge", broken)
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="raise"):
-        kernels.copy[(4,)](source, result, 1000, BLOCK=256)
-    assert torch.equal(source, result)
+        kernels.copy[(3,)](source, result, 768, BLOCK=256)
+    assert torch.equal(source[:768], result[:768])
     (text,) = messages(tmp_path, "not-judged")
     assert "RuntimeError: what nobody thought of" in text
 

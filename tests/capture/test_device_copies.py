@@ -1,7 +1,6 @@
 """Where copies are put in pinned memory; what talks to a device is in tests/gpu."""
 
 import ctypes
-import threading
 from collections import deque
 from itertools import pairwise
 
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.capture.device_copies import DeviceCopies
+from kvtrace.forks import Lock
 
 SIZE = 4096
 
@@ -17,7 +17,7 @@ def arena():
     """Copies whose memory is ordinary, and that no driver is asked for."""
     memory = ctypes.create_string_buffer(SIZE)
     copies = DeviceCopies.__new__(DeviceCopies)
-    copies._lock = threading.Lock()
+    copies._lock = Lock()
     copies._number = copies._head = copies._tail = 0
     copies._size, copies._base = SIZE, ctypes.addressof(memory)
     return copies, memory

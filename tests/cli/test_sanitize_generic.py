@@ -34,7 +34,7 @@ def test_conditions_of_a_trace_from_a_gpu(kvtrace):
     assert (code, err) == (0, "")
     assert "min(64, columns) + (grid_x - 1) * columns <= extent(x)" in text
     assert "unknown: load of logits in line" in text
-    assert "its address hangs on what target holds" in text
+    assert "its address depends on what target holds" in text
     assert "distinct calls inside by the conditions" in text
 
 

@@ -125,7 +125,7 @@ def test_a_finding_in_several_calls_is_one_entry_and_all_accesses_are_counted(bu
     violation, unknown = (placed.found for placed in report.findings)
     assert (violation.finding_id, violation.calls, violation.verdict) == ("oob-1", 3, "violation")
     assert (violation.program, violation.lane, violation.past_end_bytes) == ((3, 0, 0), (232,), 96)
-    assert unknown.reason == "the address hangs on data that was not recorded"
+    assert unknown.reason == "the address depends on data that was not recorded"
     assert [placed.op for placed in report.findings] == [11, 12]
     ids = [[report.calls[call].call_id for call in f.in_calls] for f in report.findings]
     assert ids == [[0, 1, 2], [8]]

@@ -174,3 +174,13 @@ def fails_after_waiting(x, flag, n):
     else:
         tl.device_assert(tl.load(x) > n, "too small")
         tl.atomic_xchg(flag, 1)
+
+
+@triton.jit
+def masked_copies(a, b, c, d, n_a, n_b, n_c, n_d, shift, step, BLOCK: tl.constexpr):
+    """Copies two tensors into two others; all may overlap."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    first = tl.load(a + at, mask=at < n_a, other=0)
+    second = tl.load(b + at + shift, mask=(at < n_b) & (at % 3 < 2), other=0)
+    tl.store(c + at * step, first, mask=at < n_c)
+    tl.store(d + at + shift, second, mask=at >= n_d)

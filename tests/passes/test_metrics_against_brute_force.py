@@ -21,7 +21,7 @@ from kvtrace.passes.unique_bytes import (
 )
 from tests.kernels import basic, language, memory
 from tests.kernels.attention import attention
-from tests.kernels.launching import compile_for
+from tests.kernels.launching import bind, compile_for
 from tests.passes.touching import LaneByLane, addresses_of, observed
 
 
@@ -92,6 +92,20 @@ def calls():
 CALLS = list(calls())
 
 
+def assert_fresh(ops, brute, function, arguments):
+    """What each op adds to what is read, or written, of a storage."""
+    storages = {a.name: id(a.storage) for a in bind(function, arguments) if hasattr(a, "storage")}
+    seen = {}
+    for row in ops:
+        if row["buffer"] is None:
+            assert row["fresh_bytes"] is None
+            continue
+        touched = brute.bytes.get(row["op_index"], set())
+        before = seen.setdefault((row["kind"] == "load", storages[row["buffer"]]), set())
+        assert row["fresh_bytes"] == len(touched - before), row
+        before |= touched
+
+
 @pytest.mark.parametrize("chunk_bytes", [1 << 24, 1 << 10], ids=["whole", "chunked"])
 @pytest.mark.parametrize(
     "call", CALLS, ids=[f"{n}-{call[0].fn.__name__}" for n, call in enumerate(CALLS)]
@@ -103,6 +117,7 @@ def test_counts_and_records_equal_those_made_lane_by_lane(call, chunk_bytes):
     )
 
     assert brute.bytes
+    assert_fresh(ops, brute, function, arguments)
     for row in ops:
         if row["op_index"] in brute.bytes:
             assert row["unique_bytes"] == len(brute.bytes[row["op_index"]]), row
@@ -117,6 +132,28 @@ def test_counts_and_records_equal_those_made_lane_by_lane(call, chunk_bytes):
     if not notes:
         for index, addresses in brute.addresses.items():
             assert Counter(described.get(index, ())) == Counter(addresses)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_what_several_masked_ops_touch_of_shared_storages(data):
+    """Loads and stores of views that overlap, each under a mask of its own."""
+    count = st.integers(0, 700)
+    view = st.integers(0, 300)
+    whole = torch.ones(2000, dtype=data.draw(st.sampled_from([torch.float32, torch.int8])))
+    other = torch.ones(2000, dtype=whole.dtype)
+    tensors = {
+        name: (whole if data.draw(st.booleans()) else other)[data.draw(view) :]
+        for name in ("a", "b", "c", "d")
+    }
+    bounds = {name: data.draw(count) for name in ("n_a", "n_b", "n_c", "n_d")}
+    moves = {"shift": data.draw(view), "step": data.draw(st.integers(1, 3))}
+    grid = (data.draw(st.integers(1, 2)),)
+    arguments = tensors | bounds | moves
+    ops, _, _, brute = observed(
+        memory.masked_copies, grid, arguments, {"BLOCK": data.draw(st.sampled_from([256, 512]))}
+    )
+    assert_fresh(ops, brute, memory.masked_copies, arguments)
 
 
 def test_what_one_pointer_reads_from_two_tensors_is_summed():

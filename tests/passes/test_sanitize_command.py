@@ -92,17 +92,36 @@ def test_strict_counts_what_is_unknown(sanitize, monkeypatch):
     assert "       1 × " in out
 
 
+def test_warnings_alone_fail_with_strict_only(sanitize, tmp_path, monkeypatch):
+    only = ("--rule", "out-of-view", "--junit", "found.xml")
+
+    def outcomes():
+        root = ElementTree.parse(tmp_path / "found.xml").getroot()
+        return int(root.get("failures")), int(root.get("skipped"))
+
+    code, out, _ = sanitize("defect", *only)
+    assert code == 0
+    assert "warning[out-of-view]: " in out
+    assert outcomes()[0] == 0
+    assert outcomes()[1] >= 1
+    assert sanitize("defect", *only, "--strict")[0] == 1
+    assert outcomes()[0] >= 1
+    monkeypatch.setenv("KVTRACE_STRICT", "1")
+    assert sanitize("defect", *only)[0] == 1
+
+
 def test_rules_are_chosen_by_options_and_by_the_setting(sanitize, monkeypatch):
     def rules(*options):
         code, out, _ = sanitize("defect", "--json", "--all", *options)
         return {found["rule"] for found in json.loads(out)}, code
 
-    assert rules("--rule", "out-of-view") == ({"out-of-view"}, 1)
+    assert rules("--rule", "out-of-view") == ({"out-of-view"}, 0)
+    assert rules("--rule", "out-of-view", "--strict") == ({"out-of-view"}, 1)
     both, code = rules("--no-rule", "out-of-view")
     assert ("out-of-view" in both, "out-of-bounds" in both, code) == (False, True, 1)
     assert "out-of-bounds" not in rules("--no-rule", "out-of-bounds")[0]
     monkeypatch.setenv("KVTRACE_RULES", "out-of-view")
-    assert rules() == ({"out-of-view"}, 1)
+    assert rules() == ({"out-of-view"}, 0)
     assert "out-of-bounds" in rules("--rule", "default")[0]
 
 

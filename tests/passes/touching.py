@@ -86,7 +86,7 @@ def addresses_of(layout):
 
 def observed(function, grid, arguments, constexprs, **options):
     """Rows of `ops` and `accesses`, notes, and the lane-by-lane counts of the same evaluation."""
-    metrics, brute = Metrics(), LaneByLane()
+    metrics, brute = Metrics(arguments=bind(function, arguments)), LaneByLane()
     launch(function, grid, arguments, constexprs, observers=(metrics, brute), **options)
     module = compile_for(function, arguments, constexprs)
     names = [argument.name for argument in bind(function, arguments)]

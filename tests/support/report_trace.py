@@ -354,7 +354,8 @@ def _derive(out: Path, run_id: str, source: Path, calls: list[int]) -> None:
     findings.append(
         {"finding_id": "unknown-1", "call_id": calls[6], "op_index": 12, "rule": "out-of-bounds",
          "verdict": "unknown", "severity": "warning", "access": "load", "arg": "source_ptr",
-         "stack_id": stack["stack_id"], "reason": "the address hangs on data that was not recorded",
+         "stack_id": stack["stack_id"],
+         "reason": "the address depends on data that was not recorded",
          "message": "tl.load of source_ptr could not be judged."}
     )  # fmt: skip
     trace.add_derived(

@@ -103,7 +103,7 @@ def test_an_alternative_that_is_given_is_looked_at_by_each_of_its_cases():
 
 def test_opaque_conditions_prove_nothing():
     i = program(0)
-    unknown = Opaque(3, "hangs on floats")
+    unknown = Opaque(3, "depends on floats")
 
     decision = decide(less(i, 9), unknown, Ranges(RANGES), budget=0)
 

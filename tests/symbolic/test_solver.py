@@ -59,7 +59,7 @@ def test_division_by_what_may_be_zero_or_negative_is_exact(floor):
 
 
 def test_opaque_conditions_get_a_truth():
-    opaque = Opaque(3, "hangs on floats")
+    opaque = Opaque(3, "depends on floats")
     point = counterexample(at_least(program(0), 1), opaque)
 
     assert point[opaque] == 1

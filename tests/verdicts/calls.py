@@ -20,7 +20,7 @@ def tensor(*shape: int, dtype="fp32", strides=None, offset=0, room=None, data=No
     return TensorArgument("", storage, size * offset, dtype, shape, steps)
 
 
-def call(kernel: Any, grid: tuple[int, ...], *, wide=(), **arguments: Any) -> Call:
+def call(kernel: Any, grid: tuple[int, ...], *, wide=(), debug=False, **arguments: Any) -> Call:
     """A call by parameter names; those in capitals are constants of the kernel."""
     constants = {name: value for name, value in arguments.items() if name.isupper()}
     types: dict[str, str] = {}
@@ -44,5 +44,5 @@ def call(kernel: Any, grid: tuple[int, ...], *, wide=(), **arguments: Any) -> Ca
     recorded = tuple(
         a.name for a in bound if isinstance(a, TensorArgument) and a.storage.data is not None
     )
-    module = parsed(compile_generic(kernel, types, constants))
+    module = parsed(compile_generic(kernel, types, constants, debug=debug))
     return Call(1, kernel.fn.__name__, (x, y, z), module, tuple(bound), recorded)

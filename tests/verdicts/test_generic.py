@@ -380,7 +380,7 @@ def test_no_condition_where_indices_are_data_and_the_reason():
         n=10, BLOCK=8,
     )  # fmt: skip
 
-    assert told(one)[1] == ("load", "x", "unknown", "its address hangs on what indices holds")
+    assert told(one)[1] == ("load", "x", "unknown", "its address depends on what indices holds")
     assert [answer for _, _, answer, _ in told(one)] == ["exactly", "unknown", "exactly"]
 
 

@@ -27,6 +27,8 @@ def compare(one) -> Counter:
     counts: Counter = Counter()
     for verdict in judge(one, BOUNDS):
         counts[verdict.verdict] += 1
+        if verdict.verdict == "unknown":
+            assert "out of bounds and may read anything" in verdict.reason, (one.kernel, verdict)
         if verdict.verdict == "proven":
             assert verdict.op.index not in broken
         if verdict.verdict == "violation" and verdict.op.index not in seen.doubtful:
@@ -59,7 +61,7 @@ def test_verdicts_on_the_catalogue_and_its_mutants_are_what_evaluation_finds(say
     say("soundness", f"one in {EVERY} of the catalogue with mutants: {dict(total)}")
     assert total["proven"] > 400
     assert total["violation"] > 50
-    assert total["unknown"] == 0
+    assert total["unknown"] < 5
 
 
 def test_verdicts_on_mutants_of_the_corpus_are_what_evaluation_finds(say):

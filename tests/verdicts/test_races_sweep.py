@@ -111,19 +111,21 @@ def test_what_may_not_happen_meets_uncertainly(module):
     store = next(op for op in module.ops if op.name == "tt.store")
     sweep = Sweep(module, shared_storage(module))
     sweep.access(access(store, 1, 4, [0], [0]))
-    sweep.access(access(store, 1, 4, [0], [1], certain=False, reason="hangs on data"))
+    sweep.access(access(store, 1, 4, [0], [1], certain=False, reason="depends on data"))
 
     (meeting,) = sweep.meetings()
     assert not meeting.certain
-    assert sweep.doubt == "hangs on data"
+    assert sweep.doubt == "depends on data"
 
 
 def test_an_address_that_is_not_known_is_kept_with_its_reason(module):
     store = next(op for op in module.ops if op.name == "tt.store")
     sweep = Sweep(module, shared_storage(module))
-    sweep.access(Access(store, "store", 1, 4, 1, 1, 1, None, None, False, "hangs on the data of x"))
+    sweep.access(
+        Access(store, "store", 1, 4, 1, 1, 1, None, None, False, "depends on the data of x")
+    )
 
-    assert sweep.lost == {(store.index, 1): "hangs on the data of x"}
+    assert sweep.lost == {(store.index, 1): "depends on the data of x"}
     assert not list(sweep.meetings())
 
 

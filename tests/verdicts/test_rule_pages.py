@@ -45,7 +45,7 @@ def verdicts_of(rule: str, section: str, folder) -> set[str]:
             raised = True
     rows = open_trace(folder / "out").table("findings", columns=["rule", "verdict"]).to_pylist()
     verdicts = {row["verdict"] for row in rows if row["rule"] == rule}
-    assert raised == ("violation" in verdicts and RULES[rule].severity != "note")
+    assert raised == ("violation" in verdicts and RULES[rule].severity == "error")
     return verdicts
 
 

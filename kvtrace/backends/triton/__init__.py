@@ -49,7 +49,7 @@ class TritonBackend:
 
         self._hooks = LaunchHooks(session)
         self._hooks.install()
-        device_free.install(session)
+        device_free.install(session, self._hooks.adapter)
         interpreter.install(session)
         if session.settings.mode == "ops":
             session.at_end.append(partial(_say_where_ops_come_from, session))

@@ -6,12 +6,16 @@ specialization, compiler, cache. Where there is a GPU, nothing here is ever used
 """
 
 import sys
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.backends.replacements import Replacements
+
 if TYPE_CHECKING:
     from kvtrace.backends.triton.free_driver import DeviceFreeDriver
+    from kvtrace.backends.triton.launches import LaunchAdapter
     from kvtrace.capture.session import Session
 
 _DEFAULT_TARGET: Final = "cuda:90"
@@ -26,28 +30,31 @@ class _State:
     create: Callable[[], Any] | None = None
     driver: "DeviceFreeDriver | None" = None
     session: "Session | None" = None
+    adapter: "LaunchAdapter | None" = None  # records the calls of what launches were seen to do
+    launchers: "Replacements | None" = None
     watched: bool = False  # by clients that kvtrace.trace put around single kernels
 
 
 state: Final = _State()
 
 
-def install(session: "Session") -> None:
+def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
     """Offer the driver to Triton, for the case that it finds none of its own.
 
     Nothing is decided now: no driver is looked for before the program needs one. The session is
-    told of defects that execution meets; its setting `target` is what to compile for.
+    told of defects that execution meets, `adapter` of their calls; the session's setting `target`
+    is what to compile for.
     """
     module: Any = sys.modules["triton.runtime.driver"]
     if state.create is None:
         state.create = module._create_driver
-    state.session = session
+    state.session, state.adapter = session, adapter
     module._create_driver = partial(_create, state.create, session)
 
 
 def uninstall() -> None:
     """Take the driver back: Triton is left as it was found."""
-    state.session = None
+    state.session = state.adapter = None
     if state.create is None:
         return
     module: Any = sys.modules["triton.runtime.driver"]
@@ -58,6 +65,9 @@ def uninstall() -> None:
     from kvtrace.backends.triton import autotune_free
 
     autotune_free.uninstall()
+    if state.launchers is not None:
+        state.launchers.undo()
+        state.launchers = None
     configuration = module.driver
     if configuration._active is state.driver:
         configuration._active = None
@@ -89,12 +99,34 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
         driver = DeviceFreeDriver(target := _DEFAULT_TARGET)
     state.driver = driver
     autotune_free.install()
+    state.launchers = _launchers_know_their_kernels()
     session.message(
         "info",
         "device-free",
         f"Triton found no GPU: the target is {target}, and compiled kernels run in the evaluator",
     )
     return driver
+
+
+def _launchers_know_their_kernels() -> Replacements:
+    """Have each launcher told which compiled kernel it belongs to, when Triton has made it."""
+    from triton.compiler.compiler import CompiledKernel
+
+    from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
+
+    original = CompiledKernel._init_handles
+
+    def _init_handles(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        launcher = getattr(self, "_run", None)
+        if isinstance(launcher, EvaluatingLauncher):
+            launcher.compiled = weakref.ref(self)
+        return result
+
+    _init_handles.__wrapped__ = original  # type: ignore[attr-defined]
+    replaced = Replacements()
+    replaced.put(CompiledKernel, "_init_handles", _init_handles)
+    return replaced
 
 
 def _means_none(error: str) -> bool:

@@ -6,8 +6,8 @@ result for every launch, in all versions that we know (3.5 to 3.9):
 *values)`, where the values are those of all the kernel's parameters.
 """
 
-import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any
 from kvtrace.backends.triton.device_free import state
 from kvtrace.backends.triton.generic import generic_ttir
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
+from kvtrace.backends.triton.sightings import Sightings
 from kvtrace.evaluate import evaluate
-from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.modules import read
-from kvtrace.evaluate.observe import Observer, OutOfBounds
-from kvtrace.ir import Module, source_stack
+from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.watching import Watch
-    from kvtrace.capture.session import Session
     from kvtrace.clients.running import Member
 
 
@@ -63,9 +61,11 @@ class EvaluatingLauncher:
         self._hash = str(metadata.hash)
         self._file = _defining_file(source)
         self._signature = tuple(source.signature.items())
+        self._is_gluon = bool(getattr(getattr(source, "fn", None), "is_gluon", bool)())
         self._lowered = not getattr(metadata, "tensordesc_meta", None)
         self._module: Module | None = None
-        self._warned: set[tuple[Session, str, int]] = set()
+        #: The compiled kernel that it launches, once that is known.
+        self.compiled: weakref.ref[Any] | None = None
 
     def __call__(
         self,
@@ -101,15 +101,41 @@ class EvaluatingLauncher:
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered
         )
-        observers = (_Defects(self, arguments),)
+        sightings = Sightings(self._kernel, arguments)
         watch, members = self._watchers()
-        if watch is None or not members:
-            evaluate(module, arguments, grid, observers=observers, kernel=self._kernel)
+        try:
+            if watch is None or not members:
+                evaluate(module, arguments, grid, observers=(sightings,), kernel=self._kernel)
+            else:
+                watch.execute(
+                    module, arguments, grid, (sightings,), members,
+                    kernel=self._kernel, identity=self._hash, stage=self._stage,
+                )  # fmt: skip
+        except KvtraceError:
+            self._tell(sightings, grid, values)
+            raise
+        self._tell(sightings, grid, values)
+
+    def _tell(
+        self, sightings: Sightings, grid: tuple[int, int, int], values: tuple[Any, ...]
+    ) -> None:
+        """Keep and tell what was seen of a launch.
+
+        Raises:
+            KernelDefect: it is a defect, and the user asked for that.
+
+        """
+        session = state.session
+        if session is None or not sightings.found:
             return
-        watch.execute(
-            module, arguments, grid, observers, members,
-            kernel=self._kernel, identity=self._hash, stage=self._stage,
-        )  # fmt: skip
+        compiled = None if self.compiled is None else self.compiled()
+        try:
+            defect = sightings.tell(session, state.adapter, compiled, grid, values)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            session.problem(error)
+            return
+        if defect is not None:
+            raise defect
 
     def _watchers(self) -> "tuple[Watch | None, list[Member]]":
         """Give the clients that watch this launch (mode ops, kvtrace.trace)."""
@@ -127,6 +153,11 @@ class EvaluatingLauncher:
 
     def _ttir(self) -> str:
         text = self._stage("ttir")
+        if text is None and self._is_gluon:
+            raise MissingIR(
+                f"kernel {self._kernel} is written in Gluon, whose kernels have no TTIR, and "
+                "kvtrace executes nothing else without a GPU; launch it on a machine with one."
+            )
         if text is None:
             raise MissingIR(
                 f"Triton's cache does not hold the TTIR of kernel {self._kernel}, which is needed "
@@ -145,45 +176,8 @@ class EvaluatingLauncher:
             return None
         return Path(path).read_text(encoding="utf-8")
 
-    def report(self, defect: OutOfBounds, arguments: list[Argument]) -> None:
-        """Say what left its tensor, once per source line and session."""
-        session = state.session
-        if session is None:
-            return
-        frames = source_stack(defect.op)
-        file, line = (frames[0].file, frames[0].line) if frames else ("an unknown place", 0)
-        if (session, file, line) in self._warned:
-            return
-        self._warned.add((session, file, line))
-        argument = arguments[defect.argument]
-        sentence = _sentence(self._kernel, file, line, defect, argument)
-        judging = sys.modules.get("kvtrace.backends.triton.judging")
-        told = judging is not None and judging.has_told(session, file, line)
-        session.message("info" if told else "warning", "out-of-bounds", sentence)
-
-
-class _Defects(Observer):
-    def __init__(self, launcher: EvaluatingLauncher, arguments: list[Argument]) -> None:
-        self._launcher = launcher
-        self._arguments = arguments
-
-    def out_of_bounds(self, defect: OutOfBounds) -> None:
-        if defect.certain and defect.rule == "out-of-bounds":
-            self._launcher.report(defect, self._arguments)
-
 
 def _defining_file(source: Any) -> str | None:
     """File of the kernel's function; None where the kernel was compiled from IR."""
     code = getattr(getattr(getattr(source, "fn", None), "fn", None), "__code__", None)
     return None if code is None else str(code.co_filename)
-
-
-def _sentence(kernel: str, file: str, line: int, defect: OutOfBounds, argument: Argument) -> str:
-    effect = "dropped" if defect.kind == "store" else "given zero"
-    bytes_out = defect.past_end_bytes
-    where = f"{bytes_out} bytes past the end" if bytes_out > 0 else f"{-bytes_out} bytes before"
-    shape = f" of shape {argument.shape}" if isinstance(argument, TensorArgument) else ""
-    return (
-        f"kernel {kernel}, {file}:{line}: a {defect.kind} goes {where} of {argument.name}{shape} "
-        f"in program {defect.program} ({defect.lanes} lanes are {effect}; the program goes on)"
-    )

@@ -4,12 +4,15 @@ Triton hands a launch to `CompiledKernel.run(x, y, z, stream, …, *values)` whe
 values are known and nothing runs yet; that is where a call is looked at. Whether it is new is told
 by a hot path of our own, which keeps nothing but the identities of calls: a known call costs a
 look-up. The hot path that records is not touched.
+
+Where there is no GPU, what the evaluator sees a launch do comes here too (`saw`), whatever the
+setting: it is kept as findings, and told or raised as the setting asks.
 """
 
 import os
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -24,8 +27,10 @@ from kvtrace.schema.errors import BadSetting, KernelDefect
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
+    from kvtrace.passes.calls import Call
     from kvtrace.settings import Tensors
-    from kvtrace.verdicts.live import Live
+    from kvtrace.verdicts.live import Live, NewCall
+    from kvtrace.verdicts.verdict import Verdict
 
 #: Arguments of a launcher before the values of the kernel's parameters.
 _BEFORE_VALUES: Final = 9
@@ -163,41 +168,32 @@ class Judging:
             return -1
         known = self._defects.get(launch.call_id)
         defect = self._judged(launch) if known is None else known
-        if defect is not None and self._raises:
+        if defect is not None:
             self._defects[launch.call_id] = defect
             raise KernelDefect(str(defect), defect.findings)
         return -1
 
     def _judged(self, launch: Launch) -> KernelDefect | None:
-        """Judge a call; a failure of ours is counted, and the launch goes on unjudged."""
+        """Judge a call; give what forbids its launch. After a failure of ours it is launched."""
         if 0 in launch.grid:
             return None  # nothing runs
         try:
-            from kvtrace.passes.calls import call_of
-            from kvtrace.verdicts.live import NewCall
-
             live = live_of(self._session)
-            rows, values = _argument_rows(launch, self._session.settings.tensors)
-            call = call_of(
-                {"call_id": launch.call_id, "args": rows} | _grid_columns(launch.grid),
-                {"name": launch.kernel, "signature": [asdict(each) for each in launch.parameters]},
-                launch.module(),
-                values.get,
-            )
-            found = live.judge(NewCall(call, rows, *launch.place, current_stack()))
-            defect = live.defect(found, colour=not self._raises and _shows_colour())
-            if defect is not None and not self._raises and live.is_news(found):
+            found = live.judge(_new_call(launch, self._session.settings.tensors))
+            refused = self._raises and live.refuses(found)
+            defect = live.defect(found, colour=not refused and _shows_colour())
+            if defect is not None and not refused and live.is_news(found):
                 _print(f"{launch.kernel} is launched with a defect:\n{defect}")
             if defect is not None:
-                self._say(launch, found[0].rule, len(found))
+                self._say(launch, found[0].rule, len(found), refused)
         except Exception as error:  # noqa: BLE001 - counted; the launch goes on unjudged
             text = f"a call of {launch.kernel} could not be judged: {type(error).__name__}: {error}"
             self._session.message("info", "not-judged", text)
             return None
-        return defect
+        return defect if refused else None
 
-    def _say(self, launch: Launch, rule: str, count: int) -> None:
-        done = "was not launched" if self._raises else "was launched all the same"
+    def _say(self, launch: Launch, rule: str, count: int, refused: bool) -> None:
+        done = "was not launched" if refused else "was launched all the same"
         others = f" and {count - 1} more" if count > 1 else ""
         text = f"call {launch.call_id} of {launch.kernel} {done}: {rule}{others}"
         self._session.message("info", "defect", text)
@@ -243,6 +239,45 @@ def has_told(session: "Session", file: str, line: int) -> bool:
     """Whether a defect at that place has been told before the launch."""
     live = _lives.get(session)
     return live is not None and live.has_told(file, line)
+
+
+def saw(
+    session: "Session", launch: Launch, verdicts: "Callable[[Call], Iterable[Verdict]]"
+) -> KernelDefect | None:
+    """Keep what a launch was seen to do, and tell it where calls are judged.
+
+    Args:
+        session: what records.
+        launch: the launch that has just run.
+        verdicts: gives what was seen of a call.
+
+    Returns:
+        The error to raise, where the setting `sanitize` asks for that.
+
+    """
+    new, live = _new_call(launch, session.settings.tensors), live_of(session)
+    found = live.saw(new, verdicts(new.call))
+    if session.settings.sanitize == "off" or not found:
+        return None
+    refused = session.settings.sanitize == "raise" and live.refuses(found)
+    defect = live.defect(found, colour=not refused and _shows_colour())
+    if live.is_news(found) and not refused:
+        _print(f"{launch.kernel} was launched with a defect:\n{defect}")
+    return defect if refused else None
+
+
+def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
+    from kvtrace.passes.calls import call_of
+    from kvtrace.verdicts.live import NewCall
+
+    rows, values = _argument_rows(launch, setting)
+    call = call_of(
+        {"call_id": launch.call_id, "args": rows} | _grid_columns(launch.grid),
+        {"name": launch.kernel, "signature": [asdict(each) for each in launch.parameters]},
+        launch.module(),
+        values.get,
+    )
+    return NewCall(call, rows, *launch.place, current_stack())
 
 
 def _finish(session: "Session", live: "Live") -> None:

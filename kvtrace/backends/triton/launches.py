@@ -171,8 +171,14 @@ def module_of(kernel: Any) -> "Module":
 
         function = function_of(kernel)
         file = None if function is None else definition(function)[0]
-        text = generic_ttir(kernel.asm["ttir"])
-        found = _modules[kernel] = module_defined_in(text, file, read)
+        ttir = kernel.asm.get("ttir")
+        if ttir is None:
+            from kvtrace.passes.calls import CannotReplay
+
+            raise CannotReplay(
+                f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
+            )
+        found = _modules[kernel] = module_defined_in(generic_ttir(ttir), file, read)
     return found
 
 
@@ -214,6 +220,11 @@ class LaunchHooks:
         self._replaced = Replacements()
         self._loads = LoadHooks(session.problem)
         self._adapter: LaunchAdapter | None = None
+
+    @property
+    def adapter(self) -> LaunchAdapter | None:
+        """What records launches, once Triton is hooked."""
+        return self._adapter
 
     def install(self) -> None:
         """Hook Triton. The hot path itself is made, and put in place, by the first launch."""

@@ -53,7 +53,7 @@ def mask_of(walk: Walk, mask: Any) -> Resolved:
         return ALL if mask.value else NOTHING
     if isinstance(mask, Condition):
         return resolved(walk, mask)
-    raise Unplannable("a mask is not a conjunction of affine comparisons, or hangs on data")
+    raise Unplannable("a mask is not a conjunction of affine comparisons, or depends on data")
 
 
 def record(

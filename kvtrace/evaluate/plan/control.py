@@ -20,7 +20,7 @@ def decided(walk: Walk, condition: Any) -> bool:
     if isinstance(condition, Constant):
         return bool(condition.value)
     if not isinstance(condition, Condition):
-        raise Unplannable("a branch hangs on data")
+        raise Unplannable("a branch depends on data")
     return not resolved(walk, condition).nothing
 
 

@@ -342,7 +342,7 @@ def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
         if not isinstance(base, Pointer):
             raise Unplannable("pointers into more than one tensor")
         if not isinstance(steps, Integer):
-            raise Unplannable("an address is not affine, or hangs on data")
+            raise Unplannable("an address is not affine, or depends on data")
         walk.values[result] = Pointer(base.argument, plus(base.form, steps.form, size), base.shape)
 
     return step

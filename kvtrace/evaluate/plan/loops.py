@@ -58,7 +58,7 @@ class _For:
         low, high, by = (values[slot] for slot in self.bounds)
         stride = walk.constant_of(by)
         if not isinstance(low, Integer) or not isinstance(high, Integer) or stride is None:
-            raise Unplannable("the bounds of a loop hang on data")
+            raise Unplannable("the bounds of a loop depend on data")
         if stride <= 0:
             raise Unplannable("a loop that does not count upwards")
         span = walk.domain.folded(plus(high.form, low.form, -1))

@@ -131,7 +131,7 @@ class Walk:
         if not form.outer:
             return within(form, whole(shape)) if form.lanes else (form.constant, form.constant)
         if form.outer[-1][0] >= PLACEHOLDERS:
-            raise Unplannable("what a loop carries hangs on more than sums")
+            raise Unplannable("what a loop carries depends on more than sums")
         return self.domain.extremes(form, whole(shape) if form.lanes else ())
 
     def constant_of(self, value: Any) -> int | None:

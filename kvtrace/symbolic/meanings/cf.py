@@ -97,7 +97,7 @@ def _ways(walk: Walk, op: Op) -> list[tuple[Block, Condition, Sequence[Value]]]:
         ]
     if len(op.successors) == 1:
         return [(op.successors[0], TRUE, op.operands)]
-    doubt = walk.opaque(op, f"hangs on {op.name}")
+    doubt = walk.opaque(op, f"depends on {op.name}")
     return [(target, doubt, ()) for target in op.successors]
 
 

@@ -125,7 +125,7 @@ class Clocks(Observer):
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Note a loop that may wait for something, and nobody knows what."""
         if (trips < 0).any():
-            self.doubt = self.doubt or f"how often {op.name} repeats hangs on data"
+            self.doubt = self.doubt or f"how often {op.name} repeats depends on data"
 
     def swapped(self, op: Op, program: int, done: NDArray[np.bool_]) -> None:
         """Hear which lanes of a compare-and-swap have written: only those release."""

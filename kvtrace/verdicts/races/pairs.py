@@ -191,9 +191,9 @@ class Pairs:
                 in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
             found.update((opaque.reason, None) for opaque in access.active.opaques())
         if missing:
-            reason = f"where it goes hangs on {unrecorded(missing)}"
+            reason = f"where it goes depends on {unrecorded(missing)}"
             return Open(reason, evaluating=not in_address)
-        return Open(f"where it goes hangs on {' and '.join(found)}") if found else None
+        return Open(f"where it goes depends on {' and '.join(found)}") if found else None
 
     def _sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
         """Give the tensors that an integer was loaded from, or that an atomic found it in."""

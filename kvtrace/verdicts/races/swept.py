@@ -119,7 +119,7 @@ class Swept(Concrete):
         """Give the violation that a meeting is, or why it is not known; None: it is none."""
         meeting = seen.meeting
         if not meeting.certain:
-            return self._sweep.doubt or "whether it happens hangs on data"
+            return self._sweep.doubt or "whether it happens depends on data"
         ops, programs = (meeting.first, meeting.second), meeting.programs
         byte, order = meeting.byte, seen.order
         if self._parts.synchronises:
@@ -153,7 +153,7 @@ class Swept(Concrete):
         for access in self._bound.summary.accesses:
             index = access.op.index
             if _ascending(op.index, index) in self._pairs and self._wanders(access):
-                yield "where it goes hangs on the order in which programs run"
+                yield "where it goes depends on the order in which programs run"
 
     # -- order ---------------------------------------------------------------------------------
 

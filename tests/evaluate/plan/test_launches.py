@@ -115,7 +115,7 @@ def test_data_dependent_addresses_are_left_to_array_evaluation():
         "columns": 12,
     }  # fmt: skip
     why = reason(gather_rows, (2,), arguments, {"BLOCK": 16})
-    assert why == "an address is not affine, or hangs on data"
+    assert why == "an address is not affine, or depends on data"
 
 
 def test_a_branch_on_data_is_left_to_array_evaluation():
@@ -123,7 +123,7 @@ def test_a_branch_on_data_is_left_to_array_evaluation():
         "flags": torch.tensor([1, 0]), "x": torch.randn(32), "out": torch.empty(32), "n": 32,
     }  # fmt: skip
     why = reason(early_return, (2,), arguments, {"BLOCK": 16})
-    assert why == "a branch hangs on data"
+    assert why == "a branch depends on data"
 
 
 def test_atomic_updates_that_nobody_reads_are_planned():

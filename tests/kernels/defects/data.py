@@ -193,7 +193,7 @@ def search(sorted_keys, keys, out, n, INCLUSIVE: tl.constexpr):
     low, high = 0, n
     if INCLUSIVE:
         while low <= high:
-            middle = (low + high) // 2
+            middle = (low + high) // 2  # [far middle]
             if tl.load(sorted_keys + middle) < key:  # [far probe]
                 low = middle + 1
             else:
@@ -214,7 +214,7 @@ SEARCH = {
 }  # fmt: skip
 SAMPLES.good("binary search", search, SEARCH, {"INCLUSIVE": False}, (4,))
 SAMPLES.bad("binary search whose end is one too far", search, SEARCH, {"INCLUSIVE": True}, (4,),
-            out_of_bounds="far probe")  # fmt: skip
+            out_of_bounds="far probe", follows={"overflow": "far middle"})  # fmt: skip
 
 
 @triton.jit

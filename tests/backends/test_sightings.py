@@ -1,0 +1,249 @@
+"""What the evaluator sees a launch do is a finding, whether or not calls are judged."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+import kvtrace
+from kvtrace.cli import main
+from kvtrace.cli.missing_passes import run_missing_passes
+from kvtrace.converters.findings import read_findings
+from kvtrace.evaluate import DeviceAssertion
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace, resolve
+from tests.backends import gluon_kernels
+from tests.backends import live_kernels as kernels
+
+
+def launch_twice(source, chosen, result):
+    """Launch a gather on good indices, then on one that is out of bounds: one distinct call."""
+    kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
+    chosen[17] = 1003
+    kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
+
+
+@pytest.fixture
+def tensors():
+    return torch.randn(1000), torch.arange(1000), torch.zeros(1000)
+
+
+def listed(out: Path, verdict: str = "violation"):
+    trace = open_trace(out)
+    return [f for f in read_findings(trace, trace.runs).listed if f.verdict == verdict]
+
+
+def messages(out: Path, code: str) -> list[tuple[str, str]]:
+    rows = plain_rows(open_trace(out).table("messages"))
+    return [(row["level"], row["text"]) for row in rows if row["code"] == code]
+
+
+def sanitize(out: Path, capsys, *options: str) -> tuple[int, str]:
+    capsys.readouterr()
+    code = main(["sanitize", str(out), *options])
+    return code, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("settings", [{}, {"tensors": "int"}, {"mode": "ops"}])
+def test_what_a_second_launch_did_is_found_by_sanitize(tmp_path, tensors, capsys, settings):
+    """Judging proves it for the contents of the first launch, or knows of none."""
+    with kvtrace.capture(tmp_path, **settings):
+        launch_twice(*tensors)
+
+    for _ in range(2):  # judging again must not lose it
+        code, out = sanitize(tmp_path, capsys, "--json", "--all")
+        assert code == 1
+        (found,) = [each for each in json.loads(out) if each["verdict"] == "violation"]
+        assert (found["rule"], found["method"], found["kernel"]) == (
+            "out-of-bounds", "observed", "gather",
+        )  # fmt: skip
+        assert (found["program"], found["lane"], found["lanes"]) == ([0, 0, 0], [17], 1)
+        assert (found["arg"], found["address_offset"], found["line"]) == ("source", 4012, 29)
+        assert (found["call"], found["calls"], found["launches"]) == (0, 1, 2)
+        same = (found["line"], found["column"], found["rule"])
+        others = [f for f in json.loads(out) if (f["line"], f["column"], f["rule"]) == same]
+        assert others == [found]  # neither proven nor unknown as well
+
+
+def test_it_is_in_every_output(tmp_path, tensors, capsys):
+    with kvtrace.capture(tmp_path / "out"):
+        launch_twice(*tensors)
+
+    code, text = sanitize(tmp_path / "out", capsys, "--junit", str(tmp_path / "junit.xml"))
+    assert code == 1
+    assert "error[out-of-bounds]: load ends 16 bytes" in text
+    assert "decided:   seen while the program ran" in text
+    assert "seen in:   1 distinct call, in one or more of 2 launches" in text
+    assert "verdicts on distinct calls: 1 violation (" in text
+    (failure,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("failure")
+    assert "past the end of source" in failure.get("message")
+    log = json.loads(sanitize(tmp_path / "out", capsys, "--sarif")[1])
+    assert [each["level"] for each in log["runs"][0]["results"]] == ["error"]
+
+
+def test_sql_has_one_row_of_each(tmp_path, tensors, capsys):
+    source, chosen, result = tensors
+    with kvtrace.capture(tmp_path, tensors="int"):
+        kernels.copy[(4,)](source, result, 1000, BLOCK=256)
+        launch_twice(source, chosen, result)
+    assert sanitize(tmp_path, capsys)[0] == 1
+    query = "SELECT call_id, verdict, method FROM findings WHERE rule = 'out-of-bounds' ORDER BY 1"
+    assert main(["sql", str(tmp_path), query, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    found = [
+        (row["call_id"], row["method"] == "observed") for row in rows if row["verdict"] != "proven"
+    ]
+    assert found == [(0, False), (1, True)]
+    assert len(rows) == 2 + 3
+
+
+def test_a_defect_that_judging_finds_too_is_one_finding(tmp_path, tensors, capsys):
+    source, _, result = tensors
+    with kvtrace.capture(tmp_path):
+        for _ in range(3):
+            kernels.copy[(4,)](source, result, 1000, BLOCK=256)
+
+    assert [f.method for f in listed(tmp_path)] == ["observed"]
+    code, out = sanitize(tmp_path, capsys, "--json")
+    (found,) = json.loads(out)
+    assert code == 1
+    assert found["method"] != "observed"
+    assert (found["calls"], found["launches"], found["lanes"]) == (1, 3, 24)
+    trace = open_trace(tmp_path)
+    assert read_findings(trace, trace.runs).failures() == 1
+
+
+def test_the_warning_counts_lanes_as_sanitize_does(tmp_path, tensors):
+    source, _, result = tensors
+    with kvtrace.capture(tmp_path):
+        kernels.copy[(5,)](source, result, 1000, BLOCK=256)
+
+    ((level, text),) = messages(tmp_path, "out-of-bounds")
+    (found,) = listed(tmp_path)
+    assert level == "warning"
+    assert found.lanes == 280
+    assert "a load ends 4 bytes past the end of source of shape (1000,)" in text
+    assert "(280 lanes over the grid are given zero; the program goes on)" in text
+
+
+def test_before_the_start_is_said_in_english(tmp_path):
+    storage = torch.arange(1000)
+    result = torch.zeros(1000)
+    chosen = torch.full((1000,), -1)
+    with kvtrace.capture(tmp_path):
+        kernels.gather[(4,)](storage, chosen, result, 1000, BLOCK=256)
+    ((_, text),) = messages(tmp_path, "out-of-bounds")
+    assert "a load starts 8 bytes before the start of source of shape (1000,)" in text
+
+
+def test_raise_raises_on_what_is_seen(tmp_path, tensors):
+    with (
+        kvtrace.capture(tmp_path, sanitize="raise"),
+        pytest.raises(kvtrace.KernelDefect, match=r"error\[out-of-bounds\]: load ends") as raised,
+    ):
+        launch_twice(*tensors)
+
+    (finding,) = raised.value.findings
+    assert (finding["arg"], finding["lane"], finding["method"]) == ("source", (17,), "observed")
+    assert [f.method for f in listed(tmp_path)] == ["observed"]
+    assert [level for level, _ in messages(tmp_path, "out-of-bounds")] == ["info"]
+    assert messages(tmp_path, "capture-failure") == []
+
+
+def test_warn_tells_it_once_and_goes_on(tmp_path, tensors, capsys):
+    source, chosen, result = tensors
+    with kvtrace.capture(tmp_path, sanitize="warn"):
+        launch_twice(source, chosen, result)
+        kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
+
+    told = capsys.readouterr().err
+    assert told.count("gather was launched with a defect:") == 1
+    assert told.count("error[out-of-bounds]") == 1
+    assert result[17] == 0
+    assert [level for level, _ in messages(tmp_path, "out-of-bounds")] == ["info"]
+    assert len(plain_rows(open_trace(tmp_path).table("launches"))) == 3
+
+
+@pytest.mark.parametrize("asked", ["off", "raise"])
+def test_an_assertion_that_failed_is_a_finding(tmp_path, tensors, asked, capsys):
+    """The launch raises, so nothing but the sighting has its call recorded."""
+    chosen = tensors[1]
+    chosen[5] = 2000
+    error = kvtrace.KernelDefect if asked == "raise" else DeviceAssertion
+    with kvtrace.capture(tmp_path, sanitize=asked), pytest.raises(error) as raised:
+        kernels.asserting[(1,)](chosen, chosen.clone(), BLOCK=8, debug=True)
+
+    if asked == "raise":
+        assert isinstance(raised.value.__context__, DeviceAssertion)
+    code, out = sanitize(tmp_path, capsys, "--json")
+    (found,) = json.loads(out)
+    assert (code, found["rule"], found["lane"]) == (1, "device-assert", [5])
+    assert "an index is too large" in found["message"]
+    assert found["kernel"] == "asserting"
+
+
+def test_a_comment_suppresses_it_and_rules_leave_it_out(tmp_path, tensors, capsys):
+    source, _, result = tensors
+    with kvtrace.capture(tmp_path / "a", sanitize="raise"):
+        kernels.copy_on_purpose[(4,)](source, result, 1000, BLOCK=256)
+    assert sanitize(tmp_path / "a", capsys)[0] == 0
+    assert [f.suppressed for f in listed(tmp_path / "a")] == [True]
+
+    with kvtrace.capture(tmp_path / "b", sanitize="raise", rules="-out-of-bounds"):
+        launch_twice(*tensors)
+    assert listed(tmp_path / "b") == []
+
+
+def test_what_rests_on_a_load_out_of_bounds_is_unknown(tmp_path, tensors):
+    """The second load's address is made of the zero that the evaluator gives for the first."""
+    source, _, result = tensors
+    chosen = torch.arange(4, 900)
+    with kvtrace.capture(tmp_path):
+        kernels.gather[(4,)](source[4:][:0], chosen, result, 1000, BLOCK=256)
+    trace = open_trace(tmp_path)
+    found = {f.arg: f for f in read_findings(trace, trace.runs).listed}
+    assert found["chosen"].verdict == "violation"
+    assert found["source"].verdict == "unknown"
+    assert "is itself out of bounds" in found["source"].reason
+
+
+def test_a_kernel_without_any_access_left_is_not_passed_over(tmp_path, tensors, capsys):
+    """The compiler deletes a load that nobody uses, out of bounds or not."""
+    with kvtrace.capture(tmp_path):
+        kernels.unused[(1,)](tensors[0], BLOCK=2048)
+    code, out = sanitize(tmp_path, capsys)
+    assert code == 0
+    assert "unknown[out-of-bounds]: no access is left" in out
+    assert "0 violations (0.0 %), 1 unknown (100.0 %), 0 proven" in out
+    assert sanitize(tmp_path, capsys, "--strict")[0] == 1
+
+
+def test_a_gluon_kernel_is_refused_in_a_true_sentence(tmp_path, tensors):
+    source, _, result = tensors
+    with (
+        kvtrace.capture(tmp_path),
+        pytest.raises(KvtraceError, match="kernel gluon_copy is written in Gluon") as refused,
+    ):
+        gluon_kernels.gluon_copy[(1,)](source, result, BLOCK=512)
+    assert "TRITON_STORE_BINARY_ONLY" not in str(refused.value)
+    assert not result.any()
+
+
+def test_kernels_that_are_not_recorded_leave_no_finding(tmp_path, tensors):
+    with kvtrace.capture(tmp_path, kernels="copy"):
+        launch_twice(*tensors)
+        kernels.copy[(3,)](tensors[0], tensors[2], 768, BLOCK=256)
+    assert plain_rows(open_trace(tmp_path).table("findings")) == []
+
+
+def test_a_report_still_judges_what_was_only_observed(tmp_path, tensors):
+    with kvtrace.capture(tmp_path):
+        launch_twice(*tensors)
+    selection = resolve(str(tmp_path))
+    assert any("sanitizer" in said for said in run_missing_passes(selection, asked=True))
+    trace = open_trace(tmp_path)
+    assert set(trace.passes(trace.runs[0].run_id)) >= {"observed", "sanitizer"}
+    assert [f.method for f in listed(tmp_path)] == ["observed"]
