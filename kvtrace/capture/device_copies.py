@@ -6,6 +6,7 @@ memory and asks the driver nothing, which would disturb a capture of a graph in 
 """
 
 import ctypes
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -69,6 +70,8 @@ class DeviceCopies:
         self._lock = Lock()
         self._number = 0
         self._head = self._tail = 0  # bytes taken and given back since the start
+        self._ends: deque[int] = deque()  # of copies whose room is taken, in order
+        self._released: set[int] = set()  # ends of those that are not the oldest
         self._size = size
         self._base = self._pinned(size)
 
@@ -99,7 +102,7 @@ class DeviceCopies:
             )
             if failed:
                 raise CopyFailed(f"cuStreamWriteValue32 failed with error {failed}")
-            self._head = copy.end
+            self._take(copy)
         return copy
 
     def copied(self, spans: Sequence[tuple[int, int]], stream: int) -> tuple[bytes, ...] | None:
@@ -125,7 +128,14 @@ class DeviceCopies:
     def release(self, copy: Copy) -> None:
         """Give back the room of a copy that has been read, or is not wanted any more."""
         with self._lock:
-            self._tail = max(self._tail, copy.end)
+            self._released.add(copy.end)
+            while self._ends and self._ends[0] in self._released:
+                self._tail = self._ends.popleft()
+                self._released.discard(self._tail)
+
+    def _take(self, copy: Copy) -> None:
+        self._head = copy.end
+        self._ends.append(copy.end)
 
     def is_lost(self, copy: Copy) -> bool:
         """Whether a copy that is not done never will be, for its stream has failed."""

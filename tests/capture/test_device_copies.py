@@ -19,25 +19,26 @@ def arena():
     copies = DeviceCopies.__new__(DeviceCopies)
     copies._lock = Lock()
     copies._number = copies._head = copies._tail = 0
+    copies._ends, copies._released = deque(), set()
     copies._size, copies._base = SIZE, ctypes.addressof(memory)
     return copies, memory
 
 
 @given(st.lists(st.integers(0, 1200), max_size=40))
 def test_copies_that_wait_never_share_memory(steps):
-    """A size asks for a copy in two parts, 0 gives the oldest back."""
+    """A size asks for a copy in two parts, 0 gives back the oldest or the newest."""
     copies, memory = arena()
     waiting = deque()
     for size in steps:
         if size == 0:
             if waiting:
-                copies.release(waiting.popleft())
+                copies.release(waiting.pop() if len(waiting) % 2 else waiting.popleft())
             continue
         sizes = [size, size // 3 + 1]
         copy = copies._place(sizes, 0)
         if copy is None:
             continue
-        copies._head = copy.end
+        copies._take(copy)
         waiting.append(copy)
         spans = sorted(span for each in waiting for span in (*each.parts, (each.flag, 4)))
         assert spans[0][0] >= copies._base
@@ -49,7 +50,7 @@ def test_copies_that_wait_never_share_memory(steps):
 def test_there_is_room_again_when_copies_are_given_back():
     copies, _memory = arena()
     first = copies._place([3000], 0)
-    copies._head = first.end
+    copies._take(first)
     assert copies._place([2000], 0) is None
     copies.release(first)
     assert copies._place([2000], 0) is not None
