@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.converters.repro_source import kernel_module
+from kvtrace.schema.contents import first_contents, with_values
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Selection, Trace
@@ -136,7 +137,8 @@ def read_repro(
     (kernel,) = _rows_where(trace, "kernels", run, "kernel_id", call["kernel_id"])
     what = f"call {call_id} of kernel {kernel['name']}"
     code = _source(trace, kernel, what) if source else _ir(trace, kernel, what)
-    rows = call["args"] or []
+    held = first_contents(trace, [run]).get((run.run_id, call_id), {})
+    rows = with_values(call["args"], held)
     parameters = {each["name"]: each["type"] for each in kernel["signature"] or ()}
     kept = [row for row in rows if source or parameters.get(row["name"]) != "constexpr"]
     arguments = {row["name"]: _argument(row, rows, what, source) for row in kept}

@@ -63,9 +63,11 @@ _REFERENCES: Final = (
     _Reference("calls", "kernel_id", "kernels", "kernel_id", _itself),
     *(
         _Reference(table, "call_id", "calls", "call_id", _itself)
-        for table in ("launches", "gpu_kernels", "ops", "accesses", "loops", "findings")
+        for table in ("launches", "contents", "gpu_kernels", "ops", "accesses", "loops", "findings")
     ),
     _Reference("gpu_kernels", "launch_seq", "launches", "seq", _itself),
+    _Reference("contents", "seq", "launches", "seq", _itself),
+    _Reference("contents", "artifact", "artifacts", "sha256", _itself),
     *(
         _Reference(table.name, "stack_id", "stacks", "stack_id", _itself)
         for table in TABLES.values()

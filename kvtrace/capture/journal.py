@@ -45,7 +45,7 @@ class Listener(Protocol):
         """Hear of a row before it is written."""
 
     def launches(self, columns: Mapping[str, Any]) -> None:
-        """Hear of launches, as columns of their table."""
+        """Hear of launches, as columns of their table; `contents` numbers what was copied."""
 
     def round(self, journal: "Journal") -> None:
         """Add what there is by now, some times a second."""
@@ -227,6 +227,7 @@ class Journal:
         from kvtrace.capture.launch_rows import columns_of, has_graph_capture
 
         content = self._recorder.drain()
+        self._take_waiting()  # who follows these launches was submitted before them
         if not content or self._writer is None:
             return
         columns = columns_of(content)
@@ -237,6 +238,7 @@ class Journal:
         columns["seq"] = np.arange(self._next_seq, self._next_seq + count)
         self._next_seq += count
         self._tell(lambda listener: listener.launches(columns))
+        del columns["contents"]
         self._writer.append("launches", columns)
 
     def _tell(self, say: Callable[[Listener], None]) -> None:

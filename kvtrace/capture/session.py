@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
@@ -23,6 +23,9 @@ from kvtrace.capture.stacks import current_stack
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.settings import Settings
+
+if TYPE_CHECKING:
+    from kvtrace.capture.contents import Contents
 
 #: Distinct messages that are kept of a run.
 _MESSAGES: Final = 1000
@@ -54,6 +57,7 @@ class Session:
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
+        self._contents: Contents | None = None
         self._parent: str | None = None
         self._ended = False
         self._closed = False
@@ -187,6 +191,23 @@ class Session:
         call stack, innermost frame first, and gives its id.
         """
         self._submit(lambda journal: journal.append(table, make(journal.add_stack)))
+
+    def follow(self, listener: Listener) -> None:
+        """Have the run's journal tell a listener of what is recorded from now on."""
+        self._submit(lambda journal: journal.listeners.append(listener))
+
+    def later(self, work: Callable[[], None]) -> None:
+        """Have work done in the background thread; a failure is counted."""
+        self._submit(lambda _journal: work())
+
+    @property
+    def contents(self) -> "Contents | None":
+        """What keeps contents of tensors; None where the settings ask for none."""
+        if self._contents is None and self.settings.tensors != "none":
+            from kvtrace.capture.contents import Contents
+
+            self._contents = Contents(self)
+        return self._contents
 
     def add_launch(
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0
@@ -352,6 +373,8 @@ class Session:
             self._parent = self._journal.run_id
             self._journal = None
         self._clear()
+        if self._contents is not None:
+            self._contents.renew()
         if self._recorder is not None:
             self._recorder.forget()
 
