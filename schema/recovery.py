@@ -128,7 +128,7 @@ def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) 
     if not _is_sealed(out, run_id):  # it is, if killed between sealing and removing the journal
         found = {name: value for name, value in (row or {}).items() if value is not None}
         final = {"run_id": run_id, "schema_version": FORMAT_VERSION, "ending": "killed", **found}
-        lost = sum(loss.rows for loss in losses)
+        lost = sum(loss.rows for loss in losses if loss.table != "runs")
         if lost:
             final["dropped_rows"] = final.get("dropped_rows", 0) + lost
         write_part(

@@ -83,6 +83,7 @@ class Journal:
         self._problem = problem
         self._waiting: deque[Waiting] = deque()
         self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._launches = b""
         self._written: set[Any] = set()
         self._writer: RunWriter | None = None
         self._git: GitFacts | None = None
@@ -127,11 +128,11 @@ class Journal:
         if not self.lock.acquire(timeout=PATIENCE):
             return  # a write hangs: what was flushed stays in the journal
         try:
-            for last in (False, True):  # the second time takes what the first had to say
-                if not self.broken:
-                    self._cycle()
-                if not self.broken and not last:
-                    self._tell(lambda listener: listener.finish(self))
+            self._cycle()
+            if not self.broken:
+                self._tell(lambda listener: listener.finish(self))
+            for _ in range(2):  # each takes what the one before had to say
+                self._cycle()
             self._seal(ending, hurry)
         finally:
             self.lock.release()
@@ -149,8 +150,9 @@ class Journal:
         self._rows.setdefault(table, []).append(dict(row))
 
     def append(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Write rows that are columns already."""
+        """Write rows that are columns already, after what was added: they may refer to it."""
         assert self._writer is not None
+        self._write_rows()
         self._writer.append(table, columns)
 
     def add_artifact(self, kind: str, content: bytes) -> str:
@@ -186,22 +188,44 @@ class Journal:
             self._wake.wait(INTERVAL)
 
     def _cycle(self) -> None:
-        """Write what waits. Its CPU time counts as kvtrace's own."""
+        """Write what waits, or only count it once nothing can be written any more.
+
+        Launches are taken first and written last: what they refer to waits before they do, so it
+        is among what is written between. Its CPU time counts as kvtrace's own.
+        """
         begin = time.thread_time_ns()
         try:
+            self._launches += self._recorder.drain()
+            if self.broken:
+                self._lose_waiting()
+                return
             self._open()
             self._take_waiting()
             self._write_launches()
             self._tell(lambda listener: listener.round(self))
             self._write_rows()
+            self._write_context()
             if self._writer is not None:
                 self._writer.flush()
         except Exception as error:  # noqa: BLE001 - said once; the program goes on unrecorded
-            self._ended.set()
             self.broken = True
             self._failed(error)
+            self._lose_waiting()
         finally:
             self._busy_ns += time.thread_time_ns() - begin
+
+    def _lose_waiting(self) -> None:
+        """Count what cannot be written; what was to be made into rows is at least one each."""
+        from kvtrace.capture.hot import ROW
+
+        lost = len(self._waiting) + len(self._launches) // ROW.size
+        lost += sum(map(len, self._rows.values()))
+        for _ in range(len(self._waiting)):
+            self._waiting.popleft()
+        self._launches = b""
+        self._rows = {}
+        if self._writer is not None:
+            self._writer.lose(lost)
 
     def _open(self) -> None:
         if self._writer is not None:
@@ -213,7 +237,7 @@ class Journal:
         self._writer.append_rows("runs", [self._facts | process_facts()])
 
     def _take_waiting(self) -> None:
-        while self._waiting:
+        for _ in range(len(self._waiting)):  # what comes meanwhile is for the next round
             waiting = self._waiting.popleft()
             try:
                 waiting(self)
@@ -225,8 +249,8 @@ class Journal:
 
         from kvtrace.capture.launch_rows import columns_of, has_graph_capture
 
-        content = self._recorder.drain()
-        if not content or self._writer is None:
+        content = self._launches
+        if not content:
             return
         columns = columns_of(content)
         if not self._saw_graph_capture and has_graph_capture(content):
@@ -236,6 +260,9 @@ class Journal:
         columns["seq"] = np.arange(self._next_seq, self._next_seq + count)
         self._next_seq += count
         self._tell(lambda listener: listener.launches(columns))
+        self._write_rows()
+        assert self._writer is not None
+        self._launches = b""  # the writer counts them if it cannot keep them
         self._writer.append("launches", columns)
 
     def _tell(self, say: Callable[[Listener], None]) -> None:
@@ -250,14 +277,12 @@ class Journal:
                 self._problem(error)
 
     def _write_rows(self) -> None:
-        assert self._writer is not None
-        rows, self._rows = self._rows, {}
-        for table, listed in rows.items():
-            self._append_rows(table, listed)
-        context = self._current_context()
-        if context != self._context:
-            self._context = context
-            self._writer.append_rows("runs", [context])
+        """Write the rows that were added, what others refer to first."""
+        from kvtrace.schema.writer import REFERRED_TO
+
+        for table in (*REFERRED_TO, *self._rows):
+            if table in self._rows:
+                self._append_rows(table, self._rows.pop(table))
 
     def _append_rows(self, table: str, rows: list[dict[str, Any]]) -> None:
         """Append rows; one that does not fit its table must not take the others with it."""
@@ -266,10 +291,19 @@ class Journal:
             self._writer.append_rows(table, rows)
         except SchemaMismatch as error:
             if len(rows) == 1:
+                self._writer.lose(1)
                 self._problem(error)
                 return
-            for row in rows:
-                self._append_rows(table, [row])
+            rest = self._rows[table] = rows[::-1]  # is counted where writing ends in between
+            while rest:
+                self._append_rows(table, [rest.pop()])
+
+    def _write_context(self) -> None:
+        assert self._writer is not None
+        context = self._current_context()
+        if context != self._context:
+            self._context = context
+            self._writer.append_rows("runs", [context])
 
     def _current_context(self, wait: bool = False) -> dict[str, Any]:
         git = {} if self._git is None else self._git.facts(wait)
@@ -283,7 +317,7 @@ class Journal:
             return
         begin = time.thread_time_ns()
         row = self._current_context(wait=not hurry) | {"ended": time.time_ns(), "ending": ending}
-        row["dropped_rows"] = self._recorder.dropped + self._writer.dropped_rows
+        self._writer.lose(self._recorder.dropped)
         # The sealing that follows is left out, for it cannot be told before it is done.
         row["self_overhead_ns"] = self._busy_ns + self.spent_ns + time.thread_time_ns() - begin
         try:

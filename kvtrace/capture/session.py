@@ -323,8 +323,7 @@ class Session:
         return journal
 
     def _writing_failed(self, error: Exception) -> None:
-        """Nothing can be written any more: say so once, and get out of the program's way."""
-        self._end()
+        """Nothing can be written any more: say so once. What comes yet is only counted."""
         if getattr(error.__cause__, "errno", None) in _NO_ROOM:
             self._failure = "disk-full"
         _warn(f"recording has ended: {error}")

@@ -186,7 +186,11 @@ def test_a_flipped_bit_in_the_segment_of_runs_stops_no_command(killed, place):
     assert trace.table("launches").num_rows == 603
     assert any(problem.where == str(path) for problem in validate(killed))
     assert recover(killed).sealed == (run_id,)
-    assert open_trace(killed).runs[0].command == "python train.py"
+    run = open_trace(killed).runs[0]
+    assert run.pid is not None
+    # The last of its rows is the one that says it.
+    assert run.command == ("python train.py" if place < 0.9 else None)
+    assert run.dropped_rows is None
 
 
 def test_a_live_run_whose_own_row_is_damaged_is_left_alone(tmp_path):
