@@ -4,6 +4,7 @@ One lock covers everything that touches the writer. A fork waits for it, so that
 inherits a half-written batch; the child gets a journal of its own.
 """
 
+import math
 import os
 import threading
 import time
@@ -83,7 +84,9 @@ class Journal:
         self._problem = problem
         self._waiting: deque[Waiting] = deque()
         self._rows: dict[str, list[dict[str, Any]]] = {}
-        self._launches = b""
+        #: Launches that are not written yet: after how many of what was submitted, and their rows.
+        self._launches: deque[tuple[int, bytes]] = deque()
+        self._taken = 0
         self._written: set[Any] = set()
         self._writer: RunWriter | None = None
         self._git: GitFacts | None = None
@@ -184,25 +187,31 @@ class Journal:
             with self.lock:
                 if self._ended.is_set():
                     return
-                self._cycle()
-            self._wake.wait(INTERVAL)
+                self._cycle(INTERVAL)
+            # Where the program is faster than this thread, others still get the lock.
+            self._wake.wait(0.01 if self._launches else INTERVAL)
 
-    def _cycle(self) -> None:
+    def _cycle(self, patience: float = math.inf) -> None:
         """Write what waits, or only count it once nothing can be written any more.
 
-        Launches are taken first and written last: what they refer to waits before they do, so it
-        is among what is written between. Its CPU time counts as kvtrace's own.
+        What launches refer to waits before they do: so what waits when they have been taken is
+        taken, too, and written before them. What `patience`, in seconds, does not suffice for is
+        left to the next time. The CPU time of all this counts as kvtrace's own.
         """
         begin = time.thread_time_ns()
+        end = time.monotonic() + patience
         try:
-            self._launches += self._recorder.drain()
             if self.broken:
+                self._take_launches()
                 self._lose_waiting()
                 return
             self._open()
-            self._take_waiting()
+            self._take_waiting(end)
+            self._take_launches()
+            self._take_waiting(end)
             self._write_launches()
-            self._tell(lambda listener: listener.round(self))
+            if not self._launches:  # listeners may rely on having heard of all launches
+                self._tell(lambda listener: listener.round(self))
             self._write_rows()
             self._write_context()
             if self._writer is not None:
@@ -218,11 +227,11 @@ class Journal:
         """Count what cannot be written; what was to be made into rows is at least one each."""
         from kvtrace.capture.hot import ROW
 
-        lost = len(self._waiting) + len(self._launches) // ROW.size
-        lost += sum(map(len, self._rows.values()))
+        lost = len(self._waiting) + sum(map(len, self._rows.values()))
+        lost += sum(len(launches) // ROW.size for _, launches in self._launches)
         for _ in range(len(self._waiting)):
             self._waiting.popleft()
-        self._launches = b""
+        self._launches.clear()
         self._rows = {}
         if self._writer is not None:
             self._writer.lose(lost)
@@ -236,22 +245,33 @@ class Journal:
         self._git = GitFacts()
         self._writer.append_rows("runs", [self._facts | process_facts()])
 
-    def _take_waiting(self) -> None:
+    def _take_launches(self) -> None:
+        drained = self._recorder.drain()
+        if drained:
+            self._launches.append((self._taken + len(self._waiting), drained))
+
+    def _take_waiting(self, end: float) -> None:
         for _ in range(len(self._waiting)):  # what comes meanwhile is for the next round
+            if time.monotonic() > end:
+                return
             waiting = self._waiting.popleft()
+            self._taken += 1
             try:
                 waiting(self)
             except Exception as error:  # noqa: BLE001 - one lost row; the others are kept
                 self._problem(error)
 
     def _write_launches(self) -> None:
+        """Write the launches whose calls have been taken, and so have rows by now."""
+        while self._launches and self._launches[0][0] <= self._taken:
+            self._write_first_launches()
+
+    def _write_first_launches(self) -> None:
         import numpy as np
 
         from kvtrace.capture.launch_rows import columns_of, has_graph_capture
 
-        content = self._launches
-        if not content:
-            return
+        _, content = self._launches[0]
         columns = columns_of(content)
         if not self._saw_graph_capture and has_graph_capture(content):
             self._saw_graph_capture = True
@@ -261,8 +281,8 @@ class Journal:
         self._next_seq += count
         self._tell(lambda listener: listener.launches(columns))
         self._write_rows()
+        self._launches.popleft()  # the writer counts those that it cannot keep
         assert self._writer is not None
-        self._launches = b""  # the writer counts them if it cannot keep them
         self._writer.append("launches", columns)
 
     def _tell(self, say: Callable[[Listener], None]) -> None:

@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, Final, NoReturn
 
 from kvtrace.capture.arguments import Identities
@@ -33,6 +33,8 @@ _FORK_PATIENCE: Final = 10.0
 _NO_ROOM: Final = tuple(
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
 )
+
+_ARGUMENT: Final = tuple(field.name for field in fields(ArgumentRecord))
 
 #: A kernel's record, or what makes it; the latter runs in the background thread.
 KernelSource = KernelRecord | Callable[[], KernelRecord]
@@ -466,7 +468,7 @@ def _place_of(error: Exception) -> str:
 
 
 def _argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
-    row = asdict(record)
+    row = {name: getattr(record, name) for name in _ARGUMENT}  # asdict takes five times as long
     value = row.pop("value")
     row["value_artifact"] = None if value is None else journal.add_artifact("tensor", value)
     return row
