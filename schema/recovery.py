@@ -156,8 +156,12 @@ def _seal_segments(out: Path, run_id: str) -> list[Loss]:
         for number, segment in numbered.items():
             path = None if name == "runs" else part_path(out, name, run_id, number)
             facts = captured_facts(name, run_id)
-            losses.append(seal_segment(segment, path, TABLES[name], facts))
-    return [loss for loss in losses if loss is not None]
+            loss = seal_segment(segment, path, TABLES[name], facts)
+            if loss is not None:
+                losses.append(loss)
+            elif name != "runs":
+                segment.unlink()  # room for the next where the disk is full
+    return losses
 
 
 def _add_messages(out: Path, run_id: str, rows: list[dict[str, Any]]) -> None:

@@ -267,6 +267,27 @@ def test_rows_of_a_newer_minor_version_are_left_to_a_newer_kvtrace(killed):
     assert recover(killed).sealed == (run_id,)
 
 
+def test_a_segment_that_is_damaged_before_its_own_run_seals_it_is_kept_aside(tmp_path):
+    writer = RunWriter(tmp_path, new_run_id())
+    add_calls(writer)
+    for first in range(0, 300, 100):
+        writer.append("launches", launches(first, 100))
+        writer.flush()
+    path = segment_path(tmp_path, writer.run_id, "launches", 0)
+    flip(path, path.stat().st_size - 100)
+
+    writer.seal({"ending": "exit"})
+
+    trace = open_trace(tmp_path)
+    (aside,) = segments_aside(tmp_path)
+    (message,) = plain(trace.table("messages"))
+    assert read_seq(tmp_path) == list(range(200))
+    assert trace.runs[0].dropped_rows == 100
+    assert message["code"] == "damaged-journal"
+    assert [problem.where for problem in validate(tmp_path)] == [str(aside)]
+    assert not journal_folder(tmp_path, writer.run_id).exists()
+
+
 def test_what_a_run_said_of_its_end_is_kept(tmp_path):
     code = KILLED.replace('"rank": 1', '"ended": 5, "ending": "disk-full"')
     assert run_child(code, tmp_path).returncode == 9
