@@ -66,19 +66,20 @@ the program.
 
 `kvtrace validate out/` finds any flipped bit that changes what is read.
 
-- A part says in `kvtrace.sha256`, in the metadata of its footer, the SHA-256 of the whole file, with
-  the 64 digits of the checksum itself read as `0`. Its pages have Parquet's checksums, which kvtrace
-  checks whenever it reads them. A tool that writes a part anew leaves `kvtrace.sha256` out.
-- A segment is a sequence of frames: the schema, twice, then one for each batch. A frame is a head of
-  40 bytes, little-endian, and a payload. The head: `8b 6b 76 74 0d 0a 1a 93`; the number of the
-  batch, 0 for the schema (uint32); its rows (uint32); the segment's rows before it (uint64); bytes
-  of the payload (uint64); CRC-32 of the payload; CRC-32 of the head so far. Payloads are Arrow IPC
-  messages; the schema's and one batch's, put together, are a stream. So damage costs the batches
-  that it lies in and no others.
+- A part says in `kvtrace.sha256`, in the metadata of its footer, the SHA-256 of the whole file,
+  with the 64 digits of the checksum itself read as `0`. Its pages have Parquet's checksums, which
+  kvtrace checks whenever it reads them. A tool that writes a part anew leaves `kvtrace.sha256`
+  out.
+- A segment is a sequence of frames: the schema, twice, then one for each batch. A frame is a head
+  of 40 bytes, little-endian, and a payload. The head: `8b 6b 76 74 0d 0a 1a 93`; the number of
+  the batch, 0 for the schema (uint32); its rows (uint32); the segment's rows before it (uint64);
+  bytes of the payload (uint64); CRC-32 of the payload; CRC-32 of the head so far. Payloads are
+  Arrow IPC messages; the schema's and one batch's, put together, are a stream. So damage costs
+  the batches that it lies in and no others.
 - Segments that begin with `ff ff ff ff` are of older versions: one Arrow IPC stream.
-- `recover` deletes no segment with rows that it cannot read. It saves the others, says what is lost
-  and where, and moves the segment to `.journal/damaged/run=<run_id>/`, which `validate` reports until
-  it is removed.
+- `recover` deletes no segment with rows that it cannot read. It saves the others, says what is
+  lost and where, and moves the segment to `.journal/damaged/run=<run_id>/`, which `validate`
+  reports until it is removed.
 
 ## Versions
 
