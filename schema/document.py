@@ -94,6 +94,7 @@ Each file says in its key/value metadata:
 | `kvtrace.settings` | derived parts: the pass's settings, JSON |
 | `kvtrace.version` | derived parts: the version of kvtrace that ran the pass |
 | `kvtrace.table_definition` | tables of clients: what rows and columns are, JSON |
+| `kvtrace.sha256` | parts: checksum of the file |
 
 A new minor version only adds nullable columns or tables, and the type of a column never changes. A
 reader fills the columns that a file lacks with nulls, ignores those it does not know, refuses a

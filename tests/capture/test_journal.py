@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,36 @@ def test_columns_do_not_reach_the_disk_before_the_rows_that_they_refer_to(tmp_pa
     assert program.errors == []
     assert open_trace(tmp_path).table("buffers").num_rows == 200_000
     assert dangling(tmp_path) == []
+
+
+def test_rows_reach_the_disk_while_the_thread_is_behind(tmp_path, monkeypatch):
+    """Each call takes its time, as one with much to compress; the program makes many at once."""
+    monkeypatch.setattr("kvtrace.capture.journal.INTERVAL", 0.02)
+    program = Program(tmp_path)
+    on_disk: list[int] = []
+    done = threading.Event()
+
+    def slow(journal: Journal) -> None:
+        time.sleep(0.005)
+        if on_disk:
+            assert dangling(tmp_path) == []
+        on_disk.append(open_trace(tmp_path).table("calls").num_rows)
+        if len(on_disk) == 40:
+            done.set()
+
+    for _ in range(40):
+        program.launch(program.call())
+        program.journal.submit(slow)
+    program.journal.start()
+    # Launches that are taken now, before the thread has come to the calls above, have to wait.
+    program.recorder.launch = lambda: program.launch(program.call())
+    assert done.wait(120)
+    program.journal.close("exit")
+
+    assert program.errors == []
+    assert on_disk[-1] > 0
+    assert dangling(tmp_path) == []
+    assert open_trace(tmp_path).table("launches").num_rows == program.calls
 
 
 LIMITED = """
