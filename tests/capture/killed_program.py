@@ -1,19 +1,21 @@
 """Programs that record without end, through a session and without a framework, to be killed.
 
-    python -m tests.capture.killed_program launches|calls|kernels OUT PROGRESS
+    python -m tests.capture.killed_program launches|calls|kernels OUT PROGRESS ROWS
 
-PROGRESS is a file of 8 bytes with the number of launches so far, in shared memory: it is right
-whenever the program is killed.
+Segments are sealed when they have so many ROWS. PROGRESS is a file of 8 bytes with the number of
+launches so far, in shared memory: it is right whenever the program is killed.
 """
 
 import mmap
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, Stage
 from kvtrace.capture.session import Session
+from kvtrace.schema import writer
 from kvtrace.settings import DEFAULT
 
 #: Seconds between launches; the machine that tests run on has few cores.
@@ -75,8 +77,9 @@ _PROGRAMS = {
 }
 
 
-def main(kind: str, out: str, progress: str) -> None:
+def main(kind: str, out: str, progress: str, rows: str) -> None:
     """Record until killed."""
+    writer.RunWriter = partial(writer.RunWriter, segment_rows=int(rows))
     with Path(progress).open("r+b") as file:
         shown = mmap.mmap(file.fileno(), 8)
     session = Session(out, DEFAULT)

@@ -19,6 +19,7 @@ from pathlib import Path
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
+from kvtrace.schema.writer import SEGMENT_ROWS
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("launches", "calls", "kernels")
@@ -26,6 +27,8 @@ KINDS = ("launches", "calls", "kernels")
 #: Seconds between the first launch and the kill, at most; an interval of the journal is 0.5.
 _LONGEST = 2.5
 _SECOND = 1.0
+#: Rows of a segment when it is sealed: a tiny one, and that of every recording.
+_ROWS = (300, SEGMENT_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,14 @@ class Kill:
         return self.kept < self.made_before
 
 
-def kill_one(kind: str, after: float, folder: Path) -> Kill:
-    """Run a program, kill it some seconds after its first launch, and recover what it left."""
+def kill_one(kind: str, after: float, rows: int, folder: Path) -> Kill:
+    """Run a program, kill it some seconds after its first launch, and recover what it left.
+
+    It seals segments of so many rows: few, so that it is killed while it does, or as in earnest.
+    """
     out, progress = folder / "out", folder / "progress"
     progress.write_bytes(bytes(8))
-    command = [sys.executable, "-m", "tests.capture.killed_program", kind, out, progress]
+    command = [sys.executable, "-m", "tests.capture.killed_program", kind, out, progress, str(rows)]
     process = subprocess.Popen(command, cwd=ROOT)
     try:
         while not _launches(progress):
@@ -85,7 +91,7 @@ def kill_many(count: int, seed: int) -> list[Kill]:
     for number in range(count):
         folder = Path(tempfile.mkdtemp(prefix="kvtrace-kills-"))
         kind = KINDS[number % len(KINDS)]
-        kill = kill_one(kind, chance.uniform(0.0, _LONGEST), folder)
+        kill = kill_one(kind, chance.uniform(0.0, _LONGEST), chance.choice(_ROWS), folder)
         kills.append(kill)
         if kill.problems or kill.lost_too_much:
             print(f"{number}: {kill}; kept in {folder}", flush=True)
