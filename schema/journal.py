@@ -194,8 +194,9 @@ class SegmentReader:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         schema = b""
         for frame in self._frames():
-            content = bytearray(len(schema) + frame.payload_bytes)  # read where it is decoded
-            payload = memoryview(content)[len(schema) :]
+            buffer = pa.allocate_buffer(len(schema) + frame.payload_bytes)
+            content = memoryview(buffer).cast("B")
+            payload = content[len(schema) :]  # read to where it is decoded
             self._read_into(payload, frame.position + _HEAD_BYTES)
             first = frame.position not in self._whole
             if first:
@@ -206,7 +207,7 @@ class SegmentReader:
                 _check_schema(schema, str(self.path))
                 continue
             content[: len(schema)] = schema
-            batch = _decoded(content, first) if whole and schema else None
+            batch = _decoded(buffer, first) if whole and schema else None
             if batch is not None:
                 yield batch
                 continue
@@ -302,7 +303,7 @@ def _check_schema(content: bytes, source: str) -> None:
     read_facts(pa.ipc.read_schema(pa.py_buffer(content)).metadata, source)
 
 
-def _decoded(stream: bytearray, check: bool) -> pa.RecordBatch | None:
+def _decoded(stream: pa.Buffer, check: bool) -> pa.RecordBatch | None:
     """The batch of an Arrow IPC stream; None where it is none, whatever its checksum says."""
     try:
         batch = pa.ipc.open_stream(stream).read_next_batch()

@@ -3,7 +3,8 @@
     python -m tests.capture.kills --count 500 --seed 14
 
 ends with 1 unless every directory is fine after `recover`, and no more than one kill in a hundred
-lost launches that were older than a second.
+lost launches that were older than a second. With `--rows 300` segments are sealed all the time, so
+that programs are killed while they do.
 """
 
 import argparse
@@ -27,8 +28,6 @@ KINDS = ("launches", "calls", "kernels")
 #: Seconds between the first launch and the kill, at most; an interval of the journal is 0.5.
 _LONGEST = 2.5
 _SECOND = 1.0
-#: Rows of a segment when it is sealed: a tiny one, and that of every recording.
-_ROWS = (300, SEGMENT_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +83,14 @@ def _launches(progress: Path) -> int:
     return int.from_bytes(progress.read_bytes(), "little")
 
 
-def kill_many(count: int, seed: int) -> list[Kill]:
-    """Kill programs of each kind in turn, at moments that the seed gives."""
+def kill_many(count: int, seed: int, rows: int = SEGMENT_ROWS) -> list[Kill]:
+    """Kill programs of each kind in turn, at moments that the seed gives; `rows` as `kill_one`."""
     chance = random.Random(seed)
     kills = []
     for number in range(count):
         folder = Path(tempfile.mkdtemp(prefix="kvtrace-kills-"))
         kind = KINDS[number % len(KINDS)]
-        kill = kill_one(kind, chance.uniform(0.0, _LONGEST), chance.choice(_ROWS), folder)
+        kill = kill_one(kind, chance.uniform(0.0, _LONGEST), rows, folder)
         kills.append(kill)
         if kill.problems or kill.lost_too_much:
             print(f"{number}: {kill}; kept in {folder}", flush=True)
@@ -105,8 +104,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=14)
+    parser.add_argument("--rows", type=int, default=SEGMENT_ROWS, help="rows of a full segment")
     options = parser.parse_args()
-    kills = kill_many(options.count, options.seed)
+    kills = kill_many(options.count, options.seed, options.rows)
     wrong = sum(bool(kill.problems) for kill in kills)
     late = sum(kill.lost_too_much for kill in kills)
     print(f"{len(kills)} kills: {wrong} with problems, {late} lost more than a second's launches")

@@ -15,7 +15,7 @@ from kvtrace.capture.journal import Journal
 from kvtrace.schema.errors import EmptyTrace
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
-from kvtrace.schema.writer import RunWriter, new_run_id
+from kvtrace.schema.writer import SEGMENT_ROWS, RunWriter, new_run_id
 from tests.capture.kills import KINDS, kill_many
 from tests.schema.test_writer import small_disk  # noqa: F401 - a fixture
 
@@ -229,8 +229,9 @@ def few_files(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_programs_killed_at_random_moments_leave_traces_that_are_whole():
-    kills = kill_many(2 * len(KINDS), seed=14)
+@pytest.mark.parametrize("rows", [SEGMENT_ROWS, 300])
+def test_programs_killed_at_random_moments_leave_traces_that_are_whole(rows):
+    kills = kill_many(len(KINDS), seed=rows, rows=rows)
 
     assert [kill.problems for kill in kills] == [()] * len(kills)
     assert any(kill.kept for kill in kills)
