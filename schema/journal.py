@@ -203,8 +203,7 @@ class SegmentReader:
                 self._whole[frame.position] = zlib.crc32(payload) == frame.checksum
             whole = self._whole[frame.position]
             if whole and frame.number == 0:
-                schema = bytes(payload)
-                _check_schema(schema, str(self.path))
+                schema = schema or self._checked_schema(bytes(payload))
                 continue
             content[: len(schema)] = schema
             batch = _decoded(buffer, first) if whole and schema else None
@@ -214,6 +213,15 @@ class SegmentReader:
             self._whole[frame.position] = False
             size = frame.end - frame.position
             self.damage.append(Damage(frame.position, size, frame.number or None, frame.rows))
+
+    def _checked_schema(self, content: bytes) -> bytes:
+        """A schema, if it is one; NewerFormat or OlderFormat if this version cannot read it."""
+        try:
+            schema = pa.ipc.read_schema(pa.py_buffer(content))
+        except (pa.ArrowException, OSError):
+            return b""
+        read_facts(schema.metadata, str(self.path))
+        return content
 
     def _frames(self) -> Iterator[_Frame]:
         """The frames whose heads are whole; what lies between them is damage."""
@@ -296,11 +304,6 @@ class SegmentReader:
                 pass
         if whole < self.size_bytes:
             self.damage.append(Damage(whole, self.size_bytes - whole, None, None))
-
-
-def _check_schema(content: bytes, source: str) -> None:
-    """Refuse a schema that this version cannot read: NewerFormat, OlderFormat or DamagedFile."""
-    read_facts(pa.ipc.read_schema(pa.py_buffer(content)).metadata, source)
 
 
 def _decoded(stream: pa.Buffer, check: bool) -> pa.RecordBatch | None:

@@ -88,9 +88,10 @@ _UNIQUE: Final = {"kernels": "kernel_id", "calls": "call_id", "launches": "seq",
 def validate(out: str | os.PathLike[str]) -> list[Problem]:
     """Read every file of a trace and say what is wrong: nothing, if all is well.
 
-    Checked are: that each file can be read to its end; its metadata; its columns and their types;
-    that keys are set, and unique where they name a row; that what a row refers to is there; that
-    artifacts are what their hashes say; that killed runs were recovered.
+    Checked are: that each file is what its checksums say, journals included, and can be read to its
+    end; its metadata; its columns and their types; that keys are set, and unique where they name a
+    row; that what a row refers to is there; that artifacts are what their hashes say; that killed
+    runs were recovered.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.

@@ -15,6 +15,7 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FileFacts, captured_facts
 
 CALLS = TABLES["calls"]
+MARKS = TABLES["marks"]
 
 
 def call_rows(first: int, count: int) -> list[dict[str, object]]:
@@ -147,6 +148,23 @@ def test_damage_in_both_copies_of_the_schema_is_said_and_the_rows_are_counted(tm
 
     assert rows == 0
     assert [(each.batch, each.rows) for each in damage] == [(None, 0), (None, 0), (1, 4), (2, 4)]
+
+
+@pytest.mark.parametrize("payload", [b"", b"no schema at all", MARKS.schema.serialize()])
+def test_payloads_that_are_not_what_their_sound_heads_say_are_no_error(tmp_path, payload):
+    path = tmp_path / "kernels.arrows"
+    segment = SegmentWriter(path, TABLES["kernels"], captured_facts("kernels", "run"))
+    segment.append(batch_of_rows(TABLES["kernels"], kernel_rows(0, 4)))
+    segment._add(0, 0, pa.py_buffer(payload))
+    segment.append(batch_of_rows(TABLES["kernels"], kernel_rows(4, 4)))
+    segment._add(3, 7, pa.py_buffer(payload))
+    segment.flush()
+    segment.close()
+
+    rows, _, damage = read(path)
+
+    assert rows == 8
+    assert [(each.batch, each.rows) for each in damage] == [(3, 7)]
 
 
 def test_a_frame_is_found_again_across_pieces_that_are_read_at_once(tmp_path, monkeypatch):
