@@ -10,6 +10,7 @@ that programs are killed while they do.
 import argparse
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -106,6 +107,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=14)
     parser.add_argument("--rows", type=int, default=SEGMENT_ROWS, help="rows of a full segment")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and so end the program that runs
     kills = kill_many(options.count, options.seed, options.rows)
     wrong = sum(bool(kill.problems) for kill in kills)
     late = sum(kill.lost_too_much for kill in kills)
