@@ -20,8 +20,15 @@ from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 if TYPE_CHECKING:
     from kvtrace.schema.writer import RunWriter
 
-#: Seconds between flushes. A killed process loses at most this much, and what a flush takes.
+#: Seconds from one round of writing to the next. A killed process loses at most this much, and
+#: what a round takes.
 INTERVAL: Final = 0.5
+
+#: The first round loads what writing needs, and so comes late; those after it follow faster.
+_FIRST_PERIOD: Final = 0.0625
+
+#: Seconds between rounds in which others get the lock, at least.
+_BREATH: Final = 0.01
 
 #: Seconds that the end of a run waits for a flush that is under way.
 PATIENCE: Final = 30.0
@@ -183,13 +190,16 @@ class Journal:
     # -- the thread -------------------------------------------------------------------------
 
     def _work(self) -> None:
+        period = _FIRST_PERIOD
         while not self._ended.is_set():
+            begin = time.monotonic()
             with self.lock:
                 if self._ended.is_set():
                     return
                 self._cycle(INTERVAL)
-            # Where the program is faster than this thread, others still get the lock.
-            self._wake.wait(0.01 if self._launches else INTERVAL)
+            spent = time.monotonic() - begin
+            self._wake.wait(max(_BREATH, period - spent))
+            period = min(INTERVAL, 2 * period)
 
     def _cycle(self, patience: float = math.inf) -> None:
         """Write what waits, or only count it once nothing can be written any more.
