@@ -9,9 +9,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.client_tables import table_of_file
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.journal import SegmentReader, described
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -21,6 +23,8 @@ from kvtrace.schema.layout import (
     pass_parts,
     run_folder,
     run_ids,
+    segments,
+    segments_aside,
 )
 from kvtrace.schema.parts import damaged, open_part, part_facts
 from kvtrace.schema.reading import journal_runs_row, quietly
@@ -86,9 +90,10 @@ _UNIQUE: Final = {"kernels": "kernel_id", "calls": "call_id", "launches": "seq",
 def validate(out: str | os.PathLike[str]) -> list[Problem]:
     """Read every file of a trace and say what is wrong: nothing, if all is well.
 
-    Checked are: that each file can be read to its end; its metadata; its columns and their types;
-    that keys are set, and unique where they name a row; that what a row refers to is there; that
-    artifacts are what their hashes say; that killed runs were recovered.
+    Checked are: that each file is what its checksums say, journals included, and can be read to its
+    end; its metadata; its columns and their types; that keys are set, and unique where they name a
+    row; that what a row refers to is there; that artifacts are what their hashes say; that killed
+    runs were recovered.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
@@ -108,6 +113,8 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
         problems.append(
             Problem(str(path), "a pass was killed; kvtrace recover puts its results in place")
         )
+    for path in segments_aside(trace.path):
+        problems += _segment_problems(path)
     for path, process in compaction_folders(trace.path):
         if not is_running(process):
             problems.append(
@@ -136,6 +143,7 @@ def _folder_problems(trace: Trace, name: str, run_id: str) -> Iterator[Problem]:
 
 
 def _part_problems(path: Path, name: str, run_id: str) -> Iterator[Problem]:
+    verify_part(path)
     with open_part(path) as file:
         facts = part_facts(file, path, name)
         table = TABLES.get(name) or table_of_file(name, file.schema_arrow, str(path))
@@ -194,10 +202,23 @@ def _journal_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
         row = journal_runs_row(trace.path, run_id, quietly)
         if may_live(trace.path, run_id, row) is None:
             yield Problem(folder, "its process is dead; kvtrace recover seals what it recorded")
+        for numbered in segments(trace.path, run_id).values():
+            for path in numbered.values():
+                yield from _segment_problems(path)
     except KvtraceError as error:
-        yield Problem(folder, str(error))
+        yield Problem(folder, str(error), unreadable=True)
     except FileNotFoundError:
         return  # sealed while we were looking
+
+
+def _segment_problems(path: Path) -> Iterator[Problem]:
+    """What of a journal segment is not what was written; a write may still be under way."""
+    with SegmentReader(path) as reader:
+        for _ in reader:
+            pass
+        if reader.damage:
+            text = f"it is damaged, and {described(reader.damage)} cannot be read"
+            yield Problem(str(path), text, unreadable=True)
 
 
 def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
