@@ -2,12 +2,35 @@
 
 import logging
 from collections.abc import Mapping
+from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
 
 from tests.public.device import PROPERTIES
 
 Values = Mapping[str, Mapping[str, Any]]
+
+
+class KVQuantMode(IntEnum):
+    """vLLM's ways to quantise a cache, which kernels take as constants."""
+
+    NONE = 0
+    FP8_PER_TENSOR = 1
+    INT8_PER_TOKEN_HEAD = 2
+    FP8_PER_TOKEN_HEAD = 3
+    NVFP4 = 4
+
+
+class Logger(logging.Logger):
+    """A logger with vLLM's methods besides."""
+
+    def warning_once(self, message: str, *given: Any, **_: Any) -> None:
+        self.warning(message, *given)
+
+    def info_once(self, message: str, *given: Any, **_: Any) -> None:
+        self.info(message, *given)
+
+    debug_once = info_once
 
 
 def vllm_values() -> Values:
@@ -27,17 +50,39 @@ def vllm_values() -> Values:
         get_device_capability=lambda *_: SimpleNamespace(major=9, minor=0, to_int=lambda: 90),
         num_compute_units=lambda *_: PROPERTIES.multi_processor_count,
         fp8_min_max=lambda: (-448.0, 448.0), opaque_attention_op=lambda: True,
-        import_kernels=lambda: None,
+        import_kernels=lambda: None, simple_compile_backend="eager",
     )  # fmt: skip
     return {
         "vllm": {"__version__": "?"},
-        "vllm.logger": {"init_logger": logging.getLogger},
+        "vllm.envs": {"VLLM_BATCH_INVARIANT": False},
+        "vllm.logger": {"init_logger": Logger},
         "vllm.platforms": {"current_platform": platform},
         "vllm.triton_utils": {
             "HAS_TRITON": True, "triton": triton, "tl": tl, "tldevice": libdevice,
             "LOG2E": 1.4426950408889634, "LOGE2": 0.6931471805599453,
         },
         "vllm.triton_utils.allocation": {"set_triton_allocator": lambda *_: None},
+        "vllm.utils.math_utils": {
+            "next_power_of_2": triton.next_power_of_2, "cdiv": triton.cdiv,
+            "round_up": lambda x, y: -(-x // y) * y,
+        },
+        "vllm.utils.platform_utils": {"num_compute_units": platform.num_compute_units},
+        "vllm.utils.mem_utils": {"get_max_shared_memory_bytes": lambda *_: 232_448},
+        "vllm.utils.torch_utils": {
+            "is_quantized_kv_cache": lambda name: name.startswith("fp8"),
+            "is_torch_equal_or_newer": lambda _version: True,
+            "direct_register_custom_op": lambda *_, **__: None,
+        },
+        "vllm.model_executor.layers.quantization.utils.quant_utils": {
+            "FP8_DTYPE": torch.float8_e4m3fn, "get_fp8_min_max": platform.fp8_min_max,
+        },
+        "vllm.v1.attention.backends.utils": {
+            "PAD_SLOT_ID": -1, "NULL_BLOCK_ID": 0, "CommonAttentionMetadata": object,
+        },
+        "vllm.v1.kv_cache_interface": {"KVQuantMode": KVQuantMode},
+        "vllm.v1.sample.ops.topk_topp_sampler": {
+            "apply_top_k_top_p": lambda logits, _k, _p: logits,
+        },
     }  # fmt: skip
 
 
