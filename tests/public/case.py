@@ -73,6 +73,7 @@ def difference(got: Iterable[torch.Tensor], outcome: Outcome) -> str | None:
     """Say how the tensors differ from those that were wanted; None if they do not."""
     found, wanted = tuple(got), outcome.wanted
     assert wanted is not None
+    assert all(isinstance(one, torch.Tensor) for one in (*found, *wanted))
     if len(found) != len(wanted):
         return f"{len(found)} tensors, not {len(wanted)}"
     for number, (one, other) in enumerate(zip(found, wanted, strict=True)):

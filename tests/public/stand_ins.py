@@ -7,6 +7,7 @@ is done with it. A kernel's meaning is then in its own file alone; what a host f
 elsewhere is given by value, per package, in `packages.py`.
 """
 
+import importlib
 import importlib.machinery
 import importlib.util
 import sys
@@ -79,15 +80,21 @@ class _StandInLoader:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        name = module.__name__
+        name, path = module.__name__, self._path
 
         def attribute(asked: str) -> Any:
             if asked.startswith("__"):
                 raise AttributeError(asked)
+            if path is not None and _holds(path, asked):
+                return importlib.import_module(f"{name}.{asked}")
             return StandIn(f"{name}.{asked}")
 
         vars(module).update(self._values)
         vars(module)["__getattr__"] = attribute
+
+
+def _holds(folder: Path, name: str) -> bool:
+    return (folder / name).is_dir() or (folder / f"{name}.py").is_file()
 
 
 class Finder:

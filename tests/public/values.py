@@ -54,7 +54,6 @@ def vllm_values() -> Values:
     )  # fmt: skip
     return {
         "vllm": {"__version__": "?"},
-        "vllm.envs": {"VLLM_BATCH_INVARIANT": False},
         "vllm.logger": {"init_logger": Logger},
         "vllm.platforms": {"current_platform": platform},
         "vllm.triton_utils": {
@@ -72,6 +71,9 @@ def vllm_values() -> Values:
             "is_quantized_kv_cache": lambda name: name.startswith("fp8"),
             "is_torch_equal_or_newer": lambda _version: True,
             "direct_register_custom_op": lambda *_, **__: None,
+            "async_tensor_h2d": lambda data, dtype=None, device=None, **_: torch.tensor(
+                data, dtype=dtype
+            ),
         },
         "vllm.model_executor.layers.quantization.utils.quant_utils": {
             "FP8_DTYPE": torch.float8_e4m3fn, "get_fp8_min_max": platform.fp8_min_max,

@@ -58,7 +58,7 @@ def judged(package: str, name: str, folder: Path, tensors: str, interpreter: boo
         result |= _failure("case", error, begin)
     begin = time.perf_counter()
     try:
-        result |= _verdicts(out)
+        result |= _verdicts(out) if out.is_dir() else {}  # nothing was launched
     except Exception as error:
         result |= {"judging": _told(error)}
     return result | {"judge_seconds": time.perf_counter() - begin}
