@@ -74,6 +74,21 @@ def answer_for_cuda(capability: tuple[int, int]) -> None:
     HostMemory().__enter__()
 
 
+def allow_missing_operators() -> None:
+    """Let shapes be registered for operators of compiled extensions that are not there."""
+    registered = torch.library.register_fake
+
+    def register(name: Any, function: Any = None, /, **named: Any) -> Any:
+        if function is None:
+            return lambda function: register(name, function, **named)
+        try:
+            return registered(name, function, **named)
+        except RuntimeError:
+            return function
+
+    vars(torch.library)["register_fake"] = register
+
+
 def stop_at_ttir() -> None:
     """Let Triton's compiler for NVIDIA end with TTIR, which is what is executed and judged.
 

@@ -51,7 +51,8 @@ PACKAGES = {
                   "vllm.model_executor.layers.fused_moe.moe_align_block_size",
                   "vllm.model_executor.layers.mamba.ops.ssd_combined"),
             values=vllm_values,
-            foreign=("transformers", "msgspec", "zmq", "cachetools", "cloudpickle", "regex"),
+            foreign=("transformers", "msgspec", "zmq", "cachetools", "cloudpickle", "regex",
+                     "compressed_tensors"),
         ),
         Package(
             "sglang",

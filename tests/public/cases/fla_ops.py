@@ -55,8 +55,10 @@ KINDS: dict[str, Make] = {
     "valueshare": _share(HEADS, VALUES),
     "slots": _random(HEADS, 32),
     "slotdecay": _decay(HEADS, 32),
+    "wholeunit": _unit(HEADS, KEYS),
+    "wholeshare": _share(HEADS),
+    "long": _random(1, 64, size=0.5),
     "small": _random(HEADS, 16),
-    "shared": _random(1, KEYS, size=0.5),
     "ridge": lambda _length: torch.rand(HEADS, KEYS) + 1,
     "unit2": lambda length: _unit(HEADS, KEYS)(2 * length),
     "value2": lambda length: _random(HEADS, VALUES)(2 * length),
@@ -78,7 +80,7 @@ KINDS: dict[str, Make] = {
 
 
 #: Kinds that are in float32 though they are no decays.
-WHOLE = frozenset({"levels", "ridge", "channel", "memory"})
+WHOLE = frozenset({"wholeunit", "wholeshare", "levels", "ridge", "channel", "memory"})
 
 
 def _found(path: str) -> Callable[..., Any]:
@@ -168,7 +170,8 @@ def _with_gradients(
         return (out,)
     loss = (out.float() * upstream.float()).sum()
     gradients = torch.autograd.grad(loss, list(given.values()), allow_unused=True)
-    return (out, *(torch.zeros(1) if g is None else g for g in gradients))
+    return (out, *(torch.zeros_like(x) if g is None else g
+                  for x, g in zip(given.values(), gradients, strict=True)))
 
 
 QKV = {"q": "key", "k": "key", "v": "value"}
@@ -220,6 +223,15 @@ def delta(
     return recurrence(q, written, v, decay=g, a=seen, b=-written)
 
 
+def comba(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, p: torch.Tensor, g: torch.Tensor,
+    beta: torch.Tensor,
+) -> torch.Tensor:  # fmt: skip
+    """As FLA's kernels have it, what is seen is the state before its decay; its naive form's after."""
+    written = k * beta[..., None]
+    return recurrence(q, written, v, decay=g, a=p, b=-written)
+
+
 def retention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     heads = torch.arange(q.shape[2])
     decay = (1 - 2.0 ** (-5.0 - heads)).log().expand(q.shape[:3])
@@ -234,6 +246,11 @@ def causal(
     k, v = k.repeat_interleave(groups, 2), v.repeat_interleave(groups, 2)
     scores = torch.einsum("bqhk,bthk->bhqt", q, k) * q.shape[-1] ** -0.5
     return torch.einsum("bhqt,bthv->bqhv", weigh(scores), v)
+
+
+def heads_first(path: str, *given: torch.Tensor) -> torch.Tensor:
+    """Call a reference that has the heads before the length."""
+    return _first(_found(path)(*(x.transpose(1, 2) for x in given))).transpose(1, 2)
 
 
 def softmax_below(scores: torch.Tensor) -> torch.Tensor:
@@ -254,7 +271,7 @@ for kind in ("chunk", "fused_chunk", "fused_recurrent"):
         _op(f"fla.ops.kda:{kind}_kda", UNIT | {"g": "keydecay", "beta": "share"}, delta,
             also=STATE, backward=not recurrent)  # fmt: skip
         _op(f"fla.ops.generalized_delta_rule:{kind}_iplr_delta_rule",
-            QKV | {"a": "unit", "b": "unit"}, recurrence, also=STATE)  # fmt: skip
+            QKV | {"a": "unit", "b": "unit"}, recurrence, also=STATE, backward=recurrent)  # fmt: skip
         _op(f"fla.ops.generalized_delta_rule:{kind}_dplr_delta_rule",
             QKV | {"a": "unit", "b": "unit", "gk": "keydecay"}, recurrence,
             renamed={"gk": "decay"}, also=STATE, backward=not recurrent)  # fmt: skip
@@ -268,13 +285,11 @@ for kind in ("chunk", "fused_chunk", "fused_recurrent"):
                 *(x.transpose(1, 2) for x in (r, k, v, w)), u)[0].transpose(1, 2))  # fmt: skip
         _op(f"fla.ops.comba:{kind}_comba",
             {"q": "unit", "k": "unit", "v": "value", "p": "unit", "g": "decay", "beta": "share"},
-            "fla.ops.comba.naive:naive_recurrent_comba", also=STATE,
-            backward=not recurrent)  # fmt: skip
+            comba, also=STATE, backward=not recurrent)  # fmt: skip
         _op(f"fla.ops.lightning_attn:{kind}_lightning_attn", QKV,
             also={"layer_idx": 1, "num_layers": 4})  # fmt: skip
-        _op(f"fla.ops.gsa:{kind}_gsa", QKV | {"s": "slots", "g": "slotdecay"}, gsa := (
-            lambda q, k, v, s, g: _found("fla.ops.gsa.naive:naive_recurrent_gsa")(
-                *(x.transpose(1, 2) for x in (q, k, v, s, g)))[0].transpose(1, 2)))  # fmt: skip
+        _op(f"fla.ops.gsa:{kind}_gsa", QKV | {"s": "slots", "g": "slotdecay"},
+            "fla.ops.gsa.naive:naive_recurrent_gsa")
         _op(f"fla.ops.precond_gated_delta_rule:{kind}_precond_gated_delta_rule",
             UNIT | {"g_atk": "decay", "g": "decay", "beta_atk": "share", "beta": "share"},
             backward=not recurrent)  # fmt: skip
@@ -283,7 +298,7 @@ for kind in ("chunk", "fused_chunk", "fused_recurrent"):
             backward=not recurrent)  # fmt: skip
         _op(f"fla.ops.momentum_delta_rule:{kind}_momentum_delta_rule",
             UNIT | {"log_alpha": "decay", "log_mu": "decay", "p": "unit", "beta": "share",
-                    "eta": "share"}, backward=not recurrent)  # fmt: skip
+                    "eta": "share"}, backward=not recurrent, varlen=False)  # fmt: skip
     _op(f"fla.ops.simple_gla:{kind}_simple_gla", QKV | {"g": "decay"},
         lambda q, k, v, g: recurrence(q, k, v, decay=g), also=STATE)  # fmt: skip
     _op(f"fla.ops.retention:{kind}_retention", QKV, retention, also=STATE)
@@ -311,29 +326,28 @@ _op("fla.ops.parallax:parallel_parallax", {"q": "key", "r": "key", "k": "key", "
 _op("fla.ops.wall_attn:parallel_wall_attn", QKV | {"g": "keydecay"},
     "fla.ops.wall_attn.naive:naive_wall_attn",
     reference_also={"scale": KEYS**-0.5})  # fmt: skip
-_op("fla.ops.based:parallel_based", QKV, "fla.ops.based.naive:naive_parallel_based", varlen=False,
-    also={"use_norm": True})  # fmt: skip
-_op("fla.ops.based:fused_chunk_based", {"q": "small", "k": "small", "v": "value"},
+SMALL = {"q": "small", "k": "small", "v": "value"}
+for kind in ("parallel", "fused_chunk"):
+    _op(f"fla.ops.based:{kind}_based", SMALL,
+        lambda q, k, v: heads_first("fla.ops.based.naive:naive_parallel_based", q, k, v),
+        varlen=False)  # fmt: skip
+_op("fla.ops.rebased:parallel_rebased", SMALL,
+    lambda q, k, v: heads_first("fla.ops.rebased.naive:naive_parallel_rebased", q, k, v),
     varlen=False)  # fmt: skip
-_op("fla.ops.rebased:parallel_rebased", {"q": "small", "k": "small", "v": "value"},
-    "fla.ops.rebased.naive:naive_parallel_rebased", varlen=False)  # fmt: skip
 _op("fla.ops.log_linear_attn:chunk_log_linear_attn",
-    {"q": "shared", "k": "shared", "v": "value", "g": "decay", "level_scales": "levels"},
+    {"q": "long", "k": "long", "v": "value", "g": "decay", "level_scales": "levels"},
     "fla.ops.log_linear_attn.naive:naive_log_linear_attn", varlen=False,
     backward=False)  # fmt: skip
 _op("fla.ops.mesa_net:chunk_mesa_net",
     {"q": "unit", "k": "unit", "v": "square", "g": "decay", "beta": "share", "lamb": "ridge"},
     "fla.ops.mesa_net.naive:naive_mesa_net_exact")  # fmt: skip
 _op("fla.ops.path_attn:parallel_path_attn",
-    {"q": "key", "k": "key", "v": "square", "w": "unit", "beta": "share", "g": "decay"},
+    {"q": "key", "k": "key", "v": "square", "w": "wholeunit", "beta": "wholeshare", "g": "decay"},
     "fla.ops.path_attn.naive:naive_path_attn",
     reference_also={"scale": KEYS**-0.5}, varlen=False)  # fmt: skip
 _op("fla.ops.path_attn:parallel_path_attn",
-    {"q": "key", "k": "key", "v": "square", "w": "unit", "beta": "share", "g": "decay"},
+    {"q": "key", "k": "key", "v": "square", "w": "wholeunit", "beta": "wholeshare", "g": "decay"},
     lengths=False)  # fmt: skip
-_op("fla.ops.deltaformer:deltaformer_attn",
-    {"q": "key", "k": "key", "v": "square", "beta": "share"},
-    "fla.ops.deltaformer.naive:naive_deltaformer_attn")  # fmt: skip
 _op("fla.ops.gdn2:chunk_gdn2",
     UNIT | {"g": "keydecay", "b": "keyshare", "w": "valueshare"},
     "fla.ops.gdn2.naive:naive_recurrent_gdn2")  # fmt: skip
@@ -356,8 +370,6 @@ _op("fla.ops.ttt:chunk_ttt_linear",
 _op("fla.ops.ttt:fused_chunk_ttt_linear",
     {"q": "unit", "k": "unit", "v": "square", "w": "scale", "b": "shift", "eta": "rate"},
     also={"chunk_size": 16}, varlen=False)  # fmt: skip
-_op("fla.ops.moba:parallel_moba", {"q": "key", "k": "key", "v": "square"}, lengths=False,
-    also={"max_seqlen": 63, "chunk_size": 16, "topk": 2})  # fmt: skip
 _op("fla.ops.rwkv4:fused_recurrent_rwkv4",
     {"w": "channel", "u": "channel", "k": "plain", "v": "plain", "state": "memory"},
     varlen=False)  # fmt: skip
