@@ -1,4 +1,4 @@
-"""A case: one host function of a public package, called with arguments as in serving or training."""
+"""A case: one host function of a public package, called as in serving or training."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -30,9 +30,7 @@ PROPERTIES = SimpleNamespace(
 class HostMemory(TorchFunctionMode):
     """Puts on the host what is asked to be on the GPU."""
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = dict(kwargs or {})
         if _is_gpu(named.get("device")):
             named["device"] = "cpu"

@@ -61,8 +61,10 @@ PACKAGES = {
             real=("sglang.srt.layers.attention.fla.index", "sglang.srt.layers.attention.fla.utils",
                   "sglang.srt.layers.attention.mamba.ops.ssd_combined"),
             values=sglang_values,
-            foreign=("transformers", "sgl_kernel", "zmq", "huggingface_hub", "pybase64", "orjson", "msgspec", "psutil", "torchvision", "torchao", "compressed_tensors", "xgrammar",
-                     "fastapi", "uvicorn", "pydantic", "PIL", "requests", "IPython", "aiohttp"),
+            foreign=("transformers", "sgl_kernel", "zmq", "huggingface_hub", "pybase64", "orjson",
+                     "msgspec", "psutil", "torchvision", "torchao", "compressed_tensors",
+                     "xgrammar", "fastapi", "uvicorn", "pydantic", "PIL", "requests", "IPython",
+                     "aiohttp"),
         ),
     )
 }  # fmt: skip

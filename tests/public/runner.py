@@ -6,6 +6,7 @@ what a case compares with is known only when it has run.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,9 +24,11 @@ class Server:
     """A process that forks one for each job: see `server.py`."""
 
     def __init__(self, cache: Path, *, interpreter: bool) -> None:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("KVTRACE_")}
-        kept |= {key: value for key, value in os.environ.items() if key.startswith("KVTRACE_PUBLIC")}
-        kept.pop("KVTRACE", None)
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("KVTRACE") or key.startswith("KVTRACE_PUBLIC_")
+        }
         kept |= {
             "TRITON_CACHE_DIR": str(cache / "triton"),
             "XDG_CACHE_HOME": str(cache / "kvtrace"),
@@ -107,6 +110,4 @@ def run(
 
 
 def _clear(folder: Path) -> None:
-    import shutil
-
     shutil.rmtree(folder, ignore_errors=True)

@@ -10,20 +10,23 @@ import json
 import os
 import signal
 import sys
+import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+#: What every process needs; imported once.
+IMPORTED = ("triton.language", "kvtrace.clients.sanitizer", "kvtrace.converters.findings")
 
 
 def serve() -> None:
     """Do jobs until standard input ends."""
     import torch
-    import triton.language
 
-    import kvtrace.clients.sanitizer
-    import kvtrace.converters.findings
     from tests.public import work
 
-    assert triton.language and kvtrace  # imported for the processes to come
+    for module in IMPORTED:
+        import_module(module)
     torch.set_num_threads(1)
     gc.freeze()
     for line in sys.stdin:
@@ -50,8 +53,6 @@ def _do(job: dict[str, Any], work: Any) -> None:
         Path(job["result"]).write_text(json.dumps(result))
         code = 0
     except BaseException:
-        import traceback
-
         traceback.print_exc()
     finally:
         sys.stdout.flush()

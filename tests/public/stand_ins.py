@@ -136,9 +136,7 @@ class Finder:
         if not self._is_real(name, file):
             return self._stand_in(name, place if place.is_dir() else None)
         inner = [str(place)] if place.is_dir() else None
-        return importlib.util.spec_from_file_location(
-            name, file, submodule_search_locations=inner
-        )
+        return importlib.util.spec_from_file_location(name, file, submodule_search_locations=inner)
 
     def _is_real(self, name: str, file: Path) -> bool:
         if name in self._values or not file.is_file():

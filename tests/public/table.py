@@ -10,8 +10,8 @@ Result = dict[str, Any]
 def summary(results: Sequence[Result]) -> list[str]:
     """Return the table as lines of Markdown: a row for each package and setting."""
     lines = [
-        "| package | tensors | cases | kernels | launches | wrong | failed | uncompared | verdicts | "
-        "proven | violation | unknown | unknown, % |",
+        "| package | tensors | cases | kernels | launches | wrong | failed | uncompared "
+        "| verdicts | proven | violation | unknown | unknown, % |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
@@ -63,14 +63,14 @@ def violations(results: Iterable[Result], known: Sequence[dict[str, str]] = ()) 
     lines = []
     for (package, rule, kernel, place, message), cases in sorted(seen.items()):
         reason = reason_for(known, package, rule, kernel)
-        lines.append(f"- {package} {kernel} {place} [{rule}] {message} ({', '.join(sorted(cases))})")
+        lines.append(
+            f"- {package} {kernel} {place} [{rule}] {message} ({', '.join(sorted(cases))})"
+        )
         lines.append(f"  - {'real: ' + reason if reason else 'NOT LOOKED AT'}")
     return lines
 
 
-def reason_for(
-    known: Sequence[dict[str, str]], package: str, rule: str, kernel: str
-) -> str | None:
+def reason_for(known: Sequence[dict[str, str]], package: str, rule: str, kernel: str) -> str | None:
     """Why a violation is real, if that was written down."""
     wanted = {"package": package, "rule": rule, "kernel": kernel}
     for entry in known:

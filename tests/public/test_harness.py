@@ -1,4 +1,4 @@
-"""The public packages' runs, with a package of our own in their place: they are not installed here."""
+"""The runs of public packages, with a package of our own in the place of one."""
 
 import json
 import os
@@ -83,7 +83,9 @@ def test_a_wrong_result_and_a_violation_are_told(tmp_path):
 def test_a_package_that_is_not_there_is_one_line(tmp_path):
     done = run(tmp_path, "--package", "sglang", KVTRACE_PUBLIC_SGLANG=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("sglang: not there; install sglang or set KVTRACE_PUBLIC_SGLANG\n")
+    assert done.stdout.startswith(
+        "sglang: not there; install sglang or set KVTRACE_PUBLIC_SGLANG\n"
+    )
 
 
 def test_stand_ins_take_what_is_done_with_them(tmp_path, monkeypatch):
@@ -135,8 +137,9 @@ def test_tests_of_triton_are_counted(tmp_path):
     place = tmp_path / "language"
     place.mkdir()
     (place / "conftest.py").write_text(
-        "import pytest\ndef pytest_addoption(parser): parser.addoption(\"--device\", default='cuda')"
-        "\n@pytest.fixture\ndef device(request): return request.config.getoption('--device')\n"
+        "import pytest\ndef pytest_addoption(parser):\n"
+        "    parser.addoption('--device', default='cuda')\n"
+        "@pytest.fixture\ndef device(request): return request.config.getoption('--device')\n"
     )
     (place / "test_core.py").write_text(
         "import pytest, torch, triton, triton.language as tl\n"

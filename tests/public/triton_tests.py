@@ -41,7 +41,7 @@ def _device(place: Path) -> list[str]:
     folders = [place, *place.resolve().parents] if place.is_dir() else list(place.resolve().parents)
     for folder in folders:
         file = folder / "conftest.py"
-        if file.is_file() and '"--device"' in file.read_text():
+        if file.is_file() and "--device" in file.read_text():
             return ["--device", "cpu"]
     return []
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -76,8 +77,10 @@ def cross_entropy_loss() -> Outcome:
     target[3] = -100
     results = []
     logits = torch.randn(ROWS, 3000)
-    for loss in (lambda x: function(x, target)[0], lambda x: F.cross_entropy(x, target,
-                                                                          reduction="none")):
+    for loss in (
+        lambda x: function(x, target)[0],
+        lambda x: F.cross_entropy(x, target, reduction="none"),
+    ):
         x = logits.clone().requires_grad_()
         out = loss(x)
         results.append((out, *torch.autograd.grad(out.sum(), [x])))
@@ -145,7 +148,7 @@ def convolved(starts: tuple[int, ...]) -> Outcome:
     packed = torch.tensor(starts) if len(starts) > 2 else None
     got = causal_conv1d(x, weight, activation="silu", cu_seqlens=packed)
     parts = [F.silu(F.conv1d(F.pad(x[:, b:e].transpose(1, 2), (3, 0)), weight[:, None], groups=48))
-             for b, e in zip(starts, starts[1:], strict=False)]  # fmt: skip
+             for b, e in pairwise(starts)]  # fmt: skip
     return Outcome((got[0],), (torch.cat(parts, 2).transpose(1, 2),))
 
 
@@ -158,7 +161,7 @@ def summed(starts: tuple[int, ...]) -> Outcome:
 
     x = torch.randn(1, starts[-1], 3, 20)
     packed = torch.tensor(starts) if len(starts) > 2 else None
-    wanted = torch.cat([part.cumsum(1) for b, e in zip(starts, starts[1:], strict=False)
+    wanted = torch.cat([part.cumsum(1) for b, e in pairwise(starts)
                         for part in x[:, b:e].split(32, 1)], 1)  # fmt: skip
     return Outcome((chunk_local_cumsum(x, 32, cu_seqlens=packed),), (wanted,))
 
@@ -172,7 +175,7 @@ def pooled(starts: tuple[int, ...]) -> Outcome:
 
     x = torch.randn(1, starts[-1], 3, 20)
     packed = torch.tensor(starts) if len(starts) > 2 else None
-    wanted = torch.stack([part.mean(1) for b, e in zip(starts, starts[1:], strict=False)
+    wanted = torch.stack([part.mean(1) for b, e in pairwise(starts)
                           for part in x[:, b:e].split(32, 1)], 1)  # fmt: skip
     return Outcome((mean_pooling(x, 32, packed),), (wanted,))
 
@@ -188,7 +191,7 @@ def solve_tril_varlen() -> Outcome:
     starts = (0, 37, 100)
     given = torch.randn(1, 100, 2, 64) * 0.1
     wanted = torch.zeros_like(given)
-    for begin, end in zip(starts, starts[1:], strict=False):
+    for begin, end in pairwise(starts):
         for first in range(begin, end, 64):
             n = min(64, end - first)
             square = given[0, first : first + n, :, :n].transpose(0, 1).tril(-1)

@@ -7,6 +7,7 @@ into one, whose reference is the reference of each sequence alone.
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -140,7 +141,7 @@ def _run(
     function = _found(reference) if isinstance(reference, str) else reference
     parts = []
     exact = {key: x.float() for key, x in given.items()}
-    for begin, end in zip(starts, starts[1:], strict=False):
+    for begin, end in pairwise(starts):
         part = {
             renamed.get(key, key): x[:, begin:end] if x.shape[:2] == (1, LENGTH) else x
             for key, x in exact.items()
@@ -170,8 +171,13 @@ def _with_gradients(
         return (out,)
     loss = (out.float() * upstream.float()).sum()
     gradients = torch.autograd.grad(loss, list(given.values()), allow_unused=True)
-    return (out, *(torch.zeros_like(x) if g is None else g
-                  for x, g in zip(given.values(), gradients, strict=True)))
+    return (
+        out,
+        *(
+            torch.zeros_like(x) if g is None else g
+            for x, g in zip(given.values(), gradients, strict=True)
+        ),
+    )
 
 
 QKV = {"q": "key", "k": "key", "v": "value"}
@@ -227,7 +233,7 @@ def comba(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, p: torch.Tensor, g: torch.Tensor,
     beta: torch.Tensor,
 ) -> torch.Tensor:  # fmt: skip
-    """As FLA's kernels have it, what is seen is the state before its decay; its naive form's after."""
+    """As in FLA's kernels, which read the state before its decay; FLA's naive form, after it."""
     written = k * beta[..., None]
     return recurrence(q, written, v, decay=g, a=p, b=-written)
 
@@ -271,7 +277,8 @@ for kind in ("chunk", "fused_chunk", "fused_recurrent"):
         _op(f"fla.ops.kda:{kind}_kda", UNIT | {"g": "keydecay", "beta": "share"}, delta,
             also=STATE, backward=not recurrent)  # fmt: skip
         _op(f"fla.ops.generalized_delta_rule:{kind}_iplr_delta_rule",
-            QKV | {"a": "unit", "b": "unit"}, recurrence, also=STATE, backward=recurrent)  # fmt: skip
+            QKV | {"a": "unit", "b": "unit"}, recurrence, also=STATE,
+            backward=recurrent)  # fmt: skip
         _op(f"fla.ops.generalized_delta_rule:{kind}_dplr_delta_rule",
             QKV | {"a": "unit", "b": "unit", "gk": "keydecay"}, recurrence,
             renamed={"gk": "decay"}, also=STATE, backward=not recurrent)  # fmt: skip
@@ -288,8 +295,11 @@ for kind in ("chunk", "fused_chunk", "fused_recurrent"):
             comba, also=STATE, backward=not recurrent)  # fmt: skip
         _op(f"fla.ops.lightning_attn:{kind}_lightning_attn", QKV,
             also={"layer_idx": 1, "num_layers": 4})  # fmt: skip
-        _op(f"fla.ops.gsa:{kind}_gsa", QKV | {"s": "slots", "g": "slotdecay"},
-            "fla.ops.gsa.naive:naive_recurrent_gsa")
+        _op(
+            f"fla.ops.gsa:{kind}_gsa",
+            QKV | {"s": "slots", "g": "slotdecay"},
+            "fla.ops.gsa.naive:naive_recurrent_gsa",
+        )
         _op(f"fla.ops.precond_gated_delta_rule:{kind}_precond_gated_delta_rule",
             UNIT | {"g_atk": "decay", "g": "decay", "beta_atk": "share", "beta": "share"},
             backward=not recurrent)  # fmt: skip
