@@ -69,6 +69,7 @@ def answer_for_cuda(capability: tuple[int, int]) -> None:
         synchronize=lambda *_: None,
         is_current_stream_capturing=lambda: False,
     )
+    vars(torch.cpu).setdefault("device", _NoDevice)  # asked for under Triton's interpreter
     HostMemory().__enter__()
 
 

@@ -81,7 +81,7 @@ KINDS: dict[str, Make] = {
 
 
 #: Kinds that are in float32 though they are no decays.
-WHOLE = frozenset({"wholeunit", "wholeshare", "levels", "ridge", "channel", "memory"})
+WHOLE = frozenset({"wholeunit", "wholeshare", "ridge", "channel", "memory"})
 
 
 def _found(path: str) -> Callable[..., Any]:
