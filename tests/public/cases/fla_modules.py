@@ -59,15 +59,16 @@ module("modules.activations:swish", F.silu, FULL)
 module("modules.activations:swiglu", lambda x, y: F.silu(x) * y, FULL, FULL)
 module("modules.activations:swiglu_linear", lambda x, y, w, b: F.linear(F.silu(x) * y, w, b),
        FULL, FULL, (64, WIDTH), (64,))  # fmt: skip
-module("modules.norm:layer_norm", lambda x, w, b: F.layer_norm(x, (WIDTH,), w, b), FULL, LINE, LINE)
-module("modules.norm:rms_norm", rms, FULL, LINE, bias=None)
+module(
+    "modules.norm.layernorm:layer_norm",
+    lambda x, w, b: F.layer_norm(x, (WIDTH,), w, b),
+    FULL,
+    LINE,
+    LINE,
+)
+module("modules.norm.layernorm:rms_norm", rms, FULL, LINE, bias=None)
 module("modules.norm.fused_norm_gate:rms_norm_gated", rms_gated, FULL, FULL, LINE, bias=None)
-module("modules.norm.layernorm:rms_norm_linear",
-       lambda x, w: F.linear(F.rms_norm(x, (WIDTH,), None, 1e-5), w), FULL, (64, WIDTH),
-       norm_weight=None, norm_bias=None, linear_bias=None)  # fmt: skip
 module("modules.norm.l2norm:l2norm", lambda x: F.normalize(x, dim=-1), (2, ROWS, 4, 64))
-module("ops.utils.sinkhorn:sinkhorn",
-       lambda x: found("fla.ops.utils.sinkhorn.naive:naive_sinkhorn")(x), (ROWS, 4, 4))  # fmt: skip
 
 
 @case("fla")

@@ -137,7 +137,7 @@ def _run(
     upstream = torch.randn_like(got)
     ours = _with_gradients(got, given, upstream, backward)
     if reference is None:
-        return Outcome(ours, None, tolerance)
+        return Outcome(tensors(*ours), None, tolerance)
     function = _found(reference) if isinstance(reference, str) else reference
     parts = []
     exact = {key: x.float() for key, x in given.items()}
@@ -149,7 +149,9 @@ def _run(
         parts.append(_first(function(**part, **reference_also)))
     wanted = torch.cat(parts, 1)
     theirs = _with_gradients(wanted.to(got.dtype), given, upstream, backward)
-    return Outcome(ours, theirs, tolerance)
+    # FLA's naive forms let some gradients go, which are then compared with nothing.
+    known = [(a, b) for a, b in zip(ours, theirs, strict=True) if a is not None and b is not None]
+    return Outcome(tuple(a for a, _ in known), tuple(b for _, b in known), tolerance)
 
 
 def _made(kind: str, backward: bool) -> torch.Tensor:
@@ -166,18 +168,12 @@ def _first(returned: Any) -> torch.Tensor:
 
 def _with_gradients(
     out: torch.Tensor, given: dict[str, torch.Tensor], upstream: torch.Tensor, backward: bool
-) -> tuple[torch.Tensor, ...]:
+) -> tuple[torch.Tensor | None, ...]:
+    """Return the result, and the gradient of each input, None where there is none."""
     if not backward:
         return (out,)
     loss = (out.float() * upstream.float()).sum()
-    gradients = torch.autograd.grad(loss, list(given.values()), allow_unused=True)
-    return (
-        out,
-        *(
-            torch.zeros_like(x) if g is None else g
-            for x, g in zip(given.values(), gradients, strict=True)
-        ),
-    )
+    return (out, *torch.autograd.grad(loss, list(given.values()), allow_unused=True))
 
 
 QKV = {"q": "key", "k": "key", "v": "value"}
@@ -185,6 +181,7 @@ UNIT = {"q": "unit", "k": "unit", "v": "value"}
 SQUARE = {"q": "key", "k": "key", "v": "square"}
 GROUPED = {"q": "queries", "k": "key", "v": "value"}
 STATE = {"output_final_state": True}
+PRECOND = "fla.ops.precond"
 
 
 def recurrence(
@@ -259,6 +256,12 @@ def heads_first(path: str, *given: torch.Tensor) -> torch.Tensor:
     return _first(_found(path)(*(x.transpose(1, 2) for x in given))).transpose(1, 2)
 
 
+def normalised(path: str, **given: torch.Tensor) -> Any:
+    """Call a reference with what its operator's kernels do first: directions of length one."""
+    unit = {key: F.normalize(x, dim=-1) for key, x in given.items() if key in "qkp"}
+    return _found(path)(**(given | unit))
+
+
 def softmax_below(scores: torch.Tensor) -> torch.Tensor:
     ahead = torch.ones_like(scores, dtype=torch.bool).triu(1)
     return scores.masked_fill(ahead, float("-inf")).softmax(-1)
@@ -302,13 +305,18 @@ for kind in ("chunk", "fused_chunk", "fused_recurrent"):
         )
         _op(f"fla.ops.precond_gated_delta_rule:{kind}_precond_gated_delta_rule",
             UNIT | {"g_atk": "decay", "g": "decay", "beta_atk": "share", "beta": "share"},
+            f"{PRECOND}_gated_delta_rule.naive:naive_recurrent_precond_gated_delta_rule",
             backward=not recurrent)  # fmt: skip
         _op(f"fla.ops.precond_kda:{kind}_precond_kda",
-            UNIT | {"g": "keydecay", "g_atk": "keydecay", "beta_atk": "share", "beta": "share"},
+            UNIT | {"g": "keydecay", "g_atk": "decay", "beta_atk": "share", "beta": "share"},
+            partial(normalised, f"{PRECOND}_kda.naive:naive_recurrent_precond_kda"),
             backward=not recurrent)  # fmt: skip
         _op(f"fla.ops.momentum_delta_rule:{kind}_momentum_delta_rule",
             UNIT | {"log_alpha": "decay", "log_mu": "decay", "p": "unit", "beta": "share",
-                    "eta": "share"}, backward=not recurrent, varlen=False)  # fmt: skip
+                    "eta": "share"},
+            partial(normalised,
+                    "fla.ops.momentum_delta_rule.naive:recurrent_momentum_delta_rule_ref"),
+            also={"use_p_times_alpha": False}, backward=not recurrent, varlen=False)  # fmt: skip
     _op(f"fla.ops.simple_gla:{kind}_simple_gla", QKV | {"g": "decay"},
         lambda q, k, v, g: recurrence(q, k, v, decay=g), also=STATE)  # fmt: skip
     _op(f"fla.ops.retention:{kind}_retention", QKV, retention, also=STATE)
@@ -322,7 +330,9 @@ _op("fla.ops.hgrn:fused_recurrent_hgrn", {"x": "plain", "g": "plaindecay"},
     "fla.ops.hgrn.naive:naive_recurrent_hgrn")  # fmt: skip
 _op("fla.ops.hgrn:chunk_hgrn", {"x": "plain", "g": "plaindecay"},
     "fla.ops.hgrn.naive:naive_recurrent_hgrn", varlen=False)  # fmt: skip
-_op("fla.ops.abc:chunk_abc", QKV | {"s": "slots"}, varlen=False)
+_op("fla.ops.abc:chunk_abc", QKV | {"s": "slots"},
+    lambda q, k, v, s: heads_first("fla.ops.abc.naive:naive_recurrent_abc", q, k, v, s),
+    varlen=False)  # fmt: skip
 _op("fla.ops.attn:parallel_attn", GROUPED, partial(causal, weigh=softmax_below))
 _op("fla.ops.attn:parallel_attn", GROUPED, also={"window_size": 30},
     name="parallel_attn_window", reference="fla.ops.attn.naive:naive_parallel_attn",
@@ -343,7 +353,7 @@ for kind in ("parallel", "fused_chunk"):
         varlen=False)  # fmt: skip
 _op("fla.ops.rebased:parallel_rebased", SMALL,
     lambda q, k, v: heads_first("fla.ops.rebased.naive:naive_parallel_rebased", q, k, v),
-    varlen=False)  # fmt: skip
+    varlen=False, tolerance=4e-2)  # fmt: skip
 _op("fla.ops.log_linear_attn:chunk_log_linear_attn",
     {"q": "long", "k": "long", "v": "value", "g": "decay", "level_scales": "levels"},
     "fla.ops.log_linear_attn.naive:naive_log_linear_attn", varlen=False,
