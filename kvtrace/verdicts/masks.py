@@ -70,8 +70,16 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
         return  # for what is recorded no program gets there
     if any(bound.may_wrap(access) is not None for access in reached):
         return  # numbers that wrap around may fulfil what ideal ones do not
+    if all(_is_unreached(bound, access) for access in reached):
+        return
     method = max(methods, key=_STRENGTH.index)
     yield from _never_seen(bound, op, accesses[0].kind, _names(bound, accesses), method)
+
+
+def _is_unreached(bound: BoundCall, place: Place) -> bool:
+    """Whether no program of the call gets there, by the branches and loops around it."""
+    given = bound.given(place)
+    return given.is_impossible or isinstance(bound.decide(FALSE, given), Proven)
 
 
 def _runs_at_first(bound: BoundCall, access: Access) -> bool:
@@ -105,7 +113,7 @@ def _plainly_never(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[
         if mask is None or place is None or bound.summary.values.get(mask.id) is not FALSE:
             continue
         here = replace(place, op=op)
-        if bound.given(here).is_impossible or bound.may_wrap(here) is not None:
+        if _is_unreached(bound, here) or bound.may_wrap(here) is not None:
             continue
         yield from _never_seen(bound, op, kind, None, "interval")
 
@@ -157,7 +165,7 @@ def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ve
         if isinstance(bound.decide(FALSE, given), Proven):
             continue
         methods.append(decision.method)
-    if not methods:
+    if not methods or all(_is_unreached(bound, access) for access in accesses):
         return
     kind, method = accesses[0].kind, max(methods, key=_STRENGTH.index)
     message = f"the mask of this {kind} is true in every lane of every program of this call"

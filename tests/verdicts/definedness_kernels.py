@@ -129,6 +129,17 @@ def guarded(x, out, n, SIDE: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def straddling(x, out, n, BLOCK: tl.constexpr):
+    """A branch for the block that n cuts, which there is none of where n is a multiple of BLOCK."""
+    first = tl.program_id(0) * BLOCK
+    lanes = first + tl.arange(0, BLOCK)
+    if first + BLOCK <= n:
+        tl.store(out + lanes, tl.load(x + lanes))
+    elif first < n:
+        tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit
 def shares(x, out, rows, KEPT: tl.constexpr, BLOCK: tl.constexpr):
     """Each row by its sum: rows outside are all zero, so 0 / 0, and may or may not be stored."""
     r, c = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
