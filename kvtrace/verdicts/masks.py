@@ -66,18 +66,16 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
         if not isinstance(decision, Proven):
             return
         methods.append(decision.method)
-    if all(isinstance(bound.decide(FALSE, bound.given(each)), Proven) for each in reached):
-        return  # for what is recorded no program gets there
-    if any(bound.may_wrap(access) is not None for access in reached):
-        return  # numbers that wrap around may fulfil what ideal ones do not
     if all(_is_unreached(bound, access) for access in reached):
         return
+    if any(bound.may_wrap(access) is not None for access in reached):
+        return  # numbers that wrap around may fulfil what ideal ones do not
     method = max(methods, key=_STRENGTH.index)
     yield from _never_seen(bound, op, accesses[0].kind, _names(bound, accesses), method)
 
 
 def _is_unreached(bound: BoundCall, place: Place) -> bool:
-    """Whether no program of the call gets there, by the branches and loops around it."""
+    """Whether no program of the call gets there, for what is recorded of contents too."""
     given = bound.given(place)
     return given.is_impossible or isinstance(bound.decide(FALSE, given), Proven)
 
@@ -162,10 +160,9 @@ def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ve
         decision = bound.decide(access.mask, given)
         if not isinstance(decision, Proven) or bound.may_wrap(access) is not None:
             return
-        if isinstance(bound.decide(FALSE, given), Proven):
-            continue
-        methods.append(decision.method)
-    if not methods or all(_is_unreached(bound, access) for access in accesses):
+        if not _is_unreached(bound, access):
+            methods.append(decision.method)
+    if not methods:
         return
     kind, method = accesses[0].kind, max(methods, key=_STRENGTH.index)
     message = f"the mask of this {kind} is true in every lane of every program of this call"
