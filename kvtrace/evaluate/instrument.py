@@ -28,6 +28,11 @@ class Instrument:
         del op
         return step
 
+    def ending(self, op: Op) -> Step | None:
+        """Give a step to run before a block's last op reads its operands; None: there is none."""
+        del op
+        return None
+
     def compiled(self, module: Module, *, observed: bool) -> Compiler:
         """Give the compiler of a module under this instrument."""
         from kvtrace.evaluate.compiler import Compiler

@@ -13,7 +13,8 @@ from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
 
-_READING: Final = frozenset(
+#: Ops that read memory: what they give is no arithmetic of the kernel's.
+READING: Final = frozenset(
     {
         "tt.load",
         "tt.descriptor_load",
@@ -47,6 +48,11 @@ def feeding(op: Op, module: Module) -> frozenset[int]:
 _slices: weakref.WeakKeyDictionary[Module, dict[int, frozenset[int]]] = weakref.WeakKeyDictionary()
 
 
+def feeding_values(values: Iterable[Value], module: Module) -> frozenset[int]:
+    """Give the indices of the ops that values are made of."""
+    return _Slice(module).of_values(values)
+
+
 class _Slice:
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -57,8 +63,13 @@ class _Slice:
 
     def of(self, op: Op) -> frozenset[int]:
         """Follow everything that an op hangs on."""
-        self._want(v for i, v in enumerate(op.operands) if i not in _DATA.get(op.name, ()))
         self._execution(op)
+        deciding = (v for i, v in enumerate(op.operands) if i not in _DATA.get(op.name, ()))
+        return self.of_values(deciding)
+
+    def of_values(self, values: Iterable[Value]) -> frozenset[int]:
+        """Follow everything that values are made of."""
+        self._want(values)
         while self._queue:
             self._follow(self._queue.pop())
         return frozenset(self._ops)
@@ -81,7 +92,7 @@ class _Slice:
             return
         self._ops.add(op.index)
         self._execution(op)
-        if op.name in _READING:
+        if op.name in READING:
             return
         self._want(op.operands)
         for inner in op.walk() if op.regions else ():

@@ -1,0 +1,125 @@
+"""Which integers of a kernel decide something: an address, a mask, a branch, a loop, an index."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Final, Literal
+
+from kvtrace.ir import Module, Op, Value
+from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
+from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.verdicts.feeding import feeding, feeding_values
+
+Purpose = Literal["address", "mask", "branch", "loop", "index"]
+
+#: Ops that access memory, by name.
+ADDRESSES: Final = frozenset(
+    {
+        "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_load",
+        "tt.descriptor_store", "tt.descriptor_gather", "tt.descriptor_scatter",
+        "tt.descriptor_reduce",
+    }
+)  # fmt: skip
+MOVING: Final = frozenset(
+    {
+        "tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout", "tt.expand_dims",
+        "tt.trans", "tt.reshape", "tt.join", "tt.split", "tt.cat",
+    }
+)  # fmt: skip
+#: Unsigned ops that take part of what a number holds, as hashes do.
+MIXING: Final = frozenset({"arith.remui", "arith.shrui", "tt.mulhiui", "arith.xori"})
+#: Unsigned ops that take a number for what it is.
+COUNTING: Final = frozenset(
+    {
+        "arith.extui", "arith.index_castui", "arith.divui", "arith.ceildivui", "arith.minui",
+        "arith.maxui",
+    }
+)  # fmt: skip
+_PLACES: Final = frozenset({"tt.get_program_id", "tt.make_range"})
+_HASHING: Final = 1 << 16
+"""Odd constants from here on are no strides and no sizes: what they multiply is a hash."""
+
+
+def deciding(module: Module) -> frozenset[int]:
+    """Return the indices of the ops whose integers decide something; made once per module."""
+    found = _deciding.get(module.op)
+    if found is None:
+        ops: set[int] = set()
+        for op in module.ops:
+            if op.name in ADDRESSES:
+                ops |= feeding(op, module)
+                if stored_index(op, module) is not None:
+                    ops |= feeding_values((op.operands[1],), module)
+        found = _deciding[module.op] = frozenset(ops)
+    return found
+
+
+_deciding: weakref.WeakKeyDictionary[Op, frozenset[int]] = weakref.WeakKeyDictionary()
+
+
+def mask_of(op: Op) -> Value | None:
+    """Return the mask of a load, store or atomic update."""
+    if op.name in ("tt.store", "tt.atomic_rmw"):
+        return op.operands[2] if len(op.operands) > 2 else None
+    if op.name != "tt.load" or len(op.operands) < 2:
+        return None
+    masks = [value for value in op.operands[1:2] if integer_bits(value.type) == 1]
+    return masks[0] if masks else None
+
+
+def stored_index(op: Op, module: Module) -> Value | None:
+    """Return what an op stores, if it is an index: made of where programs and lanes are.
+
+    Of sums and products of data, which may be meant to wrap around, nothing is claimed.
+    """
+    if op.name not in ("tt.store", "tt.descriptor_store"):
+        return None
+    value = op.operands[1]
+    if (integer_bits(value.type) or 0) < 16:
+        return None
+    fed = feeding_values((value,), module)
+    ops = [each for each in module.ops if each.index in fed]
+    places = any(each.name in _PLACES or each.name in ("scf.for", "scf.while") for each in ops)
+    return value if places else None
+
+
+def is_hash(op: Op) -> bool:
+    """Tell whether an op multiplies by, or adds, a large odd constant, as hashes do."""
+    if op.name not in ("arith.muli", "arith.addi"):
+        return False
+    return any(_is_hashing(operand) for operand in op.operands)
+
+
+def _is_hashing(value: Value) -> bool:
+    op = value.owner
+    while isinstance(op, Op) and op.name in ("tt.splat", "tt.broadcast"):
+        op = op.operands[0].owner
+    if not isinstance(op, Op) or op.name != "arith.constant":
+        return False
+    attribute = op.attributes.get("value")
+    if isinstance(attribute, DenseAttribute) and attribute.is_splat:
+        number = int(attribute.values[0])
+    elif isinstance(attribute, IntegerAttribute):
+        number = attribute.value
+    else:
+        return False
+    return bool(number % 2) and abs(number) >= _HASHING
+
+
+def before_moves(value: Value) -> Op | None:
+    """Return the op that makes a value, seen through what only moves it; None: no op does."""
+    op = value.owner
+    while isinstance(op, Op) and op.name in MOVING and len(op.operands) == 1:
+        op = op.operands[0].owner
+    return op if isinstance(op, Op) else None
+
+
+def unsigned_differences(module: Module) -> frozenset[int]:
+    """Return the differences of unsigned integers: what is read as unsigned right after it."""
+    found = set()
+    for op in module.ops:
+        for value in op.operands if op.name in COUNTING else ():
+            maker = before_moves(value)
+            if maker is not None and maker.name == "arith.subi":
+                found.add(maker.index)
+    return frozenset(found)
