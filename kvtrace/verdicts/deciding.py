@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Final, Literal
 
-from kvtrace.ir import Module, Op, Value
+from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.feeding import feeding, feeding_values
@@ -27,12 +27,20 @@ MOVING: Final = frozenset(
     }
 )  # fmt: skip
 #: Unsigned ops that take part of what a number holds, as hashes do.
-MIXING: Final = frozenset({"arith.remui", "arith.shrui", "tt.mulhiui", "arith.xori"})
+MIXING: Final = frozenset({"arith.remui", "arith.shrui", "tt.mulhiui"})
 #: Unsigned ops that take a number for what it is.
 COUNTING: Final = frozenset(
     {
         "arith.extui", "arith.index_castui", "arith.divui", "arith.ceildivui", "arith.minui",
         "arith.maxui",
+    }
+)  # fmt: skip
+#: Ops that give the same modulo 2^n whether or not what they take has wrapped around.
+MODULAR: Final = frozenset(
+    {
+        "arith.addi", "arith.subi", "arith.muli", "arith.trunci", "arith.andi", "arith.ori",
+        "arith.xori", "arith.select", "tt.bitcast", "arith.bitcast", "tt.join", "tt.split",
+        "tt.cat",
     }
 )  # fmt: skip
 _PLACES: Final = frozenset({"tt.get_program_id", "tt.make_range"})
@@ -106,20 +114,50 @@ def _is_hashing(value: Value) -> bool:
     return bool(number % 2) and abs(number) >= _HASHING
 
 
-def before_moves(value: Value) -> Op | None:
-    """Return the op that makes a value, seen through what only moves it; None: no op does."""
-    op = value.owner
-    while isinstance(op, Op) and op.name in MOVING and len(op.operands) == 1:
-        op = op.operands[0].owner
-    return op if isinstance(op, Op) else None
+def modular_ops(value: Value) -> list[Op]:
+    """Return the ops that a value is made of, back to where widths show: sums, products, bits.
+
+    Seen through what moves elements, and what branches and loops carry.
+    """
+    waiting, seen, found = [value], {value.id}, []
+    while waiting:
+        current = waiting.pop()
+        op = current.owner
+        following: list[Value] = []
+        if isinstance(op, Block):
+            following = carried(current, op)
+        elif op is not None and op.name in ("scf.if", "scf.for"):
+            blocks = [block for region in op.regions for block in region.blocks]
+            following = [block.ops[-1].operands[current.position] for block in blocks]
+            following += op.operands[3 + current.position :][:1] if op.name == "scf.for" else ()
+        elif op is not None and op.name in MODULAR | MOVING | {"arith.shli"}:
+            found.append(op)
+            following = list(op.operands)
+        waiting += [each for each in following if each.id not in seen]
+        seen.update(each.id for each in following)
+    return found
+
+
+def carried(value: Value, block: Block) -> list[Value]:
+    """Return what an argument of a loop's block is given: before the loop, and by its trips."""
+    owner = block.region.owner
+    if owner.name == "scf.for" and value.position:
+        return [block.ops[-1].operands[value.position - 1], owner.operands[2 + value.position]]
+    if owner.name == "scf.while":
+        before, after = (region.blocks[0] for region in owner.regions)
+        if block is after:
+            return [before.ops[-1].operands[1 + value.position]]
+        return [after.ops[-1].operands[value.position], owner.operands[value.position]]
+    return list(owner.operands[:3]) if owner.name == "scf.for" else []
 
 
 def unsigned_differences(module: Module) -> frozenset[int]:
-    """Return the differences of unsigned integers: what is read as unsigned right after it."""
-    found = set()
-    for op in module.ops:
-        for value in op.operands if op.name in COUNTING else ():
-            maker = before_moves(value)
-            if maker is not None and maker.name == "arith.subi":
-                found.add(maker.index)
-    return frozenset(found)
+    """Return the differences of unsigned integers: those that are read as such later."""
+    return frozenset(
+        maker.index
+        for op in module.ops
+        if op.name in COUNTING
+        for value in op.operands
+        for maker in modular_ops(value)
+        if maker.name == "arith.subi"
+    )

@@ -266,7 +266,8 @@ class Ideals(Instrument):
                 self._sighted(op, scope, np.where(below, ideal, read), read)
                 return Wrapped(result, ideal, origins | {op.index})
         if _same(ideal, plain):
-            return result
+            negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
+            return Wrapped(result, ideal, origins) if negative else result
         if _is_number(value) and (op.name in GROWING or op.name in ("tt.reduce", "tt.scan")):
             low, high = limits(ideal)
             bits = type_.element.bits

@@ -28,11 +28,12 @@ from kvtrace.verdicts.arithmetic import within_width
 from kvtrace.verdicts.deciding import (
     COUNTING,
     MIXING,
-    MOVING,
+    MODULAR,
     Purpose,
-    before_moves,
+    carried,
     is_hash,
     mask_of,
+    modular_ops,
     stored_index,
 )
 from kvtrace.verdicts.exact_integers import FIRST_UNSIGNED
@@ -48,14 +49,7 @@ _SIGNED: Final = frozenset(
         "arith.ceildivsi", "arith.minsi", "arith.maxsi", "arith.shrsi", "math.absi",
     }
 )  # fmt: skip
-_UNSIGNED: Final = COUNTING | MIXING - {"arith.xori"}
-_MODULAR: Final = frozenset(
-    {
-        "arith.addi", "arith.subi", "arith.muli", "arith.trunci", "arith.andi", "arith.ori",
-        "arith.xori", "arith.select", "tt.bitcast", "arith.bitcast", "tt.join", "tt.split",
-        "tt.cat",
-    }
-)  # fmt: skip
+_UNSIGNED: Final = COUNTING | MIXING
 #: What one op combines so that it does not matter whether elements have wrapped around.
 _MODULAR_COMBINING: Final = frozenset(
     {"arith.addi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"}
@@ -250,7 +244,7 @@ class _Finder:
         elif name in _SIGNED or name in _UNSIGNED:
             for operand in op.operands:
                 self._look(operand, lanes, purpose, by=op, signed=name in _SIGNED)
-        elif name in _MODULAR:
+        elif name in MODULAR:
             for operand in op.operands:
                 self._look(operand, _lanes_of(operand, op, lanes), purpose)
         elif name == "arith.shli":
@@ -326,12 +320,12 @@ class _Finder:
         bits = integer_bits(value.type)
         if source is None or term is None or bits is None or bits == 1:
             return
-        if op.name in MIXING and self._is_hashed(value):
+        if op.name in MIXING and any(map(is_hash, modular_ops(value))):
             return  # it is meant to wrap around
         low, high = signed_range(bits)
         if not signed:
-            maker = before_moves(value) if op.name in COUNTING else None
-            low = 0 if maker is not None and maker.name == "arith.subi" else low
+            makers = modular_ops(value) if op.name in COUNTING else ()
+            low = 0 if any(maker.name == "arith.subi" for maker in makers) else low
             high = (1 << bits) - 1
         if low <= term.low and term.high <= high:
             return
@@ -401,19 +395,6 @@ class _Finder:
                 access, place or access, source, value, term, fits, right, purpose, exact
             )
 
-    def _is_hashed(self, value: Value) -> bool:
-        """Whether a sum or product of a hash is in a value, as nothing has shown its width yet."""
-        waiting, seen = [value], {value.id}
-        while waiting:
-            op = waiting.pop().owner
-            if not isinstance(op, Op) or op.name not in _MODULAR | MOVING | {"arith.shli"}:
-                continue
-            if is_hash(op):
-                return True
-            waiting += [operand for operand in op.operands if operand.id not in seen]
-            seen.update(operand.id for operand in op.operands)
-        return False
-
     def _term(self, value: Value, lanes: Lanes) -> Term | None:
         """Give an integer in the lanes of the access."""
         known = self._values.get(value.id)
@@ -432,7 +413,7 @@ class _Finder:
             current = waiting.pop(0)
             op = current.owner
             if isinstance(op, Block):
-                following = _carried(current, op)
+                following = carried(current, op)
             elif op is None:
                 continue
             elif op.index in self._arithmetic:
@@ -450,18 +431,6 @@ class _Finder:
                     seen.add(operand.id)
                     waiting.append(operand)
         return None
-
-
-def _carried(value: Value, block: Block) -> list[Value]:
-    owner = block.region.owner
-    if owner.name == "scf.for" and value.position:
-        return [block.ops[-1].operands[value.position - 1], owner.operands[2 + value.position]]
-    if owner.name == "scf.while":
-        before, after = (region.blocks[0] for region in owner.regions)
-        if block is after:
-            return [before.ops[-1].operands[1 + value.position]]
-        return [after.ops[-1].operands[value.position], owner.operands[value.position]]
-    return list(owner.operands[:3]) if owner.name == "scf.for" else []
 
 
 def _own_lanes(value: Value) -> tuple[Term, ...]:
