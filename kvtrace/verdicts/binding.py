@@ -209,6 +209,10 @@ class BoundCall:
                 return arithmetic, decision
         return None
 
+    def is_unreached(self, place: Place, given: Given) -> bool:
+        """Tell whether no program gets to an op; `given`: what holds there by ideal integers."""
+        return not self.programs or (given.is_impossible and self.may_wrap(place) is None)
+
     def arithmetic_of(self, place: Place) -> Iterator[Arithmetic]:
         """Give the arithmetic that an op's address, mask and execution are made of."""
         if not self.summary.arithmetic:

@@ -9,8 +9,9 @@ is masked off or never used does not.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -57,11 +58,12 @@ from kvtrace.verdicts.exact_integers import (
     product_or_sum,
     read_unsigned,
 )
-from kvtrace.verdicts.replaying import program_at
+from kvtrace.verdicts.replaying import program_at, run
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
     from kvtrace.ir import Module
+    from kvtrace.passes.calls import Call
 
 _EXTENSIONS: Final = ("arith.extsi", "arith.extui", "arith.index_cast", "arith.index_castui")
 _PASSING: Final = ("scf.while", "tt.call", "func.call", "scf.execute_region")
@@ -90,8 +92,9 @@ class Shown:
     actual: int
 
 
-class Ideals(Instrument):
-    """Follows ideal numbers, and compares them with the actual ones where they decide something.
+@dataclass
+class Seen:
+    """What was seen of one evaluation.
 
     Attributes:
         shown: by the index of the op that wrapped, where it first showed for certain.
@@ -103,18 +106,44 @@ class Ideals(Instrument):
 
     """
 
+    shown: dict[int, Shown] = field(default_factory=dict)
+    wrapped_ops: set[int] = field(default_factory=set)
+    reached: set[int] = field(default_factory=set)
+    hidden: set[int] = field(default_factory=set)
+    blind: bool = False
+
+
+def followed(call: Call, programs: Sequence[int] | None, lanes: int) -> tuple[Seen, str | None]:
+    """Evaluate programs (linear ids; None: all) of a call, and follow ideal numbers.
+
+    Gives what was seen, and why the end was not reached, if it was not: after so many `lanes` of
+    memory accesses it ends.
+    """
+    kept = _instruments.setdefault(call.module.op, [])
+    instrument = kept.pop() if kept else Ideals(call.module)
+    instrument.seen = seen = Seen()
+    failure = run(call, (), programs, lanes=lanes, instrument=instrument)
+    instrument.forget()
+    kept.append(instrument)
+    return seen, failure
+
+
+class Ideals(Instrument):
+    """Follows ideal numbers, and compares them with the actual ones where they decide something."""
+
     def __init__(self, module: Module) -> None:
         super().__init__()
         self._module = module
         self._deciding = deciding(module)
         self._differences = unsigned_differences(module)
         self._hashes = frozenset(op.index for op in module.ops if is_hash(op))
-        self._sightings: dict[int, tuple[Any, Any, Array, Array]] = {}
-        self.shown: dict[int, Shown] = {}
-        self.wrapped_ops: set[int] = set()
-        self.reached: set[int] = set()
-        self.hidden: set[int] = set()
-        self.blind = False
+        self._sightings: dict[int, tuple[Any, Array, Array]] = {}
+        self.seen = Seen()
+
+    def forget(self) -> None:
+        """Let go of numbers."""
+        self.seen = Seen()
+        self._sightings.clear()
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around an op by its kind."""
@@ -222,7 +251,7 @@ class Ideals(Instrument):
         def grown(values: list[Any], scope: Any) -> None:
             given = [values[slot] for slot in slots]
             if any(isinstance(value, Unknown) for value in given):
-                self.hidden.add(op.index)
+                self.seen.hidden.add(op.index)
             if (
                 any(type(value) is Wrapped for value in given)
                 or op.index in self._differences
@@ -246,7 +275,7 @@ class Ideals(Instrument):
             numbers = ideal(op, given)
         except TooLarge:
             self._lose(given)
-            self.hidden.add(op.index)
+            self.seen.hidden.add(op.index)
             return
         values[op.results[0].id] = self._joined(op, given, numbers, result, scope)
 
@@ -277,7 +306,7 @@ class Ideals(Instrument):
                 origins |= {op.index}
                 self._sighted(op, scope, ideal, plain)
         if origins:
-            self.reached.add(op.index)
+            self.seen.reached.add(op.index)
         return Wrapped(result, ideal, origins)
 
     def _below(self, op: Op, given: Sequence[Any], ideal: Array) -> Array:
@@ -286,8 +315,8 @@ class Ideals(Instrument):
         return np.asarray((first >= 0) & (second >= 0) & (ideal < 0), np.bool_)
 
     def _sighted(self, op: Op, scope: Any, ideal: Array, plain: Array) -> None:
-        self.wrapped_ops.add(op.index)
-        self._sightings[op.index] = (scope.linear, scope.iteration, ideal, plain)
+        self.seen.wrapped_ops.add(op.index)
+        self._sightings[op.index] = (scope.linear, ideal, plain)
 
     def _actually(self, op: Op, step: Step, values: list[Any], scope: Any) -> None:
         """Run a step on what the kernel computes."""
@@ -302,7 +331,7 @@ class Ideals(Instrument):
         """Note that what has wrapped is not followed further."""
         for value in given:
             if isinstance(value, Wrapped):
-                self.hidden |= value.origins
+                self.seen.hidden |= value.origins
 
     # -- ops that are not elementwise ------------------------------------------------------------
 
@@ -375,7 +404,7 @@ class Ideals(Instrument):
             outcome = values[result]
             if not whole or not followed or any(map(_is_unknown, (*given, outcome))):
                 self._lose(given)
-                self.hidden.add(op.index)
+                self.seen.hidden.add(op.index)
                 return
             numbers = _lanes(ideal_numbers(given[0], type_), type_)
             most = max(map(abs, limits(numbers)))
@@ -386,7 +415,7 @@ class Ideals(Instrument):
                 ideal = narrowed(_combined_along(op, combining, numbers, axis))
             except TooLarge:
                 self._lose(given)
-                self.hidden.add(op.index)
+                self.seen.hidden.add(op.index)
                 return
             values[result] = self._joined(op, given, ideal, outcome, scope)
 
@@ -464,11 +493,11 @@ class Ideals(Instrument):
     ) -> None:
         """Compare a number that decides something."""
         if _is_unknown(held) or _is_unknown(active):
-            self.blind = True
+            self.seen.blind = True
         if not isinstance(held, Wrapped) or not held.origins or self._is_undecided(op, value):
             return
         if _is_unknown(held.actual) or _is_unknown(active) or not scope.certain:
-            self.hidden |= held.origins
+            self.seen.hidden |= held.origins
             return
         type_ = value_type(value.type)
         differs = self._differing(held, type_, purpose)
@@ -498,20 +527,20 @@ class Ideals(Instrument):
         self, op: Op, held: Wrapped, scope: Any, purpose: Purpose, place: tuple[int, ...]
     ) -> None:
         origin = min(held.origins)
-        if origin in self.shown:
+        if origin in self.seen.shown:
             return
         number, *lane = place
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
         program = int(scope.linear[number])
         ideal, plain = self._numbers(origin, program)
-        self.shown[origin] = Shown(
+        self.seen.shown[origin] = Shown(
             origin, op, purpose, program_at(program, scope.launch.grid), int(trips[number]),
             tuple(lane), ideal, plain,
         )  # fmt: skip
 
     def _numbers(self, origin: int, program: int) -> tuple[int, int]:
         """Give what an op would have given in a program, and what it gave."""
-        linear, _, ideal, plain = self._sightings[origin]
+        linear, ideal, plain = self._sightings[origin]
         ideal, plain = np.broadcast_arrays(ideal, plain)
         places = np.argwhere(ideal != plain)
         here = [p for p in places if ideal.shape[0] == 1 or linear[p[0]] == program]
@@ -646,3 +675,7 @@ def _combined_along(op: Op, combining: str, numbers: Array, axis: int) -> Array:
     if "reverse" in op.attributes and number_of(op, "reverse"):
         return np.flip(function.accumulate(np.flip(numbers, axis), axis=axis), axis)
     return np.asarray(function.accumulate(numbers, axis=axis))
+
+
+_instruments: weakref.WeakKeyDictionary[Op, list[Ideals]] = weakref.WeakKeyDictionary()
+"""Those of a module that no evaluation uses now: each has its ops compiled."""

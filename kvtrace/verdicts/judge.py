@@ -72,6 +72,8 @@ class Judgement:
         found = list(self._found)
         for observer in self.observers:
             found = _settled(found, observer.verdicts(failure), observer.rules)
+        open_ops = {v.op for v in found if v.verdict == "unknown" and v.unless is None}
+        found = [v for v in found if v.unless not in open_ops]
         wanted = {rule.id for rule in self._rules}
         kept = (self._with_expression(v) for v in found if v.rule in wanted)
         return sorted(kept, key=lambda verdict: verdict.op.index)

@@ -21,12 +21,15 @@ from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk_types import integer_bits
-from kvtrace.verdicts.ideal import Ideals, Shown
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.contents import hangs_on
+from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.ideal import Seen, Shown, followed
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.passes.calls import Call
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "overflow"
@@ -46,23 +49,47 @@ _MOST_LANES: Final = 1 << 25
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Give a verdict for each arithmetic op that may wrap around and whose width shows."""
-    found: dict[int, Verdict] = {}
-    verdicts = [_judged(bound, use) for use in uses(bound.summary)]
-    verdicts += [_in_function(bound, access) for access in bound.summary.accesses if access.calls]
-    for verdict in verdicts:
+    found: dict[int, tuple[Verdict, Op]] = {}
+    replays = _Replays(bound)
+    judged = [(use, use.access.op, _judged(bound, use, replays)) for use in uses(bound.summary)]
+    judged += [
+        (None, access.op, _in_function(bound, access))
+        for access in bound.summary.accesses
+        if access.calls
+    ]
+    doubtful = {op for _, op, verdict in judged if verdict is None or verdict.verdict != "proven"}
+    for use, op, verdict in judged:
         if verdict is None:
             continue
+        if (
+            verdict.verdict == "proven"
+            and op in doubtful
+            and not (use is not None and bound.ranges.truth(use.right))
+        ):
+            continue  # which lanes run may be decided wrongly, and with it what is proven
         known = found.get(verdict.op.index)
-        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known.verdict):
-            found[verdict.op.index] = verdict
+        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known[0].verdict):
+            found[verdict.op.index] = verdict, op
     return _evaluated(bound, list(found.values()))
 
 
-def replayed(bound: BoundCall, program: int) -> dict[int, Shown]:
+class _Replays:
+    """Runs programs of a call, each once."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        self._bound = bound
+        self._shown: dict[int, dict[int, Shown]] = {}
+
+    def shown(self, program: int) -> dict[int, Shown]:
+        """Run a program (linear id); give the wraps that show in it, by the op that wraps."""
+        if program not in self._shown:
+            self._shown[program] = replayed(self._bound.call, program)
+        return self._shown[program]
+
+
+def replayed(call: Call, program: int) -> dict[int, Shown]:
     """Run a program (linear id); give the wraps that show in it, by the op that wraps around."""
-    watch = Ideals(bound.call.module)
-    run(bound.call, (), (program,), lanes=_MOST_LANES, instrument=watch)
-    return watch.shown
+    return followed(call, (program,), _MOST_LANES)[0].shown
 
 
 def wraps(bound: BoundCall, access: Access) -> list[Arithmetic]:
@@ -106,7 +133,7 @@ def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
     return prove(use.fits, given) or bound.decide(use.right, given)
 
 
-def _judged(bound: BoundCall, use: Use) -> Verdict | None:
+def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
     given = _given(bound, use)
     if given.is_impossible or not bound.programs:
         return _proven(bound, use, "interval")
@@ -121,7 +148,7 @@ def _judged(bound: BoundCall, use: Use) -> Verdict | None:
     if bound.doubts(decision.model):
         reason = bound.described_doubts(decision.model)
         return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
-    shown = replayed(bound, bound.program_of(decision.model))
+    shown = replays.shown(bound.program_of(decision.model))
     if not shown:
         reason = "a counterexample to it did not show when it was run"
         return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
@@ -154,8 +181,10 @@ def _of_data(bound: BoundCall, use: Use, given: Given, loose: Sequence[Symbol]) 
     """Judge by ranges what hangs on contents, or on what is not followed; else by evaluation."""
     if loose and given.ranges.truth(use.right) and not _is_read_otherwise(bound, use):
         return _proven(bound, use, "interval")
-    if bound.unrecorded(loose):
-        return None  # what the tensor would have to hold is said of the access itself
+    missing = bound.unrecorded(loose)
+    if missing:  # mostly, what the tensor would have to hold is said of the access itself
+        found = _unknown(bound, use.arithmetic, hangs_on(missing), 0)
+        return replace(found, unless=None if use.purpose == "index" else use.access.op)
     model: dict[Symbol | Opaque, int] = dict.fromkeys(loose, 0)
     reason = bound.described_doubts(model) if loose else "an argument is a large unsigned integer"
     return _unknown(bound, use.arithmetic, reason, 0, evaluating=True)
@@ -228,33 +257,46 @@ def _violation(
     )
 
 
-def _evaluated(bound: BoundCall, verdicts: list[Verdict]) -> list[Verdict]:
-    """Evaluate the grid for what no formula decides, where that can be and is affordable."""
-    open_ones = [verdict for verdict in verdicts if verdict.evaluating]
+def _evaluated(bound: BoundCall, found: list[tuple[Verdict, Op]]) -> list[Verdict]:
+    """Evaluate the grid for what no formula decides, where that can be and is affordable.
+
+    With each verdict comes the op that accesses memory there.
+    """
+    verdicts = [verdict for verdict, _ in found]
+    open_ones = [pair for pair in found if pair[0].evaluating]
     if not open_ones or bound.lanes > bound.budget.lanes:
         return verdicts
-    watch = Ideals(bound.call.module)
-    failure = run(bound.call, (), lanes=bound.budget.lanes, instrument=watch)
+    seen, failure = followed(bound.call, None, bound.budget.lanes)
     settled = [verdict for verdict in verdicts if not verdict.evaluating]
     known = {v.op.index for v in settled if v.verdict == "violation"}
-    shown = [each for index, each in watch.shown.items() if index not in known]
-    settled = [v for v in settled if v.op.index not in watch.shown or v.verdict == "violation"]
+    settled = [v for v in settled if v.op.index not in seen.shown or v.verdict == "violation"]
+    shown = [each for index, each in seen.shown.items() if index not in known]
     settled += [_violation(bound, each, "evaluated") for each in shown]
-    for verdict in open_ones:
+    for verdict, access in open_ones:
         index = verdict.op.index
-        if watch.shown and index in watch.reached:
-            continue  # what it takes has wrapped around, which is said
+        if index in seen.shown or (seen.shown and index in seen.reached):
+            continue  # it, or what it takes, has wrapped around, which is said
         if failure is not None:
             reason = f"{verdict.reason}; evaluated: {failure}"
             settled.append(replace(verdict, reason=reason, evaluating=False))
-        elif not _is_hidden(watch, index):
+        elif _is_hidden(seen, index):
+            settled.append(_hidden(bound, verdict, access))
+        else:
             message = f"{verdict.expression} stays within its width wherever that decides an access"
             proven = replace(verdict, verdict="proven", method="evaluated", message=message)
             settled.append(replace(proven, reason=None, evaluating=False))
-        # else it hangs on contents, which is said of the access itself
     return settled
 
 
-def _is_hidden(watch: Ideals, index: int) -> bool:
+def _hidden(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
+    """Say that an evaluation did not see all."""
+    missing = bound.contents.read_by(feeding(access, bound.call.module))
+    reason = hangs_on(missing) if missing else f"{verdict.reason}, which an evaluation did not see"
+    message = verdict.message.replace(verdict.reason or "", reason)
+    unless = access if missing else None
+    return replace(verdict, reason=reason, message=message, evaluating=False, unless=unless)
+
+
+def _is_hidden(seen: Seen, index: int) -> bool:
     """Whether a wrap of an op may show where it was not seen."""
-    return index in watch.hidden or (index in watch.wrapped_ops and watch.blind)
+    return index in seen.hidden or (index in seen.wrapped_ops and seen.blind)

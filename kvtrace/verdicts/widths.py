@@ -318,19 +318,30 @@ class _Finder:
         source = self._source(value)
         term = self._term(value, lanes)
         bits = integer_bits(value.type)
-        if source is None or term is None or bits is None or bits == 1:
+        if term is None or bits is None or bits == 1:
             return
         if op.name in MIXING and any(map(is_hash, modular_ops(value))):
             return  # it is meant to wrap around
         low, high = signed_range(bits)
         if not signed:
-            makers = modular_ops(value) if op.name in COUNTING else ()
-            low = 0 if any(maker.name == "arith.subi" for maker in makers) else low
+            difference = self._difference(value) if op.name in COUNTING else None
+            low, source = (low, source) if difference is None else (0, source or difference)
             high = (1 << bits) - 1
-        if low <= term.low and term.high <= high:
+        if source is None or (low <= term.low and term.high <= high):
             return
         right = conjunction((at_least(term, low), at_least(high - term)))
         self._note(op, source, value, term, (right, right), purpose, lanes)
+
+    def _difference(self, value: Value) -> Arithmetic | None:
+        """Give the difference that an unsigned integer is made of: it may go below zero."""
+        for op in modular_ops(value):
+            result = self._values.get(op.results[0].id)
+            place = None if op.block is None else self._places.get(op.block)
+            if op.name == "arith.subi" and isinstance(result, Term) and place is not None:
+                bits = integer_bits(op.results[0].type) or 64
+                shape = shape_of(op.results[0].type)
+                return Arithmetic(op, place.guard, place.loops, place.calls, result, bits, shape)
+        return None
 
     def _compare(self, op: Op, lanes: Lanes, purpose: Purpose) -> None:
         """A comparison is right if it comes out as with ideal numbers."""

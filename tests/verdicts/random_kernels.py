@@ -94,7 +94,13 @@ class Kernel:
     """A random kernel; `text` is its TTIR, `cases` what its memory ops are."""
 
     SCALARS = {"a": I32, "b": I32, "w": I64, "u": Type(32, False), "n": I32}
-    TENSORS = {"p32": I32, "p64": I64, "q32": Type(32, False), "p16": Type(16), "q8": Type(8, False)}
+    TENSORS = {
+        "p32": I32,
+        "p64": I64,
+        "q32": Type(32, False),
+        "p16": Type(16),
+        "q8": Type(8, False),
+    }
 
     def __init__(self, seed: int, cases: int = 8, depth: int = 6) -> None:
         self.random = random.Random(seed)
@@ -305,9 +311,7 @@ class Kernel:
         pair = [inner, self._constant(type_, number, block=block)]
         kind = "s" if type_.signed else "u"
         if self.random.random() < 0.5:
-            return self._binary(
-                f"arith.div{kind}i", pair, _quotient, reads=True, counts=True
-            )
+            return self._binary(f"arith.div{kind}i", pair, _quotient, reads=True, counts=True)
         return self._binary(f"arith.rem{kind}i", pair, _remainder, reads=True)
 
     def _extreme(self, depth: int, type_: Type, *, block: bool) -> Value:
@@ -568,7 +572,9 @@ class Kernel:
 
     def _case(self, number: int) -> None:
         kind = self.random.choice(["load", "load", "store", "index"])
-        branch = self.comparison(self.depth - 2, block=False) if self.random.random() < 0.2 else None
+        branch = (
+            self.comparison(self.depth - 2, block=False) if self.random.random() < 0.2 else None
+        )
         name = f"x{number}"
         (place, mask, stored), inside = self._nested([], lambda: self._access(kind, name))
         if branch is not None:
@@ -626,6 +632,7 @@ class Exactly:
     shows: bool = False
     outside: bool = False
     ambiguous: bool = False
+    active: bool = False
 
 
 def judged_exactly(
@@ -651,6 +658,7 @@ def judged_exactly(
             point.shows |= active.ideal != active.actual
             if not active.actual:
                 continue
+            found.active = True
             point.shows |= place.ideal != place.actual
             found.outside |= not 0 <= place.actual * size <= room - size
             if case.stored is not None:
@@ -674,6 +682,8 @@ def _read(point: Point, type_: Type, number: Number, *, counts: bool = False) ->
 def _cast(point: Point, number: Number, source: Type, target: Type) -> Number:
     actual = target.wrap(number.actual)
     if target.bits < source.bits:
+        if not target.signed:  # only the op that reads it says that it is unsigned
+            point.ambiguous |= actual >= 1 << (target.bits - 1)
         return Number(target.wrap(number.ideal), actual)
     if target.bits > source.bits:
         number = _read(point, source, number, counts=True)
