@@ -8,7 +8,7 @@ from typing import Final, Literal
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
 from kvtrace.symbolic.walk_types import integer_bits
-from kvtrace.verdicts.feeding import feeding, feeding_values
+from kvtrace.verdicts.feeding import CALLS, called, feeding, feeding_values
 
 Purpose = Literal["address", "mask", "branch", "loop", "index"]
 
@@ -114,10 +114,10 @@ def _is_hashing(value: Value) -> bool:
     return bool(number % 2) and abs(number) >= _HASHING
 
 
-def modular_ops(value: Value) -> list[Op]:
+def modular_ops(value: Value, module: Module) -> list[Op]:
     """Return the ops that a value is made of, back to where widths show: sums, products, bits.
 
-    Seen through what moves elements, and what branches and loops carry.
+    Seen through what moves elements, what branches and loops carry, and calls.
     """
     waiting, seen, found = [value], {value.id}, []
     while waiting:
@@ -125,7 +125,9 @@ def modular_ops(value: Value) -> list[Op]:
         op = current.owner
         following: list[Value] = []
         if isinstance(op, Block):
-            following = carried(current, op)
+            following = carried(current, op) or _passed(current, op, module)
+        elif op is not None and op.name in CALLS:
+            following = _returned(op, current.position, module)
         elif op is not None and op.name in ("scf.if", "scf.for"):
             blocks = [block for region in op.regions for block in region.blocks]
             following = [block.ops[-1].operands[current.position] for block in blocks]
@@ -136,6 +138,20 @@ def modular_ops(value: Value) -> list[Op]:
         waiting += [each for each in following if each.id not in seen]
         seen.update(each.id for each in following)
     return found
+
+
+def _passed(value: Value, block: Block, module: Module) -> list[Value]:
+    """Return what calls give a function's parameter."""
+    function = block.region.owner
+    calls = (op for op in module.ops if op.name in CALLS and called(op, module) is function)
+    return [call.operands[value.position] for call in calls]
+
+
+def _returned(op: Op, position: int, module: Module) -> list[Value]:
+    """Return what a function that is called may give."""
+    function = called(op, module)
+    ends = () if function is None else (b.ops[-1] for b in function.regions[0].blocks)
+    return [end.operands[position] for end in ends if end.name.endswith(".return")]
 
 
 def carried(value: Value, block: Block) -> list[Value]:
@@ -158,6 +174,6 @@ def unsigned_differences(module: Module) -> frozenset[int]:
         for op in module.ops
         if op.name in COUNTING
         for value in op.operands
-        for maker in modular_ops(value)
+        for maker in modular_ops(value, module)
         if maker.name == "arith.subi"
     )

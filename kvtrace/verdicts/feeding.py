@@ -33,7 +33,7 @@ _DATA: Final = {
     "tt.descriptor_scatter": (2,),
     "tt.descriptor_reduce": (1,),
 }
-_CALLS: Final = ("tt.call", "func.call")
+CALLS: Final = ("tt.call", "func.call")
 _FUNCTIONS: Final = ("tt.func", "func.func")
 
 
@@ -97,7 +97,7 @@ class _Slice:
         self._want(op.operands)
         for inner in op.walk() if op.regions else ():
             self._want(inner.operands)
-        if op.name in _CALLS:
+        if op.name in CALLS:
             function = self._called(op)
             for inner in () if function is None else function.walk():
                 self._want(inner.operands)
@@ -107,7 +107,7 @@ class _Slice:
         owner = block.region.owner
         if owner.name in _FUNCTIONS:
             for op in self._module.ops:
-                if op.name in _CALLS and self._called(op) is owner:
+                if op.name in CALLS and self._called(op) is owner:
                     self._want(op.operands)
                     self._execution(op)
             for op in _jumps(owner):
@@ -133,14 +133,19 @@ class _Slice:
                 for jump in _jumps(parent):
                     self._want(jump.operands)
                 for caller in self._module.ops:
-                    if caller.name in _CALLS and self._called(caller) is parent:
+                    if caller.name in CALLS and self._called(caller) is parent:
                         self._execution(caller)
             parent = parent.parent
 
     def _called(self, op: Op) -> Op | None:
-        callee = getattr(op.attributes.get("callee"), "value", None)
-        function = self._module.functions.get(str(callee))
-        return None if function is None else function.op
+        return called(op, self._module)
+
+
+def called(op: Op, module: Module) -> Op | None:
+    """Give the function that a call is of; None: it is not in the module."""
+    callee = getattr(op.attributes.get("callee"), "value", None)
+    function = module.functions.get(str(callee))
+    return None if function is None else function.op
 
 
 def _jumps(function: Op) -> Iterator[Op]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import ValueType, value_type
@@ -62,6 +62,7 @@ from kvtrace.verdicts.replaying import program_at, run
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
+    from kvtrace.evaluate.scope import Launch
     from kvtrace.ir import Module
     from kvtrace.passes.calls import Call
 
@@ -99,7 +100,7 @@ class Seen:
     Attributes:
         shown: by the index of the op that wrapped, where it first showed for certain.
         wrapped_ops: indices of the ops that wrapped, whether or not it showed.
-        reached: indices of the ops whose numbers were others for it.
+        reached: by the index of an op, those that wrapped and made its numbers others.
         hidden: indices of the ops that were not followed: contents were not recorded, or an op on
             the way has no exact meaning here.
         blind: some address, mask or branch was unknown, so that a wrap in it was not seen.
@@ -108,7 +109,7 @@ class Seen:
 
     shown: dict[int, Shown] = field(default_factory=dict)
     wrapped_ops: set[int] = field(default_factory=set)
-    reached: set[int] = field(default_factory=set)
+    reached: dict[int, set[int]] = field(default_factory=dict)
     hidden: set[int] = field(default_factory=set)
     blind: bool = False
 
@@ -144,6 +145,15 @@ class Ideals(Instrument):
         """Let go of numbers."""
         self.seen = Seen()
         self._sightings.clear()
+
+    def begin(self, launch: Launch, values: list[Any]) -> None:
+        """Take large unsigned integers that are passed by value for what they are."""
+        for argument, parameter in zip(launch.arguments, self._module.main.arguments, strict=True):
+            number = argument.value if isinstance(argument, ScalarArgument) else None
+            bits = integer_bits(parameter.type) or 1
+            if bits > 1 and isinstance(number, int) and 1 << (bits - 1) <= number < 1 << bits:
+                ideal = narrowed(np.full((1,), number, object))
+                values[parameter.id] = Wrapped(values[parameter.id], ideal, frozenset())
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around an op by its kind."""
@@ -306,7 +316,7 @@ class Ideals(Instrument):
                 origins |= {op.index}
                 self._sighted(op, scope, ideal, plain)
         if origins:
-            self.seen.reached.add(op.index)
+            self.seen.reached.setdefault(op.index, set()).update(origins)
         return Wrapped(result, ideal, origins)
 
     def _below(self, op: Op, given: Sequence[Any], ideal: Array) -> Array:
@@ -526,7 +536,8 @@ class Ideals(Instrument):
     def _show(
         self, op: Op, held: Wrapped, scope: Any, purpose: Purpose, place: tuple[int, ...]
     ) -> None:
-        origin = min(held.origins)
+        earliest = {op: number for number, op in enumerate(self._sightings)}
+        origin = min(held.origins, key=lambda op: earliest.get(op, len(earliest)))
         if origin in self.seen.shown:
             return
         number, *lane = place

@@ -78,18 +78,20 @@ class _Replays:
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
-        self._shown: dict[int, dict[int, Shown]] = {}
+        self._seen: dict[int, Seen] = {}
 
-    def shown(self, program: int) -> dict[int, Shown]:
-        """Run a program (linear id); give the wraps that show in it, by the op that wraps."""
-        if program not in self._shown:
-            self._shown[program] = replayed(self._bound.call, program)
-        return self._shown[program]
+    def shown(self, use: Use, program: int) -> Shown | None:
+        """Run a program (linear id); give a wrap that makes a use's number another, if it shows."""
+        if program not in self._seen:
+            self._seen[program] = replayed(self._bound.call, program)
+        seen = self._seen[program]
+        origins = seen.reached.get(use.arithmetic.op.index, set()) | {use.arithmetic.op.index}
+        return next((shown for op, shown in seen.shown.items() if op in origins), None)
 
 
-def replayed(call: Call, program: int) -> dict[int, Shown]:
-    """Run a program (linear id); give the wraps that show in it, by the op that wraps around."""
-    return followed(call, (program,), _MOST_LANES)[0].shown
+def replayed(call: Call, program: int) -> Seen:
+    """Run a program (linear id) and follow ideal numbers in it."""
+    return followed(call, (program,), _MOST_LANES)[0]
 
 
 def wraps(bound: BoundCall, access: Access) -> list[Arithmetic]:
@@ -148,12 +150,11 @@ def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
     if bound.doubts(decision.model):
         reason = bound.described_doubts(decision.model)
         return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
-    shown = replays.shown(bound.program_of(decision.model))
-    if not shown:
+    shown = replays.shown(use, bound.program_of(decision.model))
+    if shown is None:
         reason = "a counterexample to it did not show when it was run"
         return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
-    seen = shown.get(use.arithmetic.op.index) or shown[min(shown)]
-    return _violation(bound, seen, decision.method, decision.solver_ns)
+    return _violation(bound, shown, decision.method, decision.solver_ns)
 
 
 def _is_read_otherwise(bound: BoundCall, use: Use) -> bool:
@@ -274,7 +275,7 @@ def _evaluated(bound: BoundCall, found: list[tuple[Verdict, Op]]) -> list[Verdic
     settled += [_violation(bound, each, "evaluated") for each in shown]
     for verdict, access in open_ones:
         index = verdict.op.index
-        if index in seen.shown or (seen.shown and index in seen.reached):
+        if index in seen.shown or not seen.shown.keys().isdisjoint(seen.reached.get(index, ())):
             continue  # it, or what it takes, has wrapped around, which is said
         if failure is not None:
             reason = f"{verdict.reason}; evaluated: {failure}"

@@ -37,7 +37,7 @@ from kvtrace.verdicts.deciding import (
     stored_index,
 )
 from kvtrace.verdicts.exact_integers import FIRST_UNSIGNED
-from kvtrace.verdicts.feeding import READING
+from kvtrace.verdicts.feeding import READING, feeding_values
 
 Lanes = tuple[Term, ...] | None
 """The index along each axis of a value, in the lanes of the access; None: its own lanes."""
@@ -109,7 +109,8 @@ class _Finder:
 
     def all(self) -> Iterator[Use]:
         """Look backwards from all accesses."""
-        if not self._summary.arithmetic:
+        ops = self._summary.module.ops
+        if not self._summary.arithmetic and not any(op.name in COUNTING for op in ops):
             return
         for access in self._accesses:
             if access.calls:
@@ -320,7 +321,7 @@ class _Finder:
         bits = integer_bits(value.type)
         if term is None or bits is None or bits == 1:
             return
-        if op.name in MIXING and any(map(is_hash, modular_ops(value))):
+        if op.name in MIXING and any(map(is_hash, modular_ops(value, self._summary.module))):
             return  # it is meant to wrap around
         low, high = signed_range(bits)
         if not signed:
@@ -334,7 +335,7 @@ class _Finder:
 
     def _difference(self, value: Value) -> Arithmetic | None:
         """Give the difference that an unsigned integer is made of: it may go below zero."""
-        for op in modular_ops(value):
+        for op in modular_ops(value, self._summary.module):
             result = self._values.get(op.results[0].id)
             place = None if op.block is None else self._places.get(op.block)
             if op.name == "arith.subi" and isinstance(result, Term) and place is not None:
@@ -435,13 +436,17 @@ class _Finder:
                     for region in op.regions
                     for block in region.blocks
                 ]
+                following += op.operands[3:][current.position : current.position + 1]
+            elif op.name == "scf.while":
+                following = [op.regions[0].blocks[0].ops[-1].operands[1 + current.position]]
             else:
                 following = list(op.operands)
             for operand in following:
                 if operand.id not in seen:
                     seen.add(operand.id)
                     waiting.append(operand)
-        return None
+        fed = feeding_values((value,), self._summary.module)
+        return next((self._arithmetic[op] for op in sorted(fed) if op in self._arithmetic), None)
 
 
 def _own_lanes(value: Value) -> tuple[Term, ...]:

@@ -23,7 +23,7 @@ from tests.verdicts.random_kernels import LANES, Kernel, Type, judged_exactly
 
 BUDGET = Budget(solver_seconds=0.02, solver_seconds_a_call=0.1, seconds_a_call=0.5)
 RULES = ("overflow", "out-of-bounds")
-CALLS = 4
+CALLS = 8
 """Calls of each kernel."""
 _INTERESTING = (0, 1, 2, 3, 7, 100, 1000, 46_341, 65_536, 2**20, 2**24 + 1, 2**31 - 1)
 

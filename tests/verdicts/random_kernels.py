@@ -689,7 +689,7 @@ def _cast(point: Point, number: Number, source: Type, target: Type) -> Number:
         number = _read(point, source, number, counts=True)
     ideal = number.ideal
     if not target.holds(ideal) and source.holds(ideal):
-        if source.signed and source.bits == target.bits:
+        if source.signed:
             return Number(ideal, actual)  # a negative number counts as one until it is read
         point.ambiguous |= not source.signed
         ideal = target.wrap(ideal)
