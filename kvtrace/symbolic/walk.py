@@ -379,8 +379,8 @@ class Walk:
                 **details,
             )
             made.append(access)
-            if active is not FALSE:
-                self.accesses.append(access)
+            if active is not FALSE or (mask is FALSE and self.arithmetic):
+                self.accesses.append(access)  # what has wrapped around may not be false
         return made
 
     # -- hints -----------------------------------------------------------------------------------

@@ -197,10 +197,9 @@ class _Finder:
         if isinstance(known, Pointer):
             return any(choice.argument is None for choice in known.choices)
         if isinstance(known, Term):
-            atoms = known.atoms()
-            return len(atoms) == 1 and all(
-                isinstance(atom, Symbol) and atom.kind == "unknown" for atom in atoms
-            )
+            ((monomial, factor),) = tuple(known.coefficients.items())[:1] or (((), 0),)
+            atom = monomial[0] if len(monomial) == 1 == factor == len(known.coefficients) else None
+            return isinstance(atom, Symbol) and atom.kind == "unknown"
         return not isinstance(known, Condition | BlockPointer) or isinstance(known, Opaque)
 
     def _strictly(self, value: Value, op: Op, purpose: Purpose) -> None:

@@ -651,9 +651,12 @@ def judged_exactly(
                 continue
         always = [Number(1, 1)] * LANES
         masks = always if case.mask is None else case.mask.meaning(point)
+        before = point.shows
         places = case.place.meaning(point)
         stored = places if case.stored is None else case.stored.meaning(point)
         size = 1 if case.stored is None else case.stored.type.bits // 8
+        if point.shows and not before and not any(active.actual for active in masks):
+            point.shows, point.ambiguous = False, True  # a branch that decides no access
         for active, place, index in zip(masks, places, stored, strict=True):
             point.shows |= active.ideal != active.actual
             if not active.actual:
