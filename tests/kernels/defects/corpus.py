@@ -14,6 +14,7 @@ from tests.kernels.defects import (
     masks,
     overflow,
     races,
+    reported,
     strides,
     views,
 )
@@ -21,7 +22,7 @@ from tests.kernels.defects.sample import Sample
 
 _THEMES = (
     masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
-    assertions, data,
+    assertions, data, reported,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)
