@@ -132,6 +132,10 @@ def modular_ops(value: Value, module: Module) -> list[Op]:
             blocks = [block for region in op.regions for block in region.blocks]
             following = [block.ops[-1].operands[current.position] for block in blocks]
             following += op.operands[3 + current.position :][:1] if op.name == "scf.for" else ()
+        elif op is not None and op.name == "scf.while":
+            following = [op.regions[0].blocks[0].ops[-1].operands[1 + current.position]]
+        elif op is not None and op.name in ("tt.reduce", "tt.scan"):
+            following = list(op.operands)
         elif op is not None and op.name in MODULAR | MOVING | {"arith.shli"}:
             found.append(op)
             following = list(op.operands)

@@ -1,4 +1,4 @@
-"""Judge random kernels and compare with Python's integers: no proof may be false, no finding either.
+"""Judge random kernels and compare with Python's integers: no proof, no finding may be false.
 
 `python -m tests.verdicts.overflow_oracle SEED CASES` runs by hand; a case is one memory op of one
 call, judged with the contents of its index tensors recorded and without.

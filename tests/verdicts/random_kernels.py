@@ -1,4 +1,4 @@
-"""Random kernels of integer expressions, as TTIR, and what each address, mask and branch is exactly.
+"""Random kernels of integer expressions, as TTIR, and what each address, mask and branch is.
 
 A kernel has several cases: an expression that gives the place of a load or a store, with or without
 a mask or a branch around it, or that is stored. Of each, Python's integers say what it is in every
@@ -9,7 +9,7 @@ widths (`ideal`); nothing of kvtrace takes part in that. Explicit casts to fewer
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 LANES = 4
 
@@ -93,8 +93,8 @@ def _lift(numbers: list[Number], count: int) -> list[Number]:
 class Kernel:
     """A random kernel; `text` is its TTIR, `cases` what its memory ops are."""
 
-    SCALARS = {"a": I32, "b": I32, "w": I64, "u": Type(32, False), "n": I32}
-    TENSORS = {
+    SCALARS: ClassVar = {"a": I32, "b": I32, "w": I64, "u": Type(32, False), "n": I32}
+    TENSORS: ClassVar = {
         "p32": I32,
         "p64": I64,
         "q32": Type(32, False),
