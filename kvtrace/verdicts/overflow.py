@@ -300,4 +300,7 @@ def _hidden(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
 
 def _is_hidden(seen: Seen, index: int) -> bool:
     """Whether a wrap of an op may show where it was not seen."""
-    return index in seen.hidden or (index in seen.wrapped_ops and seen.blind)
+    origins = {index, *seen.reached.get(index, ())}
+    return not origins.isdisjoint(seen.hidden) or (
+        seen.blind and not origins.isdisjoint(seen.wrapped_ops)
+    )

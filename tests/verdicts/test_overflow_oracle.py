@@ -11,7 +11,25 @@ from tests.verdicts.overflow_oracle import failures
 from tests.verdicts.random_kernels import Kernel, Number, Point, Type
 
 #: Kernels of which an address, a mask, a branch or a loop was once proven by numbers that wrapped.
-FOUND_BEFORE = (8, 20, 102, 119, 139, 140, 149, 160, 184, 243, 505, 526, 536, 538)
+FOUND_BEFORE = (
+    8,
+    20,
+    102,
+    119,
+    139,
+    140,
+    149,
+    160,
+    184,
+    243,
+    505,
+    526,
+    536,
+    538,
+    10148,
+    10295,
+    20356,
+)
 
 
 @pytest.mark.parametrize("seeds", [FOUND_BEFORE, range(1000, 1012)])
