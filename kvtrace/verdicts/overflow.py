@@ -51,7 +51,9 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Give a verdict for each arithmetic op that may wrap around and whose width shows."""
     found: dict[int, tuple[Verdict, Op]] = {}
     replays = _Replays(bound)
-    judged = [(use, use.access.op, _judged(bound, use, replays)) for use in uses(bound.summary)]
+    judged: list[tuple[Use | None, Op, Verdict | None]] = [
+        (use, use.access.op, _judged(bound, use, replays)) for use in uses(bound.summary)
+    ]
     judged += [
         (None, access.op, _in_function(bound, access))
         for access in bound.summary.accesses
