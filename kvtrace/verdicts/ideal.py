@@ -23,17 +23,14 @@ from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Array,
     Pointer,
-    PointerChoice,
-    Sum,
     Unknown,
     Wrapped,
     actual,
     ideal_numbers,
 )
 from kvtrace.ir import Op, Value
-from kvtrace.ir.types import IntegerType, TensorType
 from kvtrace.symbolic.summary import GROWING
-from kvtrace.symbolic.walk_types import integer_bits, is_pointer, number_of
+from kvtrace.symbolic.walk_types import integer_bits, number_of
 from kvtrace.verdicts.deciding import (
     ADDRESSES,
     MIXING,
@@ -47,16 +44,27 @@ from kvtrace.verdicts.deciding import (
 )
 from kvtrace.verdicts.exact_integers import (
     BINARY,
-    FIRST_UNSIGNED,
     TooLarge,
     combined,
-    compared,
-    held_in,
     is_unsigned,
     limits,
     narrowed,
-    product_or_sum,
     read_unsigned,
+)
+from kvtrace.verdicts.ideal_meanings import (
+    certainly_fits,
+    combined_along,
+    compared_numbers,
+    flags_of,
+    is_followed,
+    is_number,
+    is_unknown,
+    lanes_of,
+    magnitude,
+    moved,
+    same,
+    selected,
+    truncated,
 )
 from kvtrace.verdicts.replaying import program_at, run
 
@@ -68,8 +76,6 @@ if TYPE_CHECKING:
 
 _EXTENSIONS: Final = ("arith.extsi", "arith.extui", "arith.index_cast", "arith.index_castui")
 _PASSING: Final = ("scf.while", "tt.call", "func.call", "scf.execute_region")
-#: A pointer that would go into another argument has no offset to compare.
-_ELSEWHERE: Final = -(1 << 70)
 
 _Ideal = Callable[[Op, Sequence[Any]], Array]
 """Gives what an op would give, from its operands."""
@@ -166,14 +172,14 @@ class Ideals(Instrument):
             return self._control(op, step)
         if name in ("tt.reduce", "tt.scan"):
             return self._reduction(op, step)
-        if name == "arith.select" and not _is_followed(op.results[0]):
+        if name == "arith.select" and not is_followed(op.results[0]):
             return self._without_meaning(op, step)
         if name in MOVING or name in ("tt.bitcast", "arith.bitcast"):
             return self._rearranged(op, step)
         ideal = self._meaning(op)
         if ideal is None:
             return self._without_meaning(op, step)
-        if op.index in self._deciding and name in GROWING and _is_number(op.results[0]):
+        if op.index in self._deciding and name in GROWING and is_number(op.results[0]):
             return self._growing(op, step, ideal)
         return self._following(op, step, ideal)
 
@@ -198,11 +204,11 @@ class Ideals(Instrument):
         if op.name in _EXTENSIONS:
             return self._extended
         meanings: dict[str, _Ideal] = {
-            "tt.addptr": _moved,
-            "arith.cmpi": _compared,
-            "arith.select": _selected,
-            "math.absi": _magnitude,
-            "arith.trunci": _truncated,
+            "tt.addptr": moved,
+            "arith.cmpi": compared_numbers,
+            "arith.select": selected,
+            "math.absi": magnitude,
+            "arith.trunci": truncated,
         }
         return meanings.get(op.name)
 
@@ -265,7 +271,7 @@ class Ideals(Instrument):
             if (
                 any(type(value) is Wrapped for value in given)
                 or op.index in self._differences
-                or not _certainly_fits(op.name, given, type_)
+                or not certainly_fits(op.name, given, type_)
             ):
                 self._both(op, step, values, scope, ideal)
             else:
@@ -278,7 +284,7 @@ class Ideals(Instrument):
         given = [values[slot] for slot in slots]
         self._actually(op, step, values, scope)
         result = values[op.results[0].id]
-        if _is_unknown(result) or any(map(_is_unknown, given)):
+        if is_unknown(result) or any(map(is_unknown, given)):
             self._lose(given)
             return
         try:
@@ -304,10 +310,10 @@ class Ideals(Instrument):
                 read = read_unsigned(plain, type_.element.bits)
                 self._sighted(op, scope, np.where(below, ideal, read), read)
                 return Wrapped(result, ideal, origins | {op.index})
-        if _same(ideal, plain):
+        if same(ideal, plain):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
             return Wrapped(result, ideal, origins) if negative else result
-        if _is_number(value) and (op.name in GROWING or op.name in ("tt.reduce", "tt.scan")):
+        if is_number(value) and (op.name in GROWING or op.name in ("tt.reduce", "tt.scan")):
             low, high = limits(ideal)
             bits = type_.element.bits
             fits = -(1 << (bits - 1)) <= low and high < (1 << bits)
@@ -372,7 +378,7 @@ class Ideals(Instrument):
                 return
             self._actually(op, step, values, scope)
             outcome = [values[slot] for slot in results]
-            if any(map(_is_unknown, (*given, *outcome))) or op.name.endswith(".bitcast"):
+            if any(map(is_unknown, (*given, *outcome))) or op.name.endswith(".bitcast"):
                 changed = types[0].element != value_type(op.results[0].type).element
                 if op.name.endswith(".bitcast") and (types[0].pointer or not changed):
                     values[results[0]] = given[0]
@@ -402,7 +408,7 @@ class Ideals(Instrument):
         axis = number_of(op, "axis") + 1
         grows = combining in ("arith.addi", "arith.muli")
         followed = integer_bits(op.operands[0].type) is not None
-        inner = any(each.name in GROWING and _is_number(each.results[0]) for each in block.ops)
+        inner = any(each.name in GROWING and is_number(each.results[0]) for each in block.ops)
 
         def reduced(values: list[Any], scope: Any) -> None:
             given = [values[value.id] for value in op.operands]
@@ -412,17 +418,17 @@ class Ideals(Instrument):
                 return
             self._actually(op, step, values, scope)
             outcome = values[result]
-            if not whole or not followed or any(map(_is_unknown, (*given, outcome))):
+            if not whole or not followed or any(map(is_unknown, (*given, outcome))):
                 self._lose(given)
                 self.seen.hidden.add(op.index)
                 return
-            numbers = _lanes(ideal_numbers(given[0], type_), type_)
+            numbers = lanes_of(ideal_numbers(given[0], type_), type_)
             most = max(map(abs, limits(numbers)))
             extent = type_.shape[axis - 1]
             if grows and (combining == "arith.muli" or most * extent >= 1 << 62):
                 numbers = numbers.astype(object)
             try:
-                ideal = narrowed(_combined_along(op, combining, numbers, axis))
+                ideal = narrowed(combined_along(op, combining, numbers, axis))
             except TooLarge:
                 self._lose(given)
                 self.seen.hidden.add(op.index)
@@ -478,7 +484,7 @@ class Ideals(Instrument):
         """Read what a tensor of unsigned integers holds as that."""
         pointer, result = actual(values[op.operands[0].id]), op.results[0]
         loaded = values[result.id]
-        if _is_unknown(loaded) or not _is_number(result) or not isinstance(pointer, Pointer):
+        if is_unknown(loaded) or not is_number(result) or not isinstance(pointer, Pointer):
             return
         if pointer.argument is None:
             return
@@ -502,18 +508,18 @@ class Ideals(Instrument):
         active: Any = True,
     ) -> None:
         """Compare a number that decides something."""
-        if _is_unknown(held) or _is_unknown(active):
+        if is_unknown(held) or is_unknown(active):
             self.seen.blind = True
         if not isinstance(held, Wrapped) or not held.origins or self._is_undecided(op, value):
             return
-        if _is_unknown(held.actual) or _is_unknown(active) or not scope.certain:
+        if is_unknown(held.actual) or is_unknown(active) or not scope.certain:
             self.seen.hidden |= held.origins
             return
         type_ = value_type(value.type)
         differs = self._differing(held, type_, purpose)
         if active is not True:
-            mask = _lanes(ideal_numbers(actual(active), _flags(type_)), _flags(type_))
-            differs = _lanes(differs, type_) & mask
+            mask = lanes_of(ideal_numbers(actual(active), flags_of(type_)), flags_of(type_))
+            differs = lanes_of(differs, type_) & mask
         places = np.argwhere(differs)
         if len(places):
             self._show(op, held, scope, purpose, tuple(map(int, places[0])))
@@ -557,135 +563,6 @@ class Ideals(Instrument):
         here = [p for p in places if ideal.shape[0] == 1 or linear[p[0]] == program]
         at = tuple(here[0] if here else places[0])
         return int(ideal[at]), int(plain[at])
-
-
-# -- numbers ------------------------------------------------------------------------------------
-
-
-def _is_number(value: Value) -> bool:
-    return (integer_bits(value.type) or 1) > 1
-
-
-def _is_followed(value: Value) -> bool:
-    return integer_bits(value.type) is not None or is_pointer(value.type)
-
-
-def _is_unknown(value: Any) -> bool:
-    value = actual(value)
-    if isinstance(value, Pointer):
-        return isinstance(value.offset, Unknown)
-    if isinstance(value, PointerChoice):
-        return _is_unknown(value.first) or _is_unknown(value.second)
-    return isinstance(value, Unknown)
-
-
-def _same(left: Array, right: Array) -> bool:
-    return not np.any(left != right)
-
-
-def _lanes(array: Array, type_: ValueType) -> Array:
-    return np.broadcast_to(array, (array.shape[0], *type_.shape))
-
-
-def _flags(type_: ValueType) -> ValueType:
-    return value_type(TensorType(type_.shape, IntegerType(1)) if type_.shape else IntegerType(1))
-
-
-def _range(value: Any) -> tuple[int, int]:
-    return (value.low, value.high) if isinstance(value, Sum) else limits(np.asarray(value))
-
-
-def _certainly_fits(name: str, given: Sequence[Any], type_: ValueType) -> bool:
-    """Tell from ranges alone that a result is within its width."""
-    ranges = [_range(value) for value in given if not isinstance(value, Unknown)]
-    if len(ranges) < len(given):
-        return True  # so is the result
-    low = -(1 << (type_.element.bits - 1))
-    if name == "math.absi":
-        return ranges[0][0] > low
-    if name in ("arith.divsi", "arith.floordivsi", "arith.ceildivsi"):
-        return ranges[0][0] > low or not ranges[1][0] <= -1 <= ranges[1][1]
-    first, second = ranges
-    if name == "arith.shli":
-        if second[0] < 0 or second[1] >= type_.element.bits:
-            return False
-        second = (1 << second[0], 1 << second[1])
-        name = "arith.muli"
-    if name == "arith.addi":
-        ends = [first[0] + second[0], first[1] + second[1]]
-    elif name == "arith.subi":
-        ends = [first[0] - second[1], first[1] - second[0]]
-    else:
-        ends = [a * b for a in first for b in second]
-    return low <= min(ends) and max(ends) < -low
-
-
-def _magnitude(op: Op, given: Sequence[Any]) -> Array:
-    numbers = ideal_numbers(given[0], value_type(op.operands[0].type))
-    return narrowed(np.abs(numbers.astype(object)))
-
-
-def _moved(op: Op, given: Sequence[Any]) -> Array:
-    """Move pointers, in bytes."""
-    pointer, index = (value_type(value.type) for value in op.operands)
-    steps = ideal_numbers(given[1], index)
-    size = np.full((1,) * steps.ndim, pointer.element.bytes, np.int64)
-    moved = product_or_sum("arith.muli", steps, size)
-    return product_or_sum("arith.addi", ideal_numbers(given[0], pointer), moved)
-
-
-def _compared(op: Op, given: Sequence[Any]) -> Array:
-    type_ = value_type(op.operands[0].type)
-    predicate = number_of(op, "predicate")
-    left, right = (ideal_numbers(value, type_) for value in given)
-    if left.dtype == np.bool_:
-        sign = 1 if predicate >= FIRST_UNSIGNED else -1  # signed, true is -1
-        left, right = left.astype(np.int64) * sign, right.astype(np.int64) * sign
-    elif predicate >= FIRST_UNSIGNED:
-        bits = type_.element.bits
-        left, right = read_unsigned(left, bits), read_unsigned(right, bits)
-    return compared(predicate, left, right)
-
-
-def _selected(op: Op, given: Sequence[Any]) -> Array:
-    condition, type_ = value_type(op.operands[0].type), value_type(op.results[0].type)
-    chosen = ideal_numbers(given[0], condition)
-    if type_.shape and not condition.shape:
-        chosen = chosen.reshape((-1,) + (1,) * len(type_.shape))
-    first, second = (ideal_numbers(value, type_) for value in given[1:])
-    result = np.where(chosen, first, second)
-    if type_.pointer and isinstance(given[0], Wrapped):
-        really = ideal_numbers(actual(given[0]), condition).reshape(chosen.shape)
-        result = np.where(chosen != really, _ELSEWHERE, result.astype(object))
-    return np.asarray(result)
-
-
-def _truncated(op: Op, given: Sequence[Any]) -> Array:
-    numbers = ideal_numbers(given[0], value_type(op.operands[0].type)).astype(object)
-    element = value_type(op.results[0].type).element
-    if element.kind == "b":
-        return np.asarray(numbers & 1, np.bool_)
-    return held_in(numbers, element.bits)
-
-
-_COMBINING: Final[dict[str, Any]] = {
-    "arith.addi": np.add,
-    "arith.muli": np.multiply,
-    "arith.maxsi": np.maximum,
-    "arith.minsi": np.minimum,
-    "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or,
-    "arith.xori": np.bitwise_xor,
-}
-
-
-def _combined_along(op: Op, combining: str, numbers: Array, axis: int) -> Array:
-    function = _COMBINING[combining]
-    if op.name == "tt.reduce":
-        return np.asarray(function.reduce(numbers, axis=axis))
-    if "reverse" in op.attributes and number_of(op, "reverse"):
-        return np.flip(function.accumulate(np.flip(numbers, axis), axis=axis), axis)
-    return np.asarray(function.accumulate(numbers, axis=axis))
 
 
 _instruments: weakref.WeakKeyDictionary[Op, list[Ideals]] = weakref.WeakKeyDictionary()
