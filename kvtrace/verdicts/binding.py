@@ -68,6 +68,7 @@ class BoundCall:
         ranges: of the symbols: scalars and extents are numbers.
         rules: ids of the rules that are looked at.
         budget: what may still be spent.
+        of_uses: what the rule overflow has decided of uses of integers, for all that ask it.
 
     """
 
@@ -83,6 +84,7 @@ class BoundCall:
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
         self._widths: dict[int, Decision] = {}
+        self.of_uses: dict[object, Decision] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
             most = max(self.ranges.interval(loop.trips)[1], 1)
             known = self._known.get(("trip", loop.trip.key), (0, 0))

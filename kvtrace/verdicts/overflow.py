@@ -134,7 +134,11 @@ def _given(bound: BoundCall, use: Use) -> Given:
 
 def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
     """Decide whether nothing shows: mostly, all numbers fit, and that is plain to see."""
-    return prove(use.fits, given) or bound.decide(use.right, given)
+    found = bound.of_uses.get(use)
+    if found is None:
+        found = prove(use.fits, given) or bound.decide(use.right, given)
+        bound.of_uses[use] = found
+    return found
 
 
 def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
