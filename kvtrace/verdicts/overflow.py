@@ -22,7 +22,7 @@ from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.contents import hangs_on
-from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.feeding import feeding, feeding_values
 from kvtrace.verdicts.ideal import Seen, Shown, followed
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
@@ -286,7 +286,7 @@ def _evaluated(bound: BoundCall, found: list[tuple[Verdict, Op]]) -> list[Verdic
         if failure is not None:
             reason = f"{verdict.reason}; evaluated: {failure}"
             settled.append(replace(verdict, reason=reason, evaluating=False))
-        elif _is_hidden(seen, index):
+        elif _is_hidden(bound, seen, verdict.op):
             settled.append(_hidden(bound, verdict, access))
         else:
             message = f"{verdict.expression} stays within its width wherever that decides an access"
@@ -304,9 +304,10 @@ def _hidden(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
     return replace(verdict, reason=reason, message=message, evaluating=False, unless=unless)
 
 
-def _is_hidden(seen: Seen, index: int) -> bool:
-    """Whether a wrap of an op may show where it was not seen."""
-    origins = {index, *seen.reached.get(index, ())}
-    return not origins.isdisjoint(seen.hidden) or (
-        seen.blind and not origins.isdisjoint(seen.wrapped_ops)
-    )
+def _is_hidden(bound: BoundCall, seen: Seen, op: Op) -> bool:
+    """Whether a wrap of an op, or of what it is made of, may show where it was not seen."""
+    if op.index in seen.hidden:
+        return True
+    unseen = seen.wrapped_ops if seen.blind else seen.wrapped_ops & seen.hidden
+    made_of = {op.index} | feeding_values(op.operands, bound.call.module) if unseen else set()
+    return not unseen.isdisjoint(made_of)
