@@ -143,6 +143,8 @@ def main(seed: int, cases: int) -> int:
             wrong += 1
             print(text, flush=True)
         seed += 1
+        if seed % 50 == 0:
+            print(f"{counts['cases']:,} cases before seed {seed}, {wrong} wrong", flush=True)
     taken = time.monotonic() - began
     print(f"{wrong} wrong; {dict(counts)}; next seed {seed}; {taken:.0f} s")
     return int(bool(wrong))
