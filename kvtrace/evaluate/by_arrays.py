@@ -63,6 +63,8 @@ def evaluate_by_arrays(
     written = written_storages(module, arguments, compiler.cache)
     launch.memory = Memory(launch.arguments, written)
     values = _bound_parameters(compiler, arguments, name)
+    if instrument is not None:
+        instrument.begin(launch, values)
     launch.in_order = order_matters(module, launch, written)
     chosen = None if programs is None else _checked(programs, launch)
     _run_programs(compiler, launch, values, chunk_bytes, chosen)

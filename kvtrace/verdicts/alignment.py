@@ -61,9 +61,12 @@ def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
     if _is_multiple(address, size):
         return None  # so are nearly all accesses: nothing to say
     given = bound.active(access)
-    if given.is_impossible or not bound.programs:
+    if bound.is_unreached(access, given):
         return None
     decision = bound.decide(equal(remainder(address, size, floor=True)), given)
+    if isinstance(decision, Proven) and bound.may_wrap(access) is not None:
+        reason = "arithmetic of its address may leave its width"
+        return _open(access, reason, tensor.name, decision.solver_ns)
     if isinstance(decision, Proven):
         return _proven(access, tensor.name, decision.method, decision.solver_ns)
     if not isinstance(decision, Refuted) or bound.doubts(decision.model):
@@ -145,7 +148,7 @@ def _is_number(bound: BoundCall, access: Access) -> bool:
 
 def _null(bound: BoundCall, access: Access) -> Verdict | None:
     given = bound.active(access)
-    if given.is_impossible or not bound.programs:
+    if bound.is_unreached(access, given):
         return None
     claim, address = _elsewhere(bound, access)
     if claim is None:

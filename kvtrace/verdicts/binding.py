@@ -70,6 +70,7 @@ class BoundCall:
         ranges: of the symbols: scalars and extents are numbers.
         rules: ids of the rules that are looked at.
         budget: what may still be spent.
+        of_uses: what the rule overflow has decided of uses of integers, for all that ask it.
 
     """
 
@@ -85,6 +86,7 @@ class BoundCall:
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
         self._widths: dict[int, Decision] = {}
+        self.of_uses: dict[object, Decision] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
             most = max(self.ranges.interval(loop.trips)[1], 1)
             known = self._known.get(("trip", loop.trip.key), (0, 0))
@@ -234,6 +236,10 @@ class BoundCall:
             if not isinstance(decision, Proven):
                 return arithmetic, decision
         return None
+
+    def is_unreached(self, place: Place, given: Given) -> bool:
+        """Tell whether no program gets to an op; `given`: what holds there by ideal integers."""
+        return not self.programs or (given.is_impossible and self.may_wrap(place) is None)
 
     def arithmetic_of(self, place: Place) -> Iterator[Arithmetic]:
         """Give the arithmetic that an op's address, mask and execution are made of."""

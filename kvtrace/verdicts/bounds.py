@@ -166,7 +166,7 @@ def _is_evaluable(bound: BoundCall, op: Op) -> bool:
 
 def _judged(bound: BoundCall, access: Access) -> _Finding:
     given = bound.active(access)
-    if given.is_impossible or not bound.programs:
+    if bound.is_unreached(access, given):
         return _Inside("interval", reached=False)
     if access.argument is None:
         reason = access.unknown or "its address comes from no argument"
@@ -177,6 +177,8 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
     wrapping = bound.may_wrap(access)
     if wrapping is not None and not _is_ideal(bound, access, wrapping[1]):
         return _wrapping(bound, access, tensor, *wrapping)
+    if given.is_impossible:
+        return _Inside("interval", reached=False)
     return _compared(bound, access, tensor, given)
 
 

@@ -14,6 +14,7 @@ from tests.kernels.defects import (
     masks,
     overflow,
     races,
+    reported,
     serving_attention,
     serving_batches,
     serving_cache,
@@ -31,7 +32,7 @@ from tests.kernels.defects.sample import Sample
 
 _THEMES = (
     masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
-    assertions, data,
+    assertions, data, reported,
     serving_attention, serving_cache, serving_experts, serving_lora,
     serving_sampling, serving_scans, serving_batches, serving_sizes,
     serving_layouts, serving_lookups,
