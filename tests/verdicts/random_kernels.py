@@ -686,7 +686,8 @@ def _cast(point: Point, number: Number, source: Type, target: Type) -> Number:
     actual = target.wrap(number.actual)
     if target.bits < source.bits:
         if not target.signed:  # only the op that reads it says that it is unsigned
-            point.ambiguous |= actual >= 1 << (target.bits - 1)
+            large = max(actual, target.wrap(number.ideal))
+            point.ambiguous |= large >= 1 << (target.bits - 1)
         return Number(target.wrap(number.ideal), actual)
     if target.bits > source.bits:
         number = _read(point, source, number, counts=True)
