@@ -317,11 +317,11 @@ class _Copy:
 
     def _settings(self, settings: dict[str, str]) -> list[tuple[str, str]]:
         """The settings, and with them what is left out now and was before."""
-        before = settings.get(REDACTED, "").split(",")
+        before = settings.pop(REDACTED, "").split(",")
         if "names" in self._left_out and settings.get("kernels", "*") != "*":
             settings["kernels"] = REDACTED
         gone = [each for each in PRIVATE if each in self._left_out or each in before]
-        return list((settings | {REDACTED: ",".join(gone)}).items())
+        return [*self._facts(list(settings.items())), (REDACTED, ",".join(gone))]
 
 
 def _changed(values: pa.Array, kind: pa.DataType, change: Callable[[Any], Any]) -> pa.Array:
