@@ -18,7 +18,7 @@ _HEXADECIMAL: Final = re.compile(r"0x[0-9A-Fa-f]*")
 #: What stands before a string that is an attribute's value: the attribute's name.
 _BEFORE_VALUE: Final = re.compile(r'([\w.\-]+)"?\s*=\s*\Z')
 _BEFORE_OPERATION: Final = re.compile(r"(?:\A|\n|=)[ \t]*\Z")
-_BEFORE_NAME: Final = re.compile(r"(?:loc\(|callsite\(|\sat\s+|fused\[|fused<[^>]*>\[|,)\s*\Z")
+_BEFORE_NAME: Final = re.compile(r"(?:loc\(|callsite\(|\sat\s+|fused\[|fused<[^>]*>\[)\s*\Z")
 _BEFORE_ASSEMBLY: Final = re.compile(r"\btt\.elementwise_inline_asm\s*\Z")
 #: Attributes whose text is the compiler's own, or is what the op does.
 _KEPT_VALUES: Final = frozenset(
