@@ -88,8 +88,8 @@ def redact(
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
-        BadSetting: nothing is to be left out, `out` is there already, or the trace has runs that
-            are not sealed.
+        BadSetting: nothing is to be left out, `out` is there already or in the trace, or the trace
+            has runs that are not sealed.
         DamagedFile, NewerFormat: a file cannot be read.
         TraceWriteError: the disk is full, or the like; no copy is left.
 
@@ -99,6 +99,8 @@ def redact(
         raise BadSetting(f"say what is to be left out: --{', --'.join(PRIVATE)}, or --all")
     if target.exists() or target.is_symlink():
         raise BadSetting(f"{target} is there already; name a folder that is not")
+    if folder.resolve() in target.resolve().parents:
+        raise BadSetting(f"{target} is inside {folder}; name a folder outside of the trace")
     if run_ids(folder / JOURNAL) or unfinished(folder):
         raise BadSetting(
             f"{folder} has runs that still go on or were killed; let them end, or call "

@@ -60,13 +60,10 @@ def command(
     from kvtrace.schema.privacy import PRIVATE
     from kvtrace.schema.redaction import redact
 
-    asked = dict(
-        zip(
-            ("source", "paths", "names", "scalars", "tensors", "command", "host", "git", "marks"),
-            (source, paths, names, scalars, tensors, command_line, host, git, marks),
-            strict=True,
-        )
-    )
+    asked = {
+        "source": source, "paths": paths, "names": names, "scalars": scalars, "tensors": tensors,
+        "command": command_line, "host": host, "git": git, "marks": marks,
+    }  # fmt: skip
     left_out = [each for each in PRIVATE if everything or asked[each]]
     done = redact(trace, output, left_out, redacted_ir)
     if as_json:

@@ -3,6 +3,7 @@
 Canaries are unique words that are planted wherever a trace may hold something private.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.support.canaries import everything
 
+PAGE = Path("docs/privacy.md").read_text()
 SCALAR = "8675309421"
 PROGRAM = """
 import torch
@@ -313,6 +315,24 @@ def test_what_cannot_be_done_is_said(arguments, said, captured, kvtrace, tmp_pat
     assert code == 2
     assert said in err
     assert names_in(tmp_path) == ["there"]
+
+
+def test_a_copy_is_not_put_into_the_trace(own_trace, kvtrace):
+    before = names_in(own_trace)
+
+    code, _, err = kvtrace("redact", own_trace, "-o", own_trace / "copy", "--host")
+
+    assert code == 2
+    assert "outside of the trace" in err
+    assert names_in(own_trace) == before
+
+
+@pytest.mark.parametrize("private", PRIVATE)
+def test_each_thing_is_an_option_and_on_the_page(private, own_trace, kvtrace):
+    code, out, _ = kvtrace("redact", own_trace, "-o", "copy", f"--{private}", "--json")
+
+    assert (code, json.loads(out)["left_out"]) == (0, [private])
+    assert f"`--{private}`" in PAGE
 
 
 def test_a_run_that_goes_on_is_not_copied(tmp_path):
