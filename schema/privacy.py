@@ -72,7 +72,7 @@ _PRIVATE_LEAVES: Final[dict[str, dict[str, Leaf]]] = {
         "files.artifact": _ARTIFACT,
         "signature.name": _PARAMETER,
         "signature.constexpr": _leaf("source paths names", "literal"),
-        "options": _leaf("paths", "facts"),
+        "options": _leaf("paths names", "facts"),
         "cache_key": _leaf("source paths names"),
         "stages.artifact": _ARTIFACT,
         "function": _NAME,

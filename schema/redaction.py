@@ -64,6 +64,9 @@ _BETWEEN: Final = re.compile(r"[(), ]+")
 _SLASH: Final = re.compile(r"[/\\]")
 #: What the name of the operating system's build tells of a host stands here in `runs.versions`.
 _PLATFORM: Final = "platform"
+#: Keys of compile options that may hold names: of names, and of a backend (`inductor.…`).
+_NAMED: Final = re.compile(r"names?$|\.")
+_COMPILERS_OWN: Final = frozenset(("backend_name",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,16 +309,21 @@ class _Copy:
             return None
         if entry.get("kind") == "descriptor" or not {"source", "paths", "names"} & self._left_out:
             return value
-        words = filter(None, _BETWEEN.split(value))
-        return value if all(map(_HARMLESS.fullmatch, words)) else REDACTED
+        return value if _is_harmless(value) else REDACTED
 
     def _facts(self, facts: list[tuple[str, str]]) -> list[tuple[str, str]]:
         return [
-            (key, value)
+            (key, self._fact(key, value))
             for key, value in facts
             if not (key == _PLATFORM and "host" in self._left_out)
             and not ("paths" in self._left_out and _SLASH.search(value or ""))
         ]
+
+    def _fact(self, key: str, value: str) -> str:
+        """A fact's value. Those that a compiler's user gave it are named so, or are a backend's."""
+        if "names" not in self._left_out or not _NAMED.search(key) or key in _COMPILERS_OWN:
+            return value
+        return value if _is_harmless(value) else self._names(value)
 
     def _settings(self, settings: dict[str, str]) -> list[tuple[str, str]]:
         """The settings, and with them what is left out now and was before."""
@@ -335,6 +343,10 @@ def _changed(values: pa.Array, kind: pa.DataType, change: Callable[[Any], Any]) 
     fresh = [change(value) for value in coded.dictionary.to_pylist()]
     found = pa.array(fresh, coded.dictionary.type).take(coded.indices)
     return found.dictionary_encode().cast(kind) if is_name else found
+
+
+def _is_harmless(literal: str) -> bool:
+    return all(map(_HARMLESS.fullmatch, filter(None, _BETWEEN.split(literal))))
 
 
 def _pass_name(path: Path) -> str:

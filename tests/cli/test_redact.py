@@ -139,6 +139,8 @@ def _value(table, path, kind, contents, stack):
             return {"key": words}
         found = {"paths": ("bin", "/canary_paths"), "host": ("platform", "canary_host"),
                  "names": ("kernels", "canary_names")}  # fmt: skip
+        if table == "kernels":
+            found["names"] = ("inductor.kernel_name", "canary_names")
         return dict(entry for private, entry in found.items() if private in leaf.holds)
     if leaf.action == "artifact":
         kinds = {"files.artifact": "file", "stages.artifact": "cubin"}
@@ -375,3 +377,28 @@ def test_hostile_names_are_taken_out_of_a_trace(own_trace, tmp_path, kvtrace):
         open_trace(own_trace).table("launches", None, ["call_id"])["call_id"],
         open_trace(tmp_path / "copy").table("launches", None, ["call_id"])["call_id"],
     )
+
+
+def test_inductor_s_names_are_made_up_ones_in_the_options_as_elsewhere(tmp_path):
+    trace = Path("tests/fixtures/h200/inductor")
+    redact(trace, tmp_path / "copy", ("names",), redacted_ir)
+
+    found = everything(tmp_path / "copy")
+    names = {row["name"] for row in open_trace(trace).table("kernels", None, ["name"]).to_pylist()}
+    assert len(names) > 20
+    assert [name for name in names if name.encode() in found] == []
+    table = open_trace(tmp_path / "copy").table("kernels", None, ["name", "options"])
+    options = [dict(row["options"]) for row in table.to_pylist()]
+    assert {each["backend_name"] for each in options} == {"cuda"}
+    assert any(each.get("inductor.kernel_name") == "kernel1" for each in options)
+
+
+@pytest.mark.parametrize("version", sorted(path.name for path in Path("schema/golden").iterdir()))
+def test_traces_of_older_versions_are_redacted_into_sound_ones(version, tmp_path):
+    golden = Path("schema/golden") / version / "trace"
+    before = sum(problem.unreadable for problem in validate(golden))
+
+    done = redact(golden, tmp_path / "copy", PRIVATE, redacted_ir)
+
+    assert done.runs == open_trace(tmp_path / "copy").run_ids
+    assert sum(problem.unreadable for problem in validate(tmp_path / "copy")) == before == 0
