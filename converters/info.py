@@ -33,7 +33,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class RunOverview:
-    """A run and the counts of its rows. Times are nanoseconds since 1970, UTC."""
+    """A run and the counts of its rows. Times are nanoseconds since 1970, UTC.
+
+    `known_contents` are launches of which it is recorded what tensors held.
+    """
 
     run_id: str
     sealed: bool
@@ -55,6 +58,7 @@ class RunOverview:
     kernels: int
     calls: int
     launches: int
+    known_contents: int
     phases: dict[str, int]
     gpu_kernels: int
     marks: int
@@ -168,6 +172,7 @@ def _run(trace: "Trace", run: "Run") -> RunOverview:
         kernels=_rows(trace, run, "kernels", "kernel_id"),
         calls=_rows(trace, run, "calls", "call_id"),
         launches=launches.num_rows,
+        known_contents=len(pc.unique(trace.table("contents", [run], ["seq"])["seq"])),
         phases=dict(sorted(phases.items())),
         gpu_kernels=_rows(trace, run, "gpu_kernels", "record"),
         marks=_rows(trace, run, "marks", "mark_id"),

@@ -50,6 +50,13 @@ def _messages_text(messages: Sequence[Message], runs: int, width: int) -> list[s
     return lines
 
 
+def _contents(run: RunOverview) -> str | None:
+    """Say of how many launches it is known what their tensors held."""
+    if not run.known_contents:
+        return None
+    return f"of tensors, known of {plural(run.known_contents, 'launch')}"
+
+
 def _run_text(run: RunOverview, width: int) -> list[str]:
     heading = f"run {run.run_id}"
     if run.rank is not None:
@@ -65,6 +72,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "host": ", ".join((str(run.host), *run.devices)) if run.host else None,
         "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
         "launches": launched,
+        "contents": _contents(run),
         "kernels": plural(run.kernels, "compiled variant"),
         "device": plural(run.gpu_kernels, "kernel execution") if run.gpu_kernels else None,
         "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",

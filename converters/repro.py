@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.converters.repro_source import kernel_module
+from kvtrace.schema.contents import first_contents, with_values
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Selection, Trace
@@ -54,6 +55,7 @@ class Described:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     block_shape: tuple[int, ...]
+    padding: str = "zero"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ def read_repro(
     (kernel,) = _rows_where(trace, "kernels", run, "kernel_id", call["kernel_id"])
     what = f"call {call_id} of kernel {kernel['name']}"
     code = _source(trace, kernel, what) if source else _ir(trace, kernel, what)
-    rows = call["args"] or []
+    held = first_contents(trace, [run]).get((run.run_id, call_id), {})
+    rows = with_values(call["args"], held)
     parameters = {each["name"]: each["type"] for each in kernel["signature"] or ()}
     kept = [row for row in rows if source or parameters.get(row["name"]) != "constexpr"]
     arguments = {row["name"]: _argument(row, rows, what, source) for row in kept}
@@ -310,15 +313,16 @@ def _tensor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str
 
 
 def _descriptor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> Described:
-    found = {}
-    for part in str(row["scalar"]).split(") "):
-        key, _, text = part.partition("=")
-        found[key] = _evaluated(text if text.endswith(")") else f"{text})")
+    parts = re.findall(r"(\w+)=(\([^)]*\)|'\w*')", str(row["scalar"]))
+    found = {key: _evaluated(text) for key, text in parts}
     try:
-        extents = [tuple(map(int, found[key])) for key in ("shape", "strides", "block_shape")]
+        shape, strides, block = (
+            tuple(map(int, found[key])) for key in ("shape", "strides", "block_shape")
+        )
     except (KeyError, TypeError) as error:
         raise BadSetting(f"argument {row['name']} of {what} was not recorded whole.") from error
-    return Described(_tensor(row, rows, what), *extents)
+    padding = str(found.get("padding", "zero"))
+    return Described(_tensor(row, rows, what), shape, strides, block, padding)
 
 
 def _place_of(value: Place | Described | Literal) -> Place | None:

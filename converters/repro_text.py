@@ -272,7 +272,8 @@ def _written(argument: Place | Described | Literal) -> str:
         a = argument
         return f"Tensor({a.storage!r}, {a.dtype!r}, {a.shape!r}, {a.strides!r}, {a.offset})"
     extents = f"{argument.shape!r}, {argument.strides!r}, {argument.block_shape!r}"
-    return f"Descriptor({_written(argument.base)}, {extents})"
+    padding = "" if argument.padding == "zero" else f", {argument.padding!r}"
+    return f"Descriptor({_written(argument.base)}, {extents}{padding})"
 
 
 def _long_text(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 from kvtrace.schema.errors import BadSetting
 
 Mode = Literal["launch", "timeline", "ops"]
-Tensors = Literal["none", "int", "all"]
+Tensors = Literal["none", "index", "int", "all"]
 Sanitize = Literal["off", "warn", "raise"]
 Source = Literal["off", "used", "files"]
 
@@ -28,8 +28,10 @@ class Settings:
     Attributes:
         mode: launch (launches and kernels), timeline (and when they ran on the device) or ops
             (and what each op did, where the program runs in the evaluator).
-        tensors: whose contents are kept at the first launch of a call: none, int (index tensors)
-            or all. Nothing is kept unless asked for.
+        tensors: whose contents are kept: index (integers of up to 1 MiB that a kernel's accesses
+            depend on, at each call's first launch and at later ones as far as that stays below half
+            a per cent of the program's time), int (all integers, at every launch), all (also
+            floats, at each call's first launch) or none.
         kernels: glob of kernel names to record; several are separated by commas.
         source: what source text is kept: used (also 1; kernels' functions and what they use of
             their files, all other lines left blank), files (whole files) or off (also 0).
@@ -44,7 +46,7 @@ class Settings:
     """
 
     mode: Mode = "launch"
-    tensors: Tensors = "none"
+    tensors: Tensors = "index"
     kernels: str = "*"
     source: Source = "used"
     target: str = "cuda:90"

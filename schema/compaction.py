@@ -19,6 +19,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.client_tables import joined, table_of_file
 from kvtrace.schema.errors import DamagedFile, KvtraceError, TraceWriteError
 from kvtrace.schema.exchange import can_exchange, exchange
@@ -213,6 +214,7 @@ def _planned(
     for pass_name, paths in groups.items():
         kept = None
         for path in paths:
+            verify_part(path)
             with open_part(path) as file:
                 facts = part_facts(file, path, name)
                 if name not in TABLES:

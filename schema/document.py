@@ -46,12 +46,12 @@ out/
 
 ## Journal and sealing
 
-While a process runs, its rows are Arrow IPC streams ("segments") under `.journal/`, handed to the
-operating system at least every second: `kill -9` loses nothing older. Segment N of a table is
-sealed into part N, when it has grown large or when the run ends. The part is written under a
-temporary name, brought to disk (fsync) and renamed, and only then the segment is removed; so each
-row is found exactly once, whatever is killed when. The row of `runs` is sealed last: where it
-is, the run is whole.
+While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
+system at least every second: `kill -9` loses nothing older. What a row refers to is always written
+before it. Segment N of a table is sealed into part N, when it has grown large or when the run ends.
+The part is written under a temporary name, brought to disk (fsync) and renamed, and only then the
+segment is removed; so each row is found exactly once, whatever is killed when. The row of `runs` is
+sealed last: where it is, the run is whole.
 
 The file `.reserve` beside the segments only keeps room for the run's last row on a disk that fills
 up.
@@ -59,7 +59,27 @@ up.
 A killed process leaves its journal. kvtrace's reader takes the whole batches of journals too, and
 `kvtrace recover out/` seals them (`ended` stays null, `ending` is `killed`). What a cut-off write
 left at a segment's end is dropped, and said so. On a full disk writing stops after a whole batch,
-and everything before stays readable. `kvtrace validate out/` checks every file.
+everything before stays readable, and `dropped_rows` counts what could not be kept, up to the end of
+the program.
+
+## Checksums
+
+`kvtrace validate out/` finds any flipped bit that changes what is read.
+
+- A part says in `kvtrace.sha256`, in the metadata of its footer, the SHA-256 of the whole file,
+  with the 64 digits of the checksum itself read as `0`. Its pages have Parquet's checksums, which
+  kvtrace checks whenever it reads them. A tool that writes a part anew leaves `kvtrace.sha256`
+  out.
+- A segment is a sequence of frames: the schema, twice, then one for each batch. A frame is a head
+  of 40 bytes, little-endian, and a payload. The head: `8b 6b 76 74 0d 0a 1a 93`; the number of
+  the batch, 0 for the schema (uint32); its rows (uint32); the segment's rows before it (uint64);
+  bytes of the payload (uint64); CRC-32 of the payload; CRC-32 of the head so far. Payloads are
+  Arrow IPC messages; the schema's and one batch's, put together, are a stream. So damage costs
+  the batches that it lies in and no others.
+- Segments that begin with `ff ff ff ff` are of older versions: one Arrow IPC stream.
+- `recover` deletes no segment with rows that it cannot read. It saves the others, says what is
+  lost and where, and moves the segment to `.journal/damaged/run=<run_id>/`, which `validate`
+  reports until it is removed.
 
 ## Versions
 
@@ -74,6 +94,7 @@ Each file says in its key/value metadata:
 | `kvtrace.settings` | derived parts: the pass's settings, JSON |
 | `kvtrace.version` | derived parts: the version of kvtrace that ran the pass |
 | `kvtrace.table_definition` | tables of clients: what rows and columns are, JSON |
+| `kvtrace.sha256` | parts: checksum of the file |
 
 A new minor version only adds nullable columns or tables, and the type of a column never changes. A
 reader fills the columns that a file lacks with nulls, ignores those it does not know, refuses a

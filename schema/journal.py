@@ -1,73 +1,80 @@
-"""Journal segments: Arrow IPC streams that grow while a run is recorded.
+"""Journal segments: one table's rows in batches, appended while a run is recorded.
 
-A segment never ends inside a message after a failed write (it is cut back to its last whole
-batch), and a reader takes every whole batch of one that a killed process left.
+A segment is a sequence of frames: a head of fixed size (`_HEAD`) and a payload, each with a
+checksum. The first frames hold the schema, twice; each of the others one batch, which needs no
+other batch to be read. Heads begin with bytes that are found again, so what is damaged costs the
+batches that it lies in and no others.
+
+A segment never ends inside a frame after a failed write (it is cut back to its last whole batch),
+and a reader takes every whole batch of one that a killed process left. Segments of older versions
+of kvtrace are plain Arrow IPC streams; they are read up to the first batch that is not whole.
 """
 
 import os
-from collections.abc import Iterator
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from kvtrace.schema.tables import Table
 from kvtrace.schema.versions import FileFacts, read_facts
 
+#: Magic, number of the batch (0: the schema), rows in it, rows of the segment before it, bytes of
+#: the payload, CRC-32 of the payload; and CRC-32 of all these.
+_HEAD: Final = struct.Struct("<8sIIQQI")
+_SUM: Final = struct.Struct("<I")
+_MAGIC: Final = b"\x8bkvt\r\n\x1a\x93"
+_HEAD_BYTES: Final = _HEAD.size + _SUM.size
 
-class _Pending:
-    """The file object that Arrow writes into: bytes wait here for the next flush.
+#: How a segment of an older version begins: an Arrow IPC stream.
+_STREAM: Final = b"\xff\xff\xff\xff"
 
-    Unlike a buffered file it writes nothing when it is collected, so a forked child never writes
-    its parent's rows a second time.
-    """
+#: Places of damage that are named.
+_PLACES: Final = 5
 
-    closed: Final = False
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-
-    def write(self, data: Any) -> int:
-        self.data += data
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing: the segment flushes."""
-
-    def close(self) -> None:
-        """Nothing: the segment closes."""
+#: Bytes read at once where the next frame is looked for.
+_PIECE_BYTES: Final = 1 << 20
 
 
 class SegmentWriter:
     """One table's journal segment, open for appending.
 
-    `rows` are those that the operating system has; `pending_rows` wait for a flush.
+    `rows` and `size_bytes` are what the operating system has; `pending_rows` and `pending_bytes`
+    wait for a flush.
     """
 
     def __init__(self, path: Path, table: Table, facts: FileFacts) -> None:
         """Create the file; OSError if that fails, as when it exists already."""
         self.path = path
         self.rows = 0
-        self.pending_rows = 0
         self.size_bytes = 0
+        self.pending_rows = 0
+        self.pending_bytes = 0
         # Appending: after a failed write the file is cut, and the next one must begin there.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._handle = os.open(path, flags, 0o666)
-        self._pending = _Pending()
-        self._stream = pa.ipc.new_stream(
-            self._pending, table.schema.with_metadata(facts.metadata())
-        )
+        self._schema = table.schema.with_metadata(facts.metadata())
+        self._schema_bytes = self._schema.serialize()
+        self._batches = 0
+        # Not in a buffered file, which would write when it is collected: so a forked child never
+        # writes its parent's rows a second time.
+        self._pending: list[memoryview] = []
+        self._add(0, 0, self._schema_bytes)
+        self._add(0, 0, self._schema_bytes)
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Add a batch; it survives the process after the next `flush`."""
-        self._stream.write_batch(batch)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self._schema) as stream:
+            stream.write_batch(batch)
+        self._batches += 1
+        self._add(self._batches, batch.num_rows, sink.getvalue()[self._schema_bytes.size :])
         self.pending_rows += batch.num_rows
-
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes that wait for a flush."""
-        return len(self._pending.data)
 
     def flush(self) -> None:
         """Hand what is pending to the operating system.
@@ -77,17 +84,22 @@ class SegmentWriter:
                 the pending rows stay pending, for another try.
 
         """
-        rest = memoryview(self._pending.data)
         try:
-            while rest:
-                rest = rest[os.write(self._handle, rest) :]
+            for piece in self._pending:
+                rest = piece
+                while rest:
+                    rest = rest[os.write(self._handle, rest) :]
         except OSError:
             os.ftruncate(self._handle, self.size_bytes)
             raise
-        self.size_bytes += len(self._pending.data)
+        self.size_bytes += self.pending_bytes
         self.rows += self.pending_rows
-        self._pending.data = bytearray()
-        self.pending_rows = 0
+        self._pending = []
+        self.pending_rows = self.pending_bytes = 0
+
+    def sync(self) -> None:
+        """Have what was flushed reach the disk; OSError if that fails."""
+        os.fsync(self._handle)
 
     def close(self) -> None:
         """Close the file; pending rows are not written."""
@@ -95,20 +107,66 @@ class SegmentWriter:
             os.close(self._handle)
             self._handle = -1
 
+    def _add(self, number: int, rows: int, payload: pa.Buffer) -> None:
+        before = self.rows + self.pending_rows
+        head = _HEAD.pack(_MAGIC, number, rows, before, payload.size, zlib.crc32(payload))
+        self._pending += [memoryview(head + _SUM.pack(zlib.crc32(head))), memoryview(payload)]
+        self.pending_bytes += _HEAD_BYTES + payload.size
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes of a segment that are not what was written; `rows` is None where not known."""
+
+    byte: int
+    size_bytes: int
+    batch: int | None
+    rows: int | None
+
+    def __str__(self) -> str:
+        """The place and what is lost, as in "batch 4 at byte 12,345 (1,000 rows)"."""
+        what = f"{self.size_bytes:,} bytes" if self.batch is None else f"batch {self.batch}"
+        rows = "number of rows not known" if self.rows is None else f"{self.rows:,} rows"
+        return f"{what} at byte {self.byte:,} ({rows})"
+
+
+def described(damage: Sequence[Damage]) -> str:
+    """Damage in words: the first few places, and how many more there are."""
+    places = ", ".join(map(str, damage[:_PLACES]))
+    return places if len(damage) <= _PLACES else f"{places} and {len(damage) - _PLACES} more"
+
+
+class _Frame(NamedTuple):
+    """A frame whose head is whole: where it lies, and what the head says."""
+
+    position: int
+    number: int
+    rows: int
+    before: int
+    payload_bytes: int
+    checksum: int
+
+    @property
+    def end(self) -> int:
+        return self.position + _HEAD_BYTES + self.payload_bytes
+
 
 class SegmentReader:
     """The whole batches of a segment, in order, one in memory at a time.
 
     After the iteration `torn_bytes` says how many bytes at the end are no whole batch: a write
-    that was cut off, or that is still under way.
+    that was cut off, or that is still under way. `damage` says what else is not whole.
     """
 
     def __init__(self, path: Path) -> None:
         """Open the file: FileNotFoundError where it was sealed meanwhile."""
         self.path = path
-        self.size_bytes = path.stat().st_size
         self.torn_bytes = 0
-        self._source = pa.OSFile(str(path))
+        self.damage: list[Damage] = []
+        #: Whether the payload of the frame at a position is what was written; found out once.
+        self._whole: dict[int, bool] = {}
+        self._file = path.open("rb", buffering=0)
+        self.size_bytes = os.fstat(self._file.fileno()).st_size
 
     def __enter__(self) -> "SegmentReader":
         return self
@@ -119,26 +177,141 @@ class SegmentReader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._source.close()
+        self._file.close()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Raise NewerFormat, OlderFormat or DamagedFile for a segment that is not readable."""
-        self._source.seek(0)
-        self.torn_bytes = self.size_bytes
-        try:
-            stream = pa.ipc.open_stream(self._source)
-        except (pa.ArrowException, OSError):
-            return  # not even the schema is whole
-        read_facts(stream.schema.metadata, str(self.path))
-        self._whole_until(self._source.tell())
-        while True:
-            try:
-                batch = stream.read_next_batch()
-                batch.validate(full=True)
-            except (StopIteration, pa.ArrowException, OSError):
-                return
-            self._whole_until(self._source.tell())
-            yield batch
+        self.torn_bytes = 0
+        self.damage = []
+        old = self._read(0, len(_STREAM)) == _STREAM
+        return self._batches_of_stream() if old else self._batches()
 
-    def _whole_until(self, position: int) -> None:
-        self.torn_bytes = max(0, self.size_bytes - position)
+    @property
+    def lost(self) -> list[Damage]:
+        """The damage that rows were lost by, or may have been."""
+        return [damage for damage in self.damage if damage.rows != 0]
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        schema = b""
+        for frame in self._frames():
+            buffer = pa.allocate_buffer(len(schema) + frame.payload_bytes)
+            content = memoryview(buffer).cast("B")
+            payload = content[len(schema) :]  # read to where it is decoded
+            self._read_into(payload, frame.position + _HEAD_BYTES)
+            first = frame.position not in self._whole
+            if first:
+                self._whole[frame.position] = zlib.crc32(payload) == frame.checksum
+            whole = self._whole[frame.position]
+            if whole and frame.number == 0:
+                schema = schema or self._checked_schema(bytes(payload))
+                continue
+            content[: len(schema)] = schema
+            batch = _decoded(buffer, first) if whole and schema else None
+            if batch is not None:
+                yield batch
+                continue
+            self._whole[frame.position] = False
+            size = frame.end - frame.position
+            self.damage.append(Damage(frame.position, size, frame.number or None, frame.rows))
+
+    def _checked_schema(self, content: bytes) -> bytes:
+        """A schema, if it is one; NewerFormat or OlderFormat if this version cannot read it."""
+        try:
+            schema = pa.ipc.read_schema(pa.py_buffer(content))
+        except (pa.ArrowException, OSError):
+            return b""
+        read_facts(schema.metadata, str(self.path))
+        return content
+
+    def _frames(self) -> Iterator[_Frame]:
+        """The frames whose heads are whole; what lies between them is damage."""
+        position = rows = 0
+        while position < self.size_bytes:
+            frame = self._next_frame(position)
+            begin = self.size_bytes if frame is None else frame.position
+            if frame is None and self._is_cut_head(position):
+                self.torn_bytes = self.size_bytes - position
+                return
+            if begin > position:
+                lost = None if frame is None else max(0, frame.before - rows)
+                self.damage.append(Damage(position, begin - position, None, lost))
+            if frame is None:
+                return
+            if frame.end > self.size_bytes:
+                self.torn_bytes = self.size_bytes - frame.position
+                return
+            yield frame
+            position, rows = frame.end, frame.before + frame.rows
+
+    def _next_frame(self, position: int) -> _Frame | None:
+        """The first frame that begins at or after a position."""
+        frame = self._frame_at(position)
+        if frame is not None:
+            return frame  # as always where nothing is damaged
+        while position < self.size_bytes:
+            piece = self._read(position, _PIECE_BYTES)
+            place = piece.find(_MAGIC)
+            while place >= 0:
+                frame = self._frame_at(position + place)
+                if frame is not None:
+                    return frame
+                place = piece.find(_MAGIC, place + 1)
+            position += max(1, len(piece) - len(_MAGIC) + 1)
+        return None
+
+    def _frame_at(self, position: int) -> _Frame | None:
+        head = self._read(position, _HEAD_BYTES)
+        if len(head) < _HEAD_BYTES or not head.startswith(_MAGIC):
+            return None
+        fields, checksum = head[: _HEAD.size], head[_HEAD.size :]
+        if _SUM.pack(zlib.crc32(fields)) != checksum:
+            return None
+        return _Frame(position, *_HEAD.unpack(fields)[1:])
+
+    def _is_cut_head(self, position: int) -> bool:
+        """Whether what is left is the beginning of a frame's head."""
+        head = self._read(position, _HEAD_BYTES)
+        begins = head.startswith(_MAGIC[: len(head)])
+        return begins and self.size_bytes - position < _HEAD_BYTES
+
+    def _read(self, position: int, count: int) -> bytes:
+        """Bytes of the file as long as it was when it was opened."""
+        found = bytearray(max(0, min(count, self.size_bytes - position)))
+        return bytes(found[: self._read_into(memoryview(found), position)])
+
+    def _read_into(self, room: memoryview, position: int) -> int:
+        """Fill room with bytes of the file; return how many there were."""
+        self._file.seek(position)
+        done = 0
+        while done < len(room) and (count := self._file.readinto(room[done:])):
+            done += count
+        return done
+
+    def _batches_of_stream(self) -> Iterator[pa.RecordBatch]:
+        """The batches of a segment of an older version, in which nothing is found after damage."""
+        whole = 0
+        with pa.OSFile(str(self.path)) as source:
+            try:
+                stream = pa.ipc.open_stream(source)
+                read_facts(stream.schema.metadata, str(self.path))
+                whole = source.tell()
+                while True:
+                    batch = stream.read_next_batch()
+                    batch.validate(full=True)
+                    whole = source.tell()
+                    yield batch
+            except (StopIteration, pa.ArrowException, OSError):
+                pass
+        if whole < self.size_bytes:
+            self.damage.append(Damage(whole, self.size_bytes - whole, None, None))
+
+
+def _decoded(stream: pa.Buffer, check: bool) -> pa.RecordBatch | None:
+    """The batch of an Arrow IPC stream; None where it is none, whatever its checksum says."""
+    try:
+        batch = pa.ipc.open_stream(stream).read_next_batch()
+        if check:
+            batch.validate(full=True)
+    except (StopIteration, pa.ArrowException, OSError):
+        return None
+    return batch

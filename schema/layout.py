@@ -14,6 +14,7 @@ JOURNAL: Final = ".journal"
 OBSERVED: Final = "observed"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
+_DAMAGED: Final = "damaged"
 
 _RUN_FOLDER = re.compile(r"run=(?P<run>[^/\\]+)")
 _CLIENT_FOLDER = re.compile(r"client_[a-z0-9_]+")
@@ -79,6 +80,23 @@ def segments(out: Path, run_id: str) -> dict[str, dict[int, Path]]:
         if match:
             found.setdefault(match["table"], {})[int(match["number"])] = path
     return found
+
+
+def aside_path(out: Path, run_id: str, segment: Path) -> Path:
+    """Where a segment is kept that could not be read whole."""
+    return out / JOURNAL / _DAMAGED / f"run={run_id}" / segment.name
+
+
+def set_aside(path: Path, aside: Path) -> None:
+    """Move a file to where it is out of the way, and nothing removes it."""
+    make_folder(aside.parent)
+    path.replace(aside)
+    sync_folder(aside.parent)
+
+
+def segments_aside(out: Path) -> tuple[Path, ...]:
+    """The segments that were set aside, of all runs."""
+    return tuple(sorted((out / JOURNAL / _DAMAGED).glob(f"run=*/*{SEGMENT_SUFFIX}")))
 
 
 def client_folders(out: Path) -> tuple[str, ...]:

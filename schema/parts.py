@@ -4,15 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kvtrace.schema.checksums import fill_checksum, reserve_checksum
 from kvtrace.schema.client_tables import definition_metadata, table_of_file
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.journal import SegmentReader
 from kvtrace.schema.layout import write_aside, write_whole
 from kvtrace.schema.tables import Table
 from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, migrate, read_facts, version_numbers
@@ -51,31 +49,10 @@ def _part_writing(table: Table, facts: FileFacts, batches: Batches) -> Callable[
         with pq.ParquetWriter(path, schema, **_options(table)) as writer:
             for group in _row_groups(batches, schema):
                 writer.write_table(group, row_group_size=group.num_rows)
+            reserve_checksum(writer)
+        fill_checksum(path)
 
     return write
-
-
-def seal_segment(segment: Path, path: Path, table: Table, facts: FileFacts) -> int:
-    """Write a journal segment's whole batches as a part, and give the torn bytes at its end.
-
-    Batches that are in order already are streamed; others are sorted in memory, which the size of
-    a segment bounds. A segment with no row makes no part.
-
-    Raises:
-        OSError: as `write_part`.
-
-    """
-    with SegmentReader(segment) as reader:
-        rows, ordered = _survey(reader, table.sort)
-        if rows == 0:
-            return reader.torn_bytes
-        if ordered:
-            write_part(path, table, facts, reader)
-            return reader.torn_bytes
-        write_part(
-            path, table, facts, sorted_rows(pa.Table.from_batches(reader), table).to_batches()
-        )
-        return reader.torn_bytes
 
 
 def sorted_rows(rows: pa.Table, table: Table) -> pa.Table:
@@ -114,9 +91,12 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
 
 
 def open_part(path: Path) -> Any:
-    """An open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone."""
+    """An open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone.
+
+    Pages that it reads are compared with their checksums.
+    """
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path, page_checksum_verification=True)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -172,6 +152,7 @@ def _options(table: Table) -> dict[str, Any]:
         "column_encoding": growing,
         "write_statistics": [name for name in every if name not in uncompressed],
         "write_page_index": True,
+        "write_page_checksum": True,
     }
 
 
@@ -216,43 +197,3 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     plain = pa.Table.from_batches([batch.replace_schema_metadata(None) for batch in batches])
     return plain.unify_dictionaries().combine_chunks().replace_schema_metadata(schema.metadata)
-
-
-def _survey(batches: Batches, sort: Sequence[str]) -> tuple[int, bool]:
-    """How many rows there are, and whether they are in order already."""
-    rows, ordered = 0, True
-    last: list[npt.NDArray[Any]] | None = None
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        rows += batch.num_rows
-        if not ordered or not sort:
-            continue
-        if any(batch.column(name).null_count for name in sort):
-            ordered = False
-            continue
-        keys = [_plain(batch.column(name)) for name in sort]
-        joined = (
-            keys
-            if last is None
-            else [np.concatenate(pair) for pair in zip(last, keys, strict=True)]
-        )
-        ordered = _in_order(joined)
-        last = [key[-1:] for key in keys]
-    return rows, ordered
-
-
-def _plain(column: pa.Array) -> npt.NDArray[Any]:
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return values
-
-
-def _in_order(keys: Sequence[npt.NDArray[Any]]) -> bool:
-    """Whether rows are in lexicographic order, first key first."""
-    fine = np.ones(len(keys[0]) - 1, dtype=bool)
-    for key in reversed(keys):
-        before, after = key[:-1], key[1:]
-        fine = (before < after) | ((before == after) & fine)
-    return bool(fine.all())

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.journal import SegmentReader
+from kvtrace.schema.journal import SegmentReader, described
 from kvtrace.schema.layout import part_numbers, pass_parts, run_folder, segments
 from kvtrace.schema.parts import read_part, sorted_rows
 from kvtrace.schema.runs import plain_rows
@@ -146,6 +146,11 @@ def _segment_rows(path: Path, table: Table, names: Sequence[str], note: Note) ->
             note(
                 f"the last {reader.torn_bytes} bytes of {path} are no whole batch and were left "
                 "out: a write was cut off, or is under way"
+            )
+        if reader.damage:
+            note(
+                f"{path} is damaged, and {described(reader.damage)} cannot be read; kvtrace "
+                "recover keeps the rest"
             )
     if not batches:
         return _nothing(table, names)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.schema.columns import batch_of_rows
-from kvtrace.schema.errors import KvtraceError, TraceWriteError
+from kvtrace.schema.errors import KvtraceError, NewerFormat, TraceWriteError
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -24,9 +24,10 @@ from kvtrace.schema.layout import (
     run_ids,
     segments,
 )
-from kvtrace.schema.parts import seal_segment, write_part
+from kvtrace.schema.parts import write_part
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.replacement import carry_out, unfinished
+from kvtrace.schema.sealing import Loss, seal_segment
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
@@ -88,7 +89,7 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
 def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = False) -> str | None:
     """Why a journalled run may still be recording, or None if its process is dead."""
     if row is None or row.get("pid") is None:
-        age = time.time() - journal_folder(out, run_id).stat().st_mtime
+        age = time.time() - _last_change(journal_folder(out, run_id))
         return "its process has just begun" if age < _NEWBORN_SECONDS and not force else None
     if row["host"] not in (None, platform.node()):
         if force:
@@ -97,6 +98,11 @@ def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = F
     if not _is_alive(row["pid"], row["started"]):
         return None
     return f"its process {row['pid']} is still running"
+
+
+def _last_change(journal: Path) -> float:
+    """When a journal was last written to, in seconds since 1970."""
+    return max(path.stat().st_mtime for path in (journal, *journal.iterdir()))
 
 
 def is_running(pid: int) -> bool:
@@ -113,54 +119,58 @@ def is_running(pid: int) -> bool:
 
 
 def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) -> None:
-    if _is_sealed(out, run_id):  # killed between sealing and removing the journal
-        remove_journal(out, run_id)
-        return
-    torn = _seal_segments(out, run_id)
-    if torn:
-        notes.append(f"run {run_id}: {torn}")
-        _add_message(out, run_id, torn)
-    found = {name: value for name, value in (row or {}).items() if value is not None}
-    final = {"run_id": run_id, "schema_version": FORMAT_VERSION, "ending": "killed", **found}
-    write_part(
-        part_path(out, "runs", run_id, 0),
-        TABLES["runs"],
-        captured_facts("runs", run_id),
-        [batch_of_rows(TABLES["runs"], [final])],
-    )
+    """Seal a run: parts first, then what is to be said of losses, then the run's own row."""
+    losses = _seal_segments(out, run_id)
+    messages = [loss.message(out, run_id) for loss in losses]
+    if messages:
+        notes += [f"run {run_id}: {message['text']}" for message in messages]
+        _add_messages(out, run_id, messages)
+    if not _is_sealed(out, run_id):  # it is, if killed between sealing and removing the journal
+        found = {name: value for name, value in (row or {}).items() if value is not None}
+        final = {"run_id": run_id, "schema_version": FORMAT_VERSION, "ending": "killed", **found}
+        lost = sum(loss.rows for loss in losses if loss.table != "runs")
+        if lost:
+            final["dropped_rows"] = final.get("dropped_rows", 0) + lost
+        write_part(
+            part_path(out, "runs", run_id, 0),
+            TABLES["runs"],
+            captured_facts("runs", run_id),
+            [batch_of_rows(TABLES["runs"], [final])],
+        )
+    for loss in losses:
+        loss.retire(out, run_id)
     remove_journal(out, run_id)
 
 
-def _seal_segments(out: Path, run_id: str) -> str:
-    """Seal every table but `runs`; what is to be said of torn ends, or nothing."""
-    torn = []
-    for name, numbered in segments(out, run_id).items():
-        if name == "runs" or name not in TABLES:
-            continue
-        sealed = part_numbers(run_folder(out, name, run_id))
+def _seal_segments(out: Path, run_id: str) -> list[Loss]:
+    """Write the parts of every table but `runs`; return what is lost."""
+    found = segments(out, run_id)
+    unknown = sorted(found.keys() - TABLES.keys())
+    if unknown:
+        raise NewerFormat(
+            f"it has rows of {', '.join(unknown)}, which this kvtrace does not know; recover it "
+            "with a newer kvtrace"
+        )
+    losses = []
+    for name, numbered in found.items():
         for number, segment in numbered.items():
-            if number in sealed:  # killed between sealing the segment and removing it
-                segment.unlink()
-                continue
+            path = None if name == "runs" else part_path(out, name, run_id, number)
             facts = captured_facts(name, run_id)
-            path = part_path(out, name, run_id, number)
-            lost = seal_segment(segment, path, TABLES[name], facts)
-            segment.unlink()
-            if lost:
-                torn.append(f"{lost} bytes of {name}")
-    if not torn:
-        return ""
-    return f"the last write was cut off, and {', '.join(torn)} were lost"
+            loss = seal_segment(segment, path, TABLES[name], facts)
+            if loss is not None:
+                losses.append(loss)
+            elif name != "runs":
+                segment.unlink()  # room for the next where the disk is full
+    return losses
 
 
-def _add_message(out: Path, run_id: str, text: str) -> None:
-    row = {"time": time.time_ns(), "level": "warning", "code": "torn-journal", "text": text}
+def _add_messages(out: Path, run_id: str, rows: list[dict[str, Any]]) -> None:
     numbers = part_numbers(run_folder(out, "messages", run_id))
     write_part(
         part_path(out, "messages", run_id, max(numbers, default=-1) + 1),
         TABLES["messages"],
         captured_facts("messages", run_id),
-        [batch_of_rows(TABLES["messages"], [{**row, "count": 1}])],
+        [batch_of_rows(TABLES["messages"], rows)],
     )
 
 

@@ -4,6 +4,7 @@ Renaming is atomic for one file, not for several. So what is to be renamed is wr
 the first rename; whoever is killed in between, the next pass or `kvtrace recover` finishes it.
 """
 
+import hashlib
 import json
 import re
 import secrets
@@ -41,7 +42,8 @@ class Replacement:
 def commit(out: Path, replacement: Replacement) -> Path:
     """Write the plan down. From here on it will happen; OSError means that it will not."""
     path = out / JOURNAL / f"replacement-{secrets.token_hex(8)}.json"
-    text = json.dumps(asdict(replacement))
+    plan = asdict(replacement)
+    text = json.dumps(plan | {"checksum": _checksum(plan)})
     write_whole(path, lambda temporary: _write(temporary, text))
     return path
 
@@ -84,21 +86,28 @@ def _write(path: Path, text: str) -> None:
 def _read(path: Path) -> Replacement:
     """A plan, refused if it names anything but a pass's own files in this trace."""
     try:
-        replacement = Replacement(**json.loads(path.read_text(encoding="utf-8")))
+        plan = json.loads(path.read_text(encoding="utf-8"))
+        checksum = plan.pop("checksum", None)  # those of older versions have none
+        replacement = Replacement(**plan)
         names = dict(replacement.fresh)
         fine = (
-            re.fullmatch(r"[^/\\]+", replacement.run) is not None
+            checksum in (None, _checksum(plan))
+            and re.fullmatch(r"[^/\\]+", replacement.run) is not None
             and PASS_NAME.fullmatch(replacement.pass_name) is not None
             and all(
                 (table in TABLES or is_client_table(table)) and is_temporary(name)
                 for table, name in names.items()
             )
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise _no_plan(path) from error
     if not fine:
         raise _no_plan(path)
     return replacement
+
+
+def _checksum(plan: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
 
 
 def _no_plan(path: Path) -> DamagedFile:

@@ -185,7 +185,8 @@ TABLES: Final[dict[str, Table]] = {
                     "scalar, constexpr, descriptor or other. shape and strides in elements; "
                     "offset_bytes from the storage's start; alias_group: index of the first "
                     "argument with the same storage; alignment: data pointer modulo 16; "
-                    "scalar: a Python literal; value_artifact: its data, if recorded",
+                    "scalar: a Python literal; value_artifact: its data at the first launch, where "
+                    "the table contents has none of the call",
                 ),
                 _C("stack_id", I64, "Python call stack of its first launch"),
             ),
@@ -207,6 +208,25 @@ TABLES: Final[dict[str, Table]] = {
                 _C("graph_id", I64, "graph that it was captured into", since="1.1"),
             ),
             sort=("seq",),
+        ),
+        Table(
+            "contents",
+            "what one argument's tensor held at one launch",
+            "captured",
+            (
+                _C("seq", I64, "the launch; one without a row is not known", key=True),
+                _C("call_id", I64, "the call that it launches", key=True),
+                _C("arg", I32, "index of the argument in the call's args", key=True),
+                _C("artifact", NAME, "sha256 of the bytes that were kept"),
+                _C(
+                    "offset_bytes",
+                    I64,
+                    "where they begin in the storage; what lies outside of them is not known",
+                    "bytes",
+                ),
+            ),
+            sort=("seq", "arg"),
+            since="1.3",
         ),
         Table(
             "gpu_kernels",

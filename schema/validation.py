@@ -9,9 +9,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.client_tables import table_of_file
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.journal import SegmentReader, described
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -21,6 +23,8 @@ from kvtrace.schema.layout import (
     pass_parts,
     run_folder,
     run_ids,
+    segments,
+    segments_aside,
 )
 from kvtrace.schema.parts import damaged, open_part, part_facts
 from kvtrace.schema.reading import journal_runs_row, quietly
@@ -63,9 +67,11 @@ _REFERENCES: Final = (
     _Reference("calls", "kernel_id", "kernels", "kernel_id", _itself),
     *(
         _Reference(table, "call_id", "calls", "call_id", _itself)
-        for table in ("launches", "gpu_kernels", "ops", "accesses", "loops", "findings")
+        for table in ("launches", "contents", "gpu_kernels", "ops", "accesses", "loops", "findings")
     ),
     _Reference("gpu_kernels", "launch_seq", "launches", "seq", _itself),
+    _Reference("contents", "seq", "launches", "seq", _itself),
+    _Reference("contents", "artifact", "artifacts", "sha256", _itself),
     *(
         _Reference(table.name, "stack_id", "stacks", "stack_id", _itself)
         for table in TABLES.values()
@@ -84,9 +90,10 @@ _UNIQUE: Final = {"kernels": "kernel_id", "calls": "call_id", "launches": "seq",
 def validate(out: str | os.PathLike[str]) -> list[Problem]:
     """Read every file of a trace and say what is wrong: nothing, if all is well.
 
-    Checked are: that each file can be read to its end; its metadata; its columns and their types;
-    that keys are set, and unique where they name a row; that what a row refers to is there; that
-    artifacts are what their hashes say; that killed runs were recovered.
+    Checked are: that each file is what its checksums say, journals included, and can be read to its
+    end; its metadata; its columns and their types; that keys are set, and unique where they name a
+    row; that what a row refers to is there; that artifacts are what their hashes say; that killed
+    runs were recovered.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
@@ -106,6 +113,8 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
         problems.append(
             Problem(str(path), "a pass was killed; kvtrace recover puts its results in place")
         )
+    for path in segments_aside(trace.path):
+        problems += _segment_problems(path)
     for path, process in compaction_folders(trace.path):
         if not is_running(process):
             problems.append(
@@ -134,6 +143,7 @@ def _folder_problems(trace: Trace, name: str, run_id: str) -> Iterator[Problem]:
 
 
 def _part_problems(path: Path, name: str, run_id: str) -> Iterator[Problem]:
+    verify_part(path)
     with open_part(path) as file:
         facts = part_facts(file, path, name)
         table = TABLES.get(name) or table_of_file(name, file.schema_arrow, str(path))
@@ -192,10 +202,23 @@ def _journal_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
         row = journal_runs_row(trace.path, run_id, quietly)
         if may_live(trace.path, run_id, row) is None:
             yield Problem(folder, "its process is dead; kvtrace recover seals what it recorded")
+        for numbered in segments(trace.path, run_id).values():
+            for path in numbered.values():
+                yield from _segment_problems(path)
     except KvtraceError as error:
-        yield Problem(folder, str(error))
+        yield Problem(folder, str(error), unreadable=True)
     except FileNotFoundError:
         return  # sealed while we were looking
+
+
+def _segment_problems(path: Path) -> Iterator[Problem]:
+    """What of a journal segment is not what was written; a write may still be under way."""
+    with SegmentReader(path) as reader:
+        for _ in reader:
+            pass
+        if reader.damage:
+            text = f"it is damaged, and {described(reader.damage)} cannot be read"
+            yield Problem(str(path), text, unreadable=True)
 
 
 def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:

@@ -27,7 +27,8 @@ from kvtrace.schema.layout import (
     reserve_path,
     segment_path,
 )
-from kvtrace.schema.parts import seal_segment, write_part
+from kvtrace.schema.parts import write_part
+from kvtrace.schema.sealing import seal_segment
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
 
@@ -41,8 +42,9 @@ _PENDING_BYTES: Final = 4 << 20
 #: Room that is kept for the last row of `runs`, in bytes.
 _RESERVE_BYTES: Final = 16 << 10
 
-#: What other tables refer to is flushed first, so that no row that survives refers to a lost one.
-_FLUSHED_FIRST: Final = ("runs", "artifacts", "stacks", "kernels", "calls")
+#: What other tables refer to, in the order in which it must reach the disk: so no row that survives
+#: refers to a lost one. Rows of all other tables come after.
+REFERRED_TO: Final = ("runs", "artifacts", "stacks", "kernels", "calls", "launches")
 
 
 def new_run_id() -> str:
@@ -79,7 +81,8 @@ class RunWriter:
         """
         self.out = Path(out)
         self.run_id = run_id
-        self._refused_rows = 0
+        self._lost_rows = 0
+        self._loss_messages: list[dict[str, Any]] = []
         self._segment_rows = segment_rows
         self._segment_bytes = segment_bytes
         self._process = os.getpid()
@@ -109,10 +112,15 @@ class RunWriter:
 
     @property
     def dropped_rows(self) -> int:
-        """Rows that could not be kept since a write failed."""
+        """Rows that could not be kept: refused ones, and after a failed write those that wait."""
         if self._failure is None:
-            return 0
-        return self._refused_rows + sum(open_.pending_rows for open_ in self._open.values())
+            return self._lost_rows
+        waiting = (self._open[table].pending_rows for table in self._open if table != "runs")
+        return self._lost_rows + sum(waiting)
+
+    def lose(self, rows: int) -> None:
+        """Count rows that were lost before they could be given."""
+        self._lost_rows += rows
 
     def append(self, table: str, columns: Mapping[str, ColumnValues]) -> None:
         """Add rows as columns: NumPy arrays, sequences or Arrow arrays of one length.
@@ -173,8 +181,9 @@ class RunWriter:
             self._flush_all()
             self._seal_all()
         except OSError as error:
+            failure = self._fail(error)
             self._leave_journal()
-            raise self._fail(error) from error
+            raise failure from error
         self._sealed = True
 
     def close(self) -> None:
@@ -188,7 +197,7 @@ class RunWriter:
         try:
             self._check_usable()
         except TraceWriteError:
-            self._refused_rows += batch.num_rows
+            self._lost_rows += 0 if table == "runs" else batch.num_rows
             raise
         try:
             segment = self._segment(table)
@@ -197,17 +206,24 @@ class RunWriter:
             if full or segment.pending_bytes >= _PENDING_BYTES:
                 self._flush_all()
             if full:
+                self._sync_referred_to()
                 self._seal_segment(table)
         except OSError as error:
-            if table not in self._open:
-                self._refused_rows += batch.num_rows
+            if table not in self._open and table != "runs":
+                self._lost_rows += batch.num_rows
             raise self._fail(error) from error
 
     def _flush_all(self) -> None:
-        rest = [table for table in self._open if table not in _FLUSHED_FIRST]
-        for table in (*_FLUSHED_FIRST, *rest):
+        rest = [table for table in self._open if table not in REFERRED_TO]
+        for table in (*REFERRED_TO, *rest):
             if table in self._open:
                 self._open[table].flush()
+
+    def _sync_referred_to(self) -> None:
+        """Have on the disk what a part refers to: the part itself is there when it is sealed."""
+        for table in REFERRED_TO:
+            if table in self._open:
+                self._open[table].sync()
 
     def _is_full(self, segment: SegmentWriter) -> bool:
         rows = segment.rows + segment.pending_rows
@@ -228,32 +244,44 @@ class RunWriter:
             return  # its one row is written when the run ends
         segment = self._open[table]
         number = self._next[table] - 1
-        seal_segment(
+        loss = seal_segment(
             segment.path,
             part_path(self.out, table, self.run_id, number),
             TABLES[table],
             captured_facts(table, self.run_id),
         )
         segment.close()
-        segment.path.unlink()
         del self._open[table]
+        if loss is None:
+            segment.path.unlink()
+            return
+        self._lost_rows += loss.rows
+        self._loss_messages.append(loss.message(self.out, self.run_id))
+        loss.retire(self.out, self.run_id)
 
     def _seal_all(self) -> None:
         # The smallest first: each sealed segment makes room for the next where the disk is full.
         for table in sorted(self._open, key=lambda name: self._open[name].size_bytes):
             self._seal_segment(table)
-        if self._run.get("dropped_rows") is None:
-            self._run["dropped_rows"] = self.dropped_rows
+        if self._loss_messages:
+            rows, self._loss_messages = self._loss_messages, []
+            self._segment("messages").append(batch_of_rows(TABLES["messages"], rows))
+            self._open["messages"].flush()
+            self._seal_segment("messages")
         write_part(
             part_path(self.out, "runs", self.run_id, 0),
             TABLES["runs"],
             captured_facts("runs", self.run_id),
-            [batch_of_rows(TABLES["runs"], [self._run])],
+            [batch_of_rows(TABLES["runs"], [self._final_row()])],
         )
         runs = self._open.pop("runs", None)
         if runs is not None:
             runs.close()
         remove_journal(self.out, self.run_id)
+
+    def _final_row(self) -> dict[str, Any]:
+        given = self._run.get("dropped_rows")
+        return {**self._run, "dropped_rows": self.dropped_rows if given is None else given}
 
     def _keep_room(self) -> None:
         """Take room for the last row; where there is too little, what follows finds it out."""
@@ -270,7 +298,7 @@ class RunWriter:
             return
         try:
             reserve_path(self.out, self.run_id).unlink(missing_ok=True)
-            runs.append(batch_of_rows(TABLES["runs"], [self._run]))
+            runs.append(batch_of_rows(TABLES["runs"], [self._final_row()]))
             runs.flush()
         except OSError as error:
             self._fail(error)

@@ -28,6 +28,8 @@ def hint_for(row: Mapping[str, Any], rules: Mapping[str, RuleText]) -> str | Non
     if verdict != "violation":
         reason = row["reason"] or ""
         return _DATA_HINT if "data" in reason and "KVTRACE_TENSORS" not in reason else None
+    if rule in ("out-of-bounds", "out-of-view") and "wraps around" in (row["reason"] or ""):
+        return "compute the offset in 64 bits: .to(tl.int64) before the product or sum that wraps"
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
         return "keep the offset from going below 0: shift the start, or mask those lanes off"
     text = rules.get(rule, RuleText())

@@ -1,11 +1,10 @@
 """Distinct calls merged over runs: what was counted for each, and what one launch of it does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from kvtrace.converters.device_limits import DeviceLimits
 from kvtrace.converters.profile_tables import work_of_calls
@@ -62,12 +61,16 @@ class CallRows:
     """First call of the run that is being read."""
 
     def begin_run(
-        self, table: pa.Table, run: int, kernels: "KernelRows", stacks: Mapping[int, int]
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        run: int,
+        kernels: "KernelRows",
+        stacks: Mapping[int, int],
     ) -> dict[int, int]:
         """Add the rows of `calls` of one run; return call_id → index."""
         places: dict[int, int] = {}
         self._first = len(self.calls)
-        for row in table.to_pylist():
+        for row in rows:
             places[row["call_id"]] = self.by_id[run, row["call_id"]] = len(self.calls)
             variant = kernels.by_id.get((run, row["kernel_id"]), NO_CALL)
             kernel = kernels.variants[variant].kernel if variant != NO_CALL else NO_CALL

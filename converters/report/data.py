@@ -14,6 +14,7 @@ from kvtrace.converters.report.kernels import KernelRows, kernels_of
 from kvtrace.converters.report.launches import Timeline
 from kvtrace.converters.report.model import MEASURED, Mark, Message, Report, Run, Totals
 from kvtrace.converters.report.slices import Executions, Slices, medians
+from kvtrace.schema.contents import first_contents, with_values
 from kvtrace.schema.layout import pass_parts, run_folder
 from kvtrace.schema.runs import plain_rows
 
@@ -195,7 +196,12 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, gathered: _Gathered) 
     gathered.kernels.add(kernel_rows, index, sizes)
     _read_compiles(kernel_rows, index, first_variant, gathered)
     stacks = _read_stacks(plain_rows(trace.table("stacks", runs)), gathered)
-    places = gathered.calls.begin_run(trace.table("calls", runs), index, gathered.kernels, stacks)
+    held = first_contents(trace, runs)
+    calls = [
+        row | {"args": with_values(row["args"], held.get((run.run_id, row["call_id"]), {}))}
+        for row in trace.table("calls", runs).to_pylist()
+    ]
+    places = gathered.calls.begin_run(calls, index, gathered.kernels, stacks)
     gathered.timeline.read(trace, run, index, places, gathered.calls)
     _read_marks(plain_rows(trace.table("marks", runs)), index, gathered)
     _read_messages(plain_rows(trace.table("messages", runs)), index, gathered)

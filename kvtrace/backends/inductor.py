@@ -6,6 +6,7 @@ trials of Inductor's own autotuning pass `bench`, which is given a launcher that
 phase "autotune", as has a whole run that Inductor makes to measure.
 """
 
+import re
 import sys
 import time
 import weakref
@@ -23,10 +24,10 @@ from kvtrace.backends.inductor_kernels import (
 from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton import handed_over
-from kvtrace.backends.triton.contents import Contents
+from kvtrace.backends.triton.contents import Watch, Watching
 from kvtrace.backends.triton.kernels import Compilation, CompilationListener
 from kvtrace.backends.triton.loading import load_of, time_static_loads
-from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID
+from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID, Apart
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 
 if TYPE_CHECKING:
@@ -36,18 +37,29 @@ if TYPE_CHECKING:
 
 __all__ = ["BACKEND", "InductorBackend"]
 
+#: How Inductor names the pointers of the kernels that it writes itself.
+_OWN_POINTER: Final = re.compile(r"(in|out|in_out)_ptr\d+|ws_ptr\w*|seed\w*")
+
 
 class InductorAdapter:
     """Turns what the hot path has not seen before into kernels and calls of the session."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self.contents: Contents | None = None
-        if session.settings.tensors != "none":
-            self.contents = Contents(session, session.identities)
+        self.watching: Watching | None = None
+        if session.contents is not None:
+            self.watching = Watching(session, session.contents)
         self._recorded = RecordedCalls(session)
         self.judging = _judging(session, self)
         self._launched: weakref.WeakKeyDictionary[Any, Launched] = weakref.WeakKeyDictionary()
+
+    def prepare(self, autotuner: Any) -> None:
+        """Have an autotuner compile what it has to, as its run does first."""
+        try:
+            if not autotuner.launchers:
+                autotuner.precompile()
+        except Exception as error:  # noqa: BLE001 - its run tells the program
+            self._session.problem(error)
 
     def judge_chosen(self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Judge a launch of the configuration that the autotuner has; trials are judged apart.
@@ -57,17 +69,54 @@ class InductorAdapter:
 
         """
         assert self.judging is not None
-        try:
-            if not autotuner.launchers:
-                autotuner.precompile()  # as its run does first
-            launchers = autotuner.launchers
-        except Exception as error:  # noqa: BLE001 - its run tells the program
-            self._session.problem(error)
-            return
+        launchers = autotuner.launchers
         if len(launchers) == 1:
             self.judging.before(launchers[0], NO_GRID, args, _passed(kwargs), autotuner)
 
-    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+    def look_at(
+        self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stream: Any
+    ) -> int:
+        """Look at what tensors hold before a launch; give the number of what was copied, or 0."""
+        if self.watching is None:
+            return 0
+        try:
+            launchers = autotuner.launchers
+            if len(launchers) != 1:
+                return 0
+            watch = self._watch(autotuner, launchers[0])
+            if watch is None:
+                return 0
+            if watch.wait:
+                watch.wait -= 1
+                return 0
+            values = launched_with(autotuner, launchers[0]).values(args, _passed(kwargs))
+            return self.watching.before(watch, NO_GRID, tuple(values), int(stream or 0))
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+            return 0
+
+    def _watch(self, autotuner: Any, launcher: Any) -> Watch | None:
+        """Give the watch of a launcher, if it needs one.
+
+        Its first launch is looked at when it has happened, so what it writes has to be known:
+        Inductor's own kernels have that in the names of their parameters.
+        """
+        assert self.watching is not None
+        launched = launched_with(autotuner, launcher)
+        if not self._session.settings.records_kernel(launched.name):
+            return None
+        parameters = launched.parameters()
+        pointers = [n for n, each in enumerate(parameters) if each.type.startswith("*")]
+        own = all(_OWN_POINTER.fullmatch(parameters[n].name) for n in pointers)
+        watch = self.watching.watch(
+            launcher, parameters, tuple, lambda: module_of(launched), at_once=not own
+        )
+        if watch is not None and watch.written is None:
+            inputs = (n for n in pointers if parameters[n].name.startswith("in_ptr"))
+            watch.written = frozenset(pointers).difference(inputs)
+        return watch
+
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a configuration, given its autotuner and its launcher; see `hot.Adapter`."""
         if getattr(owner, "triton_interpret", False):
             return (-1, NO_DEVICE, -1)  # Triton's interpreter ran the function, and no launcher
@@ -94,7 +143,8 @@ class InductorAdapter:
         device = owner.device_props
         kind = DEVICE_KINDS.get(device.type, NO_DEVICE)
         self._launched[kernel] = launched
-        return (kernel_id, kind, -1 if device.index is None else int(device.index))
+        apart = self.watching is not None and self._watch(owner, kernel) is not None
+        return (kernel_id, kind, -1 if device.index is None else int(device.index), apart)
 
     def new_call(
         self,
@@ -106,7 +156,10 @@ class InductorAdapter:
         kwargs: dict[str, Any],
     ) -> int:
         """Record a distinct call; see `hot.Adapter`."""
-        return self.coming(kernel, kernel_id, NO_GRID, args, kwargs).call_id
+        launch = self.coming(kernel, kernel_id, NO_GRID, args, kwargs)
+        if self.watching is not None:
+            self.watching.after(kernel, launch.values)
+        return launch.call_id
 
     def coming(
         self,
@@ -118,11 +171,10 @@ class InductorAdapter:
     ) -> "ComingLaunch":
         """Describe a launch, and record its call if that is new; see `judging.Adapter`."""
         launched = self._launched[kernel]
-        contents = None if self.contents is None else self.contents.of
         grid, parameters = launched.grid(args, kwargs), launched.parameters()
         values = launched.values(args, kwargs)
-        call_id, records = self._recorded.call(kernel_id, grid, parameters, values, contents)
-        return ComingLaunch(call_id, launched, grid, parameters, records)
+        call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
+        return ComingLaunch(call_id, launched, grid, parameters, records, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +186,7 @@ class ComingLaunch:
     grid: tuple[int, int, int]
     parameters: Sequence[Parameter]
     records: Sequence[ArgumentRecord]
+    values: Sequence[Any]
 
     @property
     def kernel(self) -> str:
@@ -147,16 +200,20 @@ class ComingLaunch:
 
     def module(self) -> "Module":
         """Read the kernel's IR; made once for a kernel."""
-        found = _modules.get(self.launched.launcher)
-        if found is None:
-            from kvtrace.backends.triton.generic import generic_ttir
-            from kvtrace.evaluate.modules import read
-            from kvtrace.ir.relocation import module_defined_in
+        return module_of(self.launched)
 
-            text = generic_ttir(self.launched.stages()["ttir"])
-            found = module_defined_in(text, self.place[0], read)
-            _modules[self.launched.launcher] = found
-        return found
+
+def module_of(launched: Launched) -> "Module":
+    """Read the IR of what an autotuner launches; made once for a launcher."""
+    found = _modules.get(launched.launcher)
+    if found is None:
+        from kvtrace.backends.triton.generic import generic_ttir
+        from kvtrace.evaluate.modules import read
+        from kvtrace.ir.relocation import module_defined_in
+
+        text = generic_ttir(launched.stages()["ttir"])
+        found = _modules[launched.launcher] = module_defined_in(text, launched.place[0], read)
+    return found
 
 
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
@@ -213,7 +270,7 @@ def _hot_run(
     """Make what records launches; the first launch does, which is when a device is known."""
     session.begin_timeline()
     careful = _careful(run, session, adapter)
-    if adapter.contents is not None or adapter.judging is not None:
+    if session.settings.tensors == "all" or adapter.judging is not None:
         return careful
     return session.recorder.wrap_choosing(run, adapter, careful)
 
@@ -233,16 +290,15 @@ def _careful(
         return launch(self, args, stream, kwargs)
 
     def launch(autotuner: Any, args: tuple[Any, ...], stream: Any, kwargs: dict[str, Any]) -> Any:
-        if adapter.contents is not None:
-            try:
-                adapter.contents.before(autotuner, args, kwargs)
-            except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-                session.problem(error)
+        if adapter.judging is not None or session.settings.tensors == "all":
+            adapter.prepare(autotuner)
         if adapter.judging is not None:
             adapter.judge_chosen(autotuner, args, kwargs)
+        number = adapter.look_at(autotuner, args, kwargs, stream)
         enter = clock()
         result = original(autotuner, *args, stream=stream, **kwargs)
         leave = clock()
+        session.recorder.tag(number)
         try:
             launchers = autotuner.launchers
             if len(launchers) == 1:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.capture.arguments import ContentsOf, argument_records
+from kvtrace.capture.arguments import KnownStorages, argument_records
 from kvtrace.capture.records import ArgumentRecord, Parameter
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class RecordedCalls:
         self._run: str | None = None
         self._kernel_ids: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._calls: dict[bytes, int] = {}
+        self._storages = KnownStorages()
 
     def kernel_id(self, kernel: Any, add: Callable[[], int]) -> int:
         """Give the id of a compiled kernel; `add` records it, if that is not done yet."""
@@ -40,7 +41,6 @@ class RecordedCalls:
         grid: tuple[int, int, int],
         parameters: Sequence[Parameter],
         values: Sequence[Any],
-        contents: ContentsOf | None,
     ) -> tuple[int, tuple[ArgumentRecord, ...]]:
         """Give the id and the arguments' records of a call, which is recorded if it is new.
 
@@ -49,18 +49,15 @@ class RecordedCalls:
             grid: the grid.
             parameters: the kernel's flattened signature.
             values: the arguments, in the order of the parameters.
-            contents: gives what is kept of tensors' contents; asked for new calls only.
 
         """
         self._renew()
         session = self._session
-        records = argument_records(parameters, values)
+        records = argument_records(parameters, values, self._storages)
         text = repr((kernel_id, grid, records)).encode(errors="replace")
         identity = blake2b(text, digest_size=16).digest()
         known = self._calls.get(identity)
         if known is None:
-            if contents is not None:
-                records = argument_records(parameters, values, contents)
             if len(self._calls) > session.settings.max_calls:
                 self._calls.clear()
             known = self._calls[identity] = session.add_call(kernel_id, grid, records)

@@ -90,6 +90,7 @@ static void forget(recorder *self) {
   for (size_t i = 0; i < slots; i++)
     if (kernels[i].object && kernels[i].object != GONE) Py_XDECREF(kernels[i].reference);
   PyMem_Free(kernels);
+  self->any_apart = 0;
   calls_clear(self);
   rows_clear(self);
 }
@@ -186,8 +187,18 @@ static PyObject *recorder_append(PyObject *self, PyObject *args) {
   int device = -1;
   if (!PyArg_ParseTuple(args, "LLL|iL:append", &call, &enter, &leave, &device, &stream))
     return NULL;
-  append_row((recorder *)self, call, enter, leave, device, (void *)(intptr_t)stream);
+  append_row((recorder *)self, call, enter, leave, device, (void *)(intptr_t)stream, 0);
   Py_RETURN_NONE;
+}
+
+static PyObject *recorder_tag(PyObject *self, PyObject *number) {
+  (void)self;
+  long long contents = PyLong_AsLongLong(number);
+  if (contents == -1 && PyErr_Occurred()) return NULL;
+  renew_thread_facts();
+  int64_t before = thread_facts.contents;
+  thread_facts.contents = contents;
+  return PyLong_FromLongLong(before);
 }
 
 static PyObject *recorder_swap_phase(PyObject *self, PyObject *phase) {
@@ -278,6 +289,7 @@ static PyMethodDef recorder_methods[] = {
      "Wrap a method that launches with a launcher it chooses; see hot.Recorder.wrap_choosing."},
     {"record", recorder_record, METH_VARARGS, "Record a launch; see hot.Recorder.record."},
     {"append", recorder_append, METH_VARARGS, "Append a launch; see hot.Recorder.append."},
+    {"tag", recorder_tag, METH_O, "Say what was copied for the launch that is being recorded."},
     {"swap_phase", recorder_swap_phase, METH_O, "Set the thread's phase; return the one before."},
     {"drain", recorder_drain, METH_NOARGS, "Take the launches that wait, as bytes of rows."},
     {"forget", recorder_forget, METH_NOARGS, "Forget kernels, calls and launches."},

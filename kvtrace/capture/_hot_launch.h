@@ -124,6 +124,18 @@ static int record_chosen(launching *launch, PyObject *stream, int64_t enter, int
   return failed;
 }
 
+/* Whether the launcher that the owner has chosen is to be launched by `uncommon`. */
+SELDOM static int is_apart(launching *launch) {
+  PyObject *launchers = PyObject_GetAttr(launch->self, name_launchers);
+  Py_ssize_t count = launchers ? PyObject_Length(launchers) : -1;
+  PyObject *launcher = count == 1 ? PySequence_GetItem(launchers, 0) : NULL;
+  struct kernel *kernel = launcher ? kernel_find(launch->by->recorder, launcher) : NULL;
+  Py_XDECREF(launcher);
+  Py_XDECREF(launchers);
+  PyErr_Clear(); /* the function itself says what is wrong */
+  return kernel && kernel->apart;
+}
+
 /* Around a method `run(self, *args, stream)` that launches with the one of `self.launchers`. */
 static PyObject *call_choosing(launching *launch) {
   PyObject *stream = NULL, *kwargs = launch->kwargs;
@@ -132,7 +144,7 @@ static PyObject *call_choosing(launching *launch) {
     PyErr_Clear(); /* the function itself says what is missing */
     return PyObject_Call(launch->callable, launch->args, kwargs);
   }
-  if (PyDict_Size(kwargs) > 1) {
+  if (PyDict_Size(kwargs) > 1 || (launch->by->recorder->any_apart && is_apart(launch))) {
     PyObject *bound = NULL, *uncommon = launch->by->uncommon;
     if (!launch->first) {
       descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(uncommon), Py_tp_descr_get);
@@ -158,6 +170,7 @@ static PyObject *call_choosing(launching *launch) {
 static PyObject *launch(launching *launch) {
   if (!launch->by->recorder->active)
     return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  thread_facts.contents = 0; /* left by a launch that failed after its contents were copied */
   return launch->by->uncommon ? call_choosing(launch) : call_returning(launch);
 }
 

@@ -11,11 +11,13 @@ SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner,
   PyObject *facts = PyObject_CallMethodObjArgs(adapter, name_new_kernel, owner, object, NULL);
   if (!facts) return -1;
   long long id;
-  int kind, device;
-  int parsed = PyArg_ParseTuple(facts, "Lii", &id, &kind, &device);
+  int kind, device, apart = 0;
+  int parsed = PyArg_ParseTuple(facts, "Lii|i", &id, &kind, &device, &apart);
   Py_DECREF(facts);
   if (!parsed) return -1;
-  *out = (struct kernel){.object = object, .id = id, .device_kind = kind, .device = device};
+  *out = (struct kernel){
+      .object = object, .id = id, .device_kind = kind, .device = device, .apart = apart};
+  if (apart) self->any_apart = 1;
   if (kernel_find(self, object)) return 0; /* another thread was quicker */
   PyObject *unlist = PyObject_GetAttrString((PyObject *)self, "_kernel_died");
   if (!unlist) return -1;
@@ -100,10 +102,9 @@ static int given_stream(PyObject *given, void **stream) {
   return 1;
 }
 
-/* `stream_given` is what the program launched on, or NULL: then torch is asked. */
-static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
-                  PyObject *grid, PyObject *args, Py_ssize_t first, PyObject *kwargs,
-                  PyObject *stream_given, int64_t enter, int64_t leave) {
+static int record_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                        PyObject *grid, PyObject *args, Py_ssize_t first, PyObject *kwargs,
+                        PyObject *stream_given, int64_t enter, int64_t leave) {
   struct kernel kernel;
   if (kernel_known(self, adapter, owner, object, &kernel)) return -1;
   if (kernel.id < 0) return 0;
@@ -123,8 +124,20 @@ static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *
     PyErr_Clear();
     stream = NULL;
   }
-  append_row(self, call, enter, leave, kernel.device_kind ? kernel.device : -1, stream);
+  append_row(self, call, enter, leave, kernel.device_kind ? kernel.device : -1, stream,
+             thread_facts.contents);
   return 0;
+}
+
+/* `stream_given` is what the program launched on, or NULL: then torch is asked. What was copied for
+ * the launch belongs to no other, also where this one is not recorded. */
+static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
+                  PyObject *grid, PyObject *args, Py_ssize_t first, PyObject *kwargs,
+                  PyObject *stream_given, int64_t enter, int64_t leave) {
+  int failed = record_known(self, adapter, owner, object, grid, args, first, kwargs, stream_given,
+                            enter, leave);
+  thread_facts.contents = 0;
+  return failed;
 }
 
 /* Hands an exception of ours to `problem`. What is no Exception (Ctrl-C) goes on to the program:

@@ -49,7 +49,7 @@ typedef struct dl_exchange {
 /* ---- one launch, as hot.ROW and launch_rows.LAYOUT have it ------------------------------------ */
 
 struct row {
-  int64_t enter, leave, call, stream, thread;
+  int64_t enter, leave, call, stream, thread, contents;
   int32_t device, phase;
 };
 
@@ -69,6 +69,7 @@ struct kernel {
   PyObject *reference; /* owned: a weak reference that unlists it, or the kernel itself */
   int64_t id;
   int32_t device_kind, device;
+  int apart; /* its launches go to `uncommon` */
   int64_t last_call; /* its call that was last found in the table, and that call's words there */
   size_t last_offset, last_length; /* length 0: none yet */
 };
@@ -96,6 +97,7 @@ enum { NAME_SLOTS = 256, NAMES_LIMIT = 4096 };
 typedef struct {
   PyObject_HEAD
   char active;
+  char any_apart; /* whether any kernel is apart */
   PyTypeObject *fast_types[2];
   dl_exchange *exchange;
   int (*capture_info)(void *stream, int *status, uint64_t *graph, void *, void *, void *);

@@ -22,6 +22,7 @@ static THREAD_LOCAL struct {
   unsigned generation;
   int32_t phase;
   int64_t id;
+  int64_t contents; /* of the launch that has just been made: number of what was copied, or 0 */
 } thread_facts;
 
 static int64_t now(void) {
@@ -40,6 +41,7 @@ static int64_t now(void) {
 SELDOM static void new_thread_facts(void) {
   thread_facts.generation = generation;
   thread_facts.phase = 0;
+  thread_facts.contents = 0;
 #ifdef PY_HAVE_THREAD_NATIVE_ID
   thread_facts.id = (int64_t)PyThread_get_thread_native_id();
 #else
@@ -184,7 +186,7 @@ SELDOM static struct chunk *next_chunk(recorder *self) {
 }
 
 static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leave, int32_t device,
-                       void *stream) {
+                       void *stream, int64_t contents) {
   struct chunk *chunk = self->last;
   if (!chunk || chunk->count == ROWS_IN_CHUNK) chunk = next_chunk(self);
   if (!chunk) {
@@ -204,6 +206,7 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   row->call = call;
   row->stream = (int64_t)(intptr_t)stream;
   row->thread = thread_facts.id;
+  row->contents = contents;
   row->device = device;
   row->phase = phase;
   self->pending++;

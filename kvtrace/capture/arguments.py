@@ -41,8 +41,8 @@ _ODD_OBJECTS: Final = 1000
 
 _double = Struct("=d")
 
-#: Gives the contents to keep of a tensor's storage, if they are kept.
-ContentsOf = Callable[[Any], bytes | None]
+#: Tensors whose storages are remembered at most.
+_STORAGES: Final = 10_000
 
 
 class Identities:
@@ -130,22 +130,58 @@ class Identities:
             return b"#%d" % self._next
 
 
+class KnownStorages:
+    """Storages of tensors that were arguments, while these tensors live.
+
+    They tell the extent of arguments that have a pointer and a type, and nothing else.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, int, Any]] = {}
+
+    def note(self, value: Any) -> None:
+        """Remember a tensor's storage."""
+        if not hasattr(value, "untyped_storage") or len(self._known) >= _STORAGES:
+            return
+        storage, address = value.untyped_storage(), id(value)
+        try:
+            reference = weakref.ref(value, lambda _: self._known.pop(address, None))
+        except TypeError:
+            return
+        self._known[address] = (storage.data_ptr(), storage.nbytes(), reference)
+
+    def around(self, pointer: int) -> tuple[int, int] | None:
+        """Return address and bytes of the storage that a pointer lies in, if one is known."""
+        for start, size, reference in tuple(self._known.values()):
+            if start <= pointer < start + size and reference() is not None:
+                return start, size
+        return None
+
+
 def argument_records(
-    parameters: Sequence[Parameter], values: Sequence[Any], contents: ContentsOf | None = None
+    parameters: Sequence[Parameter], values: Sequence[Any], known: KnownStorages | None = None
 ) -> tuple[ArgumentRecord, ...]:
     """The metadata of a call's arguments, one record for each entry of the flattened signature.
 
-    `values` are flattened likewise (see `flattened`).
+    `values` are flattened likewise (see `flattened`). What is `known` tells where pointers without
+    a storage lie.
     """
+    known = KnownStorages() if known is None else known
+    for value in values:
+        known.note(value)
     storages: dict[Any, int] = {}
     records = []
     for position, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
         record = _record(parameter, value)
         group = _storage_key(value)
+        if record.kind == "tensor" and record.storage_bytes is None:
+            pointer = int(value.data_ptr())
+            found = known.around(pointer)
+            if found is not None:
+                group = found[0]
+                record = replace(record, offset_bytes=pointer - group, storage_bytes=found[1])
         if group is not None:
             record = replace(record, alias_group=storages.setdefault(group, position))
-        if contents is not None and record.kind == "tensor":
-            record = replace(record, value=contents(value))
         records.append(record)
     return tuple(records)
 
@@ -247,7 +283,8 @@ def _record(parameter: Parameter, value: Any) -> ArgumentRecord:
         inner = _tensor_record(name, value.base)
         text = capped(
             f"shape={tuple(value.shape)} strides={tuple(value.strides)} "
-            f"block_shape={tuple(value.block_shape)}"
+            f"block_shape={tuple(value.block_shape)} "
+            f"padding={str(getattr(value, 'padding', 'zero'))!r}"
         )
         return replace(inner, kind="descriptor", scalar=text)
     if is_tensor(value):

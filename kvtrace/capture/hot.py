@@ -11,14 +11,16 @@ that may die: kernels are numbered, and a number is forgotten when its kernel di
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Any, Final, Protocol
 
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, GRAPH_SHIFT, RUN
 
-#: One launch as bytes: enter, exit, call id, stream, thread, device, phase. Device -1 is none.
-ROW: Final = Struct("=qqqqqii")
+#: One launch as bytes: enter, exit, call id, stream, thread, contents, device, phase. Device -1 is
+#: none, contents 0 that none were copied.
+ROW: Final = Struct("=qqqqqqii")
+_FIELDS: Final = 8
 
 #: Launches that wait for the background thread at most; what comes beyond is counted as dropped.
 ROWS_LIMIT: Final = 1 << 22
@@ -37,15 +39,17 @@ _HANDLE_BITS: Final = 63
 
 _double = Struct("=d")
 
+Apart = tuple[int, int, int, bool]
+
 
 class Adapter(Protocol):
     """A backend's side of the hot path: what to do with what has not been seen before."""
 
-    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant.
 
         Returns its kernel id (-1: not to be recorded), and the DLPack kind and index of the device
-        that it runs on.
+        that it runs on; and, for `Recorder.wrap_choosing`, whether its launches are `uncommon`.
         """
 
     def new_call(
@@ -79,6 +83,7 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.id = threading.get_native_id()
         self.phase = RUN
+        self.contents = 0
 
 
 class _Grid:
@@ -134,6 +139,7 @@ class Recorder:
         self._calls: dict[tuple[Any, ...], int] = {}
         #: id of a kernel object → (kernel id, device kind, device index, reference that unlists it)
         self._kernels: dict[int, tuple[int, int, int, Any]] = {}
+        self._apart: set[int] = set()
 
     # -- wrapping ---------------------------------------------------------------------------
 
@@ -145,6 +151,7 @@ class Recorder:
         def run(self: Any, /, *args: Any, grid: Any, warmup: Any, **kwargs: Any) -> Any:
             if not recorder.active:
                 return function(self, *args, grid=grid, warmup=warmup, **kwargs)
+            recorder._thread.contents = 0  # left by a launch that failed after they were copied
             if callable(grid):
                 probe = grid = _Grid(grid)
                 enter = clock()
@@ -186,8 +193,9 @@ class Recorder:
         def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
             if not recorder.active:
                 return function(self, *args, stream=stream, **kwargs)
-            if kwargs:
+            if kwargs or (recorder._apart and recorder._is_apart(self)):
                 return uncommon(self, *args, stream=stream, **kwargs)
+            recorder._thread.contents = 0
             enter = clock()
             result = function(self, *args, stream=stream)
             leave = clock()
@@ -202,6 +210,10 @@ class Recorder:
             return result
 
         return _like(run, function)
+
+    def _is_apart(self, owner: Any) -> bool:
+        launchers: Any = getattr(owner, "launchers", ())
+        return len(launchers) == 1 and id(launchers[0]) in self._apart
 
     # -- recording --------------------------------------------------------------------------
 
@@ -220,8 +232,26 @@ class Recorder:
         """Record one launch that has happened; the kernel, or the call, may be new.
 
         `stream` is the handle that the program launched on; where it gave no number, torch is
-        asked.
+        asked. What was copied for the launch belongs to no other, also where this one is not
+        recorded.
         """
+        try:
+            self._record(adapter, owner, kernel, grid, args, kwargs, enter, leave, stream)
+        finally:
+            self._thread.contents = 0
+
+    def _record(
+        self,
+        adapter: Adapter,
+        owner: Any,
+        kernel: Any,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        enter: int,
+        leave: int,
+        stream: Any,
+    ) -> None:
         kernel_id, device_kind, device, _ = self.kernel(adapter, owner, kernel)
         if kernel_id < 0:
             return
@@ -236,18 +266,25 @@ class Recorder:
             self._calls[key] = call_id
         if call_id < 0:
             return
+        contents = self._thread.contents
         if device_kind == NO_DEVICE:
-            self.append(call_id, enter, leave)
+            self.append(call_id, enter, leave, contents=contents)
             return
         if type(stream) is not int or stream.bit_length() > _HANDLE_BITS:
             stream = 0 if self._stream_of is None else self._stream_of(device_kind, device)
-        self.append(call_id, enter, leave, device, stream)
+        self.append(call_id, enter, leave, device, stream, contents)
 
     def append(
-        self, call_id: int, enter: int, leave: int, device: int = -1, stream: int = 0
+        self,
+        call_id: int,
+        enter: int,
+        leave: int,
+        device: int = -1,
+        stream: int = 0,
+        contents: int = 0,
     ) -> None:
         """Append a launch of a known call; its phase and thread are the running thread's."""
-        if len(self._rows) >= ROWS_LIMIT * 7:
+        if len(self._rows) >= ROWS_LIMIT * _FIELDS:
             self.dropped += 1
             return
         thread = self._thread
@@ -256,7 +293,15 @@ class Recorder:
             graph = self._graph_of(stream)
             if graph is not None:
                 phase = GRAPH_CAPTURE | (graph & GRAPH_NUMBERS) << GRAPH_SHIFT
-        self._rows += (enter, leave, call_id, stream, thread.id, device, phase)
+        self._rows += (enter, leave, call_id, stream, thread.id, contents, device, phase)
+
+    def tag(self, contents: int) -> int:
+        """Say what was copied for the launch that the running thread has just made.
+
+        Called before the launch is recorded; its row then has that number. Returns the one before.
+        """
+        before, self._thread.contents = self._thread.contents, contents
+        return before
 
     def swap_phase(self, phase: int) -> int:
         """Set the phase of the running thread's launches; return the one before."""
@@ -273,7 +318,7 @@ class Recorder:
         values = self._rows[:count]
         del self._rows[:count]
         pack = ROW.pack
-        return b"".join(pack(*values[at : at + 7]) for at in range(0, count, 7))
+        return b"".join(pack(*values[at : at + _FIELDS]) for at in range(0, count, _FIELDS))
 
     @property
     def known_calls(self) -> int:
@@ -285,6 +330,7 @@ class Recorder:
         self._rows.clear()
         self._calls.clear()
         self._kernels.clear()
+        self._apart.clear()
         self._thread = _Thread()
         self.dropped = 0
         self.overflows = 0
@@ -296,11 +342,19 @@ class Recorder:
         known = self._kernels.get(id(kernel))
         if known is not None:
             return known
-        kernel_id, device_kind, device = adapter.new_kernel(owner, kernel)
+        facts: Sequence[int] = adapter.new_kernel(owner, kernel)
+        kernel_id, device_kind, device = facts[0], facts[1], facts[2]
         address, kernels = id(kernel), self._kernels
+        if len(facts) == 4 and facts[3]:
+            self._apart.add(address)
         reference: Any
+
+        def died(_: Any) -> None:
+            kernels.pop(address, None)
+            self._apart.discard(address)
+
         try:
-            reference = weakref.ref(kernel, lambda _: kernels.pop(address, None))
+            reference = weakref.ref(kernel, died)
         except TypeError:
             reference = kernel  # kept alive, or its address could become another's
         known = (kernel_id, device_kind, device, reference)

@@ -4,6 +4,7 @@ One lock covers everything that touches the writer. A fork waits for it, so that
 inherits a half-written batch; the child gets a journal of its own.
 """
 
+import math
 import os
 import threading
 import time
@@ -20,8 +21,15 @@ from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 if TYPE_CHECKING:
     from kvtrace.schema.writer import RunWriter
 
-#: Seconds between flushes. A killed process loses at most this much, and what a flush takes.
+#: Seconds from one round of writing to the next. A killed process loses at most this much, and
+#: what a round takes.
 INTERVAL: Final = 0.5
+
+#: The first round loads what writing needs, and so comes late; those after it follow faster.
+_FIRST_PERIOD: Final = 0.0625
+
+#: Seconds between rounds in which others get the lock, at least.
+_BREATH: Final = 0.01
 
 #: Seconds that the end of a run waits for a flush that is under way.
 PATIENCE: Final = 30.0
@@ -45,7 +53,7 @@ class Listener(Protocol):
         """Hear of a row before it is written."""
 
     def launches(self, columns: Mapping[str, Any]) -> None:
-        """Hear of launches, as columns of their table."""
+        """Hear of launches, as columns of their table; `contents` numbers what was copied."""
 
     def round(self, journal: "Journal") -> None:
         """Add what there is by now, some times a second."""
@@ -84,6 +92,9 @@ class Journal:
         self._problem = problem
         self._waiting: deque[Waiting] = deque()
         self._rows: dict[str, list[dict[str, Any]]] = {}
+        #: Launches that are not written yet: after how many of what was submitted, and their rows.
+        self._launches: deque[tuple[int, bytes]] = deque()
+        self._taken = 0
         self._written: set[Any] = set()
         self._writer: RunWriter | None = None
         self._git: GitFacts | None = None
@@ -128,11 +139,11 @@ class Journal:
         if not self.lock.acquire(timeout=PATIENCE):
             return  # a write hangs: what was flushed stays in the journal
         try:
-            for last in (False, True):  # the second time takes what the first had to say
-                if not self.broken:
-                    self._cycle()
-                if not self.broken and not last:
-                    self._tell(lambda listener: listener.finish(self))
+            self._cycle()
+            if not self.broken:
+                self._tell(lambda listener: listener.finish(self))
+            for _ in range(2):  # each takes what the one before had to say
+                self._cycle()
             self._seal(ending, hurry)
         finally:
             self.lock.release()
@@ -150,8 +161,9 @@ class Journal:
         self._rows.setdefault(table, []).append(dict(row))
 
     def append(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Write rows that are columns already."""
+        """Write rows that are columns already, after what was added: they may refer to it."""
         assert self._writer is not None
+        self._write_rows()
         self._writer.append(table, columns)
 
     def add_artifact(self, kind: str, content: bytes) -> str:
@@ -179,30 +191,61 @@ class Journal:
     # -- the thread -------------------------------------------------------------------------
 
     def _work(self) -> None:
+        period = _FIRST_PERIOD
         while not self._ended.is_set():
+            begin = time.monotonic()
             with self.lock:
                 if self._ended.is_set():
                     return
-                self._cycle()
-            self._wake.wait(INTERVAL)
+                self._cycle(INTERVAL)
+            spent = time.monotonic() - begin
+            self._wake.wait(max(_BREATH, period - spent))
+            period = min(INTERVAL, 2 * period)
 
-    def _cycle(self) -> None:
-        """Write what waits. Its CPU time counts as kvtrace's own."""
+    def _cycle(self, patience: float = math.inf) -> None:
+        """Write what waits, or only count it once nothing can be written any more.
+
+        What launches refer to waits before they do: so what waits when they have been taken is
+        taken, too, and written before them. What `patience`, in seconds, does not suffice for is
+        left to the next time. The CPU time of all this counts as kvtrace's own.
+        """
         begin = time.thread_time_ns()
+        end = time.monotonic() + patience
         try:
+            if self.broken:
+                self._take_launches()
+                self._lose_waiting()
+                return
             self._open()
-            self._take_waiting()
+            self._take_waiting(end)
+            self._take_launches()
+            self._take_waiting(end)
             self._write_launches()
-            self._tell(lambda listener: listener.round(self))
+            if not self._launches:  # listeners may rely on having heard of all launches
+                self._tell(lambda listener: listener.round(self))
             self._write_rows()
+            self._write_context()
             if self._writer is not None:
                 self._writer.flush()
         except Exception as error:  # noqa: BLE001 - said once; the program goes on unrecorded
-            self._ended.set()
             self.broken = True
             self._failed(error)
+            self._lose_waiting()
         finally:
             self._busy_ns += time.thread_time_ns() - begin
+
+    def _lose_waiting(self) -> None:
+        """Count what cannot be written; what was to be made into rows is at least one each."""
+        from kvtrace.capture.hot import ROW
+
+        lost = len(self._waiting) + sum(map(len, self._rows.values()))
+        lost += sum(len(launches) // ROW.size for _, launches in self._launches)
+        for _ in range(len(self._waiting)):
+            self._waiting.popleft()
+        self._launches.clear()
+        self._rows = {}
+        if self._writer is not None:
+            self._writer.lose(lost)
 
     def _open(self) -> None:
         if self._writer is not None:
@@ -213,22 +256,33 @@ class Journal:
         self._git = GitFacts()
         self._writer.append_rows("runs", [self._facts | process_facts()])
 
-    def _take_waiting(self) -> None:
-        while self._waiting:
+    def _take_launches(self) -> None:
+        drained = self._recorder.drain()
+        if drained:
+            self._launches.append((self._taken + len(self._waiting), drained))
+
+    def _take_waiting(self, end: float) -> None:
+        for _ in range(len(self._waiting)):  # what comes meanwhile is for the next round
+            if time.monotonic() > end:
+                return
             waiting = self._waiting.popleft()
+            self._taken += 1
             try:
                 waiting(self)
             except Exception as error:  # noqa: BLE001 - one lost row; the others are kept
                 self._problem(error)
 
     def _write_launches(self) -> None:
+        """Write the launches whose calls have been taken, and so have rows by now."""
+        while self._launches and self._launches[0][0] <= self._taken:
+            self._write_first_launches()
+
+    def _write_first_launches(self) -> None:
         import numpy as np
 
         from kvtrace.capture.launch_rows import columns_of, has_graph_capture
 
-        content = self._recorder.drain()
-        if not content or self._writer is None:
-            return
+        _, content = self._launches[0]
         columns = columns_of(content)
         if not self._saw_graph_capture and has_graph_capture(content):
             self._saw_graph_capture = True
@@ -237,6 +291,10 @@ class Journal:
         columns["seq"] = np.arange(self._next_seq, self._next_seq + count)
         self._next_seq += count
         self._tell(lambda listener: listener.launches(columns))
+        del columns["contents"]
+        self._write_rows()
+        self._launches.popleft()  # the writer counts those that it cannot keep
+        assert self._writer is not None
         self._writer.append("launches", columns)
 
     def _tell(self, say: Callable[[Listener], None]) -> None:
@@ -251,14 +309,12 @@ class Journal:
                 self._problem(error)
 
     def _write_rows(self) -> None:
-        assert self._writer is not None
-        rows, self._rows = self._rows, {}
-        for table, listed in rows.items():
-            self._append_rows(table, listed)
-        context = self._current_context()
-        if context != self._context:
-            self._context = context
-            self._writer.append_rows("runs", [context])
+        """Write the rows that were added, what others refer to first."""
+        from kvtrace.schema.writer import REFERRED_TO
+
+        for table in (*REFERRED_TO, *self._rows):
+            if table in self._rows:
+                self._append_rows(table, self._rows.pop(table))
 
     def _append_rows(self, table: str, rows: list[dict[str, Any]]) -> None:
         """Append rows; one that does not fit its table must not take the others with it."""
@@ -267,10 +323,19 @@ class Journal:
             self._writer.append_rows(table, rows)
         except SchemaMismatch as error:
             if len(rows) == 1:
+                self._writer.lose(1)
                 self._problem(error)
                 return
-            for row in rows:
-                self._append_rows(table, [row])
+            rest = self._rows[table] = rows[::-1]  # is counted where writing ends in between
+            while rest:
+                self._append_rows(table, [rest.pop()])
+
+    def _write_context(self) -> None:
+        assert self._writer is not None
+        context = self._current_context()
+        if context != self._context:
+            self._context = context
+            self._writer.append_rows("runs", [context])
 
     def _current_context(self, wait: bool = False) -> dict[str, Any]:
         git = {} if self._git is None else self._git.facts(wait)
@@ -284,7 +349,7 @@ class Journal:
             return
         begin = time.thread_time_ns()
         row = self._current_context(wait=not hurry) | {"ended": time.time_ns(), "ending": ending}
-        row["dropped_rows"] = self._recorder.dropped + self._writer.dropped_rows
+        self._writer.lose(self._recorder.dropped)
         # The sealing that follows is left out, for it cannot be told before it is done.
         row["self_overhead_ns"] = self._busy_ns + self.spent_ns + time.thread_time_ns() - begin
         try:

@@ -15,6 +15,7 @@ LAYOUT: Final = np.dtype(
         ("call_id", "<i8"),
         ("stream", "<i8"),
         ("thread", "<i8"),
+        ("contents", "<i8"),
         ("device", "<i4"),
         ("phase", "<i4"),
     ]
@@ -32,10 +33,14 @@ def has_graph_capture(content: bytes) -> bool:
 
 
 def columns_of(content: bytes) -> dict[str, Any]:
-    """Columns of `launches`, without `seq`; device, stream and graph are null without one."""
+    """Columns of `launches`, without `seq`; device, stream and graph are null without one.
+
+    `contents`, which is no column of the table, numbers what was copied for a launch; 0: nothing.
+    """
     rows = np.frombuffer(content, LAYOUT)
     columns: dict[str, Any] = {
-        name: np.ascontiguousarray(rows[name]) for name in ("enter", "exit", "call_id", "thread")
+        name: np.ascontiguousarray(rows[name])
+        for name in ("enter", "exit", "call_id", "thread", "contents")
     }
     absent = rows["device"] < 0
     for name in ("device", "stream"):

@@ -12,8 +12,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final, NoReturn
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
@@ -24,6 +24,9 @@ from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.settings import Settings
 
+if TYPE_CHECKING:
+    from kvtrace.capture.contents import Contents
+
 #: Distinct messages that are kept of a run.
 _MESSAGES: Final = 1000
 
@@ -31,6 +34,8 @@ _MESSAGES: Final = 1000
 _NO_ROOM: Final = tuple(
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
 )
+
+_ARGUMENT: Final = tuple(field.name for field in fields(ArgumentRecord))
 
 #: A kernel's record, or what makes it; the latter runs in the background thread.
 KernelSource = KernelRecord | Callable[[], KernelRecord]
@@ -54,6 +59,7 @@ class Session:
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
+        self._contents: Contents | None = None
         self._parent: str | None = None
         self._ended = False
         self._closed = False
@@ -188,6 +194,23 @@ class Session:
         """
         self._submit(lambda journal: journal.append(table, make(journal.add_stack)))
 
+    def follow(self, listener: Listener) -> None:
+        """Have the run's journal tell a listener of what is recorded from now on."""
+        self._submit(lambda journal: journal.listeners.append(listener))
+
+    def later(self, work: Callable[[], None]) -> None:
+        """Have work done in the background thread; a failure is counted."""
+        self._submit(lambda _journal: work())
+
+    @property
+    def contents(self) -> "Contents | None":
+        """What keeps contents of tensors; None where the settings ask for none."""
+        if self._contents is None and self.settings.tensors != "none":
+            from kvtrace.capture.contents import Contents
+
+            self._contents = Contents(self)
+        return self._contents
+
     def add_launch(
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0
     ) -> None:
@@ -320,8 +343,7 @@ class Session:
         return journal
 
     def _writing_failed(self, error: Exception) -> None:
-        """Nothing can be written any more: say so once, and get out of the program's way."""
-        self._end()
+        """Nothing can be written any more: say so once. What comes yet is only counted."""
         if getattr(error.__cause__, "errno", None) in _NO_ROOM:
             self._failure = "disk-full"
         _warn(f"recording has ended: {error}")
@@ -352,6 +374,8 @@ class Session:
             self._parent = self._journal.run_id
             self._journal = None
         self._clear()
+        if self._contents is not None:
+            self._contents.renew()
         if self._recorder is not None:
             self._recorder.forget()
 
@@ -437,7 +461,7 @@ def _place_of(error: Exception) -> str:
 
 
 def _argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
-    row = asdict(record)
+    row = {name: getattr(record, name) for name in _ARGUMENT}  # asdict takes five times as long
     value = row.pop("value")
     row["value_artifact"] = None if value is None else journal.add_artifact("tensor", value)
     return row

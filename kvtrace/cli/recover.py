@@ -18,7 +18,8 @@ def command(
 ) -> int:
     """Seal the journals of killed processes: they become Parquet files like those of other runs.
 
-    Runs that are still being recorded are left alone. Calling it again changes nothing.
+    Runs that are still being recorded are left alone. A file that is damaged is kept as it is, in
+    .journal/damaged; all else of it is saved. Calling it again changes nothing.
 
     Example:
         kvtrace recover out/

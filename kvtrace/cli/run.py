@@ -18,8 +18,8 @@ def command(
         str, typer.Option(metavar="launch|timeline|ops", help="How much is recorded")
     ] = "launch",
     tensors: Annotated[
-        str, typer.Option(metavar="none|int|all", help="Whose contents are kept")
-    ] = "none",
+        str, typer.Option(metavar="none|index|int|all", help="Whose contents are kept")
+    ] = "index",
     kernels: Annotated[str, typer.Option(metavar="GLOB", help="Kernels to record")] = "*",
     source: Annotated[
         bool, typer.Option("--source/--no-source", help="Keep source text in the trace")

@@ -8,7 +8,7 @@ from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.choice import rule_texts
-from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.launches import judge_launches
 from kvtrace.verdicts.rules import RULES, chosen_rules
 from kvtrace.verdicts.verdict import row_of
 
@@ -29,9 +29,9 @@ class Sanitizer(Client):
         self._findings: list[dict[str, Any]] = []
 
     def pre_run(self, call: Call) -> None:
-        """Judge a call."""
+        """Judge a call, with all contents that were kept of its launches."""
         try:
-            verdicts = judge(call, self._rules, self._budget)
+            verdicts = judge_launches(call, self._rules, self._budget)
         except KvtraceError as error:
             self._findings.append(_unjudged(call, str(error)))
             return

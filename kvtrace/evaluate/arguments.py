@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +12,23 @@ from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.types import ElementType, element_of_short_name
 from kvtrace.schema.dataclass import dataclass
 
+_ELSEWHERE = 1 << 62
+
 
 @dataclass(eq=False)
 class Storage:
     """One allocation. Tensors that share it see each other's writes.
 
     `data` is a uint8 array of `nbytes`, or None where the contents are unknown. Evaluation writes
-    to it in place, or, if it is read-only, to a copy that lives as long as the launch.
+    to it in place, or, if it is read-only, to a copy that lives as long as the launch. `address` is
+    where it begins for the kernel, if that is known: what lies in memory may point into it.
+    `owner` is what keeps that memory allocated, if nobody else has to.
     """
 
     nbytes: int
     data: NDArray[np.uint8] | None = None
+    address: int | None = None
+    owner: Any = None
 
     def __post_init__(self) -> None:
         if self.data is not None and self.data.nbytes != self.nbytes:
@@ -29,13 +36,29 @@ class Storage:
                 f"a storage of {self.nbytes} bytes was given {self.data.nbytes} bytes of data"
             )
 
+    @property
+    def executes(self) -> bool:
+        """Whether it is a program's own memory, to be worked on, and no copy or record of it."""
+        return self.address is not None and self.data is not None and self.data.flags.writeable
+
+    @property
+    def start(self) -> int | None:
+        """Address of its first byte, None without data; made up where it is not known.
+
+        Such a one lies where no memory does, so that no address in recorded contents is in it.
+        """
+        if self.address is not None or self.data is None:
+            return self.address
+        return _ELSEWHERE + int(self.data.ctypes.data)
+
 
 @dataclass(frozen=True, eq=False)
 class TensorArgument:
     """A tensor passed to a kernel: a strided view of a storage.
 
     `offset_bytes` is where its data pointer lies in the storage; `strides` count elements;
-    `dtype` is Triton's short form (fp32, bf16, i64, u8, i1 …).
+    `dtype` is Triton's short form (fp32, bf16, i64, u8, i1 …). `padding_nan`: as a tensor
+    descriptor, floats beyond its extents are NaN instead of zero.
     """
 
     name: str
@@ -44,6 +67,7 @@ class TensorArgument:
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    padding_nan: bool = False
 
     @cached_property
     def element(self) -> ElementType:

@@ -20,6 +20,7 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
+from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.scope import Launch, Scope, listeners
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.turns import Turns
@@ -62,6 +63,8 @@ def evaluate_by_arrays(
     written = written_storages(module, arguments, compiler.cache)
     launch.memory = Memory(launch.arguments, written)
     values = _bound_parameters(compiler, arguments, name)
+    if instrument is not None:
+        instrument.begin(launch, values)
     launch.in_order = order_matters(module, launch, written)
     chosen = None if programs is None else _checked(programs, launch)
     _run_programs(compiler, launch, values, chunk_bytes, chosen)
@@ -135,8 +138,10 @@ def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -
     )
     meeting = _replayed(module, launch, contested, nothing_known)
     if not meeting.uncertain:
-        answers[key] = meeting.meet(programs)
-        return bool(answers[key])
+        meets = meeting.meet(programs)
+        if not follows_addresses(module):  # else it may depend on where storages lie
+            answers[key] = meets
+        return meets
     return _replayed(module, launch, contested, written).meet(programs)
 
 
@@ -144,7 +149,7 @@ def _replayed(
     module: Module, launch: Launch, contested: frozenset[Storage], hidden: frozenset[Storage]
 ) -> MeetingPlaces:
     """Run the launch with the data of some storages hidden, so that nothing is written."""
-    empty = {storage: Storage(storage.nbytes) for storage in hidden}
+    empty = {storage: Storage(storage.nbytes, address=storage.start) for storage in hidden}
     arguments = tuple(
         replace(argument, storage=empty.get(argument.storage, argument.storage))
         if isinstance(argument, TensorArgument)
@@ -202,12 +207,13 @@ def largest_tensor(compiler: Compiler) -> int:
 def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:
     """Put the arguments' values where the kernel expects its parameters."""
     parameters = compiler.module.main.arguments
-    if len(parameters) != len(arguments):
+    more = arguments[len(parameters) :]
+    if len(parameters) > len(arguments) or not all(isinstance(x, TensorArgument) for x in more):
         raise BadArguments(
             f"kernel {name!r} has {len(parameters)} parameters, {len(arguments)} arguments given"
         )
     values: list[Any] = [None] * compiler.module.value_count
-    for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
+    for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=False)):
         type_ = value_type(parameter.type)
         values[parameter.id] = _bound(position, type_, argument, name)
     return values
@@ -218,7 +224,8 @@ def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> An
         if type_.descriptor:
             extents = tuple(constant_sum(extent) for extent in argument.shape)
             strides = tuple(constant_sum(stride) for stride in argument.strides)
-            return Descriptor(Pointer(position, constant_sum(0), 0), extents, strides, False)
+            base = Pointer(position, constant_sum(0), 0)
+            return Descriptor(base, extents, strides, argument.padding_nan)
         if not type_.pointer:
             raise BadArguments(
                 f"argument {argument.name!r} of kernel {name!r} is a tensor, "

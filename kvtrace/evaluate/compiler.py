@@ -86,6 +86,8 @@ class Compiler:
         """Compile the ops of a block."""
         *body, terminator = block.ops
         steps = tuple(self._instrumented(op) for op in body if op.name not in _SILENT)
+        ending = None if self.instrument is None else self.instrument.ending(terminator)
+        steps += () if ending is None else (ending,)
         return CompiledBlock(
             block,
             tuple(value.id for value in block.arguments),

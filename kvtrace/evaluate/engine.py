@@ -31,13 +31,14 @@ def evaluate(
 ) -> None:
     """Run a kernel over its whole grid on given arguments, writing to their storages.
 
-    `arguments` are in the order of the parameters of `module.main`; `grid` has one to three
-    extents. Storages without data are unknown: what hangs on them is reported, never guessed.
-    Observers hear of compute ops, accesses, defects and loops (see observe.py). `programs` are the
-    linear ids (x fastest) of those to run, ascending; None: all. An `instrument` stands around
-    every op with its values (see instrument.py), which only array evaluation has. A launch of which
-    all addresses and branches are affine is run by its plan (see plan/), unless `planned` is False;
-    so is a part of the programs, if that is so for most of them.
+    `arguments` are in the order of the parameters of `module.main`, and after them may come tensors
+    that addresses in memory lead to (see reach.py); `grid` has one to three extents. Storages
+    without data are unknown: what hangs on them is reported, never guessed. Observers hear of
+    compute ops, accesses, defects and loops (see observe.py). `programs` are the linear ids
+    (x fastest) of those to run, ascending; None: all. An `instrument` stands around every op with
+    its values (see instrument.py), which only array evaluation has. A launch of which all addresses
+    and branches are affine is run by its plan (see plan/), unless `planned` is False; so is a part
+    of the programs, if that is so for most of them.
 
     Raises UnsupportedOp, BadArguments, Deadlock, DeviceAssertion or UnknownAddress.
     """

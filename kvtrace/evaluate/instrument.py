@@ -6,11 +6,12 @@ its dialect. Modules compiled under an instrument are kept with it, apart from a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.compiler import Compiler
     from kvtrace.evaluate.registry import Step
+    from kvtrace.evaluate.scope import Launch
     from kvtrace.ir import Module, Op
 
 
@@ -23,10 +24,19 @@ class Instrument:
     def __init__(self) -> None:
         self._compilers: dict[tuple[int, bool], Compiler] = {}  # each holds its module
 
+    def begin(self, launch: Launch, values: list[Any]) -> None:
+        """Look at what the kernel's parameters are given, before an evaluation begins."""
+        del launch, values
+
     def wrapped(self, op: Op, step: Step) -> Step:
         """Give the step to run in place of `step`, which computes `op`; `step` itself to pass."""
         del op
         return step
+
+    def ending(self, op: Op) -> Step | None:
+        """Give a step to run before a block's last op reads its operands; None: there is none."""
+        del op
+        return None
 
     def compiled(self, module: Module, *, observed: bool) -> Compiler:
         """Give the compiler of a module under this instrument."""

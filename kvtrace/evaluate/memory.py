@@ -28,6 +28,7 @@ from kvtrace.evaluate.values import (
     Sum,
     Unknown,
     conjunction,
+    sum_of_terms,
     unknown_of,
 )
 from kvtrace.evaluate.windows import (
@@ -47,7 +48,8 @@ class Memory:
     """The storages of one launch.
 
     `written` holds those that the kernel may write to: loads from others may be views.
-    `complete`: the data of all of them are known, so the kernel is executed, not replayed.
+    `complete`: the data of all of them are known. `executes`: all are the program's own, so the
+    kernel is executed, and not judged or replayed.
     `version` grows with every change, so that a spinning program can be told from a working one.
     """
 
@@ -58,11 +60,9 @@ class Memory:
         self._windows: dict[tuple[int, int], tuple[tuple[Array, ...], Window]] = {}
         self._copies: dict[Storage, Array] = {}
         self._forgotten: dict[int, frozenset[str]] = {}
-        self.complete = all(
-            argument.storage.data is not None
-            for argument in arguments
-            if isinstance(argument, TensorArgument)
-        )
+        tensors = [argument for argument in arguments if isinstance(argument, TensorArgument)]
+        self.complete = all(tensor.storage.data is not None for tensor in tensors)
+        self.executes = all(tensor.storage.executes for tensor in tensors)
         self.version = 0
 
     def is_known(self, tensor: TensorArgument) -> bool:
@@ -75,6 +75,9 @@ class Memory:
         """Read a block; masked-off lanes give `other`, an array, or zero if it is None."""
         if isinstance(pointer, PointerChoice):
             return self._load_choice(op, scope, pointer, mask, other, type_)
+        if _touches_nothing(pointer, mask):
+            zero = np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
+            return zero if other is None else other
         request = self._request(op, "load", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
             target = pointer.argument if isinstance(pointer, Pointer) else None
@@ -102,6 +105,8 @@ class Memory:
         if isinstance(pointer, PointerChoice):
             for part, lanes in self._parts(pointer, mask):
                 self.store(op, scope, part, value, lanes, type_)
+            return
+        if _touches_nothing(pointer, mask):
             return
         request = self._request(op, "store", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
@@ -137,6 +142,8 @@ class Memory:
                 for part, lanes in self._parts(pointer, mask)
             )
             return unknown_of((first, second)) or np.where(pointer.condition, first, second)
+        if _touches_nothing(pointer, mask):
+            return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
         request = self._request(op, "atomic", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
             self._forget_behind(pointer, request.sources)
@@ -176,12 +183,10 @@ class Memory:
             mask = None if mask else np.zeros((1,) * (len(type_.shape) + 1), np.bool_)
         target = pointer if isinstance(pointer, Pointer) else Pointer(None, Unknown(frozenset()))
         unknown = unknown_of((target.offset, pointer))
-        if target.argument is None and self.complete and not _is_empty(mask):
-            raise UnknownAddress(
-                f"the address of {op.name!r} at {place(op)} in kernel {scope.launch.kernel!r} "
-                "comes from no tensor argument (a pointer made from an integer, or loaded from "
-                "memory); kvtrace cannot execute such an access"
-            )
+        if target.argument is None and self.complete:
+            raise UnknownAddress(_unknown_address(op, scope, target.offset, mask))
+        if target.argument is None and unknown is None:
+            unknown = Unknown(frozenset({"an address that lies in no tensor of the call"}))
         if unknown is not None or not isinstance(target.offset, Sum) or target.argument is None:
             doubts = unknown_of((unknown, mask))
             sources = doubts.sources if doubts is not None else frozenset()
@@ -366,12 +371,29 @@ class Memory:
         data[index[mask][:, None] + np.arange(size)] = lanes.view(np.uint8).reshape(-1, size)
 
 
-def _is_empty(mask: Any) -> bool:
-    """Tell whether a mask lets no lane through."""
+def _touches_nothing(pointer: Any, mask: Any) -> bool:
+    """Tell whether no lane goes through a pointer that leads into no argument."""
     if mask is None or isinstance(mask, Unknown):
         return False
-    factors = factors_of(mask)
-    return bool(factors) and not conjunction(factors).any()
+    if not isinstance(pointer, Pointer) or pointer.argument is not None:
+        return False
+    return mask is False or (mask is not True and not conjunction(factors_of(mask)).any())
+
+
+def _unknown_address(op: Op, scope: Scope, offset: Sum | Unknown, mask: Any) -> str:
+    """Say that an access goes nowhere known, and which address the first such lane has."""
+    shown = ""
+    if isinstance(offset, Sum):
+        addresses = np.asarray(sum_of_terms(offset))
+        if mask is not None and not isinstance(mask, Unknown):
+            addresses, active = np.broadcast_arrays(addresses, conjunction(factors_of(mask)))
+            addresses = addresses[active]
+        shown = f", {int(addresses.reshape(-1)[0]):#x},"
+    return (
+        f"the address{shown} of {op.name!r} at {place(op)} in kernel {scope.launch.kernel!r} comes "
+        "from no tensor argument (it is a pointer made from an integer, or loaded from memory) and "
+        "lies in no tensor on the CPU that the program holds; kvtrace cannot execute such an access"
+    )
 
 
 def _all_multiples(offset: Sum, size: int) -> bool:

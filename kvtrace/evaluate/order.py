@@ -109,9 +109,10 @@ def _pointer_origins(module: Module) -> dict[int, frozenset[int] | None]:
         if op.name in ("tt.call", "func.call"):
             _link_call(op, module, edges)
             continue
-        if targets and not sources and not op.regions:
+        if targets and not op.regions and (not sources or op.name in _LOADS):
             for value in targets:
                 origins[value.id] = None
+            continue
         for region in op.regions:
             if op.name in ("tt.func", "builtin.module", "func.func"):
                 break

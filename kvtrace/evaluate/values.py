@@ -11,6 +11,7 @@ broadcasts and loop-invariant scalars cost nothing.
 * Booleans: Python bools, NumPy arrays, or `Mask`: factors whose broadcast conjunction is the value.
 * pointers: `Pointer`, an argument and a Sum.
 * anything whose data was not captured: `Unknown`, with the names of the arguments it hangs on.
+* under an instrument that follows it: `Wrapped`, what is not what it would be without a width.
 """
 
 from __future__ import annotations
@@ -98,6 +99,21 @@ class PointerChoice:
     condition: Array
     first: Pointer | PointerChoice
     second: Pointer | PointerChoice
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """An integer, Boolean or pointer that would be another number if nothing had wrapped around.
+
+    Only an instrument makes these (see kvtrace.verdicts.ideal): ops are given `actual`, what the
+    kernel computes, and `ideal` is carried beside it through branches, loops and calls: an array of
+    int64, of Python's integers or of Booleans (of a pointer: byte offsets). `origins` are the
+    indices of the ops that wrapped around.
+    """
+
+    actual: Any
+    ideal: Array
+    origins: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -224,6 +240,8 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
             map_arrays(value.first, change),
             map_arrays(value.second, change),
         )
+    if isinstance(value, Wrapped):
+        return Wrapped(map_arrays(value.actual, change), change(value.ideal), value.origins)
     if isinstance(value, Descriptor):
         return Descriptor(
             map_arrays(value.base, change),
@@ -251,6 +269,8 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
     unknown = unknown_of(value for _, value in parts)
     if unknown is not None:
         return unknown
+    if any(isinstance(value, Wrapped) for _, value in parts):
+        return _merge_wrapped(parts, programs, type_)
     if isinstance(first, Pointer | PointerChoice):
         return _merge_pointers(parts, programs, type_)
     if isinstance(first, Descriptor):
@@ -269,6 +289,34 @@ def _is_uniform(value: Any) -> bool:
 
     map_arrays(value, look)
     return uniform
+
+
+def actual(value: Any) -> Any:
+    """Give what the kernel computes."""
+    return value.actual if isinstance(value, Wrapped) else value
+
+
+def ideal_numbers(value: Any, type_: ValueType) -> Array:
+    """Materialise what a value would be if nothing had wrapped around; a pointer's byte offsets."""
+    if isinstance(value, Wrapped):
+        return value.ideal
+    rank = len(type_.shape) + 1
+    if isinstance(value, PointerChoice):
+        first, second = (ideal_numbers(part, type_) for part in (value.first, value.second))
+        return np.where(value.condition, first, second)
+    if isinstance(value, Pointer):
+        return _offset_array(value.offset, rank)
+    array = to_array(value, type_)
+    return array if array.dtype == np.bool_ else array.astype(np.int64, copy=False)
+
+
+def _merge_wrapped(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
+    merged = merge_programs([(index, actual(value)) for index, value in parts], programs, type_)
+    origins = [value.origins for _, value in parts if isinstance(value, Wrapped)]
+    ideals = [(index, ideal_numbers(value, type_)) for index, value in parts]
+    widest = np.result_type(*(array.dtype for _, array in ideals))
+    ideal = _scatter([(index, array.astype(widest)) for index, array in ideals], programs)
+    return Wrapped(merged, ideal, frozenset().union(*origins))
 
 
 def _scatter(parts: Sequence[tuple[Array, Array]], programs: int) -> Array:

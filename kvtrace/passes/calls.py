@@ -1,7 +1,7 @@
 """The distinct calls of a run, made ready for the evaluator from the tables alone.
 
-Tensors whose contents were recorded (KVTRACE_TENSORS) have their data as it was before the call's
-first launch; all others are unknown.
+Tensors whose contents were recorded (KVTRACE_TENSORS) have their data as it was at the first launch
+of the call of which it is known; all others are unknown. `Call.launches` has other launches'.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import numpy as np
 
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.modules import read
+from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.passes.descriptors import descriptor_arguments
 from kvtrace.passes.thread_layouts import BlockedLayout
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.schema.contents import CallContents, ContentSet, contents_of, with_values
+from kvtrace.schema.dataclass import dataclass, replace
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class Call:
 
     `recorded` names the tensors whose contents are there: what is concluded from them holds for
     those contents. `layouts` say, by op index, which threads the lanes of memory ops went to, where
-    the compiled code tells it.
+    the compiled code tells it. `launches` has the contents of all its launches, as far as known.
     """
 
     call_id: int
@@ -58,6 +60,21 @@ class Call:
     arguments: tuple[Argument, ...]
     recorded: tuple[str, ...]
     layouts: Mapping[int, BlockedLayout] = field(default_factory=dict, hash=False)
+    launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLaunches:
+    """The distinct contents that the launches of a call had, and the call with any of them.
+
+    Attributes:
+        contents: which there are.
+        call: gives the call with some contents (None: with none at all), and the names of tensors
+            of which only their view was recorded: what lies outside of it is zero there.
+    """
+
+    contents: CallContents
+    call: Callable[[ContentSet | None], tuple[Call, frozenset[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +94,13 @@ def calls_of(trace: Trace, run: Run) -> Iterator[Call | UnreadyCall]:
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
     modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]] = {}
+    contents = contents_of(trace, run)
     for row in trace.table("calls", (run,)).to_pylist():
         kernel = kernels[row["kernel_id"]]
         if kernel["origin"] in _OBSERVED:
             continue
         try:
-            yield _call(trace, row, kernel, modules)
+            yield _call(trace, row, kernel, modules, contents.get(row["call_id"]))
         except KvtraceError as error:
             yield UnreadyCall(row["call_id"], kernel["name"] or "?", str(error))
 
@@ -92,6 +110,7 @@ def _call(
     row: dict[str, Any],
     kernel: dict[str, Any],
     modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]],
+    contents: CallContents | None,
 ) -> Call:
     kernel_id = row["kernel_id"]
     if kernel_id not in modules:
@@ -100,7 +119,43 @@ def _call(
         ptx = _stage(trace, kernel, "ptx") or ""
         modules[kernel_id] = module, {} if ttgir is None else _layouts(module, ttgir, ptx)
     module, layouts = modules[kernel_id]
-    return call_of(row, kernel, module, trace.artifact, layouts)
+    if contents is None:
+        return call_of(row, kernel, module, trace.artifact, layouts)
+
+    def call(chosen: ContentSet | None, whole: bool = False) -> tuple[Call, frozenset[str]]:
+        values, partial = _values(trace, row["args"], chosen, whole)
+        args = with_values(row["args"], {place: str(place) for place in values})
+        content = {str(place): value for place, value in values.items()}
+        made = call_of({**row, "args": args}, kernel, module, content.get, layouts)
+        return made, partial
+
+    first, _ = call(contents.sets[0], True)
+    return replace(first, launches=KnownLaunches(contents, call))
+
+
+def _values(
+    trace: Trace, args: list[dict[str, Any]], chosen: ContentSet | None, whole: bool
+) -> tuple[dict[int, bytes], frozenset[str]]:
+    """Give storages' contents by the argument's place, and the arguments with a part of theirs.
+
+    `whole`: leave out those of which only a part is there.
+    """
+    values: dict[int, bytes] = {}
+    partial: set[str] = set()
+    by_group: dict[int, int] = {}
+    for held in () if chosen is None else chosen.held:
+        arg, content = args[held.arg], trace.artifact(held.artifact)
+        if content is None:
+            continue
+        size, end = int(arg["storage_bytes"]), held.offset_bytes + len(content)
+        if len(content) == size:
+            values[held.arg] = content
+        elif not whole and end <= size:
+            partial.add(arg["name"])
+            place = by_group.setdefault(_group(held.arg, arg), held.arg)
+            before = values.get(place, bytes(size))
+            values[place] = before[: held.offset_bytes] + content + before[end:]
+    return values, frozenset(partial)
 
 
 def _layouts(module: Module, ttgir: str, ptx: str) -> Mapping[int, BlockedLayout]:
@@ -207,19 +262,33 @@ def _group(position: int, arg: dict[str, Any]) -> int:
 
 def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) -> Argument:
     if arg["kind"] == "tensor":
+        shape, strides = _extent(arg)
         return TensorArgument(
             name=arg["name"],
             storage=storages[_group(position, arg)],
             offset_bytes=arg["offset_bytes"],
             dtype=arg["dtype"],
-            shape=tuple(arg["shape"]),
-            strides=tuple(arg["strides"]),
+            shape=shape,
+            strides=strides,
         )
     if arg["kind"] == "scalar":
         if arg["scalar"] is None:
             raise CannotReplay(f"the trace does not hold the value of the argument {arg['name']}")
         return ScalarArgument(arg["name"], _literal(arg["scalar"]))
     raise CannotReplay(f"argument {arg['name']} is a {arg['kind']}, which is not replayed yet")
+
+
+def _extent(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give shape and strides of a tensor; a pointer without has the rest of its storage."""
+    if arg["storage_bytes"] is None or arg["offset_bytes"] is None:
+        raise CannotReplay(
+            f"argument {arg['name']} is a pointer into memory of which nothing is known: it came "
+            "with a type and an address alone, and lies in no tensor that was an argument"
+        )
+    if arg["shape"] is not None and arg["strides"] is not None:
+        return tuple(arg["shape"]), tuple(arg["strides"])
+    size = element_of_short_name(arg["dtype"]).bytes
+    return ((arg["storage_bytes"] - arg["offset_bytes"]) // size,), (1,)
 
 
 def _literal(text: str) -> int | float | bool:

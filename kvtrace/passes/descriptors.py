@@ -16,6 +16,8 @@ from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.ir.types import IntegerType, PointerType, Type
 from kvtrace.schema.errors import KvtraceError
 
+_NAN: Final = "padding='nan'"
+
 #: How capture writes what tells descriptors of one tensor apart.
 _FORM: Final = re.compile(r"shape=(?P<shape>\([^)]*\)) strides=(?P<strides>\([^)]*\))")
 
@@ -46,6 +48,7 @@ def descriptor_arguments(
         dtype=arg["dtype"],
         shape=tuple(arg["shape"]) if lowered else shape,
         strides=tuple(arg["strides"]) if lowered else strides,
+        padding_nan=_NAN in arg["scalar"],
     )
     extents = [
         *(ScalarArgument(f"{name}.shape.{axis}", size) for axis, size in enumerate(shape)),
@@ -55,6 +58,12 @@ def descriptor_arguments(
         return [tensor, *extents]
     behind = parameters[1 + len(extents) :]
     flags = takewhile(lambda kind: isinstance(kind, IntegerType) and kind.width == 1, behind)
-    # what they are was not recorded; they decide values, and no address
-    unknown = [ScalarArgument(f"{name}.flag.{number}", None) for number, _ in enumerate(flags)]
-    return [tensor, *extents, *unknown, *extents]
+    padding = "padding=" in arg["scalar"]
+    # the flags decide values, and no address; not all were recorded
+    known = [
+        ScalarArgument(
+            f"{name}.flag.{number}", tensor.padding_nan if padding and number == 0 else None
+        )
+        for number, _ in enumerate(flags)
+    ]
+    return [tensor, *extents, *known, *extents]

@@ -10,13 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.terms import Symbol, Term
 
 AccessKind = Literal["load", "store", "atomic"]
+
+#: Ops that may give more than their width holds though all that they take fits: these wrap around.
+GROWING: Final = frozenset(
+    {
+        "arith.addi", "arith.subi", "arith.muli", "arith.shli", "arith.divsi", "arith.floordivsi",
+        "arith.ceildivsi", "math.absi",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +98,14 @@ class Access(Place):
 class Arithmetic(Place):
     """An integer op whose ideal `result` may leave its width (for some arguments).
 
-    Its IR result in `values` is the ideal one, too: who uses it must see that it fits.
+    Its IR result in `values` is the ideal one, too: who uses it must see that it fits. `followed`
+    False: that is what the width holds of it; `result` may stand for any number.
     """
 
     result: Term
     bits: int
     shape: tuple[int, ...]
-    signed: bool = True
+    followed: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,7 @@ from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least
 from kvtrace.symbolic.functions import Choice, wrapped
 from kvtrace.symbolic.meanings import meaning_of
 from kvtrace.symbolic.summary import (
+    GROWING,
     Access,
     Arithmetic,
     Assertion,
@@ -312,22 +313,37 @@ class Walk:
         """Give the fields of `Place`."""
         return {"op": op, "guard": self.guard, "loops": self.loops, "calls": self.calls}
 
-    def computed(self, op: Op, result: Term, *, signed: bool = True) -> None:
+    def computed(self, op: Op, result: Term) -> None:
         """Set the integer that arithmetic gives; note if it may leave its width."""
         value = op.results[0]
         bits = integer_bits(value.type) or 64
         low, high = signed_range(bits)
         if len(result.coefficients) > _MOST_MONOMIALS:
-            self.set_unknown(value, op, "arithmetic of too many terms")
+            self.lost(value, op, "arithmetic of too many terms")
+            return
+        if result.low < -_WIDEST or result.high > _WIDEST:
+            self._note(op, value, result, followed=False)
+            self.values[value.id] = wrapped(result, bits, signed=True)
             return
         if result.low < low or result.high > high:
-            shape = shape_of(value.type)
-            self.arithmetic.append(
-                Arithmetic(**self.place(op), result=result, bits=bits, shape=shape, signed=signed)
-            )
-            if result.low < -_WIDEST or result.high > _WIDEST:
-                result = wrapped(result, bits, signed=True)
+            self._note(op, value, result)
         self.values[value.id] = result
+
+    def lost(self, value: Value, op: Op, reason: str) -> None:
+        """Say that arithmetic, which may wrap around, is not followed."""
+        key = (self.key(op, value.position), reason)
+        at = self.coordinates(shape_of(value.type))
+        anything = Symbol("unknown", key, -_WIDEST, _WIDEST, at).term
+        self._note(op, value, anything, followed=False)
+        self.set_unknown(value, op, reason)
+
+    def _note(self, op: Op, value: Value, result: Term, *, followed: bool = True) -> None:
+        if op.name not in GROWING and not op.regions:
+            return  # what it takes has left its width, if its result has
+        bits, shape = integer_bits(value.type) or 64, shape_of(value.type)
+        self.arithmetic.append(
+            Arithmetic(**self.place(op), result=result, bits=bits, shape=shape, followed=followed)
+        )
 
     def divides(self, op: Op, divisor: Term) -> None:
         """Note a division whose divisor may be 0."""
@@ -363,8 +379,8 @@ class Walk:
                 **details,
             )
             made.append(access)
-            if active is not FALSE:
-                self.accesses.append(access)
+            if active is not FALSE or (mask is FALSE and self.arithmetic):
+                self.accesses.append(access)  # what has wrapped around may not be false
         return made
 
     # -- hints -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from kvtrace.symbolic.conditions import FALSE, Condition, at_least, equal
 from kvtrace.symbolic.decide import Decision, Point, Proven, Refuted
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.symbolic.functions import remainder
-from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER
+from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER, FROM_MEMORY
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.verdicts.replaying import run
@@ -61,9 +61,12 @@ def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
     if _is_multiple(address, size):
         return None  # so are nearly all accesses: nothing to say
     given = bound.active(access)
-    if given.is_impossible or not bound.programs:
+    if bound.is_unreached(access, given):
         return None
     decision = bound.decide(equal(remainder(address, size, floor=True)), given)
+    if isinstance(decision, Proven) and bound.may_wrap(access) is not None:
+        reason = "arithmetic of its address may leave its width"
+        return _open(access, reason, tensor.name, decision.solver_ns)
     if isinstance(decision, Proven):
         return _proven(access, tensor.name, decision.method, decision.solver_ns)
     if not isinstance(decision, Refuted) or bound.doubts(decision.model):
@@ -138,14 +141,14 @@ class _Offsets(Observer):
 def _is_number(bound: BoundCall, access: Access) -> bool:
     """Whether the pointer is a number: passed as one, made of one, or that of no storage at all."""
     if access.argument is None:
-        return access.unknown == FROM_INTEGER
+        return access.unknown in (FROM_INTEGER, FROM_MEMORY)
     argument = bound.call.arguments[access.argument]
     return isinstance(argument, ScalarArgument) or argument.storage.nbytes == 0
 
 
 def _null(bound: BoundCall, access: Access) -> Verdict | None:
     given = bound.active(access)
-    if given.is_impossible or not bound.programs:
+    if bound.is_unreached(access, given):
         return None
     claim, address = _elsewhere(bound, access)
     if claim is None:

@@ -43,7 +43,7 @@ def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
 def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
     given = bound.given(assertion)
     op = assertion.op
-    if given.is_impossible or not bound.programs:
+    if bound.is_unreached(assertion, given):
         return _proven(assertion, "interval", "no program reaches it")
     if bound.may_wrap(assertion) is not None:
         return _unknown(assertion, "arithmetic that it depends on may leave its width")

@@ -24,6 +24,7 @@ from kvtrace.symbolic.decide import (
     Refuted,
     Undecided,
     decide_given,
+    prove,
 )
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.linear import Interval
@@ -31,6 +32,7 @@ from kvtrace.symbolic.summary import Access, Arithmetic, Loop, Place, Summary
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.arithmetic import fits, within_width
+from kvtrace.verdicts.by_contents import ByContents
 from kvtrace.verdicts.contents import Contents, hangs_on
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import linear_program
@@ -68,6 +70,7 @@ class BoundCall:
         ranges: of the symbols: scalars and extents are numbers.
         rules: ids of the rules that are looked at.
         budget: what may still be spent.
+        of_uses: what the rule overflow has decided of uses of integers, for all that ask it.
 
     """
 
@@ -83,6 +86,7 @@ class BoundCall:
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
         self._widths: dict[int, Decision] = {}
+        self.of_uses: dict[object, Decision] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
             most = max(self.ranges.interval(loop.trips)[1], 1)
             known = self._known.get(("trip", loop.trip.key), (0, 0))
@@ -145,10 +149,30 @@ class BoundCall:
             if self._spent > budget.seconds_a_call:
                 decision = self._by_intervals(claim, given)
             else:
-                decision = decide_given(claim, given, budget=seconds, order=self.order)
+                decision = self._decision(claim, given, seconds)
             self._spent += time.perf_counter() - began
             found = self._decided[key] = (decision, given)
         return found[0]
+
+    def _decision(self, claim: Condition, given: Given, seconds: float) -> Decision:
+        """Decide a claim; what is about recorded contents by what is read of them."""
+        conditions = (claim, *given.exact) if self._reads_contents else ()
+        if any(self.by_contents.is_about(condition.atoms()) for condition in conditions):
+            found = prove(claim, given) or self.by_contents.decide(claim, given.exact, seconds)
+            if not isinstance(found, Undecided):
+                return found
+        return decide_given(claim, given, budget=seconds, order=self.order)
+
+    @cached_property
+    def _reads_contents(self) -> bool:
+        """Whether the contents of some tensor were recorded."""
+        tensors = (each for each in self.call.arguments if isinstance(each, TensorArgument))
+        return any(tensor.storage.data is not None for tensor in tensors)
+
+    @cached_property
+    def by_contents(self) -> ByContents:
+        """What decides claims by the recorded integers that the launch reads."""
+        return ByContents(self.contents, self.ranges, self.supposing, self.order)
 
     def _by_intervals(self, claim: Condition, given: Given) -> Decision:
         if given.is_impossible or self.ranges.truth(claim):
@@ -161,7 +185,11 @@ class BoundCall:
             key
             for key in point
             if isinstance(key, Opaque)
-            or (key.kind not in ("program", "programs", "lane", "trip") and self._varies(key))
+            or (
+                key.kind not in ("program", "programs", "lane", "trip")
+                and self._varies(key)
+                and not (key.kind == "content" and self.contents.number(key, point) == point[key])
+            )
         )
 
     def missing_contents(self, op: Op) -> str:
@@ -208,6 +236,10 @@ class BoundCall:
             if not isinstance(decision, Proven):
                 return arithmetic, decision
         return None
+
+    def is_unreached(self, place: Place, given: Given) -> bool:
+        """Tell whether no program gets to an op; `given`: what holds there by ideal integers."""
+        return not self.programs or (given.is_impossible and self.may_wrap(place) is None)
 
     def arithmetic_of(self, place: Place) -> Iterator[Arithmetic]:
         """Give the arithmetic that an op's address, mask and execution are made of."""

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate import Observer, TensorArgument
 from kvtrace.passes.data_dependence import hanging_on_data
 from kvtrace.passes.metrics import kind_of
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.decide import (
     Given,
@@ -36,6 +37,7 @@ from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
+    from kvtrace.evaluate.observe import Access as Evaluated
     from kvtrace.ir import Op
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.concrete import Concrete
@@ -49,6 +51,9 @@ _STRENGTH = ("interval", "affine", "solver")
 
 #: An evaluation of one program, which shows a witness, ends after so many lanes.
 _MOST_LANES = 1 << 25
+
+#: It ends after so many batches of accesses if it has shown that.
+_ENOUGH_BATCHES = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,7 @@ def _is_evaluable(bound: BoundCall, op: Op) -> bool:
 
 def _judged(bound: BoundCall, access: Access) -> _Finding:
     given = bound.active(access)
-    if given.is_impossible or not bound.programs:
+    if bound.is_unreached(access, given):
         return _Inside("interval", reached=False)
     if access.argument is None:
         reason = access.unknown or "its address comes from no argument"
@@ -172,6 +177,8 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
     wrapping = bound.may_wrap(access)
     if wrapping is not None and not _is_ideal(bound, access, wrapping[1]):
         return _wrapping(bound, access, tensor, *wrapping)
+    if given.is_impossible:
+        return _Inside("interval", reached=False)
     return _compared(bound, access, tensor, given)
 
 
@@ -298,6 +305,27 @@ def _names(bound: BoundCall, accesses: Iterable[Access]) -> str | None:
 # -- witnesses ----------------------------------------------------------------------------------
 
 
+class _Shown(KvtraceError):
+    """Ends an evaluation that has shown what it was made for."""
+
+    slug = "shown"
+
+
+class _Enough(Observer):
+    """Ends an evaluation of long loops once an op was seen to leave its tensor."""
+
+    def __init__(self, seen: EvaluatedBounds, op: int) -> None:
+        self._seen = seen
+        self._op = op
+        self._batches = 0
+
+    def access(self, access: Evaluated) -> None:  # noqa: ARG002
+        """Count a batch."""
+        self._batches += 1
+        if self._batches > _ENOUGH_BATCHES and self._seen.defects(self._op):
+            raise _Shown("an access was seen to leave its tensor")
+
+
 class _Witnesses:
     """Runs counterexamples; where the grid is small the whole of it, once for all of them."""
 
@@ -338,5 +366,6 @@ class _Witnesses:
             return self._whole, self._ended is None
         seen = EvaluatedBounds(bound.call, (op.index,))
         programs = (bound.program_of(point),)
-        self._failure = run(bound.call, (seen,), programs, lanes=_MOST_LANES)
+        enough = _Enough(seen, op.index)
+        self._failure = run(bound.call, (seen, enough), programs, lanes=_MOST_LANES)
         return seen, False

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.linear import Interval
 from kvtrace.symbolic.summary import Access, Summary
-from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.terms import Key, Symbol, signed_range
 
 if TYPE_CHECKING:
     from kvtrace.passes.calls import Call
 
 _INTEGERS: Final = ("i", "u")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a load reads from: the integers of a storage, `first` bytes from its start.
+
+    `base` is where offsets of the load count from, in bytes from the storage's start.
+    """
+
+    numbers: NDArray[Any]
+    size: int
+    first: int
+    base: int
+
+    def places(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return which numbers lie at byte offsets, and where there is one."""
+        places, between = np.divmod(offsets + (self.base - self.first), self.size)
+        return places, (between == 0) & (places >= 0) & (places < len(self.numbers))
 
 
 class Contents:
@@ -25,6 +45,7 @@ class Contents:
         self._call = call
         self._summary = summary
         self._ranges: dict[int, Interval | None] = {}
+        self._recorded: dict[tuple[Key, int], Recorded | None] = {}
 
     def range_of(self, symbol: Symbol) -> Interval | None:
         """Give the range of what a load may give, None where it is not known.
@@ -37,6 +58,44 @@ class Contents:
         if op not in self._ranges:
             self._ranges[op] = self._range(op)
         return self._ranges[op]
+
+    def recorded(self, symbol: Symbol) -> Recorded | None:
+        """Return what the load of a content symbol reads from, None where it is not known.
+
+        No program of the launch writes there, so that it is the same whenever it is read.
+        """
+        key = symbol.key, symbol.high
+        if key not in self._recorded:
+            self._recorded[key] = self._read(symbol)
+        return self._recorded[key]
+
+    def number(self, symbol: Symbol, point: Mapping[Any, int]) -> int | None:
+        """Return what a load gives at a point; None: it is not known, or `point` lacks a symbol."""
+        recorded = self.recorded(symbol)
+        if recorded is None:
+            return None
+        try:
+            offset = symbol.at[0].value(point)
+        except KeyError:
+            return None
+        place, between = divmod(offset + recorded.base - recorded.first, recorded.size)
+        inside = between == 0 and 0 <= place < len(recorded.numbers)
+        return int(recorded.numbers[place]) if inside else None
+
+    def _read(self, symbol: Symbol) -> Recorded | None:
+        if symbol.kind != "content" or not isinstance(symbol.key, tuple):
+            return None
+        op, argument = symbol.key[:2]
+        for access in self._summary.accesses:
+            if access.op.index == op and access.argument == argument:
+                size = access.element_bytes
+                tensor = self._tensor(access)
+                numbers = None if tensor is None else self._numbers(tensor, size)
+                if tensor is None or numbers is None or signed_range(8 * size)[1] != symbol.high:
+                    return None
+                base = tensor.offset_bytes
+                return Recorded(numbers, size, base % size, base)
+        return None
 
     def sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
         """Give the tensors that the integer of a content symbol was loaded from."""
@@ -65,20 +124,24 @@ class Contents:
         return low, high
 
     def _stored(self, access: Access) -> Interval | None:
-        tensor = self._tensor(access)
-        if tensor is None or tensor.storage.data is None or self._is_written(tensor):
-            return None
-        size = access.element_bytes
-        if size not in (1, 2, 4, 8) or tensor.dtype[0] not in _INTEGERS:
-            return None
+        tensor, size = self._tensor(access), access.element_bytes
         if any(step % size for step in access.offset.coefficients.values()):
             return None  # not at multiples of its size, so other numbers than these may be read
+        numbers = None if tensor is None else self._numbers(tensor, size)
+        if numbers is None:
+            return None
+        return (int(np.min(numbers)), int(np.max(numbers))) if numbers.size else (0, 0)
+
+    def _numbers(self, tensor: TensorArgument, size: int) -> NDArray[Any] | None:
+        """Return the integers of a tensor's storage, of so many bytes each, if they stay so."""
+        data = tensor.storage.data
+        if size not in (1, 2, 4, 8) or tensor.dtype[0] not in _INTEGERS:
+            return None
+        if data is None or self._is_written(tensor):
+            return None
         phase = tensor.offset_bytes % size
         count = (tensor.storage.nbytes - phase) // size
-        numbers = tensor.storage.data[phase : phase + count * size].view(f"i{size}")
-        if not count:
-            return 0, 0
-        return int(np.min(numbers)), int(np.max(numbers))
+        return data[phase : phase + count * size].view(f"i{size}")
 
     def _is_written(self, tensor: TensorArgument) -> bool:
         for access in self._summary.accesses:

@@ -67,7 +67,7 @@ def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdic
     """Decide a sink; None: nothing is to be said."""
     place, undefined = sink.place, sink.undefined
     given = bound.active(place) if isinstance(place, Access) else bound.given(place)
-    if given.is_impossible:
+    if bound.is_unreached(place, given):
         return None
     decision = bound.decide(~undefined.surely, given)
     weak = False

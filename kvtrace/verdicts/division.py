@@ -38,7 +38,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 def _judged(bound: BoundCall, division: Division) -> Verdict:
     given = bound.given(division)
-    if given.is_impossible or not bound.programs:
+    if bound.is_unreached(division, given):
         return _proven(bound, division, "interval", "no program reaches it")
     exact = _is_exact(bound, division)
     decision = bound.decide(~equal(division.divisor), given)

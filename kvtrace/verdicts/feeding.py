@@ -13,7 +13,8 @@ from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
 
-_READING: Final = frozenset(
+#: Ops that read memory: what they give is no arithmetic of the kernel's.
+READING: Final = frozenset(
     {
         "tt.load",
         "tt.descriptor_load",
@@ -32,7 +33,7 @@ _DATA: Final = {
     "tt.descriptor_scatter": (3,),
     "tt.descriptor_reduce": (1,),
 }
-_CALLS: Final = ("tt.call", "func.call")
+CALLS: Final = ("tt.call", "func.call")
 _FUNCTIONS: Final = ("tt.func", "func.func")
 
 
@@ -50,13 +51,18 @@ def loads_behind(op: Op, module: Module) -> frozenset[int]:
     waiting = [op]
     while waiting:
         ops = feeding(waiting.pop(), module) - found
-        reading = {index for index in ops if module.ops[index].name in _READING}
+        reading = {index for index in ops if module.ops[index].name in READING}
         found |= reading
         waiting += [module.ops[index] for index in reading]
     return frozenset(found)
 
 
 _slices: weakref.WeakKeyDictionary[Module, dict[int, frozenset[int]]] = weakref.WeakKeyDictionary()
+
+
+def feeding_values(values: Iterable[Value], module: Module) -> frozenset[int]:
+    """Give the indices of the ops that values are made of."""
+    return _Slice(module).of_values(values)
 
 
 class _Slice:
@@ -69,8 +75,13 @@ class _Slice:
 
     def of(self, op: Op) -> frozenset[int]:
         """Follow everything that an op hangs on."""
-        self._want(v for i, v in enumerate(op.operands) if i not in _DATA.get(op.name, ()))
         self._execution(op)
+        deciding = (v for i, v in enumerate(op.operands) if i not in _DATA.get(op.name, ()))
+        return self.of_values(deciding)
+
+    def of_values(self, values: Iterable[Value]) -> frozenset[int]:
+        """Follow everything that values are made of."""
+        self._want(values)
         while self._queue:
             self._follow(self._queue.pop())
         return frozenset(self._ops)
@@ -93,12 +104,12 @@ class _Slice:
             return
         self._ops.add(op.index)
         self._execution(op)
-        if op.name in _READING:
+        if op.name in READING:
             return
         self._want(op.operands)
         for inner in op.walk() if op.regions else ():
             self._want(inner.operands)
-        if op.name in _CALLS:
+        if op.name in CALLS:
             function = self._called(op)
             for inner in () if function is None else function.walk():
                 self._want(inner.operands)
@@ -114,7 +125,7 @@ class _Slice:
             return
         if owner.name in _FUNCTIONS:
             for op in self._module.ops:
-                if op.name in _CALLS and self._called(op) is owner:
+                if op.name in CALLS and self._called(op) is owner:
                     self._want(op.operands)
                     self._execution(op)
             for op in _jumps(owner):
@@ -140,14 +151,19 @@ class _Slice:
                 for jump in _jumps(parent):
                     self._want(jump.operands)
                 for caller in self._module.ops:
-                    if caller.name in _CALLS and self._called(caller) is parent:
+                    if caller.name in CALLS and self._called(caller) is parent:
                         self._execution(caller)
             parent = parent.parent
 
     def _called(self, op: Op) -> Op | None:
-        callee = getattr(op.attributes.get("callee"), "value", None)
-        function = self._module.functions.get(str(callee))
-        return None if function is None else function.op
+        return called(op, self._module)
+
+
+def called(op: Op, module: Module) -> Op | None:
+    """Give the function that a call is of; None: it is not in the module."""
+    callee = getattr(op.attributes.get("callee"), "value", None)
+    function = module.functions.get(str(callee))
+    return None if function is None else function.op
 
 
 def _jumps(function: Op) -> Iterator[Op]:

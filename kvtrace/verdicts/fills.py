@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import nan
+from math import nan, prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -34,7 +34,10 @@ _PATTERN_BYTES: Final = 1 << 26
 #: run only if it is known to be.
 _MOST_LANES: Final = 1 << 25
 
-_FILLS: Final = ((0.0, 100.0), (0.0, nan))
+_SCATTERED: Final = None
+"""Stands for another number in every lane of every load: the same in all might cancel out."""
+
+_FILLS: Final = ((0.0, 100.0), (0.0, nan), (0.0, _SCATTERED))
 
 
 @dataclass(frozen=True)
@@ -67,22 +70,36 @@ class Look:
 class _Filled(Instrument):
     """Puts a number into lanes that loads leave without one, and looks at operands."""
 
-    def __init__(self, fill: float, looks: Iterable[Look]) -> None:
+    def __init__(self, fill: float | None, looks: Iterable[Look]) -> None:
         super().__init__()
         self._fill = fill
+        self._filled = 0
+        self._left: dict[int, Value] = {}
         self.seen: dict[Look, list[_Seen]] = {look: [] for look in looks}
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around loads, and around the ops that are looked at."""
         if leaves_lanes(op) and operand_counts(op)[1]:
-            step = self._filling(op, step)
+            self._left[op.results[0].id] = op.operands[1]
+            step = self._filling(op.results[0], op.operands[1], step)
+        elif self._fill is _SCATTERED and (mask := self._disagreeing(op)) is not None:
+            step = self._filling(op.results[0], mask, step)
         for look in self.seen:
             if look.op is op:
                 step = self._looking(look, step)
         return step
 
-    def _filling(self, op: Op, step: Step) -> Step:
-        mask, result = op.operands[1], op.results[0]
+    def _disagreeing(self, op: Op) -> Value | None:
+        """Give the mask of what an op takes twice, if its lanes have no value in between.
+
+        Two loads of one place that the compiler has made one: each may have given any number.
+        """
+        if not op.name.startswith("arith.") or len(op.operands) != 2 or len(op.results) != 1:
+            return None
+        first, second = op.operands
+        return self._left.get(first.id) if first is second else None
+
+    def _filling(self, result: Value, mask: Value, step: Step) -> Step:
         type_ = value_type(result.type)
         if type_.pointer:
             return step
@@ -94,9 +111,18 @@ class _Filled(Instrument):
                 return
             numbers = full_array(loaded, type_)
             on = full_array(active, value_type(mask.type))
-            values[result.id] = np.where(on, numbers, _as(self._fill, numbers.dtype))
+            values[result.id] = np.where(on, numbers, self._numbers(numbers.shape, numbers.dtype))
 
         return filled
+
+    def _numbers(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Give what goes into lanes without a value; it fits into 8 bits."""
+        if self._fill is not _SCATTERED:
+            return _as(self._fill, dtype)
+        self._filled += 1
+        places = np.arange(prod(shape), dtype=np.int64).reshape(shape)
+        numbers = 100 + (11 * self._filled + 5 * places) % 27
+        return (numbers % 2 if dtype.kind == "b" else numbers).astype(dtype)
 
     def _looking(self, look: Look, step: Step) -> Step:
         given = any(each is look.value for each in look.op.operands)
@@ -238,7 +264,7 @@ def with_contents(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
             count = storage.nbytes // memory.itemsize
             pattern = _pattern(argument, count)
             data[: count * memory.itemsize] = pattern.view(np.uint8)
-        made[id(storage)] = Storage(storage.nbytes, data)
+        made[id(storage)] = Storage(storage.nbytes, data, storage.address)
     return tuple(
         replace(argument, storage=made[id(argument.storage)])
         if isinstance(argument, TensorArgument) and id(argument.storage) in made

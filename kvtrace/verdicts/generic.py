@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.symbolic.conditions import (
+    FALSE,
     TRUE,
     And,
     AtLeast,
@@ -185,6 +186,10 @@ class _Maker:
     def _of(self, access: Access) -> AccessCondition:
         if access.argument is None:
             raise _Without(access.unknown or "its address comes from no argument")
+        if access.mask is FALSE:  # unless numbers wrap around
+            widths = self._all_widths(access)
+            assumed = tuple(pair for pair in self._least.items() if pair[0] in widths.scalars)
+            return AccessCondition(access, TRUE, widths=widths.conditions, assumptions=assumed)
         offset = self._assuming(access.offset)
         room = extent(access.argument).term - access.element_bytes
         scalars = self._scalars(access.offset)

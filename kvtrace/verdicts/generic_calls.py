@@ -2,8 +2,8 @@
 
 A call whose numbers satisfy the condition of an access has it inside, by the condition's proof.
 What is not shown that way (the numbers are outside, or there is no condition) is judged as every
-call is, by the rules out-of-bounds and out-of-view: a violation has a witness that was run. So a
-condition that asks for more than it must is never an alarm by itself.
+call is, by the rules out-of-bounds, out-of-view and overflow: a violation has a witness that was
+run. So a condition that asks for more than it must is never an alarm by itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kvtrace.passes.calls import Call
 
 Standing = Literal["inside", "outside", "open"]
-RULES: Final = ("out-of-bounds", "out-of-view")
+RULES: Final = ("out-of-bounds", "out-of-view", "overflow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,18 @@ def held_against(call: Call) -> tuple[HeldAgainst, ...]:
 def judged(
     call: Call, held: tuple[HeldAgainst, ...], budget: Budget | None = None
 ) -> tuple[Verdict, ...]:
-    """Give the verdicts of ops that the conditions do not show to be inside."""
+    """Give the verdicts of ops that the conditions do not show to be inside.
+
+    An address that wraps around may lie inside: so the arithmetic of the call is judged with them.
+    """
     ops = {each.condition.op.index for each in held if each.standing != "inside"}
     if not ops:
         return ()
-    return tuple(verdict for verdict in judge(call, RULES, budget) if verdict.op.index in ops)
+    return tuple(
+        verdict
+        for verdict in judge(call, RULES, budget)
+        if verdict.op.index in ops or (verdict.rule == "overflow" and verdict.verdict != "proven")
+    )
 
 
 class _Numbers:

@@ -170,7 +170,7 @@ def _decided(
 ) -> Verdict:
     """Decide a promise, and run what seems to break it."""
     given = bound.given(place)
-    if given.is_impossible or not bound.programs:
+    if bound.is_unreached(place, given):
         return _verdict("proven", place.op, f"{what}; no program reaches it", "interval")
     if bound.may_wrap(place) is not None:
         reason = "arithmetic that it depends on may leave its width"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.rules import chosen_rules
 from kvtrace.verdicts.verdict import Verdict
@@ -76,9 +77,24 @@ class Judgement:
         found = list(self._found)
         for observer in self.observers:
             found = _settled(found, observer.verdicts(failure), observer.rules)
+        open_ops = {v.op for v in found if v.verdict == "unknown" and v.unless is None}
+        found = [v for v in found if v.unless not in open_ops]
+        found = [self._after_overflow(v, found) for v in found]
         wanted = {rule.id for rule in self._rules}
         kept = (self._with_expression(v) for v in found if v.rule in wanted)
         return sorted(kept, key=lambda verdict: verdict.op.index)
+
+    def _after_overflow(self, verdict: Verdict, found: Sequence[Verdict]) -> Verdict:
+        """Say of an access that leaves its tensor if it does so by an integer that wraps around."""
+        if verdict.verdict != "violation" or verdict.rule not in ("out-of-bounds", "out-of-view"):
+            return verdict
+        fed = feeding(verdict.op, self.call.module)
+        for other in found:
+            if other.rule == "overflow" and other.verdict == "violation" and other.op.index in fed:
+                reason = f"{other.expression} wraps around"
+                message = f"{verdict.message}, as {reason}"
+                return replace(verdict, reason=reason, message=message)
+        return verdict
 
     def _with_expression(self, verdict: Verdict) -> Verdict:
         """Add the address in the kernel's own names to what is not proven of an access."""

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 PASS_NAME: Final = "sanitizer"  # noqa: S105 - the name of a pass
 #: Little time for the solver, and no lanes for evaluations over the grid: the program waits.
 BUDGET: Final = Budget(solver_seconds=0.1, solver_seconds_a_call=0.5, lanes=0, replay_lanes=0)
-#: Some lanes, where the user had contents of tensors recorded: only evaluating can look at them.
+#: Some lanes, where there are contents of tensors: only evaluating can look at them.
 BUDGET_OF_CONTENTS: Final = replace(BUDGET, lanes=1 << 20)
 #: Rows that are kept until the program ends, at most.
 _ROWS: Final = 1_000_000

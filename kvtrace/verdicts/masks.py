@@ -66,10 +66,18 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
         if not isinstance(decision, Proven):
             return
         methods.append(decision.method)
+    if all(_is_unreached(bound, access) for access in reached):
+        return
     if any(bound.may_wrap(access) is not None for access in reached):
         return  # numbers that wrap around may fulfil what ideal ones do not
     method = max(methods, key=_STRENGTH.index)
     yield from _never_seen(bound, op, accesses[0].kind, _names(bound, accesses), method)
+
+
+def _is_unreached(bound: BoundCall, place: Place) -> bool:
+    """Whether no program of the call gets there, for what is recorded of contents too."""
+    given = bound.given(place)
+    return given.is_impossible or isinstance(bound.decide(FALSE, given), Proven)
 
 
 def _runs_at_first(bound: BoundCall, access: Access) -> bool:
@@ -103,7 +111,7 @@ def _plainly_never(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[
         if mask is None or place is None or bound.summary.values.get(mask.id) is not FALSE:
             continue
         here = replace(place, op=op)
-        if bound.given(here).is_impossible or bound.may_wrap(here) is not None:
+        if _is_unreached(bound, here) or bound.may_wrap(here) is not None:
             continue
         yield from _never_seen(bound, op, kind, None, "interval")
 
@@ -152,7 +160,8 @@ def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ve
         decision = bound.decide(access.mask, given)
         if not isinstance(decision, Proven) or bound.may_wrap(access) is not None:
             return
-        methods.append(decision.method)
+        if not _is_unreached(bound, access):
+            methods.append(decision.method)
     if not methods:
         return
     kind, method = accesses[0].kind, max(methods, key=_STRENGTH.index)

@@ -1,37 +1,35 @@
 """The rule overflow: integers that decide memory accesses stay within their width.
 
 Each use that shows a wrapped value (see `widths`) is claimed not to see one: an address' offset in
-the lanes that are active, what masks, branches and loops are decided by wherever it is computed.
-So a wrap in lanes that are masked off, products that cancel, and hashes of which only low bits
-count are no findings; one that lands inside its tensor is. Tensors are never allocated. A
-counterexample is run, and must show the wrapped number, before it is reported.
+the lanes that are active, what masks, branches and loops are decided by wherever it is computed, an
+index that is stored. So a wrap in lanes that are masked off, products that cancel, and hashes of
+which only low bits count are no findings; one that lands inside its tensor is. Tensors are never
+allocated. What formulas do not decide is evaluated with ideal numbers beside the actual ones (see
+`ideal`), and so is each counterexample, which must show before it is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.evaluate import ScalarArgument
 from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.decide import Decision, Given, Point, Proven, Refuted, prove
+from kvtrace.symbolic.decide import Decision, Given, Proven, Refuted, prove
 from kvtrace.symbolic.expressions import operation_expression
-from kvtrace.symbolic.functions import wrapped
-from kvtrace.symbolic.summary import Access, Arithmetic, Loop
+from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
-from kvtrace.verdicts.replaying import program_at
-from kvtrace.verdicts.values import ValueWatch, completed, evaluated
+from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.verdicts.contents import hangs_on
+from kvtrace.verdicts.feeding import feeding, feeding_values
+from kvtrace.verdicts.ideal import Seen, Shown, followed
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
-    from kvtrace.evaluate.registry import Step
     from kvtrace.ir import Op
+    from kvtrace.passes.calls import Call
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "overflow"
@@ -42,21 +40,60 @@ _DECIDES: Final = {
     "mask": "the mask of",
     "branch": "whether the branch is taken that leads to",
     "loop": "the loop around",
+    "index": "the index that is stored by",
 }
+
+#: An evaluation of one program, which shows a wrap, ends after so many lanes.
+_MOST_LANES: Final = 1 << 25
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Give a verdict for each arithmetic op that may wrap around and whose width shows."""
-    found: dict[int, Verdict] = {}
-    verdicts = [_judged(bound, use) for use in uses(bound.summary)]
-    verdicts += [_in_function(bound, access) for access in bound.summary.accesses if access.calls]
-    for verdict in verdicts:
+    found: dict[int, tuple[Verdict, Op]] = {}
+    replays = _Replays(bound)
+    judged: list[tuple[Use | None, Op, Verdict | None]] = [
+        (use, use.access.op, _judged(bound, use, replays)) for use in uses(bound.summary)
+    ]
+    judged += [
+        (None, access.op, _in_function(bound, access))
+        for access in bound.summary.accesses
+        if access.calls
+    ]
+    doubtful = {op for _, op, verdict in judged if verdict is None or verdict.verdict != "proven"}
+    for use, op, verdict in judged:
         if verdict is None:
             continue
+        if (
+            verdict.verdict == "proven"
+            and op in doubtful
+            and not (use is not None and bound.ranges.truth(use.right))
+        ):
+            continue  # which lanes run may be decided wrongly, and with it what is proven
         known = found.get(verdict.op.index)
-        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known.verdict):
-            found[verdict.op.index] = verdict
+        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known[0].verdict):
+            found[verdict.op.index] = verdict, op
     return _evaluated(bound, list(found.values()))
+
+
+class _Replays:
+    """Runs programs of a call, each once."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        self._bound = bound
+        self._seen: dict[int, Seen] = {}
+
+    def shown(self, use: Use, program: int) -> Shown | None:
+        """Run a program (linear id); give a wrap that makes a use's number another, if it shows."""
+        if program not in self._seen:
+            self._seen[program] = replayed(self._bound.call, program)
+        seen = self._seen[program]
+        origins = seen.reached.get(use.arithmetic.op.index, set()) | {use.arithmetic.op.index}
+        return next((shown for op, shown in seen.shown.items() if op in origins), None)
+
+
+def replayed(call: Call, program: int) -> Seen:
+    """Run a program (linear id) and follow ideal numbers in it."""
+    return followed(call, (program,), _MOST_LANES)[0]
 
 
 def wraps(bound: BoundCall, access: Access) -> list[Arithmetic]:
@@ -97,16 +134,19 @@ def _given(bound: BoundCall, use: Use) -> Given:
 
 def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
     """Decide whether nothing shows: mostly, all numbers fit, and that is plain to see."""
-    return prove(use.fits, given) or bound.decide(use.right, given)
+    found = bound.of_uses.get(use)
+    if found is None:
+        found = prove(use.fits, given) or bound.decide(use.right, given)
+        bound.of_uses[use] = found
+    return found
 
 
-def _judged(bound: BoundCall, use: Use) -> Verdict | None:
+def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
     given = _given(bound, use)
-    op = use.arithmetic.op
     if given.is_impossible or not bound.programs:
         return _proven(bound, use, "interval")
     loose = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind in _DATA]
-    if loose:
+    if loose or _is_read_otherwise(bound, use):
         return _of_data(bound, use, given, loose)
     decision = _decided(bound, use, given)
     if isinstance(decision, Proven):
@@ -116,24 +156,44 @@ def _judged(bound: BoundCall, use: Use) -> Verdict | None:
     if bound.doubts(decision.model):
         reason = bound.described_doubts(decision.model)
         return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
-    ideal = use.term.value(completed(bound, decision.model, use.term))
-    actual = wrapped(ideal, use.arithmetic.bits, signed=True).low
-    failure = _replayed(bound, op, bound.program_of(decision.model), actual)
-    if ideal == actual or failure is not None:
-        why = failure or "it is the other side of a comparison"
-        reason = f"a counterexample to it did not show when it was run ({why})"
-        return _unknown(bound, use.arithmetic, reason, decision.solver_ns)
-    return _violation(bound, use, decision, ideal, actual)
+    shown = replays.shown(use, bound.program_of(decision.model))
+    if shown is None:
+        reason = "a counterexample to it did not show when it was run"
+        return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
+    return _violation(bound, shown, decision.method, decision.solver_ns)
+
+
+def _is_read_otherwise(bound: BoundCall, use: Use) -> bool:
+    """Whether a number is, to the kernel, another than the signed one that formulas have.
+
+    So are large unsigned integers: those of tensors of them, and those passed by value.
+    """
+    for atom in use.right.atoms():
+        if not isinstance(atom, Symbol):
+            continue
+        if atom.kind == "content" and any(
+            tensor.dtype[0] == "u" for tensor in bound.contents.sources(atom)
+        ):
+            return bound.ranges.of(atom)[0] < 0
+        if atom.kind == "scalar" and isinstance(atom.key, int):
+            argument = bound.call.arguments[atom.key]
+            if isinstance(argument, ScalarArgument) and isinstance(argument.value, int):
+                low, high = bound.ranges.of(atom)
+                if low == high != argument.value:
+                    return True
+    return False
 
 
 def _of_data(bound: BoundCall, use: Use, given: Given, loose: Sequence[Symbol]) -> Verdict | None:
     """Judge by ranges what hangs on contents, or on what is not followed; else by evaluation."""
-    if given.ranges.truth(use.right):
+    if loose and given.ranges.truth(use.right) and not _is_read_otherwise(bound, use):
         return _proven(bound, use, "interval")
-    if bound.unrecorded(loose):
-        return None  # what the tensor would have to hold is said of the access itself
+    missing = bound.unrecorded(loose)
+    if missing:  # mostly, what the tensor would have to hold is said of the access itself
+        found = _unknown(bound, use.arithmetic, hangs_on(missing), 0)
+        return replace(found, unless=None if use.purpose == "index" else use.access.op)
     model: dict[Symbol | Opaque, int] = dict.fromkeys(loose, 0)
-    reason = bound.described_doubts(model)
+    reason = bound.described_doubts(model) if loose else "an argument is a large unsigned integer"
     return _unknown(bound, use.arithmetic, reason, 0, evaluating=True)
 
 
@@ -174,148 +234,80 @@ def _unknown(
     )
 
 
-def _violation(bound: BoundCall, use: Use, refuted: Refuted, ideal: int, actual: int) -> Verdict:
-    access, arithmetic, model = use.access, use.arithmetic, refuted.model
-    text = operation_expression(arithmetic.op, bound.summary)
-    argument = None if access.argument is None else bound.call.arguments[access.argument].name
-    target = f"a {access.kind}" if argument is None else f"a {access.kind} of {argument}"
+def _violation(
+    bound: BoundCall, shown: Shown, method: str, solver_ns: int | None = None
+) -> Verdict:
+    module = bound.call.module
+    op = next(each for each in module.ops if each.index == shown.origin)
+    text = operation_expression(op, bound.summary)
+    access = next((each for each in bound.summary.accesses if each.op is shown.by), None)
+    argument = None
+    if access is not None and access.argument is not None:
+        argument = bound.call.arguments[access.argument].name
+    kind = "memory access" if access is None else access.kind
+    target = f"a {kind}" if argument is None else f"a {kind} of {argument}"
+    bits = integer_bits(op.results[0].type)
     return Verdict(
         RULE,
         "violation",
-        arithmetic.op,
-        f"{text} is {ideal:,}, more than {arithmetic.bits} bits hold, and wraps around to "
-        f"{actual:,}; it decides {_DECIDES[use.purpose]} {target}",
-        refuted.method,
-        access=access.kind,
+        op,
+        f"{text} is {shown.ideal:,}, more than {bits} bits hold, and wraps around to "
+        f"{shown.actual:,}; it decides {_DECIDES[shown.purpose]} {target}",
+        method,
+        access=None if access is None else access.kind,
         arg=argument,
-        program=_program(model),
-        iteration=_iteration(model, access.loops if use.exact_lanes else use.place.loops),
-        lane=_lane(model, access.shape if use.exact_lanes else arithmetic.shape),
+        program=shown.program,
+        iteration=shown.iteration,
+        lane=shown.lane,
         expression=text,
-        solver_ns=refuted.solver_ns or None,
+        solver_ns=solver_ns or None,
     )
 
 
-def _program(model: Point) -> tuple[int, int, int]:
-    numbers = {
-        key.key: number
-        for key, number in model.items()
-        if isinstance(key, Symbol) and key.kind == "program"
-    }
-    return numbers.get(0, 0), numbers.get(1, 0), numbers.get(2, 0)
+def _evaluated(bound: BoundCall, found: list[tuple[Verdict, Op]]) -> list[Verdict]:
+    """Evaluate the grid for what no formula decides, where that can be and is affordable.
 
-
-def _iteration(model: Point, loops: Sequence[Loop]) -> int:
-    return model.get(loops[-1].trip, 0) if loops else 0
-
-
-def _lane(model: Point, shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(
-        model.get(Symbol("lane", axis, 0, extent - 1), 0) if extent > 1 else 0
-        for axis, extent in enumerate(shape)
-    )
-
-
-# -- runs ---------------------------------------------------------------------------------------
-
-
-def _replayed(bound: BoundCall, op: Op, program: int, number: int) -> str | None:
-    """Run a program until an op gives a number; say why, if it does not."""
-    watch = ValueWatch(op, op.results[0], lambda numbers: numbers == number)
-    failure = evaluated(bound, watch, (program,))
-    return None if watch.sighting is not None else failure or "the number was not seen"
-
-
-class _Wide(Instrument):
-    """Computes sums and products in 64 bits, too, and keeps where that makes a difference.
-
-    `wraps` has by op the first such (program, iteration, lane) with both numbers; `hidden` the ops
-    that were not seen with all numbers, as they hang on contents that were not recorded.
+    With each verdict comes the op that accesses memory there.
     """
-
-    def __init__(self, ops: Collection[int]) -> None:
-        super().__init__()
-        self._ops = frozenset(ops)
-        self.hidden: set[int] = set()
-        self.wraps: dict[int, tuple[int, int, tuple[int, ...], int, int]] = {}
-
-    def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around the op."""
-        combine = _WIDE.get(op.name)
-        if op.index not in self._ops:
-            return step
-        slots = [value.id for value in op.operands]
-        result, type_ = op.results[0].id, value_type(op.results[0].type)
-
-        def watched(values: list[Any], scope: Any) -> None:
-            given = [values[slot] for slot in slots]
-            step(values, scope)
-            if combine is None or any(isinstance(v, Unknown) for v in (*given, values[result])):
-                self.hidden.add(op.index)
-                return
-            wide = [to_array(value, type_).astype(np.int64) for value in given]
-            ideal = combine(*wide)
-            actual = np.broadcast_to(to_array(values[result], type_), ideal.shape)
-            places = np.argwhere(ideal != actual)
-            if len(places) and op.index not in self.wraps:
-                first, *lane = map(int, places[0])
-                number = first if len(scope.linear) > 1 else 0
-                trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-                where = (int(scope.linear[number]), int(trips[number]), tuple(lane))
-                at = tuple(places[0])
-                self.wraps[op.index] = (*where, int(ideal[at]), int(actual[at]))
-
-        return watched
-
-
-_WIDE: Final[Mapping[str, Callable[..., Any]]] = {
-    "arith.addi": np.add,
-    "arith.subi": np.subtract,
-    "arith.muli": np.multiply,
-}
-
-
-def _evaluated(bound: BoundCall, verdicts: list[Verdict]) -> list[Verdict]:
-    """Evaluate the grid for what no formula decides, where that can be and is affordable."""
-    ops = {verdict.op.index for verdict in verdicts if verdict.evaluating}
-    if not ops or bound.lanes > bound.budget.lanes:
+    verdicts = [verdict for verdict, _ in found]
+    open_ones = [pair for pair in found if pair[0].evaluating]
+    if not open_ones or bound.lanes > bound.budget.lanes:
         return verdicts
-    wide = _Wide(ops)
-    failure = evaluated(bound, wide)
-    settled = []
-    for verdict in verdicts:
+    seen, failure = followed(bound.call, None, bound.budget.lanes)
+    settled = [verdict for verdict in verdicts if not verdict.evaluating]
+    known = {v.op.index for v in settled if v.verdict == "violation"}
+    settled = [v for v in settled if v.op.index not in seen.shown or v.verdict == "violation"]
+    shown = [each for index, each in seen.shown.items() if index not in known]
+    settled += [_violation(bound, each, "evaluated") for each in shown]
+    for verdict, access in open_ones:
         index = verdict.op.index
-        if index not in ops:
-            settled.append(verdict)
-        elif index in wide.wraps:
-            settled.append(_seen(bound, verdict, wide.wraps[index]))
-        elif failure is not None:
+        if index in seen.shown or not seen.shown.keys().isdisjoint(seen.reached.get(index, ())):
+            continue  # it, or what it takes, has wrapped around, which is said
+        if failure is not None:
             reason = f"{verdict.reason}; evaluated: {failure}"
             settled.append(replace(verdict, reason=reason, evaluating=False))
-        elif index not in wide.hidden:
-            message = f"{verdict.expression} stays within its width in every program"
+        elif _is_hidden(bound, seen, verdict.op):
+            settled.append(_hidden(bound, verdict, access))
+        else:
+            message = f"{verdict.expression} stays within its width wherever that decides an access"
             proven = replace(verdict, verdict="proven", method="evaluated", message=message)
             settled.append(replace(proven, reason=None, evaluating=False))
-        # else it hangs on contents, which is said of the access itself
     return settled
 
 
-def _seen(
-    bound: BoundCall, verdict: Verdict, where: tuple[int, int, tuple[int, ...], int, int]
-) -> Verdict:
-    linear, iteration, lane, ideal, actual = where
-    message = (
-        f"{verdict.expression} is {ideal:,}, more than its type holds, and wraps around to "
-        f"{actual:,}; memory accesses depend on it"
-    )
-    return replace(
-        verdict,
-        verdict="violation",
-        message=message,
-        method="evaluated",
-        reason=None,
-        evaluating=False,
-        program=program_at(linear, bound.call.grid),
-        iteration=iteration,
-        lane=lane,
-    )
+def _hidden(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
+    """Say that an evaluation did not see all."""
+    missing = bound.contents.read_by(feeding(access, bound.call.module))
+    reason = hangs_on(missing) if missing else f"{verdict.reason}, which an evaluation did not see"
+    message = verdict.message.replace(verdict.reason or "", reason)
+    unless = access if missing else None
+    return replace(verdict, reason=reason, message=message, evaluating=False, unless=unless)
+
+
+def _is_hidden(bound: BoundCall, seen: Seen, op: Op) -> bool:
+    """Whether a wrap of an op, or of what it is made of, may show where it was not seen."""
+    if op.index in seen.hidden:
+        return True
+    unseen = seen.wrapped_ops if seen.blind else seen.wrapped_ops & seen.hidden
+    made_of = {op.index} | feeding_values(op.operands, bound.call.module) if unseen else set()
+    return not unseen.isdisjoint(made_of)

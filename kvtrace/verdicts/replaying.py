@@ -28,6 +28,10 @@ class TooManyLanes(KvtraceError):
     slug = "too-many-lanes"
 
 
+_LEAST_LANES: Final = 256
+"""A batch of fewer takes as long as one of so many."""
+
+
 class Limit(Observer):
     """Ends an evaluation that accesses more lanes of memory than `most`."""
 
@@ -37,7 +41,7 @@ class Limit(Observer):
 
     def access(self, access: Access) -> None:
         """Count a batch."""
-        self._lanes += access.lanes
+        self._lanes += max(access.lanes, _LEAST_LANES)
         if self._lanes > self._most:
             raise TooManyLanes(f"its evaluation takes more than {self._most:,} lanes")
 
@@ -107,10 +111,10 @@ def untouched(arguments: Sequence[Argument], contents: str = "all") -> tuple[Arg
 
 def _read_only(storage: Storage, shown: bool) -> Storage:
     if storage.data is None or not shown:
-        return Storage(storage.nbytes)
+        return Storage(storage.nbytes, address=storage.address)
     data = storage.data.view()
     data.flags.writeable = False
-    return Storage(storage.nbytes, data)
+    return Storage(storage.nbytes, data, storage.address)
 
 
 def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:

@@ -31,7 +31,8 @@ class Verdict:
     over the grid, None where that was not counted. `expression` is the address in the kernel's own
     names, `nearest` the tensor that lies nearest to it. `other_program` and `other_op` are the
     second side of a race. `solver_ns` is what a solver took. `evaluating`: of an unknown, whether
-    evaluating the call may decide it.
+    evaluating the call may decide it. `unless`: it is left out where that op's own verdict is
+    unknown, as it says no more.
     """
 
     rule: str
@@ -55,6 +56,7 @@ class Verdict:
     assumption: str | None = None
     nearest: str | None = None
     evaluating: bool = False
+    unless: Op | None = None
 
 
 def row_of(

@@ -4,7 +4,8 @@ Sums, products, left shifts and bitwise ops are the same modulo 2^n whether or n
 made of has wrapped around. What wrapped shows only where a value is extended, divided, compared or
 ordered, or is a pointer's offset; and matters only where that decides an address, a mask, a branch
 or a loop's end. So those uses are found, once per module, from each memory access backwards, each
-value in the lanes of the access.
+value in the lanes of the access. Where a value is not followed by a formula, nothing is known of
+how it goes on: then all that it is made of must fit.
 """
 
 from __future__ import annotations
@@ -13,18 +14,31 @@ import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Final, Literal
+from typing import Final
 
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import DenseArrayAttribute
-from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
+from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.functions import quotient, remainder, wrapped
 from kvtrace.symbolic.meanings.arith import comparison
-from kvtrace.symbolic.summary import Access, Arithmetic, Place, Summary
+from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
+from kvtrace.verdicts.arithmetic import within_width
+from kvtrace.verdicts.deciding import (
+    COUNTING,
+    MIXING,
+    MODULAR,
+    Purpose,
+    carried,
+    is_hash,
+    mask_of,
+    modular_ops,
+    stored_index,
+)
+from kvtrace.verdicts.exact_integers import FIRST_UNSIGNED
+from kvtrace.verdicts.feeding import READING, feeding_values
 
-Purpose = Literal["address", "mask", "branch", "loop"]
 Lanes = tuple[Term, ...] | None
 """The index along each axis of a value, in the lanes of the access; None: its own lanes."""
 
@@ -35,18 +49,18 @@ _SIGNED: Final = frozenset(
         "arith.ceildivsi", "arith.minsi", "arith.maxsi", "arith.shrsi", "math.absi",
     }
 )  # fmt: skip
-_UNSIGNED: Final = frozenset(
+_UNSIGNED: Final = COUNTING | MIXING
+#: What one op combines so that it does not matter whether elements have wrapped around.
+_MODULAR_COMBINING: Final = frozenset(
+    {"arith.addi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"}
+)
+_GIVEN: Final = frozenset(
     {
-        "arith.extui", "arith.index_castui", "arith.divui", "arith.remui", "arith.ceildivui",
-        "arith.minui", "arith.maxui", "arith.shrui", "tt.mulhiui",
+        "arith.constant", "llvm.mlir.constant", "tt.get_program_id", "tt.get_num_programs",
+        "tt.make_range", "ub.poison", "llvm.mlir.undef", "llvm.mlir.poison",
     }
 )  # fmt: skip
-_MODULAR: Final = frozenset(
-    {
-        "arith.addi", "arith.subi", "arith.muli", "arith.shli", "arith.trunci", "arith.andi",
-        "arith.ori", "arith.xori", "arith.select", "tt.bitcast", "arith.bitcast",
-    }
-)  # fmt: skip
+"""Ops that give integers which are made of no others."""
 _FUNCTIONS: Final = ("tt.func", "func.func", "llvm.func")
 
 
@@ -84,17 +98,19 @@ _uses: weakref.WeakKeyDictionary[Op, tuple[Use, ...]] = weakref.WeakKeyDictionar
 
 class _Finder:
     def __init__(self, summary: Summary) -> None:
+        self._summary = summary
         self._values = summary.values
         self._places = summary.places
         self._accesses = summary.accesses
         self._arithmetic = {each.op.index: each for each in summary.arithmetic if not each.calls}
         self._main = summary.module.main.op
         self._found: dict[object, Use] = {}
-        self._seen: set[tuple[int, Lanes, Purpose]] = set()
+        self._seen: set[tuple[int, Lanes, Purpose, bool]] = set()
 
     def all(self) -> Iterator[Use]:
         """Look backwards from all accesses."""
-        if not self._arithmetic:
+        ops = self._summary.module.ops
+        if not self._summary.arithmetic and not any(op.name in COUNTING for op in ops):
             return
         for access in self._accesses:
             if access.calls:
@@ -103,9 +119,12 @@ class _Finder:
             self._seen = set()
             for value in access.op.operands[:1]:
                 self._look(value, _own_lanes(value), "address")
-            mask = _mask_of(access.op)
+            mask = mask_of(access.op)
             if mask is not None:
                 self._look(mask, _own_lanes(mask), "mask")
+            stored = stored_index(access.op, self._summary.module)
+            if stored is not None:
+                self._look(stored, _own_lanes(stored), "index", by=access.op, signed=False)
             for value in _positions_of(access.op):
                 self._look(value, (), "address", by=access.op)
             self._execution(access.op)
@@ -117,9 +136,10 @@ class _Finder:
         while parent is not None:
             if parent.name == "scf.if":
                 self._look(parent.operands[0], (), "branch")
+            elif parent.name == "scf.index_switch":
+                self._look(parent.operands[0], (), "branch", by=parent)
             elif parent.name == "scf.for":
-                for value in parent.operands[:3]:
-                    self._look(value, (), "loop")
+                self._bounds(parent)
             elif parent.name == "scf.while":
                 self._look(parent.regions[0].blocks[0].ops[-1].operands[0], (), "loop")
             elif parent is self._main:
@@ -127,6 +147,11 @@ class _Finder:
                     if inner.name == "cf.cond_br" and inner.parent is parent:
                         self._look(inner.operands[0], (), "branch")
             parent = parent.parent
+
+    def _bounds(self, loop: Op) -> None:
+        """Look at where a loop begins and ends: its trips are counted by comparing."""
+        for value in loop.operands[:3]:
+            self._look(value, (), "loop", by=loop)
 
     # -- backwards -------------------------------------------------------------------------------
 
@@ -138,17 +163,79 @@ class _Finder:
         *,
         by: Op | None = None,
         signed: bool = True,
+        strictly: bool = False,
     ) -> None:
-        """Look at a value and all that it is made of; `by`: its width shows there, `signed`."""
+        """Look at a value and all that it is made of; `by`: its width shows there, `signed`.
+
+        `strictly`: what it goes into is not followed, so that every width shows.
+        """
         if by is not None:
             self._use(by, value, lanes, purpose, signed=signed)
-        if (value.id, lanes, purpose) in self._seen:
+        if not strictly and self._is_lost(value):
+            strictly, lanes = True, None
+        if (value.id, lanes, purpose, strictly) in self._seen:
             return
-        self._seen.add((value.id, lanes, purpose))
+        self._seen.add((value.id, lanes, purpose, strictly))
         if isinstance(value.owner, Block):
-            self._argument(value, value.owner, lanes, purpose)
+            self._argument(value, value.owner, lanes, purpose, strictly=strictly)
         elif isinstance(value.owner, Op):
-            self._result(value, value.owner, lanes, purpose)
+            if strictly:
+                self._strictly(value, value.owner, purpose)
+            else:
+                self._result(value, value.owner, lanes, purpose)
+
+    def _is_lost(self, value: Value) -> bool:
+        """Whether no formula says what a value is."""
+        known = self._values.get(value.id)
+        owner = value.owner
+        if isinstance(owner, Op):
+            if owner.name in READING or owner.name in _GIVEN:
+                return False
+            arithmetic = self._arithmetic.get(owner.index)
+            if arithmetic is not None and not arithmetic.followed:
+                return True
+        if isinstance(known, Pointer):
+            return any(choice.argument is None for choice in known.choices)
+        if isinstance(known, Term):
+            ((monomial, factor),) = tuple(known.coefficients.items())[:1] or (((), 0),)
+            atom = monomial[0] if len(monomial) == 1 == factor == len(known.coefficients) else None
+            return isinstance(atom, Symbol) and atom.kind == "unknown"
+        return not isinstance(known, Condition | BlockPointer) or isinstance(known, Opaque)
+
+    def _strictly(self, value: Value, op: Op, purpose: Purpose) -> None:
+        """Look at all that an op takes, and at all ops in it, and ask of each that it fits."""
+        if op.name in READING or op.name in _GIVEN:
+            return
+        arithmetic = self._arithmetic.get(op.index)
+        if arithmetic is not None:
+            self._fits(op, arithmetic, value, purpose)
+        if op.name in ("tt.call", "func.call"):
+            self._called(op, value, purpose)
+        for operand in op.operands:
+            self._look(operand, None, purpose, by=op, strictly=True)
+        for inner in op.walk() if op.regions else ():
+            for operand in inner.operands if inner is not op else ():
+                self._look(operand, None, purpose, by=inner, strictly=True)
+
+    def _called(self, op: Op, value: Value, purpose: Purpose) -> None:
+        """Ask of all arithmetic of a function that is called that it fits."""
+        for arithmetic in self._summary.arithmetic:
+            if op in arithmetic.calls:
+                self._fits(op, arithmetic, value, purpose, place=arithmetic)
+
+    def _fits(
+        self,
+        by: Op,
+        arithmetic: Arithmetic,
+        value: Value,
+        purpose: Purpose,
+        *,
+        place: Place | None = None,
+    ) -> None:
+        right = within_width(arithmetic)
+        self._note(
+            by, arithmetic, value, arithmetic.result, (right, right), purpose, None, place=place
+        )
 
     def _result(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
         name = op.name
@@ -157,10 +244,12 @@ class _Finder:
         elif name in _SIGNED or name in _UNSIGNED:
             for operand in op.operands:
                 self._look(operand, lanes, purpose, by=op, signed=name in _SIGNED)
-        elif name in _MODULAR:
+        elif name in MODULAR:
             for operand in op.operands:
-                scalar = not shape_of(operand.type)
-                self._look(operand, () if scalar else lanes, purpose)
+                self._look(operand, _lanes_of(operand, op, lanes), purpose)
+        elif name == "arith.shli":
+            self._look(op.operands[0], lanes, purpose)
+            self._look(op.operands[1], lanes, purpose, by=op)
         elif name == "arith.cmpi":
             self._compare(op, lanes, purpose)
         elif name == "tt.addptr":
@@ -173,47 +262,55 @@ class _Finder:
         elif name.startswith("tt.make_tensor_") or name == "tt.advance":
             for operand in op.operands:
                 self._look(operand, (), purpose, by=op)
-        elif name in ("tt.reduce", "tt.scan", "tt.join", "tt.split", "tt.cat", "tt.gather"):
+        elif name in ("tt.reduce", "tt.scan") and _combining(op) in _MODULAR_COMBINING:
             for operand in op.operands:
                 self._look(operand, None, purpose)
+        elif name not in READING and name not in _GIVEN:
+            self._strictly(value, op, purpose)
 
     def _control(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
         """Look at what branches and loops give, and at what decides which."""
         if op.name == "scf.for":
             self._look(op.operands[3 + value.position], lanes, purpose)
-            for bound in op.operands[:3]:
-                self._look(bound, (), purpose)
+            self._bounds(op)
         elif op.name == "scf.if":
             self._look(op.operands[0], (), purpose)
         else:
-            forwarded = op.regions[0].blocks[0].ops[-1].operands[1 + value.position]
-            self._look(forwarded, lanes, purpose)
+            goes_on, *forwarded = op.regions[0].blocks[0].ops[-1].operands
+            self._look(goes_on, (), "loop")
+            self._look(forwarded[value.position], lanes, purpose)
             return
         for region in op.regions:
             for block in region.blocks:
                 self._look(block.ops[-1].operands[value.position], lanes, purpose)
 
-    def _argument(self, value: Value, block: Block, lanes: Lanes, purpose: Purpose) -> None:
+    def _argument(
+        self, value: Value, block: Block, lanes: Lanes, purpose: Purpose, *, strictly: bool
+    ) -> None:
         owner = block.region.owner
+        by = owner if strictly else None
+
+        def look(operand: Value) -> None:
+            self._look(operand, lanes, purpose, by=by, strictly=strictly)
+
         if owner.name == "scf.for":
             if value.position == 0:
-                for bound in owner.operands[:3]:
-                    self._look(bound, (), purpose)
+                self._bounds(owner)
                 return
-            self._look(owner.operands[2 + value.position], lanes, purpose)
-            self._look(block.ops[-1].operands[value.position - 1], lanes, purpose)
+            look(owner.operands[2 + value.position])
+            look(block.ops[-1].operands[value.position - 1])
         elif owner.name == "scf.while":
             before, after = (region.blocks[0] for region in owner.regions)
             if block is before:
-                self._look(owner.operands[value.position], lanes, purpose)
-                self._look(after.ops[-1].operands[value.position], lanes, purpose)
+                look(owner.operands[value.position])
+                look(after.ops[-1].operands[value.position])
             else:
-                self._look(before.ops[-1].operands[1 + value.position], lanes, purpose)
+                look(before.ops[-1].operands[1 + value.position])
         elif owner.name in _FUNCTIONS and block is not owner.regions[0].blocks[0]:
             for op in owner.walk():
                 if op.successors:
                     for operand in op.operands:
-                        self._look(operand, None, purpose)
+                        self._look(operand, None, purpose, by=by and op, strictly=strictly)
 
     # -- uses ------------------------------------------------------------------------------------
 
@@ -221,15 +318,30 @@ class _Finder:
         source = self._source(value)
         term = self._term(value, lanes)
         bits = integer_bits(value.type)
-        if source is None or term is None or bits is None:
+        if term is None or bits is None or bits == 1:
             return
+        if op.name in MIXING and any(map(is_hash, modular_ops(value, self._summary.module))):
+            return  # it is meant to wrap around
         low, high = signed_range(bits)
         if not signed:
+            difference = self._difference(value) if op.name in COUNTING else None
+            low, source = (low, source) if difference is None else (0, source or difference)
             high = (1 << bits) - 1
-        if low <= term.low and term.high <= high:
+        if source is None or (low <= term.low and term.high <= high):
             return
         right = conjunction((at_least(term, low), at_least(high - term)))
         self._note(op, source, value, term, (right, right), purpose, lanes)
+
+    def _difference(self, value: Value) -> Arithmetic | None:
+        """Give the difference that an unsigned integer is made of: it may go below zero."""
+        for op in modular_ops(value, self._summary.module):
+            result = self._values.get(op.results[0].id)
+            place = None if op.block is None else self._places.get(op.block)
+            if op.name == "arith.subi" and isinstance(result, Term) and place is not None:
+                bits = integer_bits(op.results[0].type) or 64
+                shape = shape_of(op.results[0].type)
+                return Arithmetic(op, place.guard, place.loops, place.calls, result, bits, shape)
+        return None
 
     def _compare(self, op: Op, lanes: Lanes, purpose: Purpose) -> None:
         """A comparison is right if it comes out as with ideal numbers."""
@@ -242,6 +354,11 @@ class _Finder:
         bits = integer_bits(op.operands[0].type)
         predicate = number_of(op, "predicate")
         if first is None or second is None or bits is None or bits == 1:
+            return
+        if predicate >= FIRST_UNSIGNED:
+            for operand in op.operands:
+                by_operand = lanes if shape_of(operand.type) else ()
+                self._use(op, operand, by_operand, purpose, signed=False)
             return
         wrapped_ones = [wrapped(term, bits, signed=True) for term in (first, second)]
         if wrapped_ones == [first, second]:
@@ -273,13 +390,16 @@ class _Finder:
         claims: tuple[Condition, Condition],
         purpose: Purpose,
         lanes: Lanes,
+        *,
+        place: Place | None = None,
     ) -> None:
         fits, right = claims
         if right is TRUE:
             return
-        exact = purpose == "address" and lanes is not None
-        place = None if op.block is None else self._places.get(op.block)
-        key = (source.op.index, right, id(self._access) if exact else id(place))
+        exact = purpose in ("address", "index") and lanes is not None
+        if place is None and op.block is not None:
+            place = self._places.get(op.block)
+        key = (source.op.index, right, id(self._access), exact, id(place))
         if key not in self._found:
             access = self._access
             self._found[key] = Use(
@@ -304,7 +424,7 @@ class _Finder:
             current = waiting.pop(0)
             op = current.owner
             if isinstance(op, Block):
-                following = _carried(current, op)
+                following = carried(current, op)
             elif op is None:
                 continue
             elif op.index in self._arithmetic:
@@ -315,25 +435,17 @@ class _Finder:
                     for region in op.regions
                     for block in region.blocks
                 ]
+                following += op.operands[3:][current.position : current.position + 1]
+            elif op.name == "scf.while":
+                following = [op.regions[0].blocks[0].ops[-1].operands[1 + current.position]]
             else:
                 following = list(op.operands)
             for operand in following:
                 if operand.id not in seen:
                     seen.add(operand.id)
                     waiting.append(operand)
-        return None
-
-
-def _carried(value: Value, block: Block) -> list[Value]:
-    owner = block.region.owner
-    if owner.name == "scf.for" and value.position:
-        return [block.ops[-1].operands[value.position - 1], owner.operands[2 + value.position]]
-    if owner.name == "scf.while":
-        before, after = (region.blocks[0] for region in owner.regions)
-        if block is after:
-            return [before.ops[-1].operands[1 + value.position]]
-        return [after.ops[-1].operands[value.position], owner.operands[value.position]]
-    return list(owner.operands[:3]) if owner.name == "scf.for" else []
+        fed = feeding_values((value,), self._summary.module)
+        return next((self._arithmetic[op] for op in sorted(fed) if op in self._arithmetic), None)
 
 
 def _own_lanes(value: Value) -> tuple[Term, ...]:
@@ -363,10 +475,17 @@ def _before(op: Op, lanes: Lanes) -> Lanes:
     )
 
 
-def _mask_of(op: Op) -> Value | None:
-    """Give the mask of a load, store or atomic update."""
-    masks = [value for value in op.operands[1:] if integer_bits(value.type) == 1]
-    return masks[0] if masks else None
+def _lanes_of(operand: Value, op: Op, lanes: Lanes) -> Lanes:
+    """Give the lanes of an operand of an elementwise op; others put elements elsewhere."""
+    if op.name in ("tt.join", "tt.split", "tt.cat"):
+        return None
+    return lanes if shape_of(operand.type) else ()
+
+
+def _combining(op: Op) -> str:
+    """Name the one op that combines two elements, "" if there are more."""
+    block = op.regions[0].blocks[0]
+    return block.ops[0].name if len(block.ops) == 2 and len(op.operands) == 1 else ""
 
 
 def _positions_of(op: Op) -> Sequence[Value]:

@@ -11,6 +11,7 @@ import pytest
 
 import kvtrace
 from kvtrace.ir import parse
+from kvtrace.schema.contents import first_contents
 from kvtrace.schema.trace import open_trace
 
 torch = pytest.importorskip("torch")
@@ -190,7 +191,7 @@ def test_a_kernel_that_is_not_asked_for_is_left_out(autotuner: Any, tmp_path: Pa
 
 def test_contents_are_kept_where_they_are_asked_for(autotuner: Any, tmp_path: Path) -> None:
     x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
-    before = [tensor.numpy().tobytes() for tensor in (x, y, out)]
+    before = [tensor.clone().numpy().tobytes() for tensor in (x, y, out)]
 
     with kvtrace.capture(tmp_path / "out", tensors="all"):
         autotuner.run(x, y, out, 1000, stream=0)
@@ -199,7 +200,8 @@ def test_contents_are_kept_where_they_are_asked_for(autotuner: Any, tmp_path: Pa
 
     trace = open_trace(tmp_path / "out")
     (call,) = trace.table("calls").to_pylist()
-    assert [trace.artifact(arg["value_artifact"]) for arg in call["args"][:3]] == before
+    held = first_contents(trace, trace.runs)[trace.runs[0].run_id, call["call_id"]]
+    assert [trace.artifact(held[place]) for place in range(3)] == before
 
 
 @pytest.mark.parametrize("size", [1000, 1100])

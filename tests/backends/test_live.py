@@ -140,23 +140,24 @@ def test_a_rule_that_there_is_not_is_told_and_the_default_ones_are_used(tmp_path
 def test_what_hangs_on_data_is_no_defect_unless_strict(tmp_path, tensors):
     source, result = tensors
     chosen = torch.arange(1000)
-    with kvtrace.capture(tmp_path / "a", sanitize="raise"):
+    with kvtrace.capture(tmp_path / "a", sanitize="raise", tensors="none"):
         kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
     assert sorted(verdicts(tmp_path / "a", 0)) == ["proven", "proven", "unknown"]
 
     with (
-        kvtrace.capture(tmp_path / "b", sanitize="raise", strict=True),
+        kvtrace.capture(tmp_path / "b", sanitize="raise", strict=True, tensors="none"),
         pytest.raises(KernelDefect, match="unknown\\[out-of-bounds\\]"),
     ):
         kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
 
 
-def test_recorded_contents_decide_it(tmp_path, tensors):
+@pytest.mark.parametrize("kept", ["index", "int"])
+def test_recorded_contents_decide_it(tmp_path, tensors, kept):
     source, result = tensors
     chosen = torch.arange(1000)
     chosen[17] = 1003
     with (
-        kvtrace.capture(tmp_path, sanitize="raise", tensors="int"),
+        kvtrace.capture(tmp_path, sanitize="raise", tensors=kept),
         pytest.raises(KernelDefect, match="error\\[out-of-bounds\\]"),
     ):
         kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
@@ -217,8 +218,11 @@ def test_nothing_of_triton_is_changed_where_it_was_not_asked_for(tmp_path):
     from triton.compiler.compiler import CompiledKernel
 
     before = CompiledKernel.run
-    with kvtrace.capture(tmp_path):
+    with kvtrace.capture(tmp_path, tensors="none"):
         assert CompiledKernel.run is before
+    with kvtrace.capture(tmp_path):
+        assert CompiledKernel.run is not before
+    assert CompiledKernel.run is before
     with kvtrace.capture(tmp_path, sanitize="warn"):
         assert CompiledKernel.run is not before
     assert CompiledKernel.run is before

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kvtrace.capture.arguments import (
     Identities,
+    KnownStorages,
     argument_records,
     flattened,
     literal,
@@ -105,6 +106,8 @@ def test_a_descriptor_shows_its_tensor_and_its_blocks():
     found = record("tensordesc<fp32[16,16]>", descriptor)
     assert (found.kind, found.shape, found.storage_bytes) == ("descriptor", (64, 32), 8192)
     assert "block_shape=(16, 16)" in (found.scalar or "")
+    descriptor.padding = "nan"
+    assert "padding='nan'" in (record("tensordesc<fp32[16,16]>", descriptor).scalar or "")
 
 
 def test_descriptors_are_told_apart_exactly():
@@ -124,9 +127,34 @@ def test_descriptors_are_told_apart_exactly():
 def test_contents_are_those_of_the_whole_storage():
     base = torch.arange(6, dtype=torch.int32)
     assert storage_contents(base[2:]) == base.numpy().tobytes()
-    parameters = [Parameter("x", "*i32")]
-    (found,) = argument_records(parameters, [base[2:]], storage_contents)
-    assert found.value == base.numpy().tobytes()
+
+
+class Pointer:
+    """What Triton accepts as a tensor: an address and a type."""
+
+    def __init__(self, address):
+        self.address, self.dtype = address, torch.float32
+
+    def data_ptr(self):
+        return self.address
+
+
+def test_a_pointer_alone_lies_in_a_tensor_that_was_an_argument_while_that_lives():
+    known, parameter = KnownStorages(), Parameter("x", "*fp32")
+    tensor = torch.zeros(100)
+    argument_records([parameter], [tensor[20:30]], known)
+    inside, outside = Pointer(tensor.data_ptr() + 40), Pointer(tensor.data_ptr() + 400)
+    two = [parameter, parameter]
+
+    first, second = argument_records(two, [inside, tensor], known)
+    assert (first.offset_bytes, first.storage_bytes, first.alias_group) == (40, 400, 0)
+    assert second.alias_group == 0
+    (found,) = argument_records([parameter], [outside], known)
+    assert found.storage_bytes is None
+    address = tensor.data_ptr()
+    del tensor
+    (found,) = argument_records([parameter], [Pointer(address)], known)
+    assert found.storage_bytes is None
 
 
 def test_arguments_that_cannot_be_told_apart_are_said_so_once_each():

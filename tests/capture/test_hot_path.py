@@ -732,8 +732,68 @@ def test_rows_say_thread_and_phase_of_the_launching_thread(kind):
     recorder.append(2, 30, 40, 3, 5)
     first, second = rows(recorder)
     assert first["phase"] == AUTOTUNE
-    assert second.tolist() == (30, 40, 2, 5, threading.get_native_id(), 3, RUN)
+    assert second.tolist() == (30, 40, 2, 5, threading.get_native_id(), 0, 3, RUN)
     assert first["thread"] not in (0, second["thread"])
+
+
+def test_what_was_copied_belongs_to_the_next_launch_alone(kind):
+    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+
+    def launch():
+        recorder.record(adapter, None, kernel, (1,), (1.0,), {}, 1, 2)
+
+    launch()
+    assert recorder.tag(7) == 0
+    launch()
+    launch()
+    assert (recorder.tag(8), recorder.tag(9)) == (0, 8)
+    recorder.append(1, 10, 20)
+    assert rows(recorder)["contents"].tolist() == [0, 7, 0, 0]
+
+
+def test_what_was_copied_for_a_launch_that_failed_is_no_others(kind):
+    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+
+    class Owner:
+        def run(self, fails, *, grid, warmup):
+            del grid, warmup
+            if fails:
+                recorder.tag(5)
+                raise ValueError("after the launch")
+            return kernel
+
+    Owner.run = recorder.wrap(Owner.run, adapter)
+    with pytest.raises(ValueError, match="after the launch"):
+        Owner().run(True, grid=(1,), warmup=False)
+    Owner().run(False, grid=(1,), warmup=False)
+    assert rows(recorder)["contents"].tolist() == [0]
+
+
+def test_launchers_that_are_apart_go_another_way(kind):
+    class Apart(Adapter):
+        def new_kernel(self, owner, kernel):
+            return (*super().new_kernel(owner, kernel)[:3], kernel.apart)
+
+    recorder, adapter = recorder_of(kind), Apart()
+    went = []
+
+    class Owner:
+        def run(self, x, *, stream):
+            del x, stream
+            went.append("plain")
+
+        def careful(self, x, *, stream):
+            del x, stream
+            went.append("careful")
+
+    Owner.run = recorder.wrap_choosing(Owner.run, adapter, Owner.careful)
+    for apart in (True, False):
+        owner, launcher = Owner(), Kernel()
+        launcher.apart = apart
+        owner.launchers = [launcher]
+        owner.run(1, stream=0)  # it is not known yet
+        owner.run(1, stream=0)
+    assert went == ["plain", "careful", "plain", "plain"]
 
 
 def test_many_rows_come_out_in_order_and_once(kind):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.schema.contents import first_contents
 from kvtrace.schema.trace import open_trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,9 +116,10 @@ def test_launches_are_recorded_with_the_options(autostarting, program, tmp_path)
     assert kernel["source_artifact"] is None
     assert [file["artifact"] for file in kernel["files"]] == [None]
     (call,) = trace.table("calls").to_pylist()
-    first = trace.artifact(call["args"][0]["value_artifact"])
+    held = first_contents(trace, trace.runs)[trace.runs[0].run_id, call["call_id"]]
+    first = trace.artifact(held[0])
     assert first is not None
     assert len(first) == 400
-    out = trace.artifact(call["args"][2]["value_artifact"])
+    out = trace.artifact(held[2])
     assert out is not None  # as it was before the launch, whatever that was
     assert len(out) == 400

@@ -88,7 +88,7 @@ def main():
     scale[(1,)](half, half[50:], None, float("inf"), 50)
     swap[(1,)]((whole[0], whole[1]), BLOCK=64)
     pair = before, torch.zeros(50, 64)
-    blocks = [TensorDescriptor.from_tensor(each, [32, 64]) for each in pair]
+    blocks = [TensorDescriptor.from_tensor(each, [32, 64], "nan") for each in pair]
     doubled[(2,)](*blocks, BLOCK=32)
     for tensor in (out, before, rows, half):
         held = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())

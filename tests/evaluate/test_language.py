@@ -9,10 +9,12 @@ from kvtrace.evaluate import (
     UnknownAddress,
     UnsupportedOp,
     assembly,
+    evaluate,
     registry,
 )
 from tests.kernels import language
-from tests.kernels.launching import launch
+from tests.kernels.launching import bind, compile_for, launch
+from tests.kernels.recording import Recorder
 
 
 def test_map_elementwise_runs_scalar_code_for_each_lane():
@@ -34,7 +36,7 @@ def test_known_assembly_runs_and_unknown_is_refused_by_name():
         launch(language.unknown_assembly, (1,), {"x": x, "out": out}, {"BLOCK": 32})
     text = str(refused.value)
     assert "tt.elementwise_inline_asm" in text
-    assert "fma.rz.sat.f32" in text
+    assert "the instruction 'shfl.sync.bfly.b32'" in text
     assert "kvtrace.evaluate.assembly" in text
     assert "language.py:" in text
     assert "unknown_assembly" in text
@@ -116,10 +118,11 @@ def test_addresses_in_memory_find_the_arguments_that_they_lie_in():
         assert torch.equal(now, then + 1)
 
 
-def test_prints_as_a_gpu_does(capsys):
+@pytest.mark.parametrize("planned", [True, False])
+def test_prints_as_a_gpu_does(capsys, planned):
     x = torch.tensor([1.5, -2.0, 3.0, 0.25])
 
-    launch(language.printing, (2,), {"x": x}, {"BLOCK": 2}, planned=False)
+    launch(language.printing, (2,), {"x": x}, {"BLOCK": 2}, planned=planned)
 
     assert sorted(capsys.readouterr().out.splitlines()) == sorted(
         [
@@ -133,6 +136,10 @@ def test_prints_as_a_gpu_does(capsys):
             "pid (1, 0, 0) idx (1) pair: (operand 1) 1",
             "pid (0, 0, 0) idx () bits: 0x00000000",
             "pid (1, 0, 0) idx () bits: 0x00000001",
+            "pid (0, 0, 0) here",
+            "pid (1, 0, 0) here",
+            f"pid (0, 0, 0) idx () at: {x.data_ptr():#x}",
+            f"pid (1, 0, 0) idx () at: {x.data_ptr():#x}",
         ]
     )
 
@@ -140,6 +147,24 @@ def test_prints_as_a_gpu_does(capsys):
 def test_prints_nothing_where_data_are_unknown(capsys):
     launch(language.printing, (2,), {"x": torch.zeros(4)}, {"BLOCK": 2}, unknown=True)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_launch_that_is_only_judged_prints_nothing(capsys, planned):
+    arguments = {"x": torch.zeros(4)}
+    bound = bind(language.printing, arguments)
+    bound[0].storage.address = None  # a record of the program's memory, and not that memory
+    module = compile_for(language.printing, arguments, {"BLOCK": 2})
+    evaluate(module, bound, (2,), planned=planned)
+    assert capsys.readouterr().out == ""
+
+
+def test_where_and_when_a_program_runs_is_unknown_unless_it_is_executed():
+    out = torch.full((3,), -1)
+    bound = bind(language.asks_the_processor, {"out": out})
+    bound[0].storage.address = None
+    evaluate(compile_for(language.asks_the_processor, {"out": out}, {}), bound, (1,))
+    assert out.tolist() == [-1, -1, -1]
 
 
 def test_narrow_floats_round_as_the_hardware_does():
@@ -174,6 +199,37 @@ def test_pointers_made_from_integers_find_their_tensor():
 
     assert torch.equal(out[32:], x)
     assert not out[:32].any()
+
+
+def test_pointers_that_are_only_numbers_can_be_stored_and_compared():
+    x, table = torch.zeros(8), torch.zeros(8, dtype=torch.int64)
+    equal = torch.full((3,), -1, dtype=torch.int32)
+    arguments = {"x": x, "table": table, "equal": equal, "number": 3 << 40}
+
+    launch(language.stored_pointers, (1,), arguments, {"BLOCK": 4})
+
+    numbers = [(3 << 40) + 8 * lane + 4 for lane in range(4)]
+    assert table.tolist() == [x.data_ptr() + 12, *numbers, 0, 0, 0]
+    assert x.tolist() == [0, 0, 0, 7, 0, 0, 0, 0]
+    assert equal.tolist() == [1, 8, 0]
+
+
+def test_an_address_of_an_argument_belongs_to_the_one_whose_view_holds_it():
+    whole = torch.arange(48.0)
+    table = torch.tensor([whole[16 * n :].data_ptr() for n in (2, 1, 0)])
+    parts = dict(zip(("first", "second", "third"), whole.split(16), strict=True))
+    out, recorder = torch.empty(3, 16), Recorder()
+
+    launch(
+        language.table_of_arguments,
+        (3,),
+        {"table": table, **parts, "out": out},
+        {"BLOCK": 16},
+        observers=[recorder],
+    )
+
+    assert torch.equal(out, torch.arange(48.0).reshape(3, 16).flip(0))
+    assert not recorder.defects
 
 
 def test_pointers_from_a_table_to_tensors_that_are_no_arguments_are_refused():

@@ -42,7 +42,7 @@ def unknown_assembly(x, out, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     a = tl.load(x + lanes)
     y = tl.inline_asm_elementwise(
-        "fma.rz.sat.f32 $0, $1, $1, $1;", "=f,f", [a], dtype=tl.float32, is_pure=True, pack=1
+        "shfl.sync.bfly.b32 $0, $1, 1, 31, -1;", "=f,f", [a], dtype=tl.float32, is_pure=True, pack=1
     )
     tl.store(out + lanes, y)
 
@@ -78,6 +78,96 @@ def shifted_words(x, out, BLOCK: tl.constexpr):
         "shl.b32 $0, $1, 3;", "=r,r", [a], dtype=tl.int32, is_pure=True, pack=1
     )
     tl.store(out + lanes, shifted)
+
+
+SOFTPLUS = tl.constexpr("""{
+    .reg .pred large;
+    setp.gt.f32 large, $1, 20.;
+    @large  mov.f32 $0, $1;
+    @!large mul.f32 $0, $1, 1.4426950408889634;
+    @!large ex2.approx.ftz.f32 $0, $0;
+    @!large add.f32 $0, $0, 1.0;
+    @!large lg2.approx.ftz.f32 $0, $0;
+    @!large mul.f32 $0, $0, 0f3F317218; // ln 2
+}""")
+
+
+@triton.jit
+def softplus(x, out, BLOCK: tl.constexpr):
+    """A program of predicated instructions, as gates have it."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    y = tl.inline_asm_elementwise(
+        SOFTPLUS, "=r,r", [tl.load(x + lanes)], dtype=tl.float32, is_pure=True, pack=1
+    )
+    tl.store(out + lanes, y)
+
+
+@triton.jit
+def bytes_in_fours(x, y, whole, largest, BLOCK: tl.constexpr):
+    """Four bytes share a register; results are two tensors of four registers each."""
+    lanes = tl.arange(0, BLOCK)
+    a, b = tl.inline_asm_elementwise(
+        """
+        {
+            .reg .b8 part<4>;
+            mov.b32 {part0, part1, part2, part3}, $8;
+            cvt.u32.u8 $0, part0;
+            cvt.u32.u8 $1, part1;
+            cvt.u32.u8 $2, part2;
+            cvt.u32.u8 $3, part3;
+        }
+        cvt.rn.f32.s32 $4, $0;
+        cvt.rn.f32.s32 $5, $1;
+        cvt.rn.f32.s32 $6, $2;
+        cvt.rn.f32.s32 $7, $3;
+        max.f32 $4, $4, $9;
+        max.f32 $5, $5, $10;
+        max.f32 $6, $6, $11;
+        max.f32 $7, $7, $12;
+        """,
+        "=r,=r,=r,=r,=r,=r,=r,=r,r,r,r,r,r",
+        [tl.load(x + lanes), tl.load(y + lanes)],
+        dtype=(tl.int32, tl.float32),
+        is_pure=True,
+        pack=4,
+    )
+    tl.store(whole + lanes, a)
+    tl.store(largest + lanes, b)
+
+
+@triton.jit
+def halves_in_pairs(x, y, out, BLOCK: tl.constexpr):
+    """Two bfloat16 numbers share a register."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    z = tl.inline_asm_elementwise(
+        "{ .reg .b32 two; mov.b32 two, 0x40004000; fma.rn.bf16x2 $0, $1, two, $2; }",
+        "=r,r,r",
+        [tl.load(x + lanes), tl.load(y + lanes)],
+        dtype=tl.bfloat16,
+        is_pure=True,
+        pack=2,
+    )
+    tl.store(out + lanes, z)
+
+
+@triton.jit
+def custom_floats(x, stored, back, BLOCK: tl.constexpr):
+    """Triton's own conversion to and from fp8e4b15 is inline assembly."""
+    lanes = tl.arange(0, BLOCK)
+    narrow = tl.load(x + lanes).to(tl.float8e4b15)
+    tl.store(stored + lanes, narrow.to(tl.int8, bitcast=True))
+    tl.store(back + lanes, narrow.to(tl.float16))
+
+
+@triton.jit
+def row_by_assembly(x, out, BLOCK: tl.constexpr):
+    """Assembly makes the integers that an address depends on."""
+    lanes = tl.arange(0, BLOCK)
+    place = tl.inline_asm_elementwise(
+        "{ .reg .b32 t; mul.lo.s32 t, $1, 2; add.s32 $0, t, 1; }",
+        "=r,r", [lanes], dtype=tl.int32, is_pure=True, pack=1,
+    )  # fmt: skip
+    tl.store(out + lanes, tl.load(x + place))
 
 
 @triton.jit
@@ -134,6 +224,8 @@ def printing(x, BLOCK: tl.constexpr):
     values = tl.load(x + tl.program_id(0) * BLOCK + lanes)
     tl.device_print("pair", values, lanes)
     tl.device_print("bits", tl.program_id(0), hex=True)
+    tl.device_print("here")
+    tl.device_print("at", x)
 
 
 @triton.jit
@@ -154,6 +246,24 @@ def through_integers(x, out, shift, BLOCK: tl.constexpr):
     address = out.to(tl.int64) + shift
     target = address.to(tl.pointer_type(tl.float32))
     tl.store(target + lanes, tl.load(x + lanes))
+
+
+@triton.jit
+def stored_pointers(x, table, equal, number, BLOCK: tl.constexpr):
+    """Pointers lie in memory; some are only numbers, and of some nothing is ever loaded."""
+    lanes = tl.arange(0, BLOCK)
+    pointers = table.to(tl.pointer_type(tl.pointer_type(tl.float32)))
+    tl.store(pointers, x + 3)
+    places = (number + lanes * 8).to(tl.pointer_type(tl.float32))
+    tl.store(pointers + 1 + lanes, places + 1)
+    again = tl.load(pointers)
+    tl.store(again, 7.0)
+    same = again.to(tl.int64) == (x + 3).to(tl.int64)
+    tl.store(equal, same.to(tl.int32))
+    nowhere = tl.load(pointers + 1 + lanes, mask=lanes < 2)
+    tl.store(nowhere, 1.0, mask=lanes < 0)
+    tl.store(equal + 1, tl.sum(tl.load(nowhere, mask=lanes < 0, other=2.0)).to(tl.int32))
+    tl.store(equal + 2, tl.sum((places.to(tl.int64) == x.to(tl.int64)).to(tl.int32)))
 
 
 @triton.jit

@@ -22,7 +22,7 @@ def recorded(tmp_path_factory):
     out = tmp_path_factory.mktemp("passes") / "out"
     x, y = torch.randn(1000), torch.empty(1000)
     whole = torch.randn(6, 100)
-    with kvtrace.capture(out):
+    with kvtrace.capture(out, tensors="none"):
         kernels.copy[(4,)](x, y, 1000, BLOCK=256)
         kernels.copy[(4,)](x, y, 1000, BLOCK=256)
         kernels.copy[(2,)](whole[:4].flatten(), whole[4:], 200, BLOCK=128)

@@ -47,6 +47,13 @@ def copy_tiles(source, result, TILE: tl.constexpr):
     result.store([row, column], source.load([row, column]))
 
 
+@triton.jit
+def corner_tile(source, result, first, TILE: tl.constexpr):
+    lanes = tl.arange(0, TILE)
+    tile = source.load([first, first])
+    tl.store(result + lanes[:, None] * TILE + lanes[None, :], tile)
+
+
 @triton.jit(debug=True)
 def checked_gather(source, chosen, result, size, BLOCK: tl.constexpr):
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

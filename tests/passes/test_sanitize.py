@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kvtrace.cli import main
@@ -158,6 +159,48 @@ def test_host_descriptors_are_replayed(tmp_path, target):
     assert {row["verdict"] for row in rows} == {"proven"}
     bounds = [row for row in rows if row["rule"] == "out-of-bounds"]
     assert {row["access"] for row in bounds} == {"load", "store"}
+
+
+@pytest.mark.parametrize("target", ["cuda:90", "cuda:80"])
+def test_host_descriptors_pad_as_they_were_told_while_running_and_replayed(tmp_path, target):
+    from kvtrace.evaluate import evaluate
+    from kvtrace.passes.calls import calls_of
+    from kvtrace.schema.trace import open_trace
+    from tests.support.warm_python import warm_python
+
+    program = (
+        "import torch\n"
+        "from triton.tools.tensor_descriptor import TensorDescriptor\n"
+        "from tests.passes.kernels import corner_tile\n"
+        "import kvtrace\n"
+        f"kvtrace.start('out', target={target!r}, tensors='all')\n"
+        "for padding, filled in (('nan', float('nan')), ('zero', 0.0)):\n"
+        "    x, y = torch.ones(20, 20), torch.full((32, 32), 7.0)\n"
+        "    source = TensorDescriptor.from_tensor(x, [32, 32], padding)\n"
+        "    corner_tile[(1,)](source, y, 12, TILE=32)\n"
+        "    expected = torch.full((32, 32), filled)\n"
+        "    expected[:8, :8] = 1\n"
+        "    torch.testing.assert_close(y, expected, equal_nan=True)\n"
+    )
+    script = tmp_path / "program.py"
+    script.write_text(program)
+    root = Path(__file__).resolve().parents[2]
+    variables = {"PYTHONPATH": str(root), "PATH": "", "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = warm_python().run(str(script), folder=tmp_path, environment=variables)
+    assert done.returncode == 0, done.stderr
+
+    trace = open_trace(tmp_path / "out")
+    calls = list(calls_of(trace, trace.runs[0]))
+    assert len(calls) == 2
+    for call, filled in zip(calls, (np.nan, 0.0), strict=True):
+        for planned in (True, False):
+            source, (result,) = call.arguments[0], (a for a in call.arguments if a.name == "result")
+            source.storage.data = np.ones(400, np.float32).view(np.uint8)
+            evaluate(call.module, call.arguments, call.grid, planned=planned)
+            tile = result.storage.data.view(np.float32).reshape(32, 32)
+            expected = np.full((32, 32), filled, np.float32)
+            expected[:8, :8] = 1
+            assert np.array_equal(tile, expected, equal_nan=True)
 
 
 def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):

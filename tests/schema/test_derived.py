@@ -268,7 +268,23 @@ def test_a_replacement_that_was_cut_off_is_finished_before_the_next_pass(cut_off
 def test_a_plan_that_reaches_outside_the_trace_is_refused(cut_off, change):
     out, _ = cut_off
     (path,) = (out / ".journal").glob("replacement-*.json")
-    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    plan = json.loads(path.read_text())
+    del plan["checksum"]  # as whoever changes it would
+    path.write_text(json.dumps(change(plan)))
+    before = state(out)
+
+    done = recover(out)
+
+    assert any(str(path) in note and "is damaged" in note for note in done.notes)
+    assert state(out) == before
+
+
+def test_a_plan_with_a_flipped_bit_is_refused(cut_off):
+    out, _ = cut_off
+    (path,) = (out / ".journal").glob("replacement-*.json")
+    plan = path.read_text()
+    path.write_text(plan.replace('"pass_name": "s', '"pass_name": "r'))
+    assert path.read_text() != plan
     before = state(out)
 
     done = recover(out)

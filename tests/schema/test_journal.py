@@ -2,10 +2,12 @@
 
 import random
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvtrace.schema import journal
 from kvtrace.schema.columns import batch_of_rows
 from kvtrace.schema.errors import NewerFormat
 from kvtrace.schema.journal import SegmentReader, SegmentWriter
@@ -13,6 +15,7 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FileFacts, captured_facts
 
 CALLS = TABLES["calls"]
+MARKS = TABLES["marks"]
 
 
 def call_rows(first: int, count: int) -> list[dict[str, object]]:
@@ -48,10 +51,10 @@ def kernel_rows(first: int, count: int) -> list[dict[str, object]]:
 
 
 def write(path, table, pieces):
-    """Where the schema ends in the file, and where each batch does."""
-    facts = captured_facts(table.name, "run")
-    segment = SegmentWriter(path, table, facts)
-    ends = [table.schema.with_metadata(facts.metadata()).serialize().size]
+    """Where each frame ends in the file: the schema, the schema again, and each batch."""
+    segment = SegmentWriter(path, table, captured_facts(table.name, "run"))
+    schema = segment.pending_bytes // 2
+    ends = [schema, 2 * schema]
     for rows in pieces:
         segment.append(batch_of_rows(table, rows))
         segment.flush()
@@ -60,10 +63,29 @@ def write(path, table, pieces):
     return ends
 
 
+def write_stream(path, table, pieces):
+    """Write a segment as older versions did, an Arrow IPC stream; where each batch ends."""
+    schema = table.schema.with_metadata(captured_facts(table.name, "run").metadata())
+    ends = []
+    with pa.OSFile(str(path), "wb") as file:
+        stream = pa.ipc.new_stream(file, schema)
+        for rows in pieces:
+            stream.write_batch(batch_of_rows(table, rows))
+            ends.append(file.tell())
+    return ends
+
+
 def read(path):
+    """Rows, torn bytes and damage."""
     with SegmentReader(path) as reader:
         rows = sum(batch.num_rows for batch in reader)
-        return rows, reader.torn_bytes
+        return rows, reader.torn_bytes, reader.damage
+
+
+def flip(path, byte, bit=0):
+    content = bytearray(path.read_bytes())
+    content[byte] ^= 1 << bit
+    path.write_bytes(content)
 
 
 @pytest.mark.parametrize(("table", "make"), [("messages", message_rows), ("stacks", stack_rows)])
@@ -75,41 +97,114 @@ def test_a_segment_that_is_cut_at_any_byte_is_read_up_to_its_last_whole_batch(
     whole = path.read_bytes()
     cut = tmp_path / "cut.arrows"
 
-    for length in [*range(0, ends[1], 37), *range(ends[1] - 9, len(whole) + 1)]:
+    for length in [*range(0, ends[2], 37), *range(ends[2] - 9, len(whole) + 1)]:
         cut.write_bytes(whole[:length])
-        rows, torn = read(cut)
         last = max((end for end in ends if end <= length), default=0)
-        assert rows == 3 * max(0, sum(end <= length for end in ends) - 1), length
-        assert torn == length - last, length
+        rows = 3 * max(0, sum(end <= length for end in ends) - 2)
+        assert read(cut) == (rows, length - last, []), length
 
 
 @pytest.mark.parametrize("tail", [b"\0" * 5000, b"\xff" * 64, b"\xff\xff\xff\xff\0\0\0\0 more"])
-def test_garbage_after_the_last_batch_is_left_out(tmp_path, tail):
+@pytest.mark.parametrize("write", [write, write_stream])
+def test_garbage_after_the_last_batch_is_left_out_and_said(tmp_path, write, tail):
     path = tmp_path / "calls.arrows"
     write(path, CALLS, [call_rows(0, 5)])
+    whole = path.stat().st_size
     with path.open("ab") as file:
         file.write(tail)
 
-    rows, torn = read(path)
+    rows, _, (damage,) = read(path)
 
     assert rows == 5
-    assert 0 < torn <= len(tail)
+    assert (damage.byte, damage.size_bytes, damage.rows) == (whole, len(tail), None)
+
+
+def test_every_flipped_bit_is_found_and_costs_its_own_batch_alone(tmp_path):
+    path = tmp_path / "kernels.arrows"
+    _, both, *ends = write(path, TABLES["kernels"], [kernel_rows(i, 4) for i in (0, 4, 8)])
+    good = path.read_bytes()
+    chance = random.Random(14)
+    places = [*range(both + 60), *chance.sample(range(len(good)), 400)]
+
+    for byte in places:
+        path.write_bytes(good)
+        flip(path, byte, chance.randrange(8))
+        rows, torn, damage = read(path)
+
+        assert damage, byte
+        assert torn == 0
+        assert rows == (12 if byte < both else 8), byte
+        if byte < ends[-2]:
+            assert sum(each.rows for each in damage) == 12 - rows
+
+
+def test_damage_in_both_copies_of_the_schema_is_said_and_the_rows_are_counted(tmp_path):
+    path = tmp_path / "kernels.arrows"
+    schema, _, *_ = write(path, TABLES["kernels"], [kernel_rows(0, 4), kernel_rows(4, 4)])
+    flip(path, schema - 1)
+    flip(path, 2 * schema - 1)
+
+    rows, _, damage = read(path)
+
+    assert rows == 0
+    assert [(each.batch, each.rows) for each in damage] == [(None, 0), (None, 0), (1, 4), (2, 4)]
+
+
+@pytest.mark.parametrize("payload", [b"", b"no schema at all", MARKS.schema.serialize()])
+def test_payloads_that_are_not_what_their_sound_heads_say_are_no_error(tmp_path, payload):
+    path = tmp_path / "kernels.arrows"
+    segment = SegmentWriter(path, TABLES["kernels"], captured_facts("kernels", "run"))
+    segment.append(batch_of_rows(TABLES["kernels"], kernel_rows(0, 4)))
+    segment._add(0, 0, pa.py_buffer(payload))
+    segment.append(batch_of_rows(TABLES["kernels"], kernel_rows(4, 4)))
+    segment._add(3, 7, pa.py_buffer(payload))
+    segment.flush()
+    segment.close()
+
+    rows, _, damage = read(path)
+
+    assert rows == 8
+    assert [(each.batch, each.rows) for each in damage] == [(3, 7)]
+
+
+def test_a_frame_is_found_again_across_pieces_that_are_read_at_once(tmp_path, monkeypatch):
+    path = tmp_path / "calls.arrows"
+    ends = write(path, CALLS, [call_rows(i, 4) for i in range(0, 12, 4)])
+    flip(path, ends[1])  # the head of the first batch
+    for size in range(9, 40):
+        monkeypatch.setattr(journal, "_PIECE_BYTES", size)
+
+        rows, _, (damage,) = read(path)
+
+        assert (rows, damage.byte, damage.rows) == (8, ends[1], 4)
+
+
+def test_a_segment_of_an_older_version_is_read_up_to_its_first_damage(tmp_path):
+    path = tmp_path / "kernels.arrows"
+    ends = write_stream(path, TABLES["kernels"], [kernel_rows(i, 4) for i in (0, 4, 8)])
+    assert read(path) == (12, 0, [])
+    content = bytearray(path.read_bytes())
+    content[ends[0] : ends[0] + 64] = b"\xff" * 64
+    path.write_bytes(content)
+
+    rows, torn, (damage,) = read(path)
+
+    assert (rows, torn) == (4, 0)
+    assert (damage.byte, damage.size_bytes) == (ends[0], ends[2] - ends[0])
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_flipped_bits_never_give_more_rows_than_were_written(tmp_path_factory, seed):
+@given(content=st.binary(max_size=300), seed=st.integers(0, 2**32))
+def test_any_bytes_are_read_without_an_error(tmp_path_factory, content, seed):
     path = tmp_path_factory.mktemp("journal") / "kernels.arrows"
-    ends = write(path, TABLES["kernels"], [kernel_rows(0, 4), kernel_rows(4, 4)])
-    damaged = bytearray(path.read_bytes())
-    chance = random.Random(seed)
-    damaged[chance.randrange(ends[1], len(damaged))] ^= 1 << chance.randrange(8)
-    path.write_bytes(damaged)
+    write(path, TABLES["kernels"], [kernel_rows(0, 4)])
+    good = path.read_bytes()
+    at = random.Random(seed).randrange(len(good))
+    path.write_bytes(good[:at] + content + good[at:])
 
-    rows, torn = read(path)
+    rows, _, _ = read(path)
 
-    assert rows in (4, 8)  # bits may also flip inside a value, which no format without sums sees
-    assert (torn > 0) == (rows == 4)
+    assert rows in (0, 4)
 
 
 def test_a_segment_of_a_newer_major_version_is_refused(tmp_path):
@@ -134,4 +229,4 @@ def test_pending_rows_are_not_written_when_the_writer_goes(tmp_path):
     del segment
 
     assert path.stat().st_size == 0
-    assert read(path) == (0, 0)
+    assert read(path) == (0, 0, [])

@@ -2,22 +2,29 @@
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from kvtrace.schema.columns import batch_of_rows
 from kvtrace.schema.errors import EmptyTrace, TraceNotFound
-from kvtrace.schema.layout import journal_folder, part_path, segment_path
+from kvtrace.schema.journal import SegmentReader, SegmentWriter
+from kvtrace.schema.layout import journal_folder, part_path, segment_path, segments_aside
 from kvtrace.schema.recovery import Recovery, is_running, recover
+from kvtrace.schema.tables import TABLES, Column
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
-from kvtrace.schema.versions import FORMAT_VERSION
+from kvtrace.schema.versions import FileFacts, captured_facts
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import plain
+from tests.schema.test_journal import flip
 from tests.schema.test_writer import ENDLESS, add_calls, launches, read_seq, run_child
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -87,6 +94,198 @@ def test_a_torn_end_is_dropped_and_said(killed):
     assert message["text"] in done.notes[0]
     assert read_seq(killed) == list(range(500))
     assert trace.notes == []
+
+
+DAMAGED = """
+    import os, sys
+    from tests.schema.test_writer import RunWriter, add_calls, launches, new_run_id
+    writer = RunWriter(sys.argv[1], new_run_id())
+    add_calls(writer)
+    for first in range(0, 50_000, 1000):
+        writer.append("launches", launches(first, 1000))
+        writer.flush()
+    os._exit(9)
+"""
+
+
+@pytest.fixture
+def long(tmp_path):
+    """A directory with a killed run of 50 batches of 1,000 launches, and its run id."""
+    assert run_child(DAMAGED, tmp_path).returncode == 9
+    return tmp_path, open_trace(tmp_path).run_ids[0]
+
+
+def test_a_flipped_bit_costs_one_batch_and_the_segment_is_kept_aside(long):
+    out, run_id = long
+    path = segment_path(out, run_id, "launches", 0)
+    flip(path, path.stat().st_size // 12)
+    content = path.read_bytes()
+    (found,) = (each for each in validate(out) if each.unreadable)
+    assert found.where == str(path)
+
+    done = recover(out)
+
+    (aside,) = segments_aside(out)
+    (message,) = plain(open_trace(out).table("messages"))
+    seq = read_seq(out)
+    (first,) = set(range(0, 50_000, 1000)) - set(seq)
+    batch = first // 1000 + 1
+    assert aside.read_bytes() == content
+    assert seq == [*range(first), *range(first + 1000, 50_000)]
+    assert message["code"] == "damaged-journal"
+    assert f"batch {batch} at byte" in message["text"]
+    assert "(1,000 rows) could not be read" in message["text"]
+    assert f"kept as {aside.relative_to(out)}" in message["text"]
+    assert message["text"] in done.notes[0]
+    assert open_trace(out).runs[0].dropped_rows == 1000
+    assert [problem.where for problem in validate(out)] == [str(aside)]
+    assert recover(out) == Recovery()
+    assert segments_aside(out) == (aside,)
+
+
+def test_damage_that_costs_no_row_leaves_nothing_aside(long):
+    out, run_id = long
+    flip(segment_path(out, run_id, "launches", 0), 60)  # in the schema, which is there twice
+    assert any("is damaged" in problem.text for problem in validate(out))
+
+    done = recover(out)
+
+    assert done.notes == ()
+    assert read_seq(out) == list(range(50_000))
+    assert validate(out) == []
+
+
+def test_a_damaged_segment_is_not_removed_by_a_second_recovery_after_a_kill(long, monkeypatch):
+    out, run_id = long
+    path = segment_path(out, run_id, "launches", 0)
+    flip(path, path.stat().st_size // 2)
+    monkeypatch.setattr("kvtrace.schema.recovery.Loss.retire", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        recover(out)
+    monkeypatch.undo()
+
+    recover(out)
+
+    assert len(segments_aside(out)) == 1
+    assert len(read_seq(out)) == 49_000
+
+
+@pytest.mark.parametrize("place", [0.01, 0.3, 0.6, 0.99])
+def test_a_flipped_bit_in_the_segment_of_runs_stops_no_command(killed, place):
+    other = RunWriter(killed, new_run_id())
+    other.append("launches", launches(0, 3))
+    other.seal({"ending": "exit"})
+    (run_id,) = set(open_trace(killed).run_ids) - {other.run_id}
+    path = segment_path(killed, run_id, "runs", 0)
+    flip(path, int(path.stat().st_size * place))
+
+    trace = open_trace(killed)
+
+    assert [run.sealed for run in trace.runs] == [False, True]
+    assert trace.select(other.run_id)[0].ending == "exit"
+    assert trace.table("launches").num_rows == 603
+    assert any(problem.where == str(path) for problem in validate(killed))
+    assert recover(killed).sealed == (run_id,)
+    run = open_trace(killed).runs[0]
+    assert run.pid is not None
+    # The last of its rows is the one that says it.
+    assert run.command == ("python train.py" if place < 0.9 else None)
+    assert run.dropped_rows is None
+
+
+def test_a_live_run_whose_own_row_is_damaged_is_left_alone(tmp_path):
+    writer = RunWriter(tmp_path, new_run_id())
+    writer.append("launches", launches(0, 3))
+    writer.flush()
+    path = segment_path(tmp_path, writer.run_id, "runs", 0)
+    content = bytearray(path.read_bytes())
+    path.write_bytes(b"\0" * len(content))
+    old = time.time() - 120
+    os.utime(journal_folder(tmp_path, writer.run_id), (old, old))
+
+    assert recover(tmp_path).sealed == ()
+
+    for each in journal_folder(tmp_path, writer.run_id).iterdir():
+        os.utime(each, (old, old))
+    assert recover(tmp_path).sealed == (writer.run_id,)
+
+
+def test_a_journal_of_an_older_minor_version_is_sealed(tmp_path):
+    """Its columns are fewer, and its segments are plain Arrow streams."""
+    golden = Path(__file__).parents[2] / "schema" / "golden" / "v1.0" / "trace"
+    shutil.copytree(golden, tmp_path / "out")
+    before = {name: plain(open_trace(golden).table(name)) for name in TABLES if name != "runs"}
+
+    done = recover(tmp_path / "out", force=True)
+
+    assert done.left == {}
+    assert len(done.sealed) == 1
+    for name, rows in before.items():
+        assert plain(open_trace(tmp_path / "out").table(name)) == rows
+    assert validate(tmp_path / "out") == []
+
+
+def test_a_segment_of_an_older_version_is_kept_aside_where_it_is_damaged(killed):
+    (run_id,) = open_trace(killed).run_ids
+    path = segment_path(killed, run_id, "launches", 1)
+    with SegmentReader(path) as reader:
+        batches = list(reader)
+    path.unlink()
+    schema = TABLES["launches"].schema.with_metadata(captured_facts("launches", run_id).metadata())
+    with pa.OSFile(str(path), "wb") as file:
+        stream = pa.ipc.new_stream(file, schema)
+        ends = [stream.write_batch(batch) or file.tell() for batch in batches]
+    content = bytearray(path.read_bytes())
+    content[ends[0] : ends[0] + 8] = b"\0" * 8
+    path.write_bytes(content)
+
+    recover(killed)
+
+    (aside,) = segments_aside(killed)
+    assert aside.read_bytes() == bytes(content)
+    assert read_seq(killed) == list(range(500))
+
+
+def test_rows_of_a_newer_minor_version_are_left_to_a_newer_kvtrace(killed):
+    (run_id,) = open_trace(killed).run_ids
+    table = replace(
+        TABLES["marks"], columns=(*TABLES["marks"].columns, Column("new", pa.int64(), ""))
+    )
+    for name in ("marks", "novelties"):
+        path = segment_path(killed, run_id, name, 0)
+        segment = SegmentWriter(path, table, captured_facts(name, run_id))
+        segment.append(batch_of_rows(table, [{"mark_id": 1, "new": 2}]))
+        segment.flush()
+        segment.close()
+
+        done = recover(killed)
+
+        assert done.sealed == ()
+        assert "newer kvtrace" in done.left[run_id]
+        assert path.exists()
+        path.unlink()
+    assert recover(killed).sealed == (run_id,)
+
+
+def test_a_segment_that_is_damaged_before_its_own_run_seals_it_is_kept_aside(tmp_path):
+    writer = RunWriter(tmp_path, new_run_id())
+    add_calls(writer)
+    for first in range(0, 300, 100):
+        writer.append("launches", launches(first, 100))
+        writer.flush()
+    path = segment_path(tmp_path, writer.run_id, "launches", 0)
+    flip(path, path.stat().st_size - 100)
+
+    writer.seal({"ending": "exit"})
+
+    trace = open_trace(tmp_path)
+    (aside,) = segments_aside(tmp_path)
+    (message,) = plain(trace.table("messages"))
+    assert read_seq(tmp_path) == list(range(200))
+    assert trace.runs[0].dropped_rows == 100
+    assert message["code"] == "damaged-journal"
+    assert [problem.where for problem in validate(tmp_path)] == [str(aside)]
+    assert not journal_folder(tmp_path, writer.run_id).exists()
 
 
 def test_what_a_run_said_of_its_end_is_kept(tmp_path):
@@ -214,9 +413,10 @@ def test_a_run_that_had_only_begun_is_left_alone_for_a_minute(tmp_path):
 
 def test_a_journal_of_a_newer_major_version_is_left_alone(killed):
     (run_id,) = open_trace(killed).run_ids
-    path = segment_path(killed, run_id, "launches", 1)
-    newer = path.read_bytes().replace(f"{FORMAT_VERSION}\0".encode(), b"2.0\0")
-    path.write_bytes(newer)
+    path = segment_path(killed, run_id, "launches", 2)
+    segment = SegmentWriter(path, TABLES["launches"], FileFacts("2.0", "launches", run_id))
+    segment.flush()
+    segment.close()
 
     done = recover(killed)
 

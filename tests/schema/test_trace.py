@@ -236,7 +236,7 @@ def test_a_part_in_another_tables_folder_is_told(copy):
 
 def test_a_torn_journal_is_read_and_noted(copy):
     path = segment_path(copy, "20260104-000000-000-0000000e", "kernels", 0)
-    path.write_bytes(path.read_bytes() + b"\xff\xff\xff\xff\x10\0\0\0torn")
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:12])
     trace = open_trace(copy)
 
     rows = trace.table("kernels")

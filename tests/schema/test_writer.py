@@ -464,6 +464,16 @@ def test_a_full_disk_stops_the_writer_with_one_error_and_all_before_is_readable(
     assert not list(out.glob("*/*/.*"))
 
 
+def test_a_journal_on_a_full_disk_says_how_many_rows_it_lacks(small_disk):
+    child = run_child(FULL_DISK, small_disk / "out")
+    assert child.stderr == ""
+
+    trace = open_trace(small_disk / "out")
+
+    kept = trace.table("launches").num_rows
+    assert kept + trace.runs[0].dropped_rows == 400_000
+
+
 def test_file_size_limits_are_really_refused_here(tmp_path):
     """What the test of limited files rests on."""
     child = run_child(

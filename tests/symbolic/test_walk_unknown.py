@@ -98,7 +98,7 @@ def test_a_pointer_from_memory_is_unknown_and_others_are_not():
 
     *_, through_table, plain = summary.accesses
     assert through_table.argument is None
-    assert through_table.unknown == "a pointer made of an integer"
+    assert through_table.unknown == "a pointer that was loaded from memory"
     assert plain.argument == 1
 
 

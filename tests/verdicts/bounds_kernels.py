@@ -57,3 +57,12 @@ def gather_by_floats(source, places, result, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     where = tl.load(places + lanes).to(tl.int32)
     tl.store(result + lanes, tl.load(source + where))
+
+
+@triton.jit
+def row_of_largest(table, ids, result, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    """One row, by the largest of several recorded numbers."""
+    chosen = tl.max(tl.load(ids + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), axis=0)
+    column = tl.arange(0, WIDTH)
+    row = tl.load(table + chosen * WIDTH + column)
+    tl.store(result + tl.program_id(0) * WIDTH + column, row)

@@ -5,6 +5,7 @@ Bounds are recomputed from offsets, races from the programs that touched each by
 the same kernel with integers of 64 bits.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -205,11 +206,28 @@ def widened(sample: Sample) -> Module:
     types = {name: sample._type(name) for name in names}
     signature = types | dict.fromkeys(sample.constexprs, "constexpr")
     text = compile_generic(sample.kernel, signature, sample.constexprs)
+    text = _INTEGER_LOAD.sub(_loaded_and_widened, text)
     text = text.replace("!tt.ptr<i32>", "!tt.ptr<KEEP>")
     for narrow in ("i32", "i16"):
         text = text.replace(f"x{narrow}>", "xi64>").replace(f" {narrow}", " i64")
         text = text.replace(f"({narrow}", "(i64").replace(f"<{narrow}>", "<i64>")
     return parse(text.replace("KEEP", "i32"))
+
+
+_INTEGER_LOAD = re.compile(
+    r'(%\w+) = ("tt\.load"[^\n]*?) : \('
+    r"((?:tensor<[\dx]+)?!tt\.ptr<i32>[^\n]*) -> (\S*i32>?)( loc[^\n]*)"
+)
+
+
+def _loaded_and_widened(load: re.Match[str]) -> str:
+    """Return the text of a load, and behind it what makes its integers wide."""
+    name, op, operands, type_, where = load.groups()
+    narrow = type_.replace("i32", "KEEP")
+    return (
+        f"{name}_narrow = {op} : ({operands.replace('i32', 'KEEP')} -> {narrow}{where}\n"
+        f'{name} = "arith.extsi"({name}_narrow) : ({narrow}) -> {type_}{where}'
+    )
 
 
 def where_wide_differs(sample: Sample, only: Sequence[int] | None = None) -> bool:
@@ -219,13 +237,15 @@ def where_wide_differs(sample: Sample, only: Sequence[int] | None = None) -> boo
         wide = watched(sample, widened(sample), only)
     except TooMany:
         return True
-    return _by_op(narrow) != _by_op(wide)
+    return _by_op(narrow, sample.module()) != _by_op(wide, widened(sample))
 
 
-def _by_op(watcher: Watcher) -> dict[int, tuple[bytes, bytes]]:
+def _by_op(watcher: Watcher, module: Module) -> dict[int, tuple[bytes, bytes]]:
+    """Return offsets and programs of each memory op, by its number among all ops of Triton's."""
+    triton_ops = [op.index for op in module.ops if op.name.startswith("tt.")]
     found: dict[int, list[Touched]] = defaultdict(list)
     for touched in watcher.touched:
-        found[touched.op.index].append(touched)
+        found[triton_ops.index(touched.op.index)].append(touched)
     return {
         index: (
             np.concatenate([part.offsets for part in parts]).tobytes(),
@@ -236,7 +256,11 @@ def _by_op(watcher: Watcher) -> dict[int, tuple[bytes, bytes]]:
 
 
 class _Fill(Instrument):
-    """Gives lanes of masked loads without `other` a value of choice instead of zero."""
+    """Gives lanes of masked loads without `other` a multiple of a number instead of zero.
+
+    Each load another one, as what they leave has nothing to do with each other: differences of two
+    do not cancel.
+    """
 
     def __init__(self, value: float) -> None:
         super().__init__()
@@ -254,7 +278,7 @@ class _Fill(Instrument):
             active = to_array(values[mask.id], value_type(mask.type))
             shape = (scope.programs, *type_.shape)
             array = np.broadcast_to(to_array(loaded, type_), shape)
-            fill = np.asarray(self._value, array.dtype)
+            fill = np.asarray(self._value * (1 + op.index)).astype(array.dtype)
             values[result] = np.where(np.broadcast_to(active, shape), array, fill)
 
         return filled

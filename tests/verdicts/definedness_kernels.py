@@ -129,6 +129,17 @@ def guarded(x, out, n, SIDE: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def straddling(x, out, n, BLOCK: tl.constexpr):
+    """A branch for the block that n cuts, which there is none of where n is a multiple of BLOCK."""
+    first = tl.program_id(0) * BLOCK
+    lanes = first + tl.arange(0, BLOCK)
+    if first + BLOCK <= n:
+        tl.store(out + lanes, tl.load(x + lanes))
+    elif first < n:
+        tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit
 def shares(x, out, rows, KEPT: tl.constexpr, BLOCK: tl.constexpr):
     """Each row by its sum: rows outside are all zero, so 0 / 0, and may or may not be stored."""
     r, c = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
@@ -154,3 +165,34 @@ def softmax(x, out, BLOCK: tl.constexpr):
     values = tl.load(x + lanes)
     powers = tl.exp(values - tl.max(values, axis=0))
     tl.store(out + lanes, powers / tl.sum(powers, axis=0))
+
+
+@triton.jit
+def cancelling(first, second, x, out, n, DECIDES: tl.constexpr, BLOCK: tl.constexpr):
+    """A difference of two loads: 0 where the same number is in lanes that have none."""
+    lanes = tl.arange(0, BLOCK)
+    one = tl.load(first + lanes, mask=lanes < n)
+    other = tl.load(second + lanes, mask=lanes < n)
+    if DECIDES == "address":
+        tl.store(out + lanes, tl.load(x + (one - other)))
+    elif DECIDES == "mask":
+        tl.store(out + lanes, 1.0, mask=one == other)
+    else:
+        tl.store(out + lanes, tl.load(x + (one - other), mask=lanes < n, other=0.0))
+
+
+@triton.jit
+def cancelling_itself(first, x, out, n, BLOCK: tl.constexpr):
+    """The same of one place: the compiler makes one load of both."""
+    lanes = tl.arange(0, BLOCK)
+    one = tl.load(first + lanes, mask=lanes < n)
+    other = tl.load(first + lanes, mask=lanes < n)
+    tl.store(out + lanes, tl.load(x + (one - other)))
+
+
+@triton.jit
+def cancelling_lanes(first, x, out, n, BLOCK: tl.constexpr):
+    """The largest number less the smallest, of lanes that may all have none."""
+    lanes = tl.arange(0, BLOCK)
+    one = tl.load(first + lanes, mask=lanes < n)
+    tl.store(out, tl.load(x + (tl.max(one, 0) - tl.min(one, 0))))

@@ -319,3 +319,34 @@ def locked_sum(lock, total, KIND: tl.constexpr):
         tl.atomic_xchg(lock, 0, scope="cta")
     else:
         tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def passes_on(x, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
+    """All programs store to the same places: HOW says what."""
+    lanes = tl.arange(0, BLOCK)
+    if HOW == "first":
+        tl.store(out, tl.load(x))
+    elif HOW == "doubled":
+        flag = tl.load(x + 3)
+        if flag > 0:
+            tl.store(out, flag * 2)
+    elif HOW == "row":
+        tl.store(out + lanes, tl.load(x + lanes))
+    elif HOW == "sum":
+        tl.store(out, tl.sum(tl.load(x + lanes), axis=0))
+    elif HOW == "filled":
+        tl.store(out + lanes, tl.load(x + lanes, mask=lanes < 5, other=0))
+    elif HOW == "unfilled":
+        tl.store(out + lanes, tl.load(x + lanes, mask=lanes < 5))
+    elif HOW == "own":
+        tl.store(out, tl.load(x + tl.program_id(0)))
+    elif HOW == "turned":
+        row = tl.load(x + lanes)
+        places = out + lanes[:, None] * BLOCK + lanes[None, :]
+        tl.store(places, row[:, None] + tl.zeros((BLOCK, BLOCK), row.dtype))
+        tl.store(places, row[None, :] + tl.zeros((BLOCK, BLOCK), row.dtype))
+    elif HOW == "shifted":
+        tl.store(out + (lanes + tl.program_id(0)) % BLOCK, tl.load(x + lanes))
+    elif HOW == "volatile":
+        tl.store(out, tl.load(x, volatile=True))

@@ -38,7 +38,7 @@ def labelled(sample: Sample, *rules: str) -> set[tuple[str, str]]:
 
 
 def following(sample: Sample) -> set[tuple[str, str]]:
-    return {(e.rule, e.mark) for e in sample.follows}
+    return {(e.rule, e.mark) for e in (*sample.follows, *sample.doubtful)}
 
 
 # -- the labels are right -----------------------------------------------------------------------
@@ -70,13 +70,14 @@ def test_labels_of_bounds_are_what_every_lane_of_every_program_does(sample):
 @run_by_all_programs
 def test_labels_of_races_are_what_pairs_of_programs_do(sample):
     marks = {sample.mark_of(op) for pair in met(sample) for op in (pair[0], pair[2])}
+    marks -= {mark for rule, mark in following(sample) if rule == "race"}
     races = {mark for _, mark in labelled(sample, "race")}
 
     assert bool(marks) == (bool(races) or sample.meets)
     assert races <= marks
 
 
-@each(lambda sample: sample.theme == "overflow")
+@each(lambda sample: sample.theme in ("overflow", "serving: sizes"))
 def test_labels_of_overflow_are_what_64_bits_change(sample):
     changed = brute_force.where_wide_differs(sample)
 
@@ -103,9 +104,10 @@ def test_labels_of_alignment_and_of_dead_masks_are_what_addresses_are(sample):
 
 @each(lambda sample: not sample.look_at and not labelled(sample, "device-assert"))
 def test_labels_of_divisions_are_what_divisors_are(sample):
-    assert brute_force.divided_by_zero(sample) == {
-        mark for _, mark in labelled(sample, "division-by-zero")
-    }
+    marks = {mark for _, mark in labelled(sample, "division-by-zero")}
+    follow = {mark for rule, mark in following(sample) if rule == "division-by-zero"}
+
+    assert marks <= brute_force.divided_by_zero(sample) <= marks | follow
 
 
 def test_the_corpus_is_large_and_has_as_many_near_misses_as_defects():
@@ -116,6 +118,17 @@ def test_the_corpus_is_large_and_has_as_many_near_misses_as_defects():
     assert len(with_defect) >= 60
     clean = sum(not sample.violations and not sample.unknowns for sample in CORPUS)
     assert clean >= 100
+
+
+def test_half_of_the_corpus_is_of_servers_kernels_each_with_a_broken_twin():
+    serving = [sample for sample in CORPUS if sample.theme.startswith("serving")]
+    answers = defaultdict(set)
+    for sample in serving:
+        answers[sample.kernel.fn.__name__].add(sample.is_clean)
+
+    assert len(serving) >= 250
+    assert len(answers) >= 50
+    assert not [name for name, clean in answers.items() if len(clean) == 1]
 
 
 # -- the verdicts are the labels ----------------------------------------------------------------
@@ -159,10 +172,20 @@ def test_nothing_is_found_that_is_not_there(sample):
 @every_sample
 def test_what_is_unknown_is_so_for_the_reason_that_the_label_gives(sample):
     unknown = [verdict for verdict in judged(sample) if verdict.verdict == "unknown"]
-
+    places = found(sample, "unknown")
     wanted = {(e.rule, e.mark) for e in sample.unknowns}
-    assert wanted <= found(sample, "unknown") <= wanted | following(sample)
+    if sample.doubtful:  # then so is the arithmetic on the way there
+        places = {each for each in places if each[0] != "overflow" or each in wanted}
+
+    assert wanted <= places <= wanted | following(sample)
     assert all(sample.because in verdict.reason for verdict in unknown)
+
+
+@each(lambda sample: sample.doubtful)
+def test_what_rests_on_what_nobody_knows_is_not_proven(sample):
+    doubtful = {(e.rule, e.mark) for e in sample.doubtful}
+
+    assert not found(sample, "proven") & doubtful
 
 
 def test_every_default_rule_is_broken_somewhere_in_the_corpus():
@@ -221,10 +244,15 @@ class Touch(Observer):
 
 
 def touched(sample: Sample, verdict: Verdict, program, op: Op) -> Touch:
-    """Run one program, and see what an op of it touches."""
+    """Run one program, and see what an op of it touches.
+
+    Where atomics hand on from program to program, those before it are run too.
+    """
     call = sample.call()
     seen = Touch(op, verdict.iteration or 0)
-    chosen = np.array([brute_force.linear(program, call.grid)], np.int64)
+    number = brute_force.linear(program, call.grid)
+    handed_on = any(each.name == "tt.atomic_rmw" for each in call.module.ops)
+    chosen = np.arange(0 if handed_on else number, number + 1)
     try:
         evaluate(call.module, call.arguments, call.grid, observers=[seen], programs=chosen)
     except DeviceAssertion:

@@ -60,4 +60,5 @@ def test_verdicts_are_what_every_program_does(sample):
     if not watcher.unknown:
         assert met or not races
     undecided_races = [place for place in places["unknown"] if place[0] == "race"]
-    assert races or undecided_races or sample.meets or not met
+    alike = any(v.rule == "race" and "write the same value" in v.message for v in verdicts)
+    assert races or undecided_races or sample.meets or alike or not met

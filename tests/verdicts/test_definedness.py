@@ -138,3 +138,36 @@ def test_the_flow_is_worked_out_once_for_a_kernel():
     other = call(kernels.transposed, (2,), **transposed, BLOCK=16)
 
     assert sinks_of(summarise(one.module)) is sinks_of(summarise(other.module))
+
+
+@pytest.mark.parametrize("data", [None, np.arange(16, dtype=np.int32)])
+@pytest.mark.parametrize(
+    ("decides", "n", "lanes"),
+    [
+        ("address", 10, {(10,)}),
+        ("mask", 10, {(10,)}),
+        ("address", 16, set()),
+        ("nothing", 10, set()),
+    ],
+)
+def test_two_loads_that_cancel_decide_all_the_same(decides, n, lanes, data):
+    cancelling = call(
+        kernels.cancelling, (1,), first=tensor(16, dtype="i32", data=data),
+        second=tensor(16, dtype="i32", data=data), x=tensor(16), out=tensor(16), n=n,
+        DECIDES=decides, BLOCK=16,
+    )  # fmt: skip
+
+    found = [each for each in judge(cancelling, RULES[1:]) if each.verdict != "proven"]
+
+    assert {each.lane for each in found if each.verdict == "violation"} == lanes
+    assert len(found) == len(lanes)
+
+
+@pytest.mark.parametrize("kernel", [kernels.cancelling_itself, kernels.cancelling_lanes])
+def test_what_cancels_within_one_load_is_found(kernel):
+    one = call(kernel, (1,), first=tensor(16, dtype="i32"), x=tensor(16), out=tensor(16), n=0,
+               BLOCK=16)  # fmt: skip
+
+    (found,) = judge(one, RULES[1:])
+
+    assert found.verdict == "violation"

@@ -17,6 +17,7 @@ from kvtrace.verdicts.generic_calls import held_against, judged
 from kvtrace.verdicts.generic_text import assumption_text, inside_text, width_text
 from tests.kernels import basic
 from tests.kernels.defects.corpus import CORPUS
+from tests.kernels.defects.overflow import far_rows
 from tests.verdicts import generic_kernels as kernels
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.mutants import evaluated, mutants
@@ -439,6 +440,17 @@ def test_a_call_whose_index_wraps_around_is_not_inside():
 
     assert {each.standing for each in held_against(one)} == {"open"}
     assert {v.verdict for v in judged(one, held_against(one))} == {"violation"}
+
+
+def test_a_call_that_breaks_the_condition_on_widths_is_not_proven_for_landing_inside():
+    # program 1's row is 65,536: times the stride it is 2^32, which is 0 in 32 bits
+    held = {"x": tensor(65_537, 65_536, dtype="i8"), "out": tensor(2, 64, dtype="i8")}
+    one = call(far_rows, (2,), **held, stride=65_536, BLOCK=64)
+
+    found = [verdict for verdict in judged(one, held_against(one)) if verdict.verdict != "proven"]
+
+    assert {each.standing for each in held_against(one)} == {"open", "inside"}
+    assert [(verdict.rule, verdict.verdict) for verdict in found] == [("overflow", "violation")]
 
 
 def test_a_grid_without_programs_is_inside():

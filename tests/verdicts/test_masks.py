@@ -41,6 +41,12 @@ def test_what_is_never_reached_is_not_told():
     assert found(guarded("never reached")) == []
 
 
+def test_a_branch_that_no_program_takes_is_not_told():
+    """No bound of the program alone rules the branch out: two together do."""
+    tensors = {"x": tensor(1024), "out": tensor(1024)}
+    assert found(call(kernels.straddling, (5,), **tensors, n=1024, BLOCK=256)) == []
+
+
 def test_a_mask_of_round_shapes_is_a_note_where_it_is_asked_for():
     assert found(guarded("near")) == [
         ("mask-always-true", "violation", "load"),

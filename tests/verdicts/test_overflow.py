@@ -12,6 +12,8 @@ from kvtrace.evaluate import Observer, evaluate
 from kvtrace.ir import parse
 from kvtrace.verdicts import overflow
 from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.live import Live, NewCall
 from kvtrace.verdicts.overflow import wraps
 from kvtrace.verdicts.replaying import untouched
 from tests.support.compile_ttir import compile_generic
@@ -196,3 +198,145 @@ def test_proven_and_violated_are_what_64_bits_show(kernel):
         counts["different" if differs else "same"] += 1
 
     assert min(counts.values()) >= 3
+
+
+# -- exact numbers, through every op --------------------------------------------------------------
+
+
+@triton.jit
+def paged(x, pages, out, stride, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    program, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    page = tl.load(pages + program)
+    if FORM == "outermost is a sum":
+        place = page * stride + lanes
+    elif FORM == "seen as bits":
+        place = ((page * stride) | lanes) ^ 1
+    elif FORM == "through a loop":
+        place = lanes
+        for _ in range(page):
+            place += stride
+    elif FORM == "through a sum of lanes":
+        place = lanes + tl.sum(tl.zeros((BLOCK,), tl.int32) + page * (stride // BLOCK), 0)
+    elif FORM == "through a function":
+        place = _place(page, stride) + lanes
+    elif FORM == "narrow":
+        place = (page.to(tl.int16) * 16).to(tl.int64) + lanes
+    elif FORM == "back again":
+        place = page * stride - (page - 1) * stride + lanes
+    else:
+        place = page.to(tl.int64) * stride + lanes
+    tl.store(out + program * BLOCK + lanes, tl.load(x + place))
+
+
+def of_pages(form, page, stride=262_144):
+    held = tensor(2, dtype="i32", data=np.array([1, page], np.int32))
+    return call(
+        paged, (2,), x=tensor(2**33, dtype="i8"), pages=held, out=tensor(2, 64, dtype="i8"),
+        stride=stride, n=100, FORM=form, BLOCK=64,
+    )  # fmt: skip
+
+
+FORMS = (
+    "outermost is a sum", "seen as bits", "through a loop", "through a sum of lanes",
+    "through a function", "narrow",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_wrap_of_a_loaded_number_shows_wherever_it_is(form):
+    found = [v for v in judge(of_pages(form, 16_400), ("overflow",)) if v.verdict != "proven"]
+
+    assert [verdict.verdict for verdict in found] == ["violation"]
+    assert found[0].op.name in ("arith.muli", "arith.addi", "tt.reduce")
+    assert found[0].program == (1, 0, 0)
+    assert {v.verdict for v in judge(of_pages(form, 2), ("overflow",))} <= {"proven"}
+
+
+@pytest.mark.parametrize("form", ["back again", "wide"])
+def test_what_cancels_or_is_wide_is_no_finding(form):
+    assert {v.verdict for v in judge(of_pages(form, 16_400))} == {"proven"}
+
+
+def test_the_op_that_wraps_is_named_and_not_one_that_cannot():
+    verdicts = judge(of_pages("seen as bits", 16_400))
+
+    assert not any("xori" in verdict.message for verdict in verdicts)
+    assert [v.expression for v in verdicts if v.rule == "overflow" and v.verdict != "proven"] == [
+        "page * stride"
+    ]
+
+
+@triton.jit
+def never(x, pages, out, stride, BLOCK: tl.constexpr):
+    """The mask is never true of ideal numbers: of wrapped ones it is, far outside of `x`."""
+    lanes = tl.arange(0, BLOCK)
+    far = tl.load(pages) * stride
+    tl.store(out + lanes, tl.load(x + (lanes + 1_000_000), mask=far + lanes < 0, other=0))
+
+
+def test_nothing_is_unreached_for_what_wrapped_numbers_rule_out():
+    held = tensor(1, dtype="i32", data=np.array([8_192], np.int32))
+    made = call(never, (1,), x=tensor(100), pages=held, out=tensor(64), stride=262_144, BLOCK=64)
+
+    found = {v.rule for v in judge(made) if v.verdict == "violation"}
+
+    assert {"overflow", "out-of-bounds"} <= found
+
+
+@triton.jit
+def indices(pages, out, stride, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(pages) * stride + lanes)
+
+
+@triton.jit
+def products(x, y, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + lanes) * tl.load(y + lanes))
+
+
+def test_an_index_that_is_stored_counts_and_data_do_not():
+    held = tensor(1, dtype="i32", data=np.array([65_536], np.int32))
+    stored = call(indices, (1,), pages=held, out=tensor(8, dtype="i32"), stride=65_536, BLOCK=8)
+    large = tensor(8, dtype="i32", data=np.full(8, 2**30, np.int32))
+    data = call(products, (1,), x=large, y=large, out=tensor(8, dtype="i32"), BLOCK=8)
+
+    assert "violation" in answers(stored)
+    assert answers(data) == []
+
+
+@triton.jit
+def hashed(keys, table, out, slots, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mixed = tl.load(keys + lanes).to(tl.uint32) * 2654435761
+    mixed = (mixed ^ (mixed >> 16)) * 2246822519
+    slot = (mixed % slots.to(tl.uint32)).to(tl.int32)
+    tl.store(out + lanes, tl.load(table + slot))
+
+
+def test_a_hash_is_meant_to_wrap_around():
+    held = tensor(128, dtype="i32", data=np.arange(1000, 1128, dtype=np.int32))
+    made = call(hashed, (2,), keys=held, table=tensor(100), out=tensor(128), slots=100, BLOCK=64)
+
+    assert {v.verdict for v in judge(made)} == {"proven"}
+
+
+@triton.jit
+def far_read(x, out, stride, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    first = tl.load(x + lanes)
+    place = tl.program_id(0) * stride + lanes
+    tl.store(out + tl.program_id(0) + lanes, first + tl.load(x + place))
+
+
+def test_live_judging_names_the_overflow_and_what_to_do():
+    made = call(
+        far_read, (70_000,), x=tensor(70_000, 65_536, dtype="fp16"), out=tensor(80_000),
+        stride=65_536, BLOCK=64,
+    )  # fmt: skip
+
+    found = {f.rule: f for f in Live(("out-of-bounds", "overflow"), False).judge(NewCall(made, ()))}
+
+    assert "wraps around to -2,147,483,648" in found["overflow"].message
+    assert "program_id(0) * stride wraps around" in found["out-of-bounds"].message
+    assert "64 bits" in found["out-of-bounds"].hint

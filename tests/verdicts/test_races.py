@@ -388,3 +388,31 @@ def test_an_index_that_wraps_around_keeps_programs_apart_within_its_width():
     (found,) = on_formulas(beyond)
     assert found.verdict == "unknown"
     assert "wrap around" in found.reason
+
+
+# -- one value that all programs store ------------------------------------------------------------
+
+
+def passed_on(how, **more):
+    given = {"x": torch.arange(16, dtype=torch.int32), "out": integers(256), **more}
+    return call_of(kernels.passes_on, (4,), given, {"HOW": how, "BLOCK": 16})
+
+
+@pytest.mark.parametrize("how", ["first", "doubled", "row", "sum", "filled"])
+def test_what_all_programs_load_from_one_place_and_store_to_one_is_no_race(how):
+    found = judged(passed_on(how))
+
+    assert {v.verdict for v in found} == {"proven"}
+    assert any("all programs write the same value" in v.message for v in found)
+
+
+@pytest.mark.parametrize("how", ["unfilled", "own", "turned", "shifted", "volatile"])
+def test_what_may_differ_from_program_to_program_is_a_race(how):
+    assert races(passed_on(how))
+
+
+@pytest.mark.parametrize("how", ["first", "doubled", "row", "sum", "filled"])
+def test_what_is_loaded_from_where_the_launch_writes_is_not_the_same_for_all(how):
+    memory = torch.arange(1, 257, dtype=torch.int32)
+
+    assert verdicts(passed_on(how, x=memory, out=memory)) != {"proven"}

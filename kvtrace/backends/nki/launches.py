@@ -63,7 +63,7 @@ class Launches:
         if not session.recording or not session.settings.records_kernel(kernel.__name__):
             return None
         contents = {}
-        if session.settings.tensors != "none":
+        if session.settings.tensors in ("int", "all"):
             try:
                 contents = _contents(bound, everything=session.settings.tensors == "all")
             except Exception as error:  # noqa: BLE001 - counted; never the program's problem

@@ -1,74 +1,377 @@
-"""Contents of tensors as they were before a launch, for `KVTRACE_TENSORS=int` and `all`.
+"""What tensors hold at launches of Triton's kernels: which are looked at, when, and how.
 
-A launch changes its tensors, so what it began with must be copied before it, when it is not yet
-known which kernel it will be. A launch is taken for new when its function and its arguments'
-metadata have not been seen; a new grid alone is not noticed, and then nothing is kept for the call.
+Only kernels with pointers to integers are watched; all others keep Triton's own launcher. A watched
+kernel's launches are looked at before they run, in `CompiledKernel.run`, as often as there is time;
+between, it has Triton's own launcher, too. The first launch of a call that was missed so is looked
+at when the hot path has found the call to be new: what the kernel does not write is still there.
+Which pointers matter, and which are written, is read from the kernel's IR in the background.
 """
 
-import threading
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+import sys
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.capture.arguments import is_tensor, short_dtype, storage_contents
+from kvtrace.backends.triton.kernels import kernel_name, parameters_of
+from kvtrace.capture.contents import Listed
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.hot_choice import tensor_types
-from kvtrace.capture.session import Session
+from kvtrace.capture.records import AUTOTUNE, Parameter
 
-#: Storages larger than this are not copied.
-LIMIT_BYTES: Final = 256 << 20
+if TYPE_CHECKING:
+    from kvtrace.capture.contents import Contents
+    from kvtrace.capture.session import Session
+#: Arguments of a launcher before the values of the kernel's parameters, and the stream's place.
+_BEFORE_VALUES: Final = 9
+_STREAM: Final = 3
 
-#: Launches that are remembered as seen, at most.
+#: Launches of a kernel that are looked at one after the other; later ones at growing distances.
+IN_A_ROW: Final = 64
+_STEP: Final = 16
+_FARTHEST: Final = 1 << 20
+
+#: Launches that pass at most before it is tried again, where there was no time: a power of two.
+_REFUSED: Final = 10
+_IN_TRIALS: Final = 15
+
+#: Launches that are remembered as seen, at most (setting `all`).
 _SEEN: Final = 100_000
 
+_ATTRIBUTE: Final = "_kvtrace_watch"
 
-class Contents:
-    """Copies the storages of new launches' tensors, and gives them to the calls' records."""
 
-    def __init__(self, session: Session, describe: Callable[[Any], Any]) -> None:
-        """Keep what the session's setting `tensors` asks for."""
-        import sys
+class Watch:
+    """What is known of a kernel whose launches are looked at, and when the next one is.
 
-        self._session = session
-        self._everything = session.settings.tensors == "all"
-        types = tensor_types(sys.modules.get("torch"))
-        self._keys = Recorder(describe, session.problem, types, _SEEN)
-        self._seen: set[tuple[Any, ...]] = set()
-        self._copies = threading.local()
+    Attributes:
+        wait: launches that pass before one is looked at.
+        places: places in the flattened signature of the pointers that are looked at.
+        written: places that the kernel writes to; None while that is not known.
+        settled: whether the kernel's IR has been read.
+    """
 
-    def before(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Copy what has to be kept if the launch that comes now is new."""
-        key = (id(function), *self._keys.key(0, (1,), args, dict(kwargs)))
-        if key in self._seen:
-            self._copies.found = {}
+    __slots__ = (
+        "_everything",
+        "_refused",
+        "_taken",
+        "capturing",
+        "launcher",
+        "pick",
+        "places",
+        "settled",
+        "wait",
+        "written",
+    )
+
+    def __init__(self, places: frozenset[int], pick: Callable[[Any], Any], every: bool) -> None:
+        """`pick` gives the flattened values of a launch, `every`: no launch is left out."""
+        self.wait = 0
+        self.places = places
+        self.written: frozenset[int] | None = None
+        self.settled = False
+        self.pick = pick
+        self.launcher: Any = None
+        self.capturing: Any = None
+        self._everything = every
+        self._taken = self._refused = 0
+
+    def listed(self, values: Any) -> Listed:
+        """The tensors to look at, of a launch with these values."""
+        flat = self.pick(values)
+        return [(place, flat[place]) for place in self.places]
+
+    def is_safe_after(self, flat: Sequence[Any]) -> bool:
+        """Whether what is looked at is the same after a launch: the kernel writes none of it."""
+        if self.written is None:
+            return False
+        changed = {_storage(flat[place]) for place in self.written}
+        return changed.isdisjoint({_storage(flat[place]) for place in self.places})
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no launch has been looked at."""
+        return self._taken == 0
+
+    @property
+    def is_early(self) -> bool:
+        """Whether what the kernel writes is not known yet, so that a launch missed is lost."""
+        return not self.settled and self._taken < IN_A_ROW
+
+    def took(self) -> None:
+        """Wait for the next one, longer the more have been looked at or had to be left out."""
+        self._taken += 1
+        if self._everything:
             return
+        self._refused = max(0, self._refused - 1)
+        beyond = self._taken - IN_A_ROW
+        distance = 1 << beyond // _STEP + 1 if beyond >= 0 else 1
+        self.wait = min(max(distance, 1 << self._refused), _FARTHEST) - 1
+
+    def refused(self, in_trials: bool) -> None:
+        """Wait, longer the more often there was no time."""
+        if in_trials:
+            self.wait = _IN_TRIALS
+        elif not self._everything:
+            self._refused = min(self._refused + 1, _REFUSED)
+            self.wait = (1 << self._refused) - 1
+
+
+class Watching:
+    """Watches the kernels of one session."""
+
+    def __init__(self, session: "Session", contents: "Contents") -> None:
+        """Watch nothing yet."""
+        self._session = session
+        self._contents = contents
+        self._setting = session.settings.tensors
+        self._watched: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
+        self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._keys = Recorder(
+            session.identities, session.problem, tensor_types(sys.modules.get("torch")), _SEEN
+        )
+        self._seen: set[tuple[Any, ...]] = set()
+
+    # -- kernels ----------------------------------------------------------------------------
+
+    def watch(
+        self,
+        kernel: Any,
+        parameters: Sequence[Parameter],
+        pick: Callable[[Any], Any],
+        module: Callable[[], Any],
+        at_once: bool = False,
+    ) -> Watch | None:
+        """Give the watch of a kernel, made when first asked for; None if it needs none.
+
+        Args:
+            kernel: what the watch is remembered for.
+            parameters: the flattened signature.
+            pick: gives the flattened values of a launch from what is handed to `before`.
+            module: reads the kernel's IR; None if the kernel is gone.
+            at_once: read it now, for what is written has to be known; else in the background.
+
+        """
+        if kernel in self._watched:
+            return self._watched[kernel]
+        everything = self._setting == "all"
+        places = frozenset(
+            place
+            for place, parameter in enumerate(parameters)
+            if _is_pointer(parameter.type, everything)
+        )
+        made = Watch(places, pick, self._setting != "index") if places else None
+        self._watched[kernel] = made
+        if made is not None and at_once:
+            self._analyse(made, parameters, module)
+        elif made is not None:
+            self._session.later(lambda: self._analyse(made, parameters, module))
+        return made
+
+    def _analyse(
+        self, watch: Watch, parameters: Sequence[Parameter], module: Callable[[], Any]
+    ) -> None:
+        from kvtrace.schema.errors import KvtraceError
+        from kvtrace.verdicts.index_arguments import IndexArguments, index_arguments
+
+        found = IndexArguments(None, None)
+        try:
+            read = module()
+            if read is not None:
+                found = index_arguments(read)
+        except KvtraceError:  # said where the kernel is recorded
+            found = IndexArguments(None, None)
+        real = [n for n, each in enumerate(parameters) if each.type != "constexpr"]
+        everything = frozenset(n for n in real if parameters[n].type.startswith("*"))
+
+        def places(positions: frozenset[int] | None) -> frozenset[int]:
+            if positions is None or any(position >= len(real) for position in positions):
+                return everything
+            return frozenset(real[position] for position in positions)
+
+        watch.written = places(found.written)
+        if self._setting == "index":
+            watch.places &= places(found.read)
+        watch.settled = True
+
+    # -- launches ---------------------------------------------------------------------------
+
+    def before(
+        self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
+    ) -> int:
+        """Look at a launch that comes now; give the number of what was copied, or 0."""
+        begin = time.perf_counter_ns()
+        in_trials = self._in_trials()
+        if watch.is_new or (not in_trials and (watch.is_early or self._contents.allows())):
+            listed = watch.listed(values)
+            if self._setting == "all" and not self._is_new(watch, grid, values):
+                listed = [(place, value) for place, value in listed if _holds_integers(value)]
+            watch.took()
+            number = self._contents.take(listed, stream, watch)
+        else:
+            watch.refused(in_trials)
+            number = 0
+        self._contents.spend(time.perf_counter_ns() - begin)
+        return number
+
+    def after(self, kernel: Any, values: Sequence[Any]) -> None:
+        """Look at the launch that has just been found to be a call's first, if nothing has been.
+
+        `values` are flattened. What a call's first launch had is kept whatever time there is.
+        """
+        self._contents.follow()
+        watch = self._watched.get(kernel)
+        if watch is None:
+            return
+        begin = time.perf_counter_ns()
+        recorder = self._session.recorder
+        number = recorder.tag(0)
+        if not number and watch.places and watch.is_safe_after(values):
+            listed = [(place, values[place]) for place in watch.places]
+            number = self._contents.take(listed, current_stream(), watch)
+        recorder.tag(number)
+        self._contents.spend(time.perf_counter_ns() - begin)
+
+    def _in_trials(self) -> bool:
+        """Whether the thread's launches are trials of autotuning, whose times are compared."""
+        recorder = self._session.recorder
+        phase = recorder.swap_phase(AUTOTUNE)
+        recorder.swap_phase(phase)
+        return phase == AUTOTUNE
+
+    # -- Triton's launchers -------------------------------------------------------------------
+
+    def as_property(self, before: property) -> property:
+        """Give the property that takes the place of `CompiledKernel.run`."""
+        plain: Any = before.fget
+
+        def run(kernel: Any) -> Any:
+            try:
+                watch = kernel._kvtrace_watch
+            except AttributeError:
+                watch = self._first(kernel, plain)
+            if watch is None:
+                return plain(kernel)
+            if watch.wait:
+                watch.wait -= 1
+                return watch.launcher
+            return watch.capturing
+
+        return property(run)
+
+    def unmark(self) -> None:
+        """Leave kernels as they were found."""
+        for kernel in list(self._marked):
+            vars(kernel).pop(_ATTRIBUTE, None)
+
+    def _first(self, kernel: Any, plain: Callable[[Any], Any]) -> Watch | None:
+        """Decide whether a kernel is watched; for callers within Triton, who pass all values."""
+        launcher = plain(kernel)
+        if not _is_triton(sys._getframe(2)) or not self._session.recording:
+            return None
+        watch: Watch | None = None
+        try:
+            if self._session.settings.records_kernel(kernel_name(kernel)):
+                watch = self._watch_of(kernel, launcher)
+        except Exception as error:  # noqa: BLE001 - counted; its contents are not kept
+            self._session.problem(error)
+        setattr(kernel, _ATTRIBUTE, watch)
+        self._marked.add(kernel)
+        return watch
+
+    def _watch_of(self, kernel: Any, launcher: Any) -> Watch | None:
+        held = weakref.ref(kernel)
+        signature = tuple(kernel.src.signature.items())
+        watch = self.watch(
+            kernel, parameters_of(kernel), _flattening(signature), lambda: _read(held())
+        )
+        if watch is not None:
+            watch.launcher = launcher
+            watch.capturing = self._capturing(watch, launcher, len(signature))
+        return watch
+
+    def _capturing(self, watch: Watch, launcher: Any, count: int) -> Callable[..., Any]:
+        session = self._session
+
+        def launch(*given: Any) -> Any:
+            number = 0
+            if len(given) == _BEFORE_VALUES + count and session.recording:
+                try:
+                    values = given[_BEFORE_VALUES:]
+                    number = self.before(watch, given[:3], values, given[_STREAM])
+                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                    session.problem(error)
+            result = launcher(*given)
+            session.recorder.tag(number)
+            return result
+
+        return launch
+
+    def _is_new(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> bool:
+        """Whether no launch of this kind has been met."""
+        key = (id(watch), *self._keys.key(0, grid, values, {}))
+        if key in self._seen:
+            return False
         if len(self._seen) >= _SEEN:
             self._seen.clear()
         self._seen.add(key)
-        self._copies.found = {
-            value.untyped_storage().data_ptr(): self._copy(value)
-            for value in (*args, *kwargs.values())
-            if self._wanted(value)
-        }
+        return True
 
-    def of(self, value: Any) -> bytes | None:
-        """The contents of a tensor's storage before the launch that has just been made."""
-        found: dict[int, bytes | None] = getattr(self._copies, "found", {})
-        if not found or not hasattr(value, "untyped_storage"):
-            return None
-        return found.get(value.untyped_storage().data_ptr())
 
-    def _wanted(self, value: Any) -> bool:
-        if not is_tensor(value) or not hasattr(value, "untyped_storage"):
-            return False
-        return self._everything or short_dtype(value.dtype)[0] in "iu"
+def current_stream() -> int:
+    """The handle of the stream that the running thread launches on."""
+    from triton.runtime import driver
 
-    def _copy(self, value: Any) -> bytes | None:
-        size = value.untyped_storage().nbytes()
-        if size > LIMIT_BYTES:
-            self._session.message(
-                "info",
-                "contents-too-large",
-                f"contents of tensors of more than {LIMIT_BYTES >> 20} MiB are not kept",
-            )
-            return None
-        return storage_contents(value)
+    return int(driver.active.get_current_stream(driver.active.get_current_device()))
+
+
+def _read(kernel: Any) -> Any:
+    from kvtrace.backends.triton.launches import module_of
+
+    return None if kernel is None else module_of(kernel)
+
+
+def _is_triton(frame: Any) -> bool:
+    """Whether a frame, those of our own left out, is one of Triton's."""
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        if not module.startswith("kvtrace."):
+            return module.startswith("triton.")
+        frame = frame.f_back
+    return False
+
+
+def _is_pointer(kind: str, everything: bool) -> bool:
+    """Whether a parameter's type is a pointer to integers, or to anything."""
+    if not kind.startswith("*"):
+        return False
+    return everything or kind.lstrip("*").removeprefix("k")[:1] in ("i", "u")
+
+
+def _holds_integers(value: Any) -> bool:
+    name = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    return name.startswith(("int", "uint", "bool"))
+
+
+def _storage(value: Any) -> Any:
+    """What two tensors have in common where one's memory may be the other's."""
+    base = getattr(value, "base", value)
+    if hasattr(base, "untyped_storage"):
+        return base.untyped_storage().data_ptr()
+    return id(value)
+
+
+def _flattening(signature: Sequence[tuple[Any, Any]]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Give what flattens the values of a launch as `parameters_of` flattens the signature."""
+    if not any(isinstance(kind, tuple | list) for _, kind in signature):
+        return lambda values: values
+    from kvtrace.capture.arguments import flattened
+
+    def flat(values: Sequence[Any]) -> Sequence[Any]:
+        return [
+            value
+            for (name, kind), given in zip(signature, values, strict=True)
+            for _, _, value in flattened(str(name), kind, given)
+        ]
+
+    return flat

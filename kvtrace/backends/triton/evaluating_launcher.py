@@ -17,7 +17,9 @@ from kvtrace.backends.triton.generic import generic_ttir
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import Sightings
 from kvtrace.evaluate import evaluate
+from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.modules import read
+from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.schema.errors import KvtraceError
@@ -101,6 +103,8 @@ class EvaluatingLauncher:
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered
         )
+        if follows_addresses(module):
+            arguments += self._reached(arguments)
         sightings = Sightings(self._kernel, arguments)
         watch, members = self._watchers()
         try:
@@ -136,6 +140,17 @@ class EvaluatingLauncher:
             return
         if defect is not None:
             raise defect
+
+    def _reached(self, arguments: list[Argument]) -> list[TensorArgument]:
+        """Find the tensors that addresses in the arguments lead to."""
+        try:
+            from kvtrace.backends.triton.live_tensors import storages_at
+
+            return reached(arguments, storages_at)
+        except Exception as error:  # noqa: BLE001 - counted; an access that needs them is refused
+            if state.session is not None:
+                state.session.problem(error)
+            return []
 
     def _watchers(self) -> "tuple[Watch | None, list[Member]]":
         """Give the clients that watch this launch (mode ops, kvtrace.trace)."""

@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kvtrace.capture.hot import NO_DEVICE
+from kvtrace.capture.arguments import storage_contents
+from kvtrace.capture.contents import LIMIT_BYTES, SMALL_BYTES
+from kvtrace.capture.hot import NO_DEVICE, Apart
 from kvtrace.capture.hot_choice import make_recorder
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.stacks import current_stack
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
     from kvtrace.passes.calls import Call
+    from kvtrace.settings import Tensors
     from kvtrace.verdicts.live import Live, NewCall
     from kvtrace.verdicts.verdict import Verdict
 
@@ -61,6 +64,10 @@ class Launch(Protocol):
     def records(self) -> Sequence[ArgumentRecord]:
         """The arguments, in the order of the parameters."""
 
+    @property
+    def values(self) -> Sequence[Any]:
+        """The arguments themselves, in the order of the parameters."""
+
     def module(self) -> "Module":
         """Read the kernel's IR; made once for a kernel."""
 
@@ -68,7 +75,7 @@ class Launch(Protocol):
 class Adapter(Protocol):
     """A backend's side: what it knows of a launch that is to come."""
 
-    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant; see `hot.Adapter`."""
 
     def coming(
@@ -172,7 +179,7 @@ class Judging:
             return None  # nothing runs
         try:
             live = live_of(self._session)
-            found = live.judge(_new_call(launch))
+            found = live.judge(_new_call(launch, self._session.settings.tensors))
             refused = self._raises and live.refuses(found)
             defect = live.defect(found, colour=not refused and _shows_colour())
             if defect is not None and not refused and live.is_news(found):
@@ -248,7 +255,7 @@ def saw(
         The error to raise, where the setting `sanitize` asks for that.
 
     """
-    new, live = _new_call(launch), live_of(session)
+    new, live = _new_call(launch, session.settings.tensors), live_of(session)
     found = live.saw(new, verdicts(new.call))
     if session.settings.sanitize == "off" or not found:
         return None
@@ -259,11 +266,11 @@ def saw(
     return defect if refused else None
 
 
-def _new_call(launch: Launch) -> "NewCall":
+def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
     from kvtrace.passes.calls import call_of
     from kvtrace.verdicts.live import NewCall
 
-    rows, values = _argument_rows(launch.records)
+    rows, values = _argument_rows(launch, setting)
     call = call_of(
         {"call_id": launch.call_id, "args": rows} | _grid_columns(launch.grid),
         {"name": launch.kernel, "signature": [asdict(each) for each in launch.parameters]},
@@ -292,18 +299,35 @@ def _rules(session: "Session") -> tuple[str, ...]:
 
 
 def _argument_rows(
-    records: Sequence[ArgumentRecord],
+    launch: Launch, setting: "Tensors"
 ) -> tuple[list[dict[str, Any]], Mapping[str, bytes]]:
     """Give arguments as rows of `calls.args`, and the contents of those that are kept."""
-    rows, values = [], {}
-    for number, record in enumerate(records):
+    rows, contents = [], {}
+    for number, (record, value) in enumerate(zip(launch.records, launch.values, strict=True)):
         row = asdict(record)
-        value = row.pop("value")
-        row["value_artifact"] = None if value is None else str(number)
-        if value is not None:
-            values[str(number)] = value
+        del row["value"]
+        held = _contents(record, value, setting)
+        row["value_artifact"] = None if held is None else str(number)
+        if held is not None:
+            contents[str(number)] = held
         rows.append(row)
-    return rows, values
+    return rows, contents
+
+
+def _contents(record: ArgumentRecord, value: Any, setting: "Tensors") -> bytes | None:
+    """Give what a tensor holds now, as far as the setting asks for it.
+
+    On a GPU that waits for the device, which is done for the settings that ask for all of it only.
+    """
+    wanted = setting == "all" or (setting != "none" and (record.dtype or " ")[0] in "iu")
+    if record.kind != "tensor" or not wanted:
+        return None
+    limit = SMALL_BYTES if setting == "index" else LIMIT_BYTES
+    if record.storage_bytes is None or record.storage_bytes > limit:
+        return None
+    if setting == "index" and record.device != "cpu":
+        return None
+    return storage_contents(value)
 
 
 def _grid_columns(grid: tuple[int, int, int]) -> dict[str, int]:

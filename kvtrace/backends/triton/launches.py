@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.recorded_calls import RecordedCalls
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.contents import Contents
+from kvtrace.backends.triton.contents import Watching
 from kvtrace.backends.triton.handed_over import hand_over, works_for
 from kvtrace.backends.triton.kernels import (
     Compilation,
@@ -42,7 +42,7 @@ class LaunchAdapter:
         """Make the adapter of one session."""
         self._session = session
         self._listener = listener
-        self.contents: Contents | None = None
+        self.watching: Watching | None = None
         self._recorded = RecordedCalls(session)
         self._told: tuple[str | None, set[int]] = (None, set())
         self._parameters: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -75,10 +75,12 @@ class LaunchAdapter:
         """
         del owner
         begin = time.perf_counter_ns()
-        known = self.coming(kernel, kernel_id, grid, args, kwargs).call_id
-        self._tell_watch(known)
+        launch = self.coming(kernel, kernel_id, grid, args, kwargs)
+        if self.watching is not None and launch.call_id >= 0:
+            self.watching.after(launch.compiled, launch.values)
+        self._tell_watch(launch.call_id)
         self._session.spent(time.perf_counter_ns() - begin)
-        return known
+        return launch.call_id
 
     def coming(
         self,
@@ -91,11 +93,9 @@ class LaunchAdapter:
         """Describe a launch, and record its call if that is new; see `judging.Adapter`."""
         kernel = whole_kernel(kernel)
         parameters = self._signature(kernel)
-        contents = None if self.contents is None else self.contents.of
-        call_id, records = self._recorded.call(
-            kernel_id, grid, parameters, values_of(kernel, args, kwargs), contents
-        )
-        return ComingLaunch(call_id, kernel, grid, parameters, records)
+        values = values_of(kernel, args, kwargs)
+        call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
+        return ComingLaunch(call_id, kernel, grid, parameters, records, values)
 
     def _tell_watch(self, call_id: int) -> None:
         """Tell clients that have just watched the launch which call it was, once."""
@@ -143,6 +143,7 @@ class ComingLaunch:
     grid: tuple[int, int, int]
     parameters: Sequence[Parameter]
     records: Sequence[ArgumentRecord]
+    values: Sequence[Any]
 
     @property
     def kernel(self) -> str:
@@ -157,20 +158,28 @@ class ComingLaunch:
 
     def module(self) -> "Module":
         """Read the kernel's IR; made once for a kernel."""
-        found = _modules.get(self.compiled)
-        if found is None:
-            from kvtrace.backends.triton.generic import generic_ttir
-            from kvtrace.evaluate.modules import read
-            from kvtrace.ir.relocation import module_defined_in
+        return module_of(self.compiled)
 
-            ttir = self.compiled.asm.get("ttir")
-            if ttir is None:
-                from kvtrace.passes.calls import CannotReplay
 
-                raise CannotReplay(f"kernel {self.kernel} has no TTIR, as those written in Gluon")
-            text = generic_ttir(ttir)
-            found = _modules[self.compiled] = module_defined_in(text, self.place[0], read)
-        return found
+def module_of(kernel: Any) -> "Module":
+    """Read the IR of a compiled kernel; made once for a kernel."""
+    found = _modules.get(kernel)
+    if found is None:
+        from kvtrace.backends.triton.generic import generic_ttir
+        from kvtrace.evaluate.modules import read
+        from kvtrace.ir.relocation import module_defined_in
+
+        function = function_of(kernel)
+        file = None if function is None else definition(function)[0]
+        ttir = kernel.asm.get("ttir")
+        if ttir is None:
+            from kvtrace.passes.calls import CannotReplay
+
+            raise CannotReplay(
+                f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
+            )
+        found = _modules[kernel] = module_defined_in(generic_ttir(ttir), file, read)
+    return found
 
 
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
@@ -236,6 +245,10 @@ class LaunchHooks:
         )
         self._replaced.put(Autotuner, "_bench", self._in_autotune(Autotuner._bench))
         self._replaced.put(CompiledKernel, "__getitem__", self._direct(CompiledKernel.__getitem__))
+        contents = self._session.contents
+        if contents is not None:
+            watching = self._adapter.watching = Watching(self._session, contents)
+            self._replaced.put(CompiledKernel, "run", watching.as_property(CompiledKernel.run))
         if self._session.settings.sanitize != "off":
             from kvtrace.backends.triton.judging import JudgedRun, Judging
 
@@ -248,30 +261,14 @@ class LaunchHooks:
         """Put back what was there, where nothing else lies on top of it."""
         self._loads.uninstall()
         self._replaced.undo()
+        if self._adapter is not None and self._adapter.watching is not None:
+            self._adapter.watching.unmark()
 
     def _hot_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Make the hot path around `run`; the first launch does, when the device is known."""
         assert self._adapter is not None
         self._session.begin_timeline()
-        return self._session.recorder.wrap(self._with_contents(run), self._adapter)
-
-    def _with_contents(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Copy tensors before each new launch, where the settings ask for it."""
-        session, adapter = self._session, self._adapter
-        assert adapter is not None
-        if session.settings.tensors == "none":
-            return run
-        contents = adapter.contents = Contents(session, session.identities)
-
-        def copying(self: Any, /, *args: Any, grid: Any, warmup: Any, **kwargs: Any) -> Any:
-            if not warmup and session.recording:
-                try:
-                    contents.before(self, args, kwargs)
-                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-                    session.problem(error)
-            return run(self, *args, grid=grid, warmup=warmup, **kwargs)
-
-        return copying
+        return self._session.recorder.wrap(run, self._adapter)
 
     def _in_autotune(self, bench: Callable[..., Any]) -> Callable[..., Any]:
         session = self._session
@@ -295,8 +292,6 @@ class LaunchHooks:
             session.begin_timeline()
 
             def recorded(*args: Any, **kwargs: Any) -> Any:
-                if adapter.contents is not None:
-                    adapter.contents.before(self, args, {})
                 enter = time.time_ns()
                 result = launch(*args, **kwargs)
                 leave = time.time_ns()

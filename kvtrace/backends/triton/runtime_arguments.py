@@ -53,7 +53,9 @@ def _descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Arg
     """Expand a descriptor made on the host as the IR does: itself, its shape, its strides."""
     tensor = _tensor(name, value.base, storages)
     shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.strides))
-    return [replace(tensor, shape=shape, strides=strides), *_extents(name, shape, strides)]
+    padding_nan = getattr(value, "padding", "zero") == "nan"
+    whole = replace(tensor, shape=shape, strides=strides, padding_nan=padding_nan)
+    return [whole, *_extents(name, shape, strides)]
 
 
 def _lowered_descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Argument]:
@@ -104,7 +106,7 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
     storage = storages.get(start)
     if storage is None:
         nbytes = memory.nbytes()
-        storage = storages[start] = Storage(nbytes, memory_view(start, nbytes))
+        storage = storages[start] = Storage(nbytes, memory_view(start, nbytes), start)
     offset = viewed.data_ptr() - start if storage.nbytes else 0
     dtype = short_dtype(value.dtype)
     return TensorArgument(name, storage, offset, dtype, tuple(viewed.shape), viewed.stride())

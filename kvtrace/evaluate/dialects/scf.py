@@ -21,6 +21,7 @@ from kvtrace.evaluate.values import (
     Pointer,
     Sum,
     Unknown,
+    actual,
     constant_sum,
     merge_programs,
     select_programs,
@@ -41,6 +42,7 @@ def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: b
 
 def in_doubt(value: Any, unknown: Unknown) -> Any:
     """Give what is left of a value that may have changed: pointers keep their argument."""
+    value = actual(value)
     if isinstance(value, Pointer):
         return Pointer(value.argument, unknown)
     return unknown
@@ -50,6 +52,7 @@ def either(first: Any, second: Any, unknown: Unknown) -> Any:
     """Join the values of two ways of which one is taken."""
     if first is second or _equal_constants(first, second):
         return first
+    first, second = actual(first), actual(second)
     joined = unknown_of((unknown, first, second)) or unknown
     if isinstance(first, Pointer) and isinstance(second, Pointer):
         return Pointer(first.argument if first.argument == second.argument else None, joined)

@@ -1,4 +1,8 @@
-"""`tt`: pointers made into integers and back, through the addresses of storages with data."""
+"""`tt`: pointers made into integers and back, through the addresses of storages.
+
+An address that lies in no storage stays a pointer whose offset counts from address 0: it can be
+stored and turned into an integer again, but nothing can be accessed there.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,9 @@ _UNEXPLAINED = "an address that no argument explains"
 
 
 def address_of(tensor: TensorArgument) -> int | None:
-    """Give the address of a tensor's data pointer in this process, None without data."""
-    data = tensor.storage.data
-    return None if data is None else int(data.ctypes.data) + tensor.offset_bytes
+    """Return the address of a tensor's data pointer, None where it is not known."""
+    start = tensor.storage.start
+    return None if start is None else start + tensor.offset_bytes
 
 
 @semantics("tt.ptr_to_int")
@@ -46,7 +50,7 @@ def ptr_to_int(op: Op, compiler: Compiler) -> Step:
 
 
 def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
-    """Turn pointers into addresses in this process."""
+    """Turn pointers into addresses."""
     if isinstance(pointer, PointerChoice):
         first, second = (
             addresses_of(launch, part, type_) for part in (pointer.first, pointer.second)
@@ -55,8 +59,10 @@ def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
         if unknown is not None:
             return unknown
         return np.where(pointer.condition, to_array(first, type_), to_array(second, type_))
-    if not isinstance(pointer, Pointer) or pointer.argument is None:
+    if not isinstance(pointer, Pointer):
         return Unknown(frozenset({_UNEXPLAINED}))
+    if pointer.argument is None:
+        return pointer.offset
     tensor = launch.arguments[pointer.argument]
     assert isinstance(tensor, TensorArgument)
     address = address_of(tensor)
@@ -78,26 +84,36 @@ def int_to_ptr(op: Op, compiler: Compiler) -> Step:
 
 
 def located(launch: Launch, address: Any, type_: ValueType) -> Pointer | PointerChoice:
-    """Turn addresses into pointers into the arguments whose storages hold them."""
+    """Turn addresses into pointers into the arguments that hold them: those whose view does first.
+
+    The others stay addresses.
+    """
     if isinstance(address, Unknown):
         return Pointer(None, address)
     numbers = to_array(address, type_).astype(np.int64, copy=False)
-    result: Pointer | PointerChoice = Pointer(None, Unknown(frozenset({_UNEXPLAINED})))
     left = np.ones(numbers.shape, np.bool_)
     parts: list[tuple[Array, Pointer]] = []
-    for position, argument in enumerate(launch.arguments):
-        start = address_of(argument) if isinstance(argument, TensorArgument) else None
-        if start is None or not isinstance(argument, TensorArgument):
-            continue
-        low, high = argument.storage_bytes
+    for position, start, low, high in _ranges(launch):
         inside = left & (numbers >= start + low) & (numbers < start + high)
         if not inside.any():
             continue
         offsets = np.where(inside, numbers - start, 0)
         parts.append((inside, Pointer(position, to_sum(offsets))))
         left &= ~inside
+    result: Pointer | PointerChoice = Pointer(None, to_sum(numbers))
     if parts and not left.any():
         result = parts.pop()[1]
     for inside, pointer in parts:
         result = PointerChoice(inside, pointer, result)
     return result
+
+
+def _ranges(launch: Launch) -> list[tuple[int, int, int, int]]:
+    """List position, address of the data pointer, and reach in bytes: views, then storages."""
+    placed = [
+        (position, argument, start)
+        for position, argument in enumerate(launch.arguments)
+        if isinstance(argument, TensorArgument) and (start := address_of(argument)) is not None
+    ]
+    views = [(position, start, *argument.view_bytes) for position, argument, start in placed]
+    return views + [(position, start, *a.storage_bytes) for position, a, start in placed]

@@ -1,4 +1,4 @@
-"""`tt`: scalar code applied lane by lane: map_elementwise, and known inline assembly."""
+"""`tt`: scalar code applied lane by lane: map_elementwise, and inline assembly."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
-from kvtrace.evaluate.dialects import arith, math
 from kvtrace.evaluate.dialects.cf import FunctionBody
 from kvtrace.evaluate.dialects.scf import selected
-from kvtrace.evaluate.dialects.tt_elementwise import mulhiui
+from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import (
     ASSEMBLY,
@@ -24,66 +23,12 @@ from kvtrace.evaluate.registry import (
     unsupported,
 )
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import Array, Unknown, full_array, to_array, unknown_of
 from kvtrace.ir import Op
 
-_F32_INSTRUCTIONS: dict[str, Callable[..., Any]] = {
-    "tanh.approx.f32": np.tanh,
-    "ex2.approx.f32": np.exp2,
-    "ex2.approx.ftz.f32": np.exp2,
-    "lg2.approx.f32": np.log2,
-    "lg2.approx.ftz.f32": np.log2,
-    "rsqrt.approx.f32": math.rsqrt,
-    "rsqrt.approx.ftz.f32": math.rsqrt,
-    "rcp.approx.f32": np.reciprocal,
-    "rcp.approx.ftz.f32": np.reciprocal,
-    "sqrt.approx.f32": np.sqrt,
-    "sqrt.approx.ftz.f32": np.sqrt,
-    "sqrt.rn.f32": np.sqrt,
-    "sin.approx.f32": np.sin,
-    "cos.approx.f32": np.cos,
-    "abs.f32": np.abs,
-    "neg.f32": np.negative,
-    "add.f32": np.add,
-    "add.rn.f32": np.add,
-    "sub.f32": np.subtract,
-    "sub.rn.f32": np.subtract,
-    "mul.f32": np.multiply,
-    "mul.rn.f32": np.multiply,
-    "div.rn.f32": np.divide,
-    "div.full.f32": np.divide,
-    "min.f32": np.fmin,
-    "max.f32": np.fmax,
-    "fma.rn.f32": math.fma,
-}
-"""PTX instructions on float32, after the PTX ISA's chapter 9.7; approximations taken as exact."""
-
-_WORD_INSTRUCTIONS: dict[str, Callable[..., Any]] = {
-    "mov.u32": np.copy,
-    "mov.b32": np.copy,
-    "add.s32": np.add,
-    "add.u32": np.add,
-    "sub.s32": np.subtract,
-    "sub.u32": np.subtract,
-    "mul.lo.s32": np.multiply,
-    "mul.lo.u32": np.multiply,
-    "mul.hi.u32": mulhiui,
-    "and.b32": np.bitwise_and,
-    "or.b32": np.bitwise_or,
-    "xor.b32": np.bitwise_xor,
-    "not.b32": np.bitwise_not,
-    "shl.b32": arith.shli,
-    "shr.u32": arith.shrui,
-    "shr.b32": arith.shrui,
-    "shr.s32": arith.shrsi,
-    "popc.b32": math.ctpop,
-    "clz.b32": math.ctlz,
-}
-"""PTX instructions on 32-bit integers."""
-
-for _name, _function in (*_F32_INSTRUCTIONS.items(), *_WORD_INSTRUCTIONS.items()):
-    assembly(_name)(_function)
+_SPECIAL = re.compile(r"%\w*(smid|timer|clock)")
+"""Special registers that have a value only while a launch is executed."""
 
 
 @assembly("griddepcontrol.wait; // dummy $0")
@@ -100,26 +45,50 @@ def global_timer() -> Array:
     return np.asarray(time.time_ns(), np.int64)
 
 
+def asks_where_it_runs(op: Op) -> bool:
+    """Whether assembly reads what no launch decides: a processor's number, a clock."""
+    return _SPECIAL.search(str(attribute(op, "asm_string"))) is not None
+
+
 @semantics("tt.elementwise_inline_asm")
 def inline_asm(op: Op, compiler: Compiler) -> Step:
     """Run assembly that has a meaning; any other is refused where its data are known."""
     text = str(attribute(op, "asm_string")).strip()
-    function = _meaning_of(op, text)
     slots, results = slots_of(op.operands), slots_of(op.results)
     types = [value_type(value.type) for value in op.operands]
     result_types = [value_type(value.type) for value in op.results]
 
+    def refusal(error: UnsupportedOp) -> UnsupportedOp:
+        return unsupported(
+            op,
+            compiler.kernel,
+            f"with assembly {text!r}: {error} has no meaning here; give the assembly one with "
+            "kvtrace.evaluate.assembly; it",
+        )
+
+    function: Callable[..., Any] | UnsupportedOp
+    try:
+        function = _meaning_of(op, text, types, result_types)
+    except UnsupportedOp as error:
+        function = refusal(error)
+
+    asks = asks_where_it_runs(op)
+
     def step(values: list[Any], scope: Scope) -> None:
         unknown = unknown_of(values[slot] for slot in slots)
+        if asks and not scope.launch.memory.executes:
+            unknown = Unknown(frozenset({"where and when a program runs"}))
         if unknown is not None:
             for slot in results:
                 values[slot] = unknown
             return
-        if function is None:
-            hint = f"{text!r}, which has no meaning; give it one with kvtrace.evaluate.assembly,"
-            raise unsupported(op, scope.launch.kernel, f"with assembly {hint}")
+        if isinstance(function, UnsupportedOp):
+            raise function
         given = [to_array(values[slot], t) for slot, t in zip(slots, types, strict=True)]
-        outcome = function(*given)
+        try:
+            outcome = function(*given)
+        except UnsupportedOp as error:
+            raise refusal(error) from error
         outcomes = outcome if isinstance(outcome, tuple) else (outcome,)
         for slot, array, type_ in zip(results, outcomes, result_types, strict=True):
             rounded = rounding_to(type_.element)
@@ -132,16 +101,20 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
     return compiler.counted(op, step, result_types[0].size, flops)
 
 
-def _meaning_of(op: Op, text: str) -> Callable[..., Any] | None:
-    """Look assembly up as a whole, then as a single instruction on operands in any order."""
+def _meaning_of(
+    op: Op, text: str, types: list[ValueType], result_types: list[ValueType]
+) -> Callable[..., Any]:
+    """Look assembly up as a whole, then as a single instruction; else read it as PTX."""
     whole = ASSEMBLY.get(normalised(text))
     if whole is not None:
         return whole
     found = re.fullmatch(r"([\w.]+) \$0((?:,(?:\$\d+|-?(?:0x)?[\da-fA-F]+))+)", normalised(text))
     instruction = ASSEMBLY.get(found.group(1)) if found else None
-    packed = attribute(op, "packed_element", 1) != 1
-    if found is None or instruction is None or packed or len(op.results) != 1:
-        return None
+    packed = int(attribute(op, "packed_element", 1))
+    if found is None or instruction is None or packed != 1 or len(op.results) != 1:
+        from kvtrace.evaluate.ptx.lanes import on_lanes
+
+        return on_lanes(text, str(attribute(op, "constraints", "")), packed, types, result_types)
     element = value_type(op.results[0].type).element
     terms = found.group(2)[1:].split(",")
 

@@ -77,6 +77,8 @@ def load(op: Op, _compiler: Compiler) -> Step:
         fill = None
         if other is not None:
             fill = values[other]
+            if loaded_type.pointer:
+                fill = addresses_of(scope.launch, fill, type_)
             if not isinstance(fill, Unknown):
                 fill = to_array(fill, type_)
         chosen = None if mask is None else values[mask]

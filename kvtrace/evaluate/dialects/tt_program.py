@@ -9,6 +9,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute
 from kvtrace.evaluate.errors import DeviceAssertion
+from kvtrace.evaluate.integers import ADDRESS
 from kvtrace.evaluate.numerics import to_memory
 from kvtrace.evaluate.observe import FailedAssertion
 from kvtrace.evaluate.registry import Step, place, semantics
@@ -16,7 +17,6 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Array,
-    Pointer,
     Sum,
     Unknown,
     constant_sum,
@@ -140,33 +140,34 @@ _MOST_LINES = 10_000
 
 @semantics("tt.print")
 def print_(op: Op, _compiler: Compiler) -> Step:
-    """Print every element, as Triton does on NVIDIA GPUs; silent where not all data are known."""
+    """Print every element, as Triton does on NVIDIA GPUs, where the launch is executed."""
     slots = [value.id for value in op.operands]
     types = [value_type(value.type) for value in op.operands]
     prefix = str(attribute(op, "prefix", ""))
     in_hex = bool(attribute(op, "hex", default=False))
     signed = attribute(op, "isSigned") or [1] * len(slots)
 
-    def lines(values: list[Any], scope: Scope) -> Iterator[str]:
+    def lines(shown: list[Any], scope: Scope) -> Iterator[str]:
         for position in range(scope.programs):
             x, y, z = _coordinates(scope, position)
             head = f"pid ({x}, {y}, {z}) "
             if not slots:
-                yield f"{head}{prefix}"
-            for number, (slot, type_) in enumerate(zip(slots, types, strict=True)):
-                array = full_array(values[slot], type_)
+                yield f"{head.rstrip()}{prefix}"
+            for number, (value, type_) in enumerate(zip(shown, types, strict=True)):
+                array = full_array(value, type_)
                 lanes = array[position if array.shape[0] > 1 else 0]
                 which = f"(operand {number}) " if len(slots) > 1 else ""
                 for place_, item in np.ndenumerate(lanes):
                     index = f"idx ({', '.join(map(str, place_))})" if place_ else "idx ()"
-                    shown = _shown(item, type_, in_hex=in_hex, signed=bool(signed[number]))
-                    yield f"{head}{index}{prefix}{which}{shown}"
+                    text = _shown(item, type_, in_hex=in_hex, signed=bool(signed[number]))
+                    yield f"{head}{index}{prefix}{which}{text}"
 
     def step(values: list[Any], scope: Scope) -> None:
-        known = not any(isinstance(values[slot], Unknown | Pointer) for slot in slots)
-        if not (known and scope.certain and scope.launch.memory.complete):
+        shown = [_printable(scope, values[s], t) for s, t in zip(slots, types, strict=True)]
+        known = not any(isinstance(value, Unknown) for value in shown)
+        if not (known and scope.certain and scope.launch.memory.executes):
             return
-        for count, line in enumerate(lines(values, scope)):
+        for count, line in enumerate(lines(shown, scope)):
             if count == _MOST_LINES:
                 print("… and more, which kvtrace leaves out")
                 return
@@ -175,7 +176,20 @@ def print_(op: Op, _compiler: Compiler) -> Step:
     return step
 
 
+def _printable(scope: Scope, value: Any, type_: ValueType) -> Any:
+    """Return pointers as addresses, and all else as it is."""
+    if not type_.pointer:
+        return value
+    from kvtrace.evaluate.dialects.tt_addresses import addresses_of
+
+    number = ValueType("i64", type_.shape, ADDRESS.element)
+    addresses = addresses_of(scope.launch, value, number)
+    return addresses if isinstance(addresses, Unknown) else full_array(addresses, number)
+
+
 def _shown(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> str:
+    if type_.pointer:
+        return hex(int(item))
     if in_hex:
         bits = to_memory(np.asarray(item)[None], type_.element)
         return f"0x{int(bits.view(f'u{bits.itemsize}')[0]):0{2 * bits.itemsize}x}"

@@ -337,3 +337,15 @@ def plan_assert(op: Op, _compiler: PlanCompiler) -> PlanStep:
             raise Unplannable("an assertion that may fail")
 
     return step
+
+
+@planned("tt.print")
+def plan_print(_op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Leave printing to arrays, which have the values; only a launch that is executed prints."""
+
+    def step(walk: Walk) -> None:
+        tensors = [x for x in walk.arguments if isinstance(x, TensorArgument)]
+        if all(tensor.storage.executes for tensor in tensors):
+            raise Unplannable("it prints")
+
+    return step

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import outer_slots
-from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned
+from kvtrace.evaluate.compiler import attribute, outer_slots
+from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned, refusal
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, full_array
@@ -46,6 +46,16 @@ def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
         )
 
     return call_step(slots, results, function, types)
+
+
+@planned("tt.elementwise_inline_asm")
+def assembly(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Plan assembly that computes its results from its operands, and nothing else."""
+    from kvtrace.evaluate.dialects.tt_inline import asks_where_it_runs
+
+    if not op.operands or not attribute(op, "pure", False) or asks_where_it_runs(op):
+        return refusal("assembly that does more than compute")
+    return bridged(op, compiler)
 
 
 def _captured(op: Op) -> list[Value]:

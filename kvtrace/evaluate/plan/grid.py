@@ -165,7 +165,7 @@ def _bound(walk: Walk, position: int, type_: ValueType, argument: Argument) -> A
         if type_.descriptor:
             extents = tuple(Integer(Affine(extent), (), 64) for extent in argument.shape)
             strides = tuple(Integer(Affine(stride), (), 64) for stride in argument.strides)
-            return Descriptor(base, extents, strides, False)
+            return Descriptor(base, extents, strides, argument.padding_nan)
         if not type_.pointer:
             raise Unplannable("a tensor is given for a number")
         return base

@@ -121,8 +121,9 @@ def _call_of(arguments: Sequence[Argument], floats: frozenset[int]) -> tuple[Any
         number = storages.setdefault(id(storage), position)
         parts.append(
             (
-                number, storage.nbytes, storage.data is None, argument.offset_bytes,
-                argument.dtype, argument.shape, argument.strides,
+                number, storage.nbytes, storage.data is None, storage.executes,
+                argument.offset_bytes, argument.dtype, argument.shape, argument.strides,
+                argument.padding_nan,
             )
         )  # fmt: skip
     return tuple(parts)

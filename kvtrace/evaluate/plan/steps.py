@@ -190,7 +190,7 @@ def refusal(reason: str) -> PlanStep:
 _SILENT = frozenset(
     {
         "gpu.barrier", "nvvm.barrier0", "llvm.intr.assume", "tt.debug_barrier", "ttg.barrier",
-        "rocdl.barrier", "tt.print",
+        "rocdl.barrier",
     }
 )  # fmt: skip
 

@@ -91,7 +91,7 @@ def _register(
         if divides:
             walk.divides(op, right)
         if len(left.coefficients) * len(right.coefficients) > _MOST_PRODUCTS:
-            walk.set_unknown(op.results[0], op, "arithmetic of too many terms")
+            walk.lost(op.results[0], op, "arithmetic of too many terms")
             return
         walk.computed(op, rule(left, right, bits or 64))
 

@@ -40,8 +40,10 @@ def if_(walk: Walk, op: Op) -> None:
 def _branch(
     walk: Walk, condition: Condition, region: Region | None, count: int
 ) -> list[Known | None]:
-    if region is None or not region.blocks or condition.decided is False:
+    if region is None or not region.blocks:
         return [None] * count
+    if condition.decided is False and not walk.arithmetic:
+        return [None] * count  # else it may run for numbers that have wrapped around
     block = region.blocks[0]
     with walk.under(condition):
         walk.block(block)
@@ -86,7 +88,7 @@ def for_(walk: Walk, op: Op) -> None:
         first, end = unsigned(first, bits), unsigned(end, bits)
     initial = [walk.known(value) for value in op.operands[3:]]
     trips = maximum(0, quotient(end - first + step - 1, step, floor=True))
-    if trips == 0:
+    if trips == 0 and not walk.arithmetic:
         for value, known in zip(op.results, initial, strict=True):
             walk.set(value, known)
         return

@@ -36,6 +36,7 @@ SCOPES = {1: "gpu", 2: "cta", 3: "sys"}
 """Triton's RMWOp, MemSemantic and MemSyncScope by number."""
 
 FROM_INTEGER = "a pointer made of an integer"
+FROM_MEMORY = "a pointer that was loaded from memory"
 """Why an access is unknown whose offset counts from address 0."""
 
 _LARGEST_ADDRESS = (1 << 63) - 1
@@ -86,7 +87,8 @@ def int_to_ptr(walk: Walk, op: Op) -> None:
         if number == 1 and (argument := _argument_of(atom)) is not None
     ]
     if len(bases) != 1:
-        made = PointerChoice(None, address, TRUE, FROM_INTEGER)
+        reason = FROM_MEMORY if address.symbols("content") else FROM_INTEGER
+        made = PointerChoice(None, address, TRUE, reason)
         walk.set(op.results[0], Pointer((made,), shape))
         return
     atom, argument = bases[0]
@@ -154,7 +156,7 @@ def loaded(
     offset alone: the same load of the same place gives the same.
     """
     if is_pointer(value.type):
-        return unknown_pointer("a pointer that was loaded from memory", shape_of(value.type))
+        return unknown_pointer(FROM_MEMORY, shape_of(value.type))
     bits = integer_bits(value.type)
     if bits is None:
         return None

@@ -8,6 +8,7 @@ from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number
 from kvtrace.symbolic.meanings.tt_shape import lane_symbol, relaned
+from kvtrace.symbolic.summary import GROWING
 from kvtrace.symbolic.terms import Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 
@@ -34,7 +35,7 @@ def reduce(walk: Walk, op: Op) -> None:
         if isinstance(known, Term | Condition):
             exact = _exact(known, combining, axis, source[axis])
         if exact is None:
-            walk.set_unknown(value, op, "what a reduction finds", bounds[position])
+            _unfollowed(walk, op, value, "what a reduction finds", bounds[position])
             continue
         moved = relaned(exact, source, places)
         if isinstance(moved, Term) and len(op.results) == 1:
@@ -49,7 +50,20 @@ def scan(walk: Walk, op: Op) -> None:
     axis, source = number_of(op, "axis"), shape_of(op.operands[0].type)
     bounds = _bounds(walk, op, op.regions[0].blocks[0], source[axis])
     for value, limits in zip(op.results, bounds, strict=True):
-        walk.set_unknown(value, op, "what a scan finds", limits)
+        _unfollowed(walk, op, value, "what a scan finds", limits)
+
+
+def _unfollowed(
+    walk: Walk, op: Op, value: Value, reason: str, limits: tuple[int, int] | None
+) -> None:
+    """Set a number in a range; without one, or past its width, it may have wrapped around."""
+    low, high = signed_range(integer_bits(value.type) or 64)
+    if limits is not None and low <= limits[0] and limits[1] <= high:
+        walk.set_unknown(value, op, reason, limits)
+    elif any(inner.name in GROWING for inner in op.regions[0].blocks[0].ops):
+        walk.lost(value, op, reason)
+    else:
+        walk.set_unknown(value, op, reason)
 
 
 def _only_op(block: Block) -> str:
@@ -105,9 +119,12 @@ def _bounds(walk: Walk, op: Op, block: Block, extent: int) -> list[tuple[int, in
     if len(block.arguments) != 2 * len(ranges):
         return [None] * len(ranges)
     with walk.rehearsal():
+        before = len(walk.arithmetic)
         for position, value in enumerate(block.arguments):
             _bind(walk, op, value, position, ranges[position % len(ranges)])
         walk.block(block)
+        if len(walk.arithmetic) > before:  # on the way, something may wrap around
+            return [None] * len(ranges)
         outcomes = [walk.known(value) for value in block.ops[-1].operands]
     closed: list[tuple[int, int] | None] = []
     for outcome, (low, high) in zip(outcomes, ranges, strict=True):

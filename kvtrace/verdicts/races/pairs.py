@@ -16,12 +16,13 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.decide import Method, Proven, Refuted, decide_given
 from kvtrace.symbolic.linear import propagated
-from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Symbol, Term
+from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Symbol, Term, lane
 from kvtrace.verdicts.races.confined import assumption_of
 from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.exclusion import Exclusion
-from kvtrace.verdicts.races.sections import store_one_value
+from kvtrace.verdicts.races.read_indices import Met, ReadIndices
+from kvtrace.verdicts.races.same_values import stored_alike
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Pairs:
         self._axes = tuple(axis for axis, extent in zip(_AXES, grid, strict=True) if extent > 1)
         self.sharers = sharers_of(bound)
         self._exclusion = Exclusion(bound.call.module, self.sharers)
+        self._indices = ReadIndices(bound, self._axes)
 
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
         """Give each two sharers (or one) that would race where they meet, the first one writing."""
@@ -103,7 +105,7 @@ class Pairs:
             return Free("affine")
         if self._exclusion.draws_numbers(one, other, common):
             return Free("affine", "each program draws its own numbers from a counter")
-        if _are_aligned(one.side, other.side) and store_one_value((one.part.op, other.part.op)):
+        if self._write_the_same(one, other, common):
             return Free("affine", "all programs write the same value")
         if self._exclusion.takes_turns(one, other, common):
             return Free("affine", "a lock lets one program at a time do it", _LOCKS)
@@ -140,6 +142,20 @@ class Pairs:
         found = [_only_program(side, self._axes) for side in (one, other)]
         return found[0] is not None and found[0] == found[1]
 
+    def _write_the_same(self, one: Sharer, other: Sharer, common: Common) -> bool:
+        """Whether what all programs store where they meet is the same."""
+        assert one.side is not None
+        assert other.side is not None
+        if not _are_aligned(one.side, other.side):
+            return False
+        shared = {sharer.access.op.index for sharer in self.sharers}
+        found = stored_alike((one.part.op, other.part.op), shared)
+        if found != "by lane":
+            return found is not None
+        lanes = (lane(axis, n).atoms() for axis, n in enumerate(one.access.shape))
+        own = one.access.shape == other.access.shape
+        return own and all(common.determines(symbol) for each in lanes for symbol in each)
+
     # -- two copies ----------------------------------------------------------------------------
 
     def _decided(self, one: Sharer, other: Sharer, common: Common) -> Outcome:
@@ -158,6 +174,11 @@ class Pairs:
             decision = bound.decide(question.claim, question.given)
         if isinstance(decision, Proven):
             return Free(decision.method, solver_ns=decision.solver_ns)
+        read = self._indices.judged(self._copy(one), self._copy(other))
+        if isinstance(read, Met):
+            return Suspect(read.programs, read.byte, "affine", decision.solver_ns)
+        if read:
+            return Free("affine", solver_ns=decision.solver_ns)
         if data is not None:
             assumption = assumption_of(bound, (one, other), common, self._axes)
             return replace(data, assumption=assumption, solver_ns=decision.solver_ns)

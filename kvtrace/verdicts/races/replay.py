@@ -121,7 +121,7 @@ def replayed(
     all are run, if the `whole` grid may be, and in the `order` in which they have met.
     """
     for chosen, contents in ((programs, "none"), (programs, "integers"), (None, "integers")):
-        if not whole and contents != "none":
+        if not whole and chosen is None:
             return None
         touches = _Touches(call.arguments, storage, byte, {p: p for p in programs})
         run(call, [touches], chosen, contents=contents)

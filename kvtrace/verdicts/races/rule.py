@@ -76,7 +76,8 @@ def _look_at_pairs(bound: BoundCall, findings: dict[int, _Finding]) -> None:
             finding = findings.get(sharer.access.op.index)
             if finding is not None:
                 _note(finding, outcome, witness)
-    _left[bound] = Left(frozenset(left_open), frozenset(meeting))
+    why = {index: tuple(each.why for each in found.free) for index, found in findings.items()}
+    _left[bound] = Left(frozenset(left_open), frozenset(meeting), why)
 
 
 def _key(one: Sharer, other: Sharer) -> tuple[int, int]:

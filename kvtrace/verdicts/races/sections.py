@@ -1,4 +1,4 @@
-"""Sections that a lock guards, and stores of which it does not matter whose comes last.
+"""Sections that a lock guards: what programs do in them has an order.
 
 A section begins after a loop that ends only when an atomic has changed a lock word from open to
 shut, with acquire, and ends where an atomic exchange puts open back, with release. While a program
@@ -8,7 +8,7 @@ is in it no other one is in a section of the same word: what both do inside has 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,10 +20,6 @@ from kvtrace.verdicts.races.parts import Parts, parts_of
 
 _EXCHANGE: Final = 10
 """tt.RMWOp of an exchange."""
-
-_SAME_FOR_ALL: Final = frozenset(
-    {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.bitcast", "tt.fp_to_fp"}
-)
 
 
 @dataclass(frozen=True)
@@ -135,64 +131,3 @@ def constant_of(value: Value) -> int | None:
         return element if isinstance(element, int) else None
     found = getattr(number, "value", None)
     return int(found) if isinstance(found, int) else None
-
-
-def store_one_value(stores: Sequence[Op]) -> bool:
-    """Whether all lanes of all programs store one and the same value with these ops."""
-    sources = [_source(op) for op in stores]
-    first = sources[0]
-    if first is None or any(source is None for source in sources):
-        return False
-    return all(source == first for source in sources)
-
-
-def _source(store: Op) -> object | None:
-    """Give what tells a stored value from others: a constant, or the value it comes from."""
-    if store.name != "tt.store":
-        return None
-    value = store.operands[1]
-    kind = str(value.type)
-    while isinstance(owner := value.owner, Op) and owner.name in _SAME_FOR_ALL:
-        value = owner.operands[0]
-    if not isinstance(owner, Op):
-        return value.id if _is_parameter(value) else None
-    if owner.name == "arith.constant":
-        number = owner.attributes["value"]
-        splat = getattr(number, "is_splat", True)
-        return (str(number), kind) if splat else None
-    return value.id if _is_of_parameters(owner) else None
-
-
-def _is_parameter(value: Value) -> bool:
-    """Whether a value is a parameter of the kernel."""
-    block = value.owner
-    if not isinstance(block, Block):
-        return False
-    function = block.region.owner
-    return (
-        function.name in ("tt.func", "func.func")
-        and function.parent is not None
-        and function.parent.name == "builtin.module"
-        and getattr(function.attributes.get("sym_visibility"), "value", "public") == "public"
-    )
-
-
-def _is_of_parameters(op: Op) -> bool:
-    """Whether an op computes a number from constants and parameters of the kernel alone."""
-    work, seen = [op], 0
-    while work:
-        each = work.pop()
-        seen += 1
-        plain = each.name.startswith(("arith.", "math.")) or each.name in _SAME_FOR_ALL
-        if seen > 64 or each.regions or not (plain or each.name == "tt.get_num_programs"):
-            return False
-        if each.name == "arith.constant" and not getattr(
-            each.attributes["value"], "is_splat", True
-        ):
-            return False
-        for value in each.operands:
-            if isinstance(value.owner, Op):
-                work.append(value.owner)
-            elif not _is_parameter(value):
-                return False
-    return True

@@ -7,7 +7,7 @@ where it decides an address, no evaluation is a proof.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -56,11 +56,13 @@ class _Seen:
 class Left:
     """What formulas leave of a call: `pairs` of ops (by index, ascending) that are open.
 
-    `meeting` are all ops that other programs may meet, racing or not.
+    `meeting` are all ops that other programs may meet, racing or not; `why` says of writing ops, by
+    index, in words why they may and do not race, in the pairs that are not open.
     """
 
     pairs: frozenset[tuple[int, int]]
     meeting: frozenset[int]
+    why: Mapping[int, tuple[str, ...]]
 
 
 class Swept(Concrete):
@@ -74,6 +76,7 @@ class Swept(Concrete):
         self._ops = ops
         self._pairs = left.pairs
         self._meeting = left.meeting
+        self._why = left.why
         self._parts = parts_of(bound.call.module)
         self._sweep = Sweep(bound.call.module, bound.call.arguments)
 
@@ -108,7 +111,7 @@ class Swept(Concrete):
             reasons.append(self._failure_in_orders)
         if reasons:
             return self._unknown(op, reasons[0])
-        why = []
+        why = list(self._why.get(op.index, ()))
         if mine:
             why.append("atomics order the programs that meet")
         if mine or self._hangs_on_order:

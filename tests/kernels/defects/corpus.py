@@ -14,6 +14,17 @@ from tests.kernels.defects import (
     masks,
     overflow,
     races,
+    reported,
+    serving_attention,
+    serving_batches,
+    serving_cache,
+    serving_experts,
+    serving_layouts,
+    serving_lookups,
+    serving_lora,
+    serving_sampling,
+    serving_scans,
+    serving_sizes,
     strides,
     views,
 )
@@ -21,7 +32,10 @@ from tests.kernels.defects.sample import Sample
 
 _THEMES = (
     masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
-    assertions, data,
+    assertions, data, reported,
+    serving_attention, serving_cache, serving_experts, serving_lora,
+    serving_sampling, serving_scans, serving_batches, serving_sizes,
+    serving_layouts, serving_lookups,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)

@@ -85,8 +85,9 @@ class Sample:
     """A labelled call.
 
     violations: all that must be found, and nothing else. follows: what follows from them, and may
-    be found or be left unknown. unknowns: what cannot be decided, with a word that the reason must
-    hold. Everything else must be proven or left unsaid.
+    be found or be left unknown. doubtful: likewise, but it rests on what nobody knows, as on what a
+    load outside its tensor gave, so it must not be proven. unknowns: what cannot be decided, with a
+    word that the reason must hold. Everything else must be proven or left unsaid.
     meets: two programs do touch the same bytes, but something orders them, or it does no harm;
     `why` says what. look_at: programs whose addresses tell, where running them all is too much.
     wide: integers passed as i64. divisible: what the kernel was compiled to take for multiples of
@@ -101,6 +102,7 @@ class Sample:
     violations: tuple[Expected, ...] = ()
     unknowns: tuple[Expected, ...] = ()
     follows: tuple[Expected, ...] = ()
+    doubtful: tuple[Expected, ...] = ()
     because: str = ""
     why: str = ""
     meets: bool = False
@@ -240,7 +242,7 @@ def _expected(found: Mapping[str, str | tuple[str, ...]]) -> tuple[Expected, ...
     )
 
 
-_SETTINGS = ("wide", "divisible", "look_at", "meets", "why", "follows")
+_SETTINGS = ("wide", "divisible", "look_at", "meets", "why", "follows", "doubtful")
 
 
 class Samples(list[Sample]):
@@ -301,7 +303,9 @@ class Samples(list[Sample]):
         unknowns: tuple[Expected, ...],
         settings: Mapping[str, Any],
     ) -> None:
-        settings = dict(settings) | {"follows": _expected(settings.get("follows", {}))}
+        settings = dict(settings)
+        for key in ("follows", "doubtful"):
+            settings[key] = _expected(settings.get(key, {}))
         sample = Sample(
             name, kernel, arguments, constexprs, grid, violations, unknowns,
             theme=self.theme, **settings,

@@ -1,0 +1,318 @@
+"""Contents of tensors as they were at launches: taken in the program's way, kept apart from it.
+
+A backend hands over the tensors of a launch that it is about to make, or has just made; `take`
+copies them (on a GPU it only enqueues that) and gives a number, which the hot path writes into the
+launch's row. The journal's thread waits for the copies, keeps each distinct one once, and writes a
+row of `contents` for each launch and argument. So what a launch had is known exactly or not at all.
+
+With the setting `index`, the time that all this takes stays below a fixed part of the program's.
+"""
+
+import ctypes
+import hashlib
+import itertools
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kvtrace.capture.device_copies import Copy, CopyFailed, DeviceCopies, device_copies
+
+if TYPE_CHECKING:
+    from kvtrace.capture.journal import Journal
+    from kvtrace.capture.session import Session
+
+#: Largest tensor that is copied, in bytes: by default, and where more is asked for.
+SMALL_BYTES: Final = 1 << 20
+LIMIT_BYTES: Final = 256 << 20
+
+#: Distinct contents that are kept of a call at most, and their bytes.
+SETS_A_CALL: Final = 64
+BYTES_A_CALL: Final = 64 << 20
+
+#: What part of the program's time may go into contents, after an allowance in nanoseconds.
+FRACTION: Final = 0.005
+ALLOWANCE_NS: Final = 20_000_000
+
+#: What a copy costs a device's stream, in nanoseconds: a part for each, and a part for each byte.
+COPY_NS: Final = 11_000
+BYTE_NS: Final = 0.02
+
+#: Bytes and launches that wait for the background thread at most.
+_WAITING_BYTES: Final = 256 << 20
+_WAITING: Final = 10_000
+
+#: Rounds of the background thread after which contents without a launch are dropped.
+_PATIENCE: Final = 20
+
+#: Seconds that the end of a recording waits for copies that are under way.
+_LAST_SECONDS: Final = 5.0
+
+#: From an argument's place in the signature to its value.
+Listed = Sequence[tuple[int, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of memory that is copied: address, bytes, and where it begins in its storage."""
+
+    address: int
+    size: int
+    offset: int
+
+
+class Wanted(Protocol):
+    """Says, by the time that contents are written, which arguments' are of use."""
+
+    @property
+    def places(self) -> frozenset[int]:
+        """The arguments' places in the signature."""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What was taken for one launch; `arguments` say which part is whose."""
+
+    number: int
+    arguments: tuple[tuple[int, int, int], ...]  # place in the signature, part, offset
+    parts: tuple[bytes, ...] | None
+    copy: Copy | None
+    size: int
+    wanted: "Wanted | None"
+    rounds: int = 0
+
+
+class Contents:
+    """The contents that one session keeps. `take` may be called from any thread."""
+
+    def __init__(self, session: "Session") -> None:
+        """Prepare; nothing runs before something is taken."""
+        self._session = session
+        self._all = session.settings.tensors != "index"
+        self._limit = LIMIT_BYTES if self._all else SMALL_BYTES
+        self._devices: DeviceCopies | None = None
+        self._broken = False
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew: another run begins, perhaps in a forked process."""
+        self._numbers = itertools.count(1)
+        self._run: str | None = None
+        self._begin = time.perf_counter_ns()
+        self._spent = 0
+        self._waiting: deque[_Taken] = deque()
+        self._waiting_bytes = 0
+        self._launches: dict[int, tuple[int, int]] = {}
+        self._sets: dict[int, set[tuple[Any, ...]]] = {}
+        self._bytes: dict[int, int] = {}
+        self._kept: set[str] = set()
+
+    # -- in the program's threads -----------------------------------------------------------
+
+    def follow(self) -> None:
+        """Have the run's journal tell of launches; backends call it for each new call."""
+        run = self._session.run_id
+        if run is not None and run != self._run:
+            self._run = run
+            self._session.follow(self)
+
+    def allows(self) -> bool:
+        """Whether the time that was taken leaves room for more."""
+        if self._all:
+            return True
+        elapsed = time.perf_counter_ns() - self._begin
+        return self._spent < ALLOWANCE_NS + FRACTION * elapsed
+
+    def spend(self, nanoseconds: int) -> None:
+        """Count time that was taken from the program."""
+        self._spent += nanoseconds
+
+    def take(self, listed: Listed, stream: int = 0, wanted: Wanted | None = None) -> int:
+        """Copy what tensors hold when their stream gets here; return the number of the copy.
+
+        0 where nothing was copied. Failures of ours are counted and never raised.
+        """
+        try:
+            return self._take(listed, stream, wanted)
+        except CopyFailed as error:
+            self._broken = True
+            text = f"contents of tensors on the device are no longer recorded: {error}"
+            self._session.message("info", "contents-failed", text)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+        return 0
+
+    def _take(self, listed: Listed, stream: int, wanted: Wanted | None) -> int:
+        if len(self._waiting) >= _WAITING or self._waiting_bytes > _WAITING_BYTES:
+            return 0
+        spans: dict[Span, int] = {}
+        arguments, kind = [], None
+        for place, value in listed:
+            span = self.span(value)
+            if span is None:
+                continue
+            arguments.append((place, spans.setdefault(span, len(spans)), span.offset))
+            kind = _device_kind(value) if kind is None else kind
+        if not spans or kind is None:
+            return 0
+        copied = self._copied(kind, tuple(spans), stream)
+        if copied is None:
+            return 0
+        copy, parts = (copied, None) if isinstance(copied, Copy) else (None, copied)
+        size = sum(span.size for span in spans)
+        taken = _Taken(next(self._numbers), tuple(arguments), parts, copy, size, wanted)
+        self._waiting_bytes += size
+        self._waiting.append(taken)
+        return taken.number
+
+    def span(self, value: Any) -> Span | None:
+        """Say what to copy for a tensor: its storage, or its view where the storage is large.
+
+        None where there is nothing, or too much of it.
+        """
+        base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
+        if not hasattr(base, "untyped_storage"):
+            return None
+        storage = base.untyped_storage()
+        start, size = storage.data_ptr(), storage.nbytes()
+        if not start or not size:
+            return None
+        if size <= self._limit:
+            return Span(start, size, 0)
+        view = _view_of(base, start, size)
+        if view is not None and view.size <= self._limit:
+            return view
+        if self._all:
+            text = f"contents of tensors of more than {self._limit >> 20} MiB are not kept"
+            self._session.message("info", "contents-too-large", text)
+        return None
+
+    def _copied(
+        self, kind: str, spans: Sequence[Span], stream: int
+    ) -> Copy | tuple[bytes, ...] | None:
+        if kind == "cpu":
+            return tuple(ctypes.string_at(span.address, span.size) for span in spans)
+        if kind != "cuda" or self._broken:
+            return None
+        if self._devices is None:
+            self._devices = device_copies()
+        pairs = [(span.address, span.size) for span in spans]
+        size = sum(span.size for span in spans)
+        self._spent += int(COPY_NS * len(spans) + BYTE_NS * size)
+        copy = self._devices.copy(pairs, stream)
+        if copy is None and self._all:
+            return self._devices.copied(pairs, stream)
+        return copy
+
+    # -- in the journal's thread ------------------------------------------------------------
+
+    def row(self, table: str, row: Mapping[str, Any]) -> None:
+        """Other rows are of no interest."""
+
+    def launches(self, columns: Mapping[str, Any]) -> None:
+        """Note which launches had something taken for them."""
+        numbers = columns["contents"]
+        for at in numbers.nonzero()[0].tolist():
+            launch = (int(columns["seq"][at]), int(columns["call_id"][at]))
+            self._launches[int(numbers[at])] = launch
+
+    def round(self, journal: "Journal") -> None:
+        """Write what has arrived."""
+        begin = time.thread_time_ns()
+        rows: list[dict[str, Any]] = []
+        for _ in range(len(self._waiting)):
+            taken = self._waiting[0]
+            if not self._has_arrived(taken):
+                break  # room is given back in the order in which it was taken
+            self._waiting.popleft()
+            launch = self._launches.pop(taken.number, None)
+            if launch is not None:
+                rows += self._rows(journal, taken, *launch)
+            elif taken.rounds < _PATIENCE:
+                taken.rounds += 1
+                self._waiting.append(taken)
+                continue
+            self._waiting_bytes -= taken.size
+        for row in rows:
+            journal.add("contents", row)
+        self._spent += time.thread_time_ns() - begin
+
+    def finish(self, journal: "Journal") -> None:
+        """Wait for copies that are under way, for a while, and write them."""
+        until = time.monotonic() + _LAST_SECONDS
+        while self._waiting:
+            self.round(journal)
+            under_way = [taken for taken in self._waiting if taken.parts is None]
+            if not under_way or time.monotonic() > until:
+                return
+            time.sleep(0.001)
+
+    def _has_arrived(self, taken: _Taken) -> bool:
+        copy = taken.copy
+        if copy is None:
+            return True
+        assert self._devices is not None
+        if copy.done:
+            taken.parts = copy.read()
+        elif self._devices.is_lost(copy):
+            taken.arguments, taken.parts = (), ()
+        else:
+            return False
+        taken.copy = None
+        self._devices.release(copy)
+        return True
+
+    def _rows(
+        self, journal: "Journal", taken: _Taken, seq: int, call_id: int
+    ) -> Iterable[dict[str, Any]]:
+        """Give the rows of a launch; none where its call has enough distinct contents."""
+        parts = taken.parts or ()
+        arguments = taken.arguments
+        if taken.wanted is not None:
+            places = taken.wanted.places
+            arguments = tuple(each for each in arguments if each[0] in places)
+        used = dict.fromkeys(part for _, part, _ in arguments)
+        digests = {part: hashlib.sha256(parts[part]).hexdigest() for part in used}
+        found = tuple((place, digests[part], offset) for place, part, offset in arguments)
+        sets = self._sets.setdefault(call_id, set())
+        if found not in sets:
+            fresh = {d: parts[part] for part, d in digests.items() if d not in self._kept}
+            size = self._bytes.get(call_id, 0) + sum(map(len, fresh.values()))
+            if len(sets) >= SETS_A_CALL or (sets and size > BYTES_A_CALL):
+                text = (
+                    f"a call has more distinct contents than are kept ({SETS_A_CALL}, or "
+                    f"{BYTES_A_CALL >> 20} MiB): later launches of it lack theirs"
+                )
+                self._session.message("info", "contents-left-out", text)
+                return
+            sets.add(found)
+            self._bytes[call_id] = size
+            for digest, part in fresh.items():
+                journal.add_artifact("tensor", part)
+                self._kept.add(digest)
+        for place, digest, offset in found:
+            yield {
+                "seq": seq, "call_id": call_id, "arg": place, "artifact": digest,
+                "offset_bytes": offset,
+            }  # fmt: skip
+
+
+def _device_kind(value: Any) -> str | None:
+    device = getattr(getattr(value, "base", value), "device", None)
+    kind = getattr(device, "type", device)
+    return None if kind is None else str(kind).partition(":")[0]
+
+
+def _view_of(tensor: Any, start: int, size: int) -> Span | None:
+    """The part of a storage that a tensor's view reaches; None if it reaches nothing."""
+    shape, strides, item = tensor.shape, tensor.stride(), tensor.element_size()
+    if 0 in shape:
+        return None
+    reaches = [(extent - 1) * step for extent, step in zip(shape, strides, strict=True)]
+    first = tensor.data_ptr() + sum(reach for reach in reaches if reach < 0) * item
+    view = Span(first, (1 + sum(map(abs, reaches))) * item, first - start)
+    return view if view.offset >= 0 and view.offset + view.size <= size else None
+
+
+__all__ = ["Contents", "Listed", "Span"]

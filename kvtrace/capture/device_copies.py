@@ -1,0 +1,204 @@
+"""Copies of device memory that wait for nothing: on the launch's stream, into pinned memory.
+
+The CUDA driver is called itself, so that neither torch's dispatcher nor its allocator sees a copy.
+A copy is done when the stream has written its number behind it; whoever waits for it looks at host
+memory and asks the driver nothing, which would disturb a capture of a graph in another thread.
+"""
+
+import ctypes
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.forks import Lock
+from kvtrace.schema.errors import KvtraceError
+
+#: Bytes of pinned memory, taken once in a process and never given back: that would synchronise.
+ARENA_BYTES: Final = 16 << 20
+
+_ALIGNMENT: Final = 64
+_PORTABLE: Final = 1
+_RELAXED: Final = 2
+_NOT_READY: Final = 600
+
+
+class CopyFailed(KvtraceError):
+    """The driver refused to copy."""
+
+    slug = "copy-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy that is under way: where its parts will be in host memory, and the number to expect.
+
+    `parts` are addresses and sizes; `end` is how far the arena is used with it.
+    """
+
+    parts: tuple[tuple[int, int], ...]
+    flag: int
+    number: int
+    stream: int
+    end: int
+
+    @property
+    def done(self) -> bool:
+        """Whether all parts have arrived."""
+        return ctypes.c_uint32.from_address(self.flag).value == self.number
+
+    def read(self) -> tuple[bytes, ...]:
+        """Return the parts; only once it is done."""
+        return tuple(ctypes.string_at(address, size) for address, size in self.parts)
+
+
+class DeviceCopies:
+    """Copies from one process's CUDA devices. Its methods may be called from any thread."""
+
+    def __init__(self, size: int = ARENA_BYTES) -> None:
+        """Take the pinned memory.
+
+        Raises:
+            CopyFailed: there is no driver, or it gives no memory.
+
+        """
+        try:
+            self._driver = ctypes.CDLL("libcuda.so.1")
+            self._write = self._driver.cuStreamWriteValue32_v2
+        except (OSError, AttributeError) as error:
+            raise CopyFailed(f"the CUDA driver cannot be called: {error}") from error
+        self._lock = Lock()
+        self._number = 0
+        self._head = self._tail = 0  # bytes taken and given back since the start
+        self._ends: deque[int] = deque()  # of copies whose room is taken, in order
+        self._released: set[int] = set()  # ends of those that are not the oldest
+        self._size = size
+        self._base = self._pinned(size)
+
+    def copy(self, spans: Sequence[tuple[int, int]], stream: int) -> Copy | None:
+        """Copy spans of memory (address, bytes) as they are when the stream gets there.
+
+        None where nothing may be copied now (the stream is captured into a graph, the thread has
+        no context yet) or there is no room.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        if not self._may_copy(stream):
+            return None
+        with self._lock:
+            copy = self._place([size for _, size in spans], stream)
+            if copy is None:
+                return None
+            handle = ctypes.c_void_p(stream)
+            for (source, size), (target, _) in zip(spans, copy.parts, strict=True):
+                self._call(
+                    "cuMemcpyAsync", ctypes.c_uint64(target), ctypes.c_uint64(source),
+                    ctypes.c_size_t(size), handle,
+                )  # fmt: skip
+            failed = self._write(
+                handle, ctypes.c_uint64(copy.flag), ctypes.c_uint32(copy.number), 0
+            )
+            if failed:
+                raise CopyFailed(f"cuStreamWriteValue32 failed with error {failed}")
+            self._take(copy)
+        return copy
+
+    def copied(self, spans: Sequence[tuple[int, int]], stream: int) -> tuple[bytes, ...] | None:
+        """Copy spans into ordinary memory: waits for the stream, and for no other.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        if not self._may_copy(stream):
+            return None
+        found = []
+        for source, size in spans:
+            target = ctypes.create_string_buffer(size)
+            self._call(
+                "cuMemcpyAsync", ctypes.c_uint64(ctypes.addressof(target)),
+                ctypes.c_uint64(source), ctypes.c_size_t(size), ctypes.c_void_p(stream),
+            )  # fmt: skip
+            self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
+            found.append(target.raw)
+        return tuple(found)
+
+    def release(self, copy: Copy) -> None:
+        """Give back the room of a copy that has been read, or is not wanted any more."""
+        with self._lock:
+            self._released.add(copy.end)
+            while self._ends and self._ends[0] in self._released:
+                self._tail = self._ends.popleft()
+                self._released.discard(self._tail)
+
+    def _take(self, copy: Copy) -> None:
+        self._head = copy.end
+        self._ends.append(copy.end)
+
+    def is_lost(self, copy: Copy) -> bool:
+        """Whether a copy that is not done never will be, for its stream has failed."""
+        mode = ctypes.c_int(_RELAXED)
+        self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        found = self._driver.cuStreamQuery(ctypes.c_void_p(copy.stream))
+        self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        return found not in (0, _NOT_READY) and not copy.done
+
+    def _may_copy(self, stream: int) -> bool:
+        context = ctypes.c_void_p()
+        if self._driver.cuCtxGetCurrent(ctypes.byref(context)) or not context.value:
+            return False
+        status = ctypes.c_int()
+        # An error too says that a capture is under way.
+        failed = self._driver.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
+        return not failed and not status.value
+
+    def _place(self, sizes: Sequence[int], stream: int) -> Copy | None:
+        """Find room for parts and for the number behind them, all in one piece."""
+        rounded = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes]
+        whole = sum(rounded) + _ALIGNMENT
+        begin = self._head
+        if begin % self._size + whole > self._size:
+            begin += self._size - begin % self._size
+        if whole > self._size or begin + whole - self._tail > self._size:
+            return None
+        place, parts = self._base + begin % self._size, []
+        for size, step in zip(sizes, rounded, strict=True):
+            parts.append((place, size))
+            place += step
+        self._number = (self._number + 1) % (1 << 32) or 1
+        ctypes.c_uint32.from_address(place).value = 0
+        return Copy(tuple(parts), place, self._number, stream, begin + whole)
+
+    def _pinned(self, size: int) -> int:
+        found = ctypes.c_void_p()
+        mode = ctypes.c_int(_RELAXED)  # for the time of the call, should another thread capture
+        self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        try:
+            self._call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(size), _PORTABLE)
+        finally:
+            self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        assert found.value is not None
+        return found.value
+
+    def _call(self, name: str, *arguments: object) -> None:
+        failed = getattr(self._driver, name)(*arguments)
+        if failed:
+            raise CopyFailed(f"{name} failed with error {failed}")
+
+
+_made: DeviceCopies | None = None
+
+
+def device_copies() -> DeviceCopies:
+    """Return the process's copies, made when first asked for, in a thread that has a context.
+
+    Raises:
+        CopyFailed: there can be none.
+
+    """
+    global _made
+    if _made is None:
+        _made = DeviceCopies()
+    return _made

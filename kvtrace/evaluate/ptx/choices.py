@@ -1,0 +1,111 @@
+"""PTX: comparisons and choices (PTX ISA 9.7.6, 9.7.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.ptx.arithmetic import flushed
+from kvtrace.evaluate.ptx.table import BITS, FLOATS, SIGNED, UNSIGNED, Form, instruction
+from kvtrace.evaluate.ptx.types import encoded
+from kvtrace.evaluate.values import Array
+
+_ORDERED: dict[str, Callable[..., Any]] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal, "hi": np.greater,
+    "hs": np.greater_equal,
+}  # fmt: skip
+_ONLY_NAN = ("num", "nan")
+_UNORDERED = {f"{name}u": _ORDERED[name] for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+_JOINED: dict[str, Callable[..., Any]] = {
+    "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor
+}  # fmt: skip
+_COMPARISONS = " ".join((*_ORDERED, *_UNORDERED, "num", "nan"))
+_ALLOWED = {
+    "b": ("eq", "ne"),
+    "s": tuple(_ORDERED)[:6],
+    "u": tuple(_ORDERED),
+    "f": (*tuple(_ORDERED)[:6], *_UNORDERED, *_ONLY_NAN),
+}
+"""Comparisons by the kind of a type."""
+_COMPARED = (*BITS, *SIGNED, *UNSIGNED, *FLOATS)
+
+
+def compared(form: Form, left: Array, right: Array) -> Array:
+    """Compare; with NaN only the unordered comparisons hold."""
+    if form.has("ftz") and form.type.name == "f32":
+        left, right = flushed(left), flushed(right)
+    names = [m for m in form.modifiers if m in _ALLOWED[form.type.kind]]
+    if len(names) != 1:
+        raise UnsupportedOp(f"the instruction {form.text!r}")
+    name = names[0]
+    if form.type.kind != "f":
+        return np.asarray(_ORDERED[name](left, right))
+    broken = np.isnan(left) | np.isnan(right)
+    if name in _ONLY_NAN:
+        return np.asarray(broken if name == "nan" else ~broken)
+    if name in _UNORDERED:
+        return np.asarray(_UNORDERED[name](left, right) | broken)
+    return np.asarray(_ORDERED[name](left, right) & ~broken)
+
+
+@instruction("setp", types=_COMPARED, takes="T T pred", gives="pred", optional=1,
+             modifiers=f"{_COMPARISONS} and or xor ftz")  # fmt: skip
+def set_predicates(
+    form: Form, left: Array, right: Array, also: Array | None = None
+) -> tuple[Array, Array]:
+    """Return what a comparison gives, and its opposite; of a packed type, that of either half."""
+    holds = compared(form, left, right)
+    first, second = (holds[..., 0], holds[..., 1]) if form.type.parts == 2 else (holds, ~holds)
+    join = next((_JOINED[m] for m in form.modifiers if m in _JOINED), None)
+    if join is not None and also is not None:
+        first, second = join(first, also), join(second, also)
+    return first, second
+
+
+@instruction("set", types=_COMPARED, takes="T T pred", gives="D", optional=1,
+             modifiers=f"{_COMPARISONS} and or xor ftz")  # fmt: skip
+def set_number(form: Form, left: Array, right: Array, also: Array | None = None) -> Array:
+    """Return a comparison as all bits set, or as 1.0."""
+    holds = compared(form, left, right)
+    join = next((_JOINED[m] for m in form.modifiers if m in _JOINED), None)
+    if join is not None and also is not None:
+        holds = join(holds, also)
+    if form.target.kind == "f":
+        return encoded(holds.astype(form.target.value), form.target)
+    ones = np.where(holds, -1, 0).astype(f"i{form.target.bits // 8}")
+    return encoded(ones.astype(form.target.value), form.target)
+
+
+@instruction("selp", types=(*BITS, *SIGNED, *UNSIGNED, "f32", "f64"),
+             takes="T T pred")  # fmt: skip
+def selected(form: Form, first: Array, second: Array, condition: Array) -> Array:
+    """Choose by a predicate."""
+    return encoded(np.where(condition, first, second), form.type)
+
+
+@instruction("slct", types=("s32", "f32"), takes="D D T", gives="D", modifiers="ftz")
+def selected_by_sign(form: Form, first: Array, second: Array, sign: Array) -> Array:
+    """Choose the first operand where the third is not negative."""
+    return encoded(np.where(sign >= 0, first, second), form.target)
+
+
+@instruction("testp", types=("f32", "f64"), takes="T", gives="pred",
+             modifiers="finite infinite number notanumber normal subnormal")  # fmt: skip
+def tested(form: Form, array: Array) -> Array:
+    """Tell what kind of number a float is."""
+    tiny, size = np.finfo(array.dtype).tiny, np.abs(array)
+    kinds = {
+        "finite": np.isfinite(array),
+        "infinite": np.isinf(array),
+        "number": ~np.isnan(array),
+        "notanumber": np.isnan(array),
+        "normal": np.isfinite(array) & (size >= tiny),
+        "subnormal": (size > 0) & (size < tiny),
+    }
+    if len(form.modifiers) != 1:
+        raise UnsupportedOp(f"the instruction {form.text!r}")
+    return np.asarray(kinds[form.modifiers[0]])

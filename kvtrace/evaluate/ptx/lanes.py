@@ -1,0 +1,112 @@
+"""The lanes of tensors as the registers of a PTX snippet.
+
+As Triton lays them out: each run of the snippet takes `packed` lanes; elements of less than 32 bits
+share registers where several are taken. Which lanes those are is not specified; here they are
+neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.numerics import from_memory, to_memory
+from kvtrace.evaluate.ptx.running import snippet
+from kvtrace.evaluate.types import ElementType, ValueType
+from kvtrace.evaluate.values import Array
+
+
+def on_lanes(
+    text: str,
+    constraints: str,
+    packed: int,
+    types: list[ValueType],
+    result_types: list[ValueType],
+) -> Callable[..., tuple[Array, ...]]:
+    """Compile a snippet to a function of values in flight, one array for each operand.
+
+    Raises:
+        UnsupportedOp: something of it has no meaning here; names it.
+
+    """
+    if any(type_.pointer or type_.descriptor for type_ in types):
+        raise UnsupportedOp("an operand that is a pointer")
+    run = snippet(text, constraints)
+    shape = result_types[0].shape
+
+    def function(*arrays: Array) -> tuple[Array, ...]:
+        lanes = _common_shape(arrays, shape, packed)
+        inputs: list[Array] = []
+        for array, type_ in zip(arrays, types, strict=True):
+            spread = array if packed == 1 else np.broadcast_to(array, lanes)
+            inputs += _into_registers(spread, type_.element, packed)
+        outputs = run(inputs)
+        results, place = [], 0
+        for type_ in result_types:
+            count = packed // _shared(type_.element, packed)
+            registers = outputs[place : place + count]
+            results.append(_out_of_registers(registers, type_.element, packed, lanes))
+            place += count
+        if place != len(outputs):
+            raise UnsupportedOp(f"{len(outputs)} result registers where {place} are needed")
+        return tuple(results)
+
+    return function
+
+
+def _common_shape(
+    arrays: tuple[Array, ...], shape: tuple[int, ...], packed: int
+) -> tuple[int, ...]:
+    """Return the shape of programs and lanes; whole lanes where several are packed."""
+    programs = max((array.shape[0] for array in arrays), default=1)
+    if packed == 1:
+        return np.broadcast_shapes((1,) * (len(shape) + 1), *(array.shape for array in arrays))
+    return (programs, *shape)
+
+
+def _shared(element: ElementType, packed: int) -> int:
+    """Return how many elements share a register."""
+    return min(max(1, 32 // element.bits), packed)
+
+
+def _into_registers(array: Array, element: ElementType, packed: int) -> list[Array]:
+    stored = to_memory(array, element)
+    raw = np.ascontiguousarray(stored).view(f"u{element.bytes}").reshape(array.shape)
+    if packed == 1:
+        return [raw]
+    each = _shared(element, packed)
+    groups = raw.reshape(-1, packed // each, each)
+    if each > 1:
+        groups = _joined(groups, element, each)
+    return [np.ascontiguousarray(groups[:, place, 0]) for place in range(packed // each)]
+
+
+def _joined(groups: Array, element: ElementType, each: int) -> Array:
+    """Put elements into registers, the first one lowest."""
+    wide = groups.astype(np.uint32) << (np.arange(each, dtype=np.uint32) * np.uint32(element.bits))
+    return np.asarray(np.bitwise_or.reduce(wide, axis=-1, keepdims=True))
+
+
+def _out_of_registers(
+    registers: list[Array], element: ElementType, packed: int, lanes: tuple[int, ...]
+) -> Array:
+    raw = np.dtype(f"u{element.bytes}")
+    if packed == 1:
+        return _values(np.broadcast_to(registers[0], lanes), element, raw)
+    each, runs = _shared(element, packed), prod(lanes) // packed
+    columns = [
+        whole >> whole.dtype.type(place * element.bits)
+        for whole in (np.broadcast_to(register, (runs,)) for register in registers)
+        for place in range(each)
+    ]
+    return _values(np.stack(columns, axis=-1).reshape(lanes), element, raw)
+
+
+def _values(bits: Array, element: ElementType, raw: np.dtype[np.unsignedinteger]) -> Array:
+    """Return the values that the low bits of registers stand for."""
+    if element.kind == "b":
+        return (bits & 1).astype(np.bool_)
+    return from_memory(np.ascontiguousarray(bits.astype(raw)).view(element.memory), element)

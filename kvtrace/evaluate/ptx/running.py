@@ -1,0 +1,206 @@
+"""Runs a PTX snippet for all lanes at once, on registers that are arrays of bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.ptx import arithmetic, bits, choices, conversions
+from kvtrace.evaluate.ptx.table import Form, Instruction, form_of
+from kvtrace.evaluate.ptx.text import Literal, Operand, Register, Statement, read
+from kvtrace.evaluate.ptx.types import TYPES, Type, decoded, number, resized
+from kvtrace.evaluate.values import Array
+
+Registers = dict[str, Array]
+
+FILES: Final = (arithmetic, bits, choices, conversions)
+"""The files that fill the table."""
+
+_WITHOUT_EFFECT: Final = frozenset(
+    {"griddepcontrol.wait", "griddepcontrol.launch_dependents", "nanosleep.u32", "nop"}
+)
+"""Instructions that change no register and no memory: kernels run one after the other."""
+
+_WIDTHS: Final = {"c": "u2", "h": "u2", "r": "u4", "f": "u4", "l": "u8", "d": "u8", "b": "?"}
+"""What LLVM's constraints for PTX hold, by the letter."""
+
+
+def constrained(text: str) -> tuple[tuple[np.dtype[Any], ...], int]:
+    """Return the width of each operand, and how many of them are results; clobbers are left out.
+
+    Raises:
+        UnsupportedOp: a constraint is none of a register's.
+
+    """
+    widths: list[np.dtype[Any]] = []
+    results = 0
+    for constraint in (word.strip() for word in text.split(",")):
+        if not constraint or constraint.startswith("~"):
+            continue
+        letter = constraint.lstrip("=&")
+        if letter not in _WIDTHS:
+            raise UnsupportedOp(f"the constraint {constraint!r}")
+        results += constraint.startswith("=")
+        widths.append(np.dtype(_WIDTHS[letter]))
+    return tuple(widths), results
+
+
+def snippet(text: str, constraints: str) -> Callable[[list[Array]], list[Array]]:
+    """Compile a snippet to a function of its inputs' bits, which returns its results'.
+
+    Raises:
+        UnsupportedOp: an instruction, operand or constraint has no meaning here; names it.
+
+    """
+    parsed = read(text)
+    widths, results = constrained(constraints)
+    types = {f"${place}": width for place, width in enumerate(widths)}
+    for name, declared in parsed.registers.items():
+        if declared not in TYPES:
+            raise UnsupportedOp(f"a register of type {declared!r}")
+        types[name] = TYPES[declared].register if declared != "pred" else np.dtype("?")
+    steps = [
+        _step(statement, types)
+        for statement in parsed.statements
+        if statement.instruction not in _WITHOUT_EFFECT
+    ]
+
+    def run(inputs: list[Array]) -> list[Array]:
+        if len(inputs) != len(widths) - results:
+            raise UnsupportedOp(f"{len(inputs)} registers for {len(widths) - results} inputs")
+        registers: Registers = {
+            name: resized(array, types[name])
+            for name, array in zip(list(types)[results:], inputs, strict=False)
+        }
+        for step in steps:
+            step(registers)
+        return [registers.get(f"${place}", np.zeros(1, widths[place])) for place in range(results)]
+
+    return run
+
+
+def _step(statement: Statement, types: Mapping[str, np.dtype[Any]]) -> Callable[[Registers], None]:
+    form, meaning = form_of(statement.instruction)
+    operands = statement.operands
+    for operand in _registers(statement):
+        if operand.name not in types:
+            raise UnsupportedOp(f"the register {operand.name!r}, which is not declared,")
+    if form.name == "mov" and any(isinstance(operand, tuple) for operand in operands):
+        return partial(_repacked, statement, form, types)
+    given = len(operands) - 1
+    takes = [_taken(form, name) for name in meaning.takes[:given]]
+    fits = len(meaning.takes) - meaning.optional <= given <= len(meaning.takes)
+    if not fits or not isinstance(operands[0], Register):
+        raise UnsupportedOp(f"the operands of {statement.instruction!r}")
+    constants = {
+        place: number(operand, type_)
+        for place, (operand, type_) in enumerate(zip(operands[1:], takes, strict=True))
+        if isinstance(operand, Literal) and not operand.text.startswith("%")
+    }
+    return partial(_execute, statement, form, meaning, takes, constants, types)
+
+
+def _registers(statement: Statement) -> list[Register]:
+    flat = [
+        part
+        for operand in statement.operands
+        for part in (operand if isinstance(operand, tuple) else (operand,))
+    ]
+    flat += [statement.guard, statement.second]
+    return [part for part in flat if isinstance(part, Register)]
+
+
+def _taken(form: Form, name: str) -> Type:
+    if name == "wide" and form.has("wide"):
+        return TYPES[f"{form.type.kind}{form.type.bits * 2}"]
+    return {"T": form.type, "D": form.target, "wide": form.type}.get(name) or TYPES[name]
+
+
+def _execute(
+    statement: Statement,
+    form: Form,
+    meaning: Instruction,
+    takes: list[Type],
+    constants: dict[int, Array],
+    types: Mapping[str, np.dtype[Any]],
+    registers: Registers,
+) -> None:
+    arrays = []
+    for place, (operand, type_) in enumerate(zip(statement.operands[1:], takes, strict=True)):
+        raw = constants.get(place)
+        if raw is None:
+            raw = _read(operand, type_, registers, types)
+        arrays.append(decoded(raw, type_))
+    outcome = meaning.function(form, *arrays)
+    first, second = outcome if isinstance(outcome, tuple) else (outcome, None)
+    target = statement.operands[0]
+    assert isinstance(target, Register)
+    signed = _taken(form, meaning.gives).kind == "s"
+    _write(target, first, statement.guard, registers, types, signed=signed)
+    if statement.second is not None:
+        if second is None:
+            raise UnsupportedOp(f"a second result of {statement.instruction!r}")
+        _write(statement.second, second, statement.guard, registers, types)
+
+
+def _read(
+    operand: Operand | None, type_: Type, registers: Registers, types: Mapping[str, np.dtype[Any]]
+) -> Array:
+    if isinstance(operand, Literal):
+        return number(operand, type_)
+    if not isinstance(operand, Register):
+        raise UnsupportedOp("a vector as an operand")
+    found = registers.get(operand.name)
+    if found is None:
+        return np.zeros(1, types[operand.name])  # never written: any value
+    return ~found if operand.negated else found
+
+
+def _write(
+    target: Register,
+    array: Array,
+    guard: Register | None,
+    registers: Registers,
+    types: Mapping[str, np.dtype[Any]],
+    *,
+    signed: bool = False,
+) -> None:
+    width = types[target.name]
+    if signed and width.itemsize > array.dtype.itemsize:
+        array = array.view(f"i{array.dtype.itemsize}").astype(f"i{width.itemsize}")
+    value = resized(array, width)
+    if guard is not None:
+        holds = _read(guard, TYPES["pred"], registers, types)
+        before = registers.get(target.name, np.zeros(1, width))
+        value = np.where(holds, value, before)
+    registers[target.name] = value
+
+
+def _repacked(
+    statement: Statement, form: Form, types: Mapping[str, np.dtype[Any]], registers: Registers
+) -> None:
+    """Take a register apart, or put one together, the lowest part first."""
+    target, source = statement.operands
+    parts = target if isinstance(target, tuple) else source
+    if not isinstance(parts, tuple) or form.type.bits % (8 * len(parts)):
+        raise UnsupportedOp(f"the operands of {statement.instruction!r}")
+    each = form.type.bits // len(parts)
+    part = TYPES[f"b{each}"]
+    if isinstance(target, tuple):
+        whole = resized(_read(source, form.type, registers, types), form.type.register)
+        for place, register in enumerate(target):
+            if isinstance(register, Register):
+                bits_ = (whole >> whole.dtype.type(place * each)).astype(part.register)
+                _write(register, bits_, statement.guard, registers, types)
+        return
+    assert isinstance(target, Register)
+    result: Array = np.zeros(1, form.type.register)
+    for place, operand in enumerate(parts):
+        low = resized(_read(operand, part, registers, types), part.register)
+        wide = low.astype(form.type.register)
+        result = result | wide << wide.dtype.type(place * each)
+    _write(target, result, statement.guard, registers, types)

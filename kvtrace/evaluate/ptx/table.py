@@ -1,0 +1,104 @@
+"""The table of PTX instructions, which the files of their meanings fill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from kvtrace.evaluate.directed import Direction
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.ptx.types import TYPES, Type
+from kvtrace.schema.dataclass import dataclass
+
+SIGNED = ("s16", "s32", "s64")
+UNSIGNED = ("u16", "u32", "u64")
+BITS = ("b16", "b32", "b64")
+INTEGERS = (*SIGNED, *UNSIGNED)
+HALVES = ("f16", "bf16", "f16x2", "bf16x2")
+FLOATS = (*HALVES, "f32", "f64")
+
+
+@dataclass(frozen=True)
+class Form:
+    """An instruction as it is written: modifiers in order, then types, the result's first."""
+
+    text: str
+    name: str
+    modifiers: tuple[str, ...]
+    types: tuple[Type, ...]
+
+    @property
+    def type(self) -> Type:
+        """The type of its operands."""
+        return self.types[-1]
+
+    @property
+    def target(self) -> Type:
+        """The type of its result, where it names one of its own."""
+        return self.types[0]
+
+    @property
+    def direction(self) -> Direction:
+        """How it rounds to a float."""
+        return next((_DIRECTIONS[m] for m in self.modifiers if m in _DIRECTIONS), "rn")
+
+    def has(self, modifier: str) -> bool:
+        """Whether it has a modifier."""
+        return modifier in self.modifiers
+
+
+_DIRECTIONS: dict[str, Direction] = {"rn": "rn", "rz": "rz", "rm": "rd", "rp": "ru"}
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """What an instruction means for a type.
+
+    `function` takes the form and the operands as numbers and returns the result as bits. `takes`
+    names the operands' types, T standing for the instruction's own; the last `optional` ones may be
+    missing. `gives` is likewise the type of the register that is written.
+    """
+
+    function: Callable[..., Any]
+    takes: tuple[str, ...]
+    gives: str
+    modifiers: frozenset[str]
+    optional: int
+
+
+TABLE: dict[tuple[str, str], Instruction] = {}
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def instruction(
+    *names: str,
+    types: Iterable[str],
+    takes: str = "T T",
+    gives: str = "T",
+    modifiers: str = "",
+    optional: int = 0,
+) -> Callable[[_Function], _Function]:
+    """Register the meaning of instructions for types; modifiers that are not named are refused."""
+
+    def register(function: _Function) -> _Function:
+        accepted = frozenset(modifiers.split())
+        for type_ in types:
+            for name in names:
+                TABLE[name, type_] = Instruction(
+                    function, tuple(takes.split()), gives, accepted, optional
+                )
+        return function
+
+    return register
+
+
+def form_of(text: str) -> tuple[Form, Instruction]:
+    """Find an instruction by its whole name; raises UnsupportedOp for one without a meaning."""
+    name, *parts = text.split(".")
+    types = tuple(TYPES[part] for part in parts if part in TYPES)
+    modifiers = tuple(part for part in parts if part not in TYPES)
+    found = TABLE.get((name, types[-1].name if types else ""))
+    if found is None or not found.modifiers.issuperset(modifiers):
+        raise UnsupportedOp(f"the instruction {text!r}")
+    return Form(text, name, modifiers, types), found

@@ -1,0 +1,137 @@
+"""Reads the text of PTX statements: instructions with guards, declarations, scopes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import chain
+
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.schema.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Register:
+    """An operand that is a register, by a name that is unique in the snippet."""
+
+    name: str
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Literal:
+    """An operand that is a number, or a special register (`%smid`), as it was written."""
+
+    text: str
+
+
+Operand = Register | Literal | tuple[Register | Literal | None, ...]
+"""A tuple is a vector in braces, lowest part first; None is `_`, which is not written."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`@guard name.modifier.type first|second, operands…;`."""
+
+    instruction: str
+    operands: tuple[Operand, ...]
+    guard: Register | None
+    second: Register | None
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Statements in order, and the type of each register that they declare."""
+
+    statements: tuple[Statement, ...]
+    registers: Mapping[str, str]
+
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_DECLARATION = re.compile(r"\.reg\s*\.(\w+)\s+(.+)", re.DOTALL)
+_STATEMENT = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?([a-z]\w*(?:\.\w+|::\w+)*)\s*(.*)", re.DOTALL)
+_RANGE = re.compile(r"([\w$%]+)\s*<\s*(\d+)\s*>")
+_NAME = re.compile(r"[A-Za-z_$%][\w$%]*")
+_VECTOR_OR_WORD = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
+_PIECE = re.compile(r"\{[^{};]*,[^{};]*\}|[{};]|[^{};]+")
+
+
+def read(text: str) -> Snippet:
+    """Read a snippet as `tl.inline_asm_elementwise` takes it, with `$0`, `$1` … as registers.
+
+    Raises:
+        UnsupportedOp: it holds what is no instruction with operands that are registers or numbers.
+
+    """
+    scopes: list[dict[str, str]] = [{}]
+    registers: dict[str, str] = {}
+    statements: list[Statement] = []
+    words = ""
+    for piece in chain(_PIECE.findall(_COMMENT.sub(" ", text).replace("$$", "%")), ";"):
+        if piece not in "{};":
+            words += piece
+            continue
+        line, words = words.strip(), ""
+        if line.startswith(".reg"):
+            _declare(line, scopes[-1], registers)
+        elif line:
+            statements.append(_statement(line, scopes))
+        if piece == "{":
+            scopes.append({})
+        elif piece == "}" and len(scopes) > 1:
+            scopes.pop()
+    return Snippet(tuple(statements), registers)
+
+
+def _declare(line: str, scope: dict[str, str], registers: dict[str, str]) -> None:
+    found = _DECLARATION.fullmatch(line)
+    if found is None:
+        raise UnsupportedOp(f"the declaration {line!r} cannot be read")
+    for word in found.group(2).split(","):
+        many = _RANGE.fullmatch(word.strip())
+        names = [f"{many[1]}{number}" for number in range(int(many[2]))] if many else [word.strip()]
+        for name in names:
+            scope[name] = unique = f"{name}#{len(registers)}"
+            registers[unique] = found.group(1)
+
+
+def _statement(line: str, scopes: list[dict[str, str]]) -> Statement:
+    found = _STATEMENT.fullmatch(line)
+    if found is None:
+        raise UnsupportedOp(f"{line!r}, which is no instruction,")
+    negated, guard, instruction, rest = found.groups()
+    second = None
+    joined = re.match(r"([\w$%]+)\s*\|\s*([\w$%]+)", rest)
+    if joined is not None:
+        second = _register(joined[2], scopes)
+        rest = joined[1] + rest[joined.end() :]
+    operands = tuple(
+        _word(word.strip(), scopes, line)
+        if word
+        else tuple(None if w.strip() == "_" else _word(w.strip(), scopes, line)
+                   for w in vector.split(","))
+        for vector, word in _VECTOR_OR_WORD.findall(rest)
+        if vector or word.strip()
+    )  # fmt: skip
+    condition = _register(guard, scopes, negated=bool(negated)) if guard else None
+    return Statement(instruction, operands, condition, second)
+
+
+def _register(name: str, scopes: list[dict[str, str]], *, negated: bool = False) -> Register:
+    for scope in reversed(scopes):
+        if name in scope:
+            return Register(scope[name], negated)
+    return Register(name, negated)  # an operand of the snippet's, or one that is not declared
+
+
+def _word(word: str, scopes: list[dict[str, str]], line: str) -> Register | Literal:
+    negated, name = word.startswith("!"), word.removeprefix("!").strip()
+    if re.match(r"[-+]?[\d.]", name) or (name.startswith("%") and not _declared(name, scopes)):
+        return Literal(name)
+    if _NAME.fullmatch(name) is None:
+        raise UnsupportedOp(f"the operand {word!r} of {line!r}")
+    return _register(name, scopes, negated=negated)
+
+
+def _declared(name: str, scopes: list[dict[str, str]]) -> bool:
+    return any(name in scope for scope in scopes)

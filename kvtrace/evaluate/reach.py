@@ -1,0 +1,121 @@
+"""The storages that a kernel can reach without being passed them: through addresses in memory.
+
+A table of addresses names tensors that are no arguments. They are found before the launch, as a
+conservative garbage collector would: whatever in the integer tensors (and integer arguments) is an
+address inside a storage that exists is taken for a pointer to it. Those storages follow the
+kernel's own arguments as tensors of one axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.types import element_of_short_name, value_type
+from kvtrace.ir import Module
+from kvtrace.schema.dataclass import dataclass
+
+_TABLES = ("i64", "u64")
+_LEAST = 1 << 22
+"""Programs are loaded from here on, and their memory lies above; below are no addresses."""
+_LEAST_PASSED = 1 << 31
+"""Triton passes smaller integers as 32 bits, which make no pointer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A storage that exists, and the short dtype of what it holds."""
+
+    storage: Storage
+    dtype: str
+
+
+Find = Callable[[NDArray[np.int64]], Sequence[Held]]
+"""Finds the storages with data that some addresses lie in; what lies in none is left out."""
+
+
+def follows_addresses(module: Module) -> bool:
+    """Whether a kernel may access memory through pointers that it was not passed."""
+    found = module.__dict__.get("_follows_addresses")
+    if found is None:
+        found = any(
+            op.name == "tt.int_to_ptr"
+            or (op.name == "tt.load" and value_type(op.results[0].type).pointer)
+            for op in module.ops
+        )
+        module.__dict__["_follows_addresses"] = found
+    return bool(found)
+
+
+def reached(arguments: Sequence[Argument], find: Find) -> list[TensorArgument]:
+    """Return tensors for the storages that addresses in the arguments lead to, and on from there.
+
+    They are named by where the first address was found: `*table[3]`. Addresses inside an argument's
+    own view lead to that argument, and add nothing.
+    """
+    added: list[TensorArgument] = []
+    work = list(arguments)
+    views = [view for argument in arguments for view in _view(argument)]
+    storages = {a.storage.start: a.storage for a in arguments if isinstance(a, TensorArgument)}
+    for argument in work:
+        addresses = _addresses(argument)
+        for low, high in views:
+            addresses = addresses[(addresses < low) | (addresses >= high)]
+        for held in find(np.unique(addresses)) if addresses.size else ():
+            start = held.storage.start
+            assert start is not None
+            storage = storages.setdefault(start, held.storage)
+            name = _name(argument, start, start + storage.nbytes)
+            dtype, size = _element(held)
+            tensor = TensorArgument(name, storage, 0, dtype, (storage.nbytes // size,), (1,))
+            added.append(tensor)
+            work.append(tensor)
+            views.append((start, start + storage.nbytes))
+    return added
+
+
+def _element(held: Held) -> tuple[str, int]:
+    """Return dtype and size in bytes of what a storage holds; bytes where kernels have no such."""
+    try:
+        return held.dtype, element_of_short_name(held.dtype).bytes
+    except UnsupportedOp:
+        return "u8", 1
+
+
+def _view(argument: Argument) -> list[tuple[int, int]]:
+    """Return the addresses of a tensor's view, first and one past the last."""
+    if not isinstance(argument, TensorArgument) or argument.storage.start is None:
+        return []
+    begin = argument.storage.start + argument.offset_bytes
+    low, high = argument.view_bytes
+    return [(begin + low, begin + high)]
+
+
+def _words(argument: Argument) -> NDArray[np.int64]:
+    """Return the integers of 64 bits in a table's storage, or the number that was passed."""
+    if isinstance(argument, ScalarArgument):
+        number = argument.value
+        whole = isinstance(number, int) and abs(number) < 1 << 63
+        return np.array([number] if whole else [], np.int64)
+    data = argument.storage.data
+    if data is None or argument.dtype not in _TABLES:
+        return np.empty(0, np.int64)
+    rest = data[argument.offset_bytes % 8 :]
+    return rest[: rest.size // 8 * 8].view(np.int64)
+
+
+def _addresses(argument: Argument) -> NDArray[np.int64]:
+    words = _words(argument)
+    return words[words >= (_LEAST_PASSED if isinstance(argument, ScalarArgument) else _LEAST)]
+
+
+def _name(argument: Argument, low: int, high: int) -> str:
+    if isinstance(argument, ScalarArgument):
+        return f"*{argument.name}"
+    words = _words(argument)
+    first = int(((words >= low) & (words < high)).argmax()) - argument.offset_bytes // 8
+    return f"*{argument.name}[{first}]"

@@ -1,0 +1,194 @@
+"""Integers without a width, as arrays: of int64 where that holds them, else of Python's integers.
+
+What each op on integers gives if nothing wraps around. A width matters only where bits are read as
+an unsigned number (which is said by the op), and for how far a shift goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate.values import Array
+
+_LOW, _HIGH = -(1 << 63), (1 << 63) - 1
+MOST_BITS: Final = 4096
+"""Numbers of more bits (a generator of random numbers in a loop) are not followed."""
+
+
+class TooLarge(Exception):
+    """A number has more than MOST_BITS bits."""
+
+
+def limits(array: Array) -> tuple[int, int]:
+    """Return the smallest and the largest number of an array; (0, 0) for an empty one."""
+    return (int(array.min()), int(array.max())) if array.size else (0, 0)
+
+
+def narrowed(array: Array) -> Array:
+    """Return the numbers as int64 where that holds all of them."""
+    if array.dtype != object:
+        return array
+    low, high = limits(array)
+    if low >= _LOW and high <= _HIGH:
+        return array.astype(np.int64)
+    if max(-low, high).bit_length() > MOST_BITS:
+        raise TooLarge
+    return array
+
+
+def _exactly(function: Callable[..., Any], *arrays: Array) -> Array:
+    """Apply a monotonous function of one or two integers so that it leaves no width."""
+    corners = [limits(array) for array in arrays]
+    if all(array.dtype != object for array in arrays):
+        ends = (
+            [function(a, b) for a in corners[0] for b in corners[1]]
+            if len(arrays) == 2
+            else [function(a) for a in corners[0]]
+        )
+        if min(ends) >= _LOW and max(ends) <= _HIGH:
+            result: Array = function(*arrays)
+            return result
+    return narrowed(np.asarray(function(*(array.astype(object) for array in arrays)), object))
+
+
+def _add(left: Any, right: Any) -> Any:
+    return left + right
+
+
+def _subtract(left: Any, right: Any) -> Any:
+    return left - right
+
+
+def _multiply(left: Any, right: Any) -> Any:
+    return left * right
+
+
+def product_or_sum(name: str, left: Array, right: Array) -> Array:
+    """Return what addi, subi or muli gives."""
+    if left.dtype == np.bool_:
+        return left & right if name == "arith.muli" else left ^ right
+    return _exactly(_SUMS[name], left, right)
+
+
+_SUMS: Final = {"arith.addi": _add, "arith.subi": _subtract, "arith.muli": _multiply}
+
+
+def shifted_left(left: Array, right: Array, bits: int) -> Array:
+    """Return left * 2^right, 0 where that is no shift of the width."""
+    inside = (right >= 0) & (right < bits)
+    powers = 1 << np.where(inside, right, 0).astype(object)
+    return np.where(inside, _exactly(_multiply, left, narrowed(powers)), 0)
+
+
+def _shifted_right(left: Array, right: Array, bits: int) -> Array:
+    amount = np.where((right >= 0) & (right < bits), right, bits - 1)
+    return np.asarray(left >> amount)
+
+
+def _quotient(left: Array, right: Array, *, how: str) -> Array:
+    """Divide exactly: rounded toward zero, down or up; by 0 as the evaluator does."""
+    a, b = left.astype(object), right.astype(object)
+    safe = np.where(b == 0, 1, b)
+    down = a // safe
+    if how == "down":
+        return narrowed(down)
+    inexact = a - down * safe != 0
+    if how == "up":
+        return narrowed(down + inexact)
+    return narrowed(np.where(b == 0, 0, down + (inexact & ((a < 0) != (safe < 0)))))
+
+
+def _remainder(left: Array, right: Array) -> Array:
+    quotient = _quotient(left, right, how="zero").astype(object)
+    return narrowed(left.astype(object) - right.astype(object) * quotient)
+
+
+def _bitwise(function: Any) -> Callable[[Array, Array], Array]:
+    def apply(left: Array, right: Array) -> Array:
+        if left.dtype == np.bool_:
+            return np.asarray(function(left, right))
+        if left.dtype == object or right.dtype == object:
+            left, right = left.astype(object), right.astype(object)
+        return narrowed(np.asarray(function(left, right)))
+
+    return apply
+
+
+def _unsigned_division(left: Array, right: Array, *, up: bool = False) -> Array:
+    zero = np.where(right == 0, 0, 1).astype(object)  # a divisor of 0 gives 0
+    return narrowed(_quotient(left, right, how="up" if up else "zero").astype(object) * zero)
+
+
+_EXACT: Final[dict[str, Callable[[Array, Array, int], Array]]] = {
+    "arith.addi": lambda a, b, _: product_or_sum("arith.addi", a, b),
+    "arith.subi": lambda a, b, _: product_or_sum("arith.subi", a, b),
+    "arith.muli": lambda a, b, _: product_or_sum("arith.muli", a, b),
+    "arith.shli": shifted_left,
+    "arith.andi": lambda a, b, _: _bitwise(np.bitwise_and)(a, b),
+    "arith.ori": lambda a, b, _: _bitwise(np.bitwise_or)(a, b),
+    "arith.xori": lambda a, b, _: _bitwise(np.bitwise_xor)(a, b),
+    "arith.divsi": lambda a, b, _: _quotient(a, b, how="zero"),
+    "arith.remsi": lambda a, b, _: _remainder(a, b),
+    "arith.floordivsi": lambda a, b, _: _quotient(a, b, how="down"),
+    "arith.ceildivsi": lambda a, b, _: _quotient(a, b, how="up"),
+    "arith.minsi": lambda a, b, _: np.minimum(a, b),
+    "arith.maxsi": lambda a, b, _: np.maximum(a, b),
+    "arith.shrsi": _shifted_right,
+}
+_UNSIGNED: Final[dict[str, Callable[[Array, Array, int], Array]]] = {
+    "arith.divui": lambda a, b, _: _unsigned_division(a, b),
+    "arith.ceildivui": lambda a, b, _: _unsigned_division(a, b, up=True),
+    "arith.remui": lambda a, b, _: _remainder(a, b),
+    "arith.minui": lambda a, b, _: np.minimum(a, b),
+    "arith.maxui": lambda a, b, _: np.maximum(a, b),
+    "arith.shrui": lambda a, b, bits: np.where(
+        (b >= 0) & (b < bits), _shifted_right(a, b, bits), 0
+    ),
+    "tt.mulhiui": lambda a, b, bits: narrowed((a.astype(object) * b.astype(object)) >> bits),
+}
+BINARY: Final = frozenset((*_EXACT, *_UNSIGNED))
+_COMPARED: Final = (
+    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
+    np.less, np.less_equal, np.greater, np.greater_equal,
+)  # fmt: skip
+"""By MLIR's number of a predicate; from the seventh on of unsigned numbers."""
+FIRST_UNSIGNED: Final = 6
+
+
+def read_unsigned(array: Array, bits: int, *, keep_negative: bool = False) -> Array:
+    """Return numbers as an op sees them that takes their bits for those of unsigned ones.
+
+    `keep_negative`: they come from arithmetic on unsigned numbers, which went below zero.
+    """
+    if keep_negative or array.dtype == np.bool_ or limits(array)[0] >= 0:
+        return array
+    low = -(1 << (bits - 1))
+    wide = array.astype(object)
+    return narrowed(np.where((wide < 0) & (wide >= low), wide + (1 << bits), wide))
+
+
+def held_in(array: Array, bits: int) -> Array:
+    """Return what a signed integer of a width holds of each number."""
+    low = 1 << (bits - 1)
+    return narrowed(np.asarray((array.astype(object) + low) % (1 << bits) - low, object))
+
+
+def is_unsigned(name: str) -> bool:
+    """Tell whether an op of two integers reads them as unsigned ones."""
+    return name in _UNSIGNED
+
+
+def combined(name: str, left: Array, right: Array, bits: int) -> Array:
+    """Return what an op of BINARY gives; unsigned ones take what `read_unsigned` gives."""
+    table = _UNSIGNED if name in _UNSIGNED else _EXACT
+    return table[name](left, right, bits)
+
+
+def compared(predicate: int, left: Array, right: Array) -> Array:
+    """Compare by MLIR's number of a predicate."""
+    if left.dtype == object or right.dtype == object:
+        left, right = left.astype(object), right.astype(object)
+    return np.asarray(_COMPARED[predicate](left, right), np.bool_)

@@ -1,0 +1,569 @@
+"""Evaluation with a second number beside each integer: what it would be without a width.
+
+An instrument of array evaluation. Where an op wraps around, its result becomes a `Wrapped` value,
+whose ideal number is carried on through casts, branches, loops, reductions and calls. Where a
+number decides something (an address in the lanes that are active, a mask, a branch, a loop's
+bounds, an index that is stored) both are compared: that is where a wrap shows. One that cancels,
+is masked off or never used does not.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import (
+    Array,
+    Pointer,
+    Unknown,
+    Wrapped,
+    actual,
+    ideal_numbers,
+)
+from kvtrace.ir import Op, Value
+from kvtrace.symbolic.summary import GROWING
+from kvtrace.symbolic.walk_types import integer_bits, number_of
+from kvtrace.verdicts.deciding import (
+    ADDRESSES,
+    MIXING,
+    MOVING,
+    Purpose,
+    deciding,
+    is_hash,
+    mask_of,
+    stored_index,
+    unsigned_differences,
+)
+from kvtrace.verdicts.exact_integers import (
+    BINARY,
+    TooLarge,
+    combined,
+    is_unsigned,
+    limits,
+    narrowed,
+    read_unsigned,
+)
+from kvtrace.verdicts.ideal_meanings import (
+    certainly_fits,
+    combined_along,
+    compared_numbers,
+    flags_of,
+    is_followed,
+    is_number,
+    is_unknown,
+    lanes_of,
+    magnitude,
+    moved,
+    same,
+    selected,
+    truncated,
+)
+from kvtrace.verdicts.replaying import program_at, run
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.registry import Step
+    from kvtrace.evaluate.scope import Launch
+    from kvtrace.ir import Module
+    from kvtrace.passes.calls import Call
+
+_EXTENSIONS: Final = ("arith.extsi", "arith.extui", "arith.index_cast", "arith.index_castui")
+_PASSING: Final = ("scf.while", "tt.call", "func.call", "scf.execute_region")
+
+_Ideal = Callable[[Op, Sequence[Any]], Array]
+"""Gives what an op would give, from its operands."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Where a wrap first showed: which op wrapped (index), with what, and what that decides.
+
+    `ideal` and `actual` are those of the op that wrapped, in that program; `by` is the op that is
+    decided.
+    """
+
+    origin: int
+    by: Op
+    purpose: Purpose
+    program: tuple[int, int, int]
+    iteration: int
+    lane: tuple[int, ...]
+    ideal: int
+    actual: int
+
+
+@dataclass
+class Seen:
+    """What was seen of one evaluation.
+
+    Attributes:
+        shown: by the index of the op that wrapped, where it first showed for certain.
+        wrapped_ops: indices of the ops that wrapped, whether or not it showed.
+        reached: by the index of an op, those that wrapped and made its numbers others.
+        hidden: indices of the ops that were not followed: contents were not recorded, or an op on
+            the way has no exact meaning here.
+        blind: some address, mask or branch was unknown, so that a wrap in it was not seen.
+
+    """
+
+    shown: dict[int, Shown] = field(default_factory=dict)
+    wrapped_ops: set[int] = field(default_factory=set)
+    reached: dict[int, set[int]] = field(default_factory=dict)
+    hidden: set[int] = field(default_factory=set)
+    blind: bool = False
+
+
+def followed(call: Call, programs: Sequence[int] | None, lanes: int) -> tuple[Seen, str | None]:
+    """Evaluate programs (linear ids; None: all) of a call, and follow ideal numbers.
+
+    Gives what was seen, and why the end was not reached, if it was not: after so many `lanes` of
+    memory accesses it ends.
+    """
+    kept = _instruments.setdefault(call.module.op, [])
+    instrument = kept.pop() if kept else Ideals(call.module)
+    instrument.seen = seen = Seen()
+    failure = run(call, (), programs, lanes=lanes, instrument=instrument)
+    instrument.forget()
+    kept.append(instrument)
+    return seen, failure
+
+
+class Ideals(Instrument):
+    """Follows ideal numbers, and compares them with the actual ones where they decide something."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self._module = module
+        self._deciding = deciding(module)
+        self._differences = unsigned_differences(module)
+        self._hashes = frozenset(op.index for op in module.ops if is_hash(op))
+        self._sightings: dict[int, tuple[Any, Array, Array]] = {}
+        self.seen = Seen()
+
+    def forget(self) -> None:
+        """Let go of numbers."""
+        self.seen = Seen()
+        self._sightings.clear()
+
+    def begin(self, launch: Launch, values: list[Any]) -> None:
+        """Take large unsigned integers that are passed by value for what they are."""
+        for argument, parameter in zip(launch.arguments, self._module.main.arguments, strict=True):
+            number = argument.value if isinstance(argument, ScalarArgument) else None
+            bits = integer_bits(parameter.type) or 1
+            if bits > 1 and isinstance(number, int) and 1 << (bits - 1) <= number < 1 << bits:
+                ideal = narrowed(np.full((1,), number, object))
+                values[parameter.id] = Wrapped(values[parameter.id], ideal, frozenset())
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Stand around an op by its kind."""
+        name = op.name
+        if name in _PASSING:
+            return step
+        if name in ADDRESSES:
+            return self._access(op, step)
+        if name in ("scf.for", "scf.if", "scf.index_switch"):
+            return self._control(op, step)
+        if name in ("tt.reduce", "tt.scan"):
+            return self._reduction(op, step)
+        if name == "arith.select" and not is_followed(op.results[0]):
+            return self._without_meaning(op, step)
+        if name in MOVING or name in ("tt.bitcast", "arith.bitcast"):
+            return self._rearranged(op, step)
+        ideal = self._meaning(op)
+        if ideal is None:
+            return self._without_meaning(op, step)
+        if op.index in self._deciding and name in GROWING and is_number(op.results[0]):
+            return self._growing(op, step, ideal)
+        return self._following(op, step, ideal)
+
+    def ending(self, op: Op) -> Step | None:
+        """Compare what decides a jump, or whether a loop goes on."""
+        if op.name not in ("cf.cond_br", "scf.condition"):
+            return None
+        condition = op.operands[0]
+        purpose: Purpose = "branch" if op.name == "cf.cond_br" else "loop"
+
+        def ended(values: list[Any], scope: Any) -> None:
+            self._use(op, condition, values[condition.id], scope, purpose)
+            values[condition.id] = actual(values[condition.id])
+
+        return ended
+
+    # -- what ops would give ---------------------------------------------------------------------
+
+    def _meaning(self, op: Op) -> _Ideal | None:
+        if op.name in BINARY and len(op.results) == 1:
+            return self._binary
+        if op.name in _EXTENSIONS:
+            return self._extended
+        meanings: dict[str, _Ideal] = {
+            "tt.addptr": moved,
+            "arith.cmpi": compared_numbers,
+            "arith.select": selected,
+            "math.absi": magnitude,
+            "arith.trunci": truncated,
+        }
+        return meanings.get(op.name)
+
+    def _binary(self, op: Op, given: Sequence[Any]) -> Array:
+        type_ = value_type(op.operands[0].type)
+        bits = type_.element.bits
+        meant = [self._meant(op, value) for value in given]
+        left, right = (ideal_numbers(value, type_) for value in meant)
+        if is_unsigned(op.name):
+            left, right = (
+                read_unsigned(numbers, bits, keep_negative=self._is_below_zero(value))
+                for numbers, value in zip((left, right), meant, strict=True)
+            )
+        return combined(op.name, left, right, bits)
+
+    def _extended(self, op: Op, given: Sequence[Any]) -> Array:
+        source = value_type(op.operands[0].type)
+        numbers = ideal_numbers(given[0], source)
+        from_unsigned = op.name in ("arith.extui", "arith.index_castui")
+        if numbers.dtype == np.bool_:
+            return numbers.astype(np.int64) * (1 if from_unsigned else -1)
+        if not from_unsigned:
+            return numbers
+        below_zero = self._is_below_zero(given[0])
+        return read_unsigned(numbers, source.element.bits, keep_negative=below_zero)
+
+    def _is_below_zero(self, value: Any) -> bool:
+        """Whether a number is a difference of unsigned ones, which went below zero."""
+        return isinstance(value, Wrapped) and not self._differences.isdisjoint(value.origins)
+
+    def _meant(self, op: Op, value: Any) -> Any:
+        """Take a hash for what it is: what mixes its bits takes what the kernel computes."""
+        hashed = isinstance(value, Wrapped) and not self._hashes.isdisjoint(value.origins)
+        return actual(value) if hashed and op.name in MIXING else value
+
+    # -- computing both --------------------------------------------------------------------------
+
+    def _following(self, op: Op, step: Step, ideal: _Ideal) -> Step:
+        """Compute what an op would give where something it takes has wrapped."""
+        slots = [value.id for value in op.operands]
+
+        def followed(values: list[Any], scope: Any) -> None:
+            given = [values[slot] for slot in slots]
+            if any(type(value) is Wrapped for value in given):
+                self._both(op, step, values, scope, ideal)
+            else:
+                step(values, scope)
+
+        return followed
+
+    def _growing(self, op: Op, step: Step, ideal: _Ideal) -> Step:
+        """Compute both where a result may be too large for its width, too."""
+        slots = [value.id for value in op.operands]
+        type_ = value_type(op.results[0].type)
+
+        def grown(values: list[Any], scope: Any) -> None:
+            given = [values[slot] for slot in slots]
+            if any(isinstance(value, Unknown) for value in given):
+                self.seen.hidden.add(op.index)
+            if (
+                any(type(value) is Wrapped for value in given)
+                or op.index in self._differences
+                or not certainly_fits(op.name, given, type_)
+            ):
+                self._both(op, step, values, scope, ideal)
+            else:
+                step(values, scope)
+
+        return grown
+
+    def _both(self, op: Op, step: Step, values: list[Any], scope: Any, ideal: _Ideal) -> None:
+        slots = [value.id for value in op.operands]
+        given = [values[slot] for slot in slots]
+        self._actually(op, step, values, scope)
+        result = values[op.results[0].id]
+        if is_unknown(result) or any(map(is_unknown, given)):
+            self._lose(given)
+            return
+        try:
+            numbers = ideal(op, given)
+        except TooLarge:
+            self._lose(given)
+            self.seen.hidden.add(op.index)
+            return
+        values[op.results[0].id] = self._joined(op, given, numbers, result, scope)
+
+    def _joined(self, op: Op, given: Sequence[Any], ideal: Array, result: Any, scope: Any) -> Any:
+        """Give a result together with what it would be, if that is another number."""
+        value = op.results[0]
+        type_ = value_type(value.type)
+        plain = ideal_numbers(result, type_)
+        origins: frozenset[int] = frozenset().union(
+            *(each.origins for each in given if isinstance(each, Wrapped))
+        )
+        if op.name in GROWING and op.index in self._differences:
+            below = self._below(op, given, ideal)
+            if below.any():
+                # Numbers are the same; that they are read as unsigned ones makes the difference.
+                read = read_unsigned(plain, type_.element.bits)
+                self._sighted(op, scope, np.where(below, ideal, read), read)
+                return Wrapped(result, ideal, origins | {op.index})
+        if same(ideal, plain):
+            negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
+            return Wrapped(result, ideal, origins) if negative else result
+        if is_number(value) and (op.name in GROWING or op.name in ("tt.reduce", "tt.scan")):
+            low, high = limits(ideal)
+            bits = type_.element.bits
+            fits = -(1 << (bits - 1)) <= low and high < (1 << bits)
+            wrapped_before = any(isinstance(each, Wrapped) for each in given)
+            if not fits or not wrapped_before:
+                origins |= {op.index}
+                self._sighted(op, scope, ideal, plain)
+        if origins:
+            self.seen.reached.setdefault(op.index, set()).update(origins)
+        return Wrapped(result, ideal, origins)
+
+    def _below(self, op: Op, given: Sequence[Any], ideal: Array) -> Array:
+        type_ = value_type(op.operands[0].type)
+        first, second = (ideal_numbers(value, type_) for value in given)
+        return np.asarray((first >= 0) & (second >= 0) & (ideal < 0), np.bool_)
+
+    def _sighted(self, op: Op, scope: Any, ideal: Array, plain: Array) -> None:
+        self.seen.wrapped_ops.add(op.index)
+        self._sightings[op.index] = (scope.linear, ideal, plain)
+
+    def _actually(self, op: Op, step: Step, values: list[Any], scope: Any) -> None:
+        """Run a step on what the kernel computes."""
+        kept = {v.id: values[v.id] for v in op.operands if type(values[v.id]) is Wrapped}
+        for slot, value in kept.items():
+            values[slot] = value.actual
+        step(values, scope)
+        for slot, value in kept.items():
+            values[slot] = value
+
+    def _lose(self, given: Iterable[Any]) -> None:
+        """Note that what has wrapped is not followed further."""
+        for value in given:
+            if isinstance(value, Wrapped):
+                self.seen.hidden |= value.origins
+
+    # -- ops that are not elementwise ------------------------------------------------------------
+
+    def _without_meaning(self, op: Op, step: Step) -> Step:
+        """Run an op that is not followed; it matters where it decides something."""
+        slots = [value.id for value in op.operands]
+        decides = op.index in self._deciding
+
+        def ran(values: list[Any], scope: Any) -> None:
+            if not any(type(values[slot]) is Wrapped for slot in slots):
+                step(values, scope)
+                return
+            if decides:
+                self._lose(values[slot] for slot in slots)
+            self._actually(op, step, values, scope)
+
+        return ran
+
+    def _rearranged(self, op: Op, step: Step) -> Step:
+        """Move ideal numbers as the actual ones: the step does not look at them."""
+        slots, results = [v.id for v in op.operands], [v.id for v in op.results]
+        types = [value_type(value.type) for value in op.operands]
+
+        def moved(values: list[Any], scope: Any) -> None:
+            given = [values[slot] for slot in slots]
+            if not any(type(value) is Wrapped for value in given):
+                step(values, scope)
+                return
+            self._actually(op, step, values, scope)
+            outcome = [values[slot] for slot in results]
+            if any(map(is_unknown, (*given, *outcome))) or op.name.endswith(".bitcast"):
+                changed = types[0].element != value_type(op.results[0].type).element
+                if op.name.endswith(".bitcast") and (types[0].pointer or not changed):
+                    values[results[0]] = given[0]
+                    return
+                self._lose(given)
+                return
+            ideals = [ideal_numbers(v, t) for v, t in zip(given, types, strict=True)]
+            widest = np.result_type(*(array.dtype for array in ideals))
+            for slot, array in zip(slots, ideals, strict=True):
+                values[slot] = array.astype(widest)
+            step(values, scope)
+            for slot, value in zip(slots, given, strict=True):
+                values[slot] = value
+            origins = frozenset().union(*(v.origins for v in given if isinstance(v, Wrapped)))
+            for slot, value in zip(results, outcome, strict=True):
+                values[slot] = Wrapped(value, values[slot], origins)
+
+        return moved
+
+    def _reduction(self, op: Op, step: Step) -> Step:
+        """Reduce or scan ideal numbers where one op combines them; else they are not followed."""
+        type_ = value_type(op.operands[0].type)
+        result = op.results[0].id
+        block = op.regions[0].blocks[0]
+        whole = len(op.operands) == 1 and simple_ufunc(block, type_) is not None
+        combining = block.ops[0].name if whole else ""
+        axis = number_of(op, "axis") + 1
+        grows = combining in ("arith.addi", "arith.muli")
+        followed = integer_bits(op.operands[0].type) is not None
+        inner = any(each.name in GROWING and is_number(each.results[0]) for each in block.ops)
+
+        def reduced(values: list[Any], scope: Any) -> None:
+            given = [values[value.id] for value in op.operands]
+            wraps = any(type(value) is Wrapped for value in given)
+            if not wraps and not (op.index in self._deciding and inner):
+                step(values, scope)
+                return
+            self._actually(op, step, values, scope)
+            outcome = values[result]
+            if not whole or not followed or any(map(is_unknown, (*given, outcome))):
+                self._lose(given)
+                self.seen.hidden.add(op.index)
+                return
+            numbers = lanes_of(ideal_numbers(given[0], type_), type_)
+            most = max(map(abs, limits(numbers)))
+            extent = type_.shape[axis - 1]
+            if grows and (combining == "arith.muli" or most * extent >= 1 << 62):
+                numbers = numbers.astype(object)
+            try:
+                ideal = narrowed(combined_along(op, combining, numbers, axis))
+            except TooLarge:
+                self._lose(given)
+                self.seen.hidden.add(op.index)
+                return
+            values[result] = self._joined(op, given, ideal, outcome, scope)
+
+        return reduced
+
+    def _control(self, op: Op, step: Step) -> Step:
+        """Compare what decides a branch or a loop's bounds; what a loop carries is carried."""
+        deciding_ones = op.operands[:3] if op.name == "scf.for" else op.operands[:1]
+        purpose: Purpose = "loop" if op.name == "scf.for" else "branch"
+
+        def controlled(values: list[Any], scope: Any) -> None:
+            kept = {value.id: values[value.id] for value in deciding_ones}
+            for value in deciding_ones:
+                self._use(op, value, kept[value.id], scope, purpose)
+                values[value.id] = actual(kept[value.id])
+            step(values, scope)
+            for slot, value in kept.items():
+                values[slot] = value
+
+        return controlled
+
+    # -- where it shows --------------------------------------------------------------------------
+
+    def _access(self, op: Op, step: Step) -> Step:
+        """Compare an access' addresses where its mask lets it, its mask, and an index it stores."""
+        mask = mask_of(op)
+        stored = stored_index(op, self._module)
+        pointer = op.operands[0]
+        positions = op.operands[1:] if op.name.startswith("tt.descriptor_") else ()
+        unsigned = self._stored_as_unsigned
+
+        def accessed(values: list[Any], scope: Any) -> None:
+            active: Any = True
+            if mask is not None:
+                active = values[mask.id]
+                self._use(op, mask, active, scope, "mask")
+            self._use(op, pointer, values[pointer.id], scope, "address", active=active)
+            for value in positions:
+                if value is not stored:
+                    self._use(op, value, values[value.id], scope, "address")
+            if stored is not None:
+                self._use(op, stored, values[stored.id], scope, "index", active=active)
+            self._actually(op, step, values, scope)
+            if op.name == "tt.load":
+                unsigned(op, values, scope)
+
+        return accessed
+
+    def _stored_as_unsigned(self, op: Op, values: list[Any], scope: Any) -> None:
+        """Read what a tensor of unsigned integers holds as that."""
+        pointer, result = actual(values[op.operands[0].id]), op.results[0]
+        loaded = values[result.id]
+        if is_unknown(loaded) or not is_number(result) or not isinstance(pointer, Pointer):
+            return
+        if pointer.argument is None:
+            return
+        tensor = scope.launch.arguments[pointer.argument]
+        if not isinstance(tensor, TensorArgument) or tensor.dtype[0] != "u":
+            return
+        type_ = value_type(result.type)
+        numbers = ideal_numbers(loaded, type_)
+        if limits(numbers)[0] < 0:
+            ideal = read_unsigned(numbers, type_.element.bits)
+            values[result.id] = Wrapped(loaded, ideal, frozenset())
+
+    def _use(
+        self,
+        op: Op,
+        value: Value,
+        held: Any,
+        scope: Any,
+        purpose: Purpose,
+        *,
+        active: Any = True,
+    ) -> None:
+        """Compare a number that decides something."""
+        if is_unknown(held) or is_unknown(active):
+            self.seen.blind = True
+        if not isinstance(held, Wrapped) or not held.origins or self._is_undecided(op, value):
+            return
+        if is_unknown(held.actual) or is_unknown(active) or not scope.certain:
+            self.seen.hidden |= held.origins
+            return
+        type_ = value_type(value.type)
+        differs = self._differing(held, type_, purpose)
+        if active is not True:
+            mask = lanes_of(ideal_numbers(actual(active), flags_of(type_)), flags_of(type_))
+            differs = lanes_of(differs, type_) & mask
+        places = np.argwhere(differs)
+        if len(places):
+            self._show(op, held, scope, purpose, tuple(map(int, places[0])))
+
+    def _is_undecided(self, op: Op, value: Value) -> bool:
+        """Whether a condition decides nothing that counts."""
+        if op.name in ADDRESSES:
+            return False
+        return isinstance(value.owner, Op) and value.owner.index not in self._deciding
+
+    def _differing(self, held: Wrapped, type_: ValueType, purpose: Purpose) -> Array:
+        plain = ideal_numbers(held.actual, type_)
+        differs = np.asarray(held.ideal != plain, np.bool_)
+        if purpose == "index":  # memory does not say whether it holds unsigned integers
+            bits = type_.element.bits
+            low = -(1 << (bits - 1))
+            differs &= np.asarray((held.ideal < low) | (held.ideal >= 1 << bits), np.bool_)
+        return differs
+
+    def _show(
+        self, op: Op, held: Wrapped, scope: Any, purpose: Purpose, place: tuple[int, ...]
+    ) -> None:
+        earliest = {op: number for number, op in enumerate(self._sightings)}
+        origin = min(held.origins, key=lambda op: earliest.get(op, len(earliest)))
+        if origin in self.seen.shown:
+            return
+        number, *lane = place
+        trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
+        program = int(scope.linear[number])
+        ideal, plain = self._numbers(origin, program)
+        self.seen.shown[origin] = Shown(
+            origin, op, purpose, program_at(program, scope.launch.grid), int(trips[number]),
+            tuple(lane), ideal, plain,
+        )  # fmt: skip
+
+    def _numbers(self, origin: int, program: int) -> tuple[int, int]:
+        """Give what an op would have given in a program, and what it gave."""
+        linear, ideal, plain = self._sightings[origin]
+        ideal, plain = np.broadcast_arrays(ideal, plain)
+        places = np.argwhere(ideal != plain)
+        here = [p for p in places if ideal.shape[0] == 1 or linear[p[0]] == program]
+        at = tuple(here[0] if here else places[0])
+        return int(ideal[at]), int(plain[at])
+
+
+_instruments: weakref.WeakKeyDictionary[Op, list[Ideals]] = weakref.WeakKeyDictionary()
+"""Those of a module that no evaluation uses now: each has its ops compiled."""

@@ -1,0 +1,110 @@
+"""Stores of which it does not matter whose comes last: all programs store the same there.
+
+A value is the same in all programs if it is computed, in whatever lane, from constants, parameters
+and lane indices alone, and from what memory holds at addresses made of these, where no program of
+the launch writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, Literal
+
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.ir import Block, Op, Value
+from kvtrace.ir.types import TensorType
+from kvtrace.symbolic.taint import leaves_lanes
+
+Sameness = Literal["everywhere", "by lane"]
+"""Whether a value is one number, or one number in each lane."""
+
+_PLAIN: Final = frozenset(
+    {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast",
+     "tt.fp_to_fp", "tt.addptr", "tt.get_num_programs", "tt.reduce"}
+)  # fmt: skip
+_SPREADING: Final = frozenset(
+    {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.bitcast", "tt.fp_to_fp"}
+)
+_MOST_OPS: Final = 256
+
+
+def stored_alike(stores: Sequence[Op], shared: Collection[int]) -> Sameness | None:
+    """Return whether all programs store the same with these ops; None: not that it is seen.
+
+    `shared` are the indices of the ops that access what the launch writes: what others load is the
+    same for all.
+    """
+    sources = [_source(op) for op in stores]
+    if sources[0] is None or any(source != sources[0] for source in sources):
+        return None
+    found = _Followed(shared).sameness(stores[0].operands[1])
+    one_value = all(op.operands[1] is stores[0].operands[1] for op in stores)
+    return found if found == "everywhere" or one_value else None
+
+
+def _source(store: Op) -> object | None:
+    """Return what tells a stored value from others: a constant, or the value it comes from."""
+    if store.name != "tt.store":
+        return None
+    value = store.operands[1]
+    kind = str(value.type)
+    while isinstance(owner := value.owner, Op) and owner.name in _SPREADING:
+        value = owner.operands[0]
+    if isinstance(owner, Op) and owner.name == "arith.constant":
+        return str(owner.attributes["value"]), kind
+    return value.id
+
+
+class _Followed:
+    """Values followed back to what they are computed from, each once."""
+
+    def __init__(self, shared: Collection[int]) -> None:
+        self._shared = shared
+        self._known: dict[int, Sameness | None] = {}
+
+    def sameness(self, value: Value) -> Sameness | None:
+        """Return whether a value is the same in all programs."""
+        if value.id not in self._known:
+            if len(self._known) > _MOST_OPS:
+                return None
+            self._known[value.id] = self._followed(value)
+        return self._known[value.id]
+
+    def _followed(self, value: Value) -> Sameness | None:
+        op = value.owner
+        if not isinstance(op, Op):
+            return "everywhere" if _is_parameter(value) else None
+        if op.name == "tt.make_range":
+            return "by lane"
+        if op.name == "arith.constant":
+            return "everywhere" if getattr(op.attributes["value"], "is_splat", True) else "by lane"
+        if not (op.name in _PLAIN or op.name.startswith(("arith.", "math.")) or self._reads(op)):
+            return None
+        parts = [self.sameness(operand) for operand in op.operands]
+        if None in parts:
+            return None
+        by_lane = "by lane" in parts and isinstance(value.type, TensorType)
+        return "by lane" if by_lane else "everywhere"
+
+    def _reads(self, op: Op) -> bool:
+        """Tell whether a load of one address gives every program the same."""
+        return (
+            op.name == "tt.load"
+            and op.index not in self._shared
+            and not leaves_lanes(op)
+            and not attribute(op, "isVolatile", False)
+        )
+
+
+def _is_parameter(value: Value) -> bool:
+    """Tell whether a value is a parameter of the kernel."""
+    block = value.owner
+    if not isinstance(block, Block):
+        return False
+    function = block.region.owner
+    return (
+        function.name in ("tt.func", "func.func")
+        and function.parent is not None
+        and function.parent.name == "builtin.module"
+        and getattr(function.attributes.get("sym_visibility"), "value", "public") == "public"
+    )

@@ -1,0 +1,119 @@
+"""Launches without a GPU whose kernels go through addresses in memory."""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.triton_versions import INSTALLED, ROOT, run_with
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+
+import triton  # noqa: E402
+import triton.language as tl  # noqa: E402
+
+import kvtrace  # noqa: E402
+from kvtrace.evaluate.errors import UnknownAddress  # noqa: E402
+from kvtrace.schema.trace import open_trace  # noqa: E402
+
+PROGRAM = ROOT / "tests" / "support" / "pointers_program.py"
+
+
+@triton.jit
+def doubled(table, n, BLOCK: tl.constexpr):
+    place = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    lanes = tl.arange(0, BLOCK)
+    mask = lanes < n
+    tl.store(place + lanes, tl.load(place + lanes, mask=mask) * 2, mask=mask)
+
+
+def test_results_are_those_of_tritons_interpreter(tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ours = run_with(INSTALLED, [str(PROGRAM), str(tmp_path / "out")], tmp_path / "cache")
+    assert json.loads(ours.stdout) == json.loads(done.stdout)
+
+
+def test_what_leaves_a_tensor_that_was_reached_touches_nothing_and_is_told(tmp_path):
+    whole = torch.ones(3, 16)
+    targets = [torch.ones(16), torch.ones(12)]
+    table = torch.tensor([target.data_ptr() for target in targets])
+
+    with kvtrace.capture(tmp_path, sanitize="off"):
+        doubled[(2,)](table, 16, BLOCK=32)
+
+    assert targets[0].tolist() == [2.0] * 16
+    assert targets[1].tolist() == [2.0] * 12
+    assert whole.tolist() == torch.ones(3, 16).tolist()
+    messages = open_trace(tmp_path).table("messages", columns=["code", "text"])
+    told = [row["text"] for row in messages.to_pylist() if row["code"] == "out-of-bounds"]
+    assert len(told) == 1
+    assert "4 bytes past the end of *table[1] of shape (12,) in program (1, 0, 0)" in told[0]
+
+
+def test_an_address_of_a_tensor_that_is_gone_is_refused(tmp_path):
+    targets = [torch.ones(1 << 16) for _ in range(2)]
+    table = torch.tensor([target.data_ptr() for target in targets])
+    with kvtrace.capture(tmp_path):
+        doubled[(2,)](table, 16, BLOCK=32)
+        address = table[1].item()
+        del targets[1]
+        gc.collect()
+        with pytest.raises(UnknownAddress, match=rf"{address:#x}.*lies in no tensor on the CPU"):
+            doubled[(2,)](table, 16, BLOCK=32)
+        doubled[(1,)](table, 16, BLOCK=32)
+    assert targets[0][:17].tolist() == [8.0] * 16 + [1.0]
+
+
+def test_a_storage_that_only_a_view_keeps_alive_is_found(tmp_path):
+    view, pairs = torch.ones(64)[32:40], torch.full((4,), 1 + 1j)
+    table = torch.tensor([view.data_ptr(), pairs.data_ptr()])
+    with kvtrace.capture(tmp_path):
+        doubled[(2,)](table, 8, BLOCK=8)
+    assert view.tolist() == [2.0] * 8
+    assert pairs.tolist() == [2 + 2j] * 4
+
+
+class Wrapper(torch.Tensor):
+    """A tensor without memory of its own, whose operations are code of the program's."""
+
+    @staticmethod
+    def __new__(cls, like):
+        return torch.Tensor._make_wrapper_subclass(cls, like.shape, dtype=like.dtype)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        raise AssertionError("the program's code was run")
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        raise AssertionError("the program's code was run")
+
+
+def test_tensors_without_memory_are_passed_over(tmp_path):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.empty(1 << 24)
+    others = [fake, Wrapper(torch.empty(1 << 24)), torch.empty(1 << 24, device="meta")]
+    others += [torch.eye(3).to_sparse(), torch.empty(0), torch.nn.Parameter(torch.ones(3))]
+    target = torch.ones(8)
+    # the second is no address, but lies in a storage of 64 MiB that begins at address 0
+    table = torch.tensor([target.data_ptr(), 5 << 20])
+    with kvtrace.capture(tmp_path):
+        doubled[(1,)](table, 8, BLOCK=8)
+    assert target.tolist() == [2.0] * 8
+    assert len(others) == 6
+    messages = open_trace(tmp_path).table("messages", columns=["level", "text"]).to_pylist()
+    assert [row for row in messages if row["level"] != "info"] == []

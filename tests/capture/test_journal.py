@@ -1,0 +1,237 @@
+"""The journal's thread: what a row refers to is on disk before it, and what is lost is counted."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kvtrace.capture.hot import Recorder
+from kvtrace.capture.journal import Journal
+from kvtrace.schema.errors import EmptyTrace
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+from kvtrace.schema.writer import SEGMENT_ROWS, RunWriter, new_run_id
+from tests.capture.kills import KINDS, kill_many
+from tests.schema.test_writer import small_disk  # noqa: F401 - a fixture
+
+ROOT = Path(__file__).parents[2]
+
+
+class Launching(Recorder):
+    """A recorder whose program launches a new call just when launches are taken."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: (b"", ()), lambda _: None, (), 1000)
+        self.launch = lambda: None
+
+    def drain(self) -> bytes:
+        self.launch()
+        return super().drain()
+
+
+class Program:
+    """Calls and launches for a journal, as a session and its backends make them."""
+
+    def __init__(self, out: Path) -> None:
+        self.recorder = Launching()
+        self.journal = Journal(str(out), new_run_id(), self.recorder, {}, self.fail, self.fail)
+        self.calls = 0
+        self.errors: list[Exception] = []
+        self.journal.submit(lambda journal: journal.add("kernels", {"kernel_id": 0}))
+
+    def fail(self, error: Exception) -> None:
+        self.errors.append(error)
+
+    def call(self) -> int:
+        row = {"call_id": self.calls, "kernel_id": 0}
+        self.journal.submit(lambda journal: journal.add("calls", row))
+        self.calls += 1
+        return self.calls - 1
+
+    def launch(self, call_id: int, times: int = 1) -> None:
+        for _ in range(times):
+            self.recorder.append(call_id, 1, 2)
+
+
+def dangling(out: Path) -> list[str]:
+    return [problem.text for problem in validate(out) if "refers to" in problem.text]
+
+
+def test_a_call_that_is_launched_while_the_thread_works_is_on_disk_before_its_launch(tmp_path):
+    program = Program(tmp_path)
+    program.recorder.launch = lambda: program.launch(program.call())
+
+    for _ in range(3):
+        program.journal.flush()
+        launched = open_trace(tmp_path).table("launches").column("call_id").to_pylist()
+        assert dangling(tmp_path) == []
+
+    assert launched == [0, 1, 2]
+
+
+def test_many_launches_do_not_reach_the_disk_before_their_calls(tmp_path, monkeypatch):
+    """A write that grows large is handed over at once; the process may be killed right then."""
+    monkeypatch.setattr(RunWriter, "flush", lambda self: None)
+    program = Program(tmp_path)
+    program.launch(program.call(), 150_000)
+
+    program.journal.flush()
+
+    assert open_trace(tmp_path).table("launches").num_rows == 150_000
+    assert dangling(tmp_path) == []
+
+
+def test_columns_do_not_reach_the_disk_before_the_rows_that_they_refer_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(RunWriter, "flush", lambda self: None)
+    program = Program(tmp_path)
+    call_id = program.call()
+
+    def write(journal: Journal) -> None:
+        stack = journal.add_stack([("a.py", 1, None, "f")])
+        count = 200_000
+        columns = {"call_id": [call_id] * count, "order": list(range(count))}
+        columns["stack_id"] = [stack] * count
+        journal.append("buffers", columns)
+
+    program.journal.submit(write)
+    program.journal.flush()
+
+    assert program.errors == []
+    assert open_trace(tmp_path).table("buffers").num_rows == 200_000
+    assert dangling(tmp_path) == []
+
+
+def test_rows_reach_the_disk_while_the_thread_is_behind(tmp_path, monkeypatch):
+    """Each call takes its time, as one with much to compress; the program makes many at once."""
+    monkeypatch.setattr("kvtrace.capture.journal.INTERVAL", 0.02)
+    program = Program(tmp_path)
+    on_disk: list[int] = []
+    done = threading.Event()
+
+    def slow(journal: Journal) -> None:
+        time.sleep(0.005)
+        if on_disk:
+            assert dangling(tmp_path) == []
+        on_disk.append(open_trace(tmp_path).table("calls").num_rows)
+        if len(on_disk) == 40:
+            done.set()
+
+    for _ in range(40):
+        program.launch(program.call())
+        program.journal.submit(slow)
+    program.journal.start()
+    # Launches that are taken now, before the thread has come to the calls above, have to wait.
+    program.recorder.launch = lambda: program.launch(program.call())
+    assert done.wait(120)
+    program.journal.close("exit")
+
+    assert program.errors == []
+    assert on_disk[-1] > 0
+    assert dangling(tmp_path) == []
+    assert open_trace(tmp_path).table("launches").num_rows == program.calls
+
+
+LIMITED = """
+    import resource, signal, sys, time
+    from kvtrace.capture.session import Session
+    from kvtrace.settings import DEFAULT
+    from tests.capture.killed_program import arguments, kernel, stack
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then a write fails with EFBIG
+    session = Session(sys.argv[1], DEFAULT)
+    known = session.add_call(session.add_kernel(kernel(0)), (1, 1, 1), arguments(0), stack(0))
+    session.flush()
+    if sys.argv[2] == "files":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, resource.RLIM_INFINITY))
+    for first in range(0, 100_000, 500):
+        for number in range(first, first + 500):
+            session.add_launch(known, number, number + 1)
+        session.flush()
+    if "again" in sys.argv:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    session.stop("exit")
+    session.add_launch(known, 1, 2)  # the recording has ended
+"""
+
+
+def run_limited(out: Path, *how: str) -> str:
+    child = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LIMITED), str(out), *how],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return child.stderr
+
+
+@pytest.mark.parametrize("how", [("files",), ("files", "again")])
+def test_launches_that_find_no_room_are_counted_to_the_end(tmp_path, how):
+    assert "recording has ended" in run_limited(tmp_path, *how)
+
+    trace = open_trace(tmp_path)
+
+    kept = trace.table("launches").num_rows
+    assert 0 < kept < 5_000
+    assert kept + trace.runs[0].dropped_rows == 100_000
+    assert trace.runs[0].ending == "disk-full"
+    assert dangling(tmp_path) == []
+
+
+def test_launches_that_a_full_disk_loses_are_counted_to_the_end(small_disk):  # noqa: F811
+    (small_disk / "ballast").write_bytes(bytes(3_500_000))
+    assert "recording has ended" in run_limited(small_disk / "out", "disk")
+
+    trace = open_trace(small_disk / "out")
+
+    kept = trace.table("launches").num_rows
+    assert 0 < kept < 20_000
+    assert kept + trace.runs[0].dropped_rows == 100_000
+    assert dangling(small_disk / "out") == []
+
+
+@pytest.mark.parametrize("free", range(4, 10))
+def test_where_no_more_files_can_be_made_no_launch_is_written_without_its_call(few_files, free):
+    files = [few_files / f"file-{number}" for number in range(30)]
+    for file in files:
+        file.touch()
+    for file in files[:free]:
+        file.unlink()
+    program = Program(few_files / "out")
+    for _ in range(3):
+        program.launch(program.call(), 100)
+        program.journal.flush()
+    program.journal.close("exit")
+
+    assert bool(program.errors)
+    try:
+        assert dangling(few_files / "out") == []
+    except EmptyTrace:
+        assert free < 6  # not even the journal could be made
+
+
+@pytest.fixture
+def few_files(tmp_path):
+    """A real file system with room for some files only."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m,nr_inodes=31", "tmpfs", str(folder)],
+        capture_output=True,
+    )
+    if mounted.returncode:
+        pytest.skip("mounting needs root")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("rows", [SEGMENT_ROWS, 300])
+def test_programs_killed_at_random_moments_leave_traces_that_are_whole(rows):
+    kills = kill_many(len(KINDS), seed=rows, rows=rows)
+
+    assert [kill.problems for kill in kills] == [()] * len(kills)
+    assert any(kill.kept for kill in kills)

@@ -1,0 +1,86 @@
+"""Inline PTX in real kernels, compared with PyTorch."""
+
+import pytest
+import torch
+from triton.backends.compiler import GPUTarget
+
+from kvtrace.evaluate.plan import explain
+from tests.kernels import language
+from tests.kernels.launching import bind, compile_for, launch
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_predicated_instructions_choose_lane_by_lane(planned):
+    x = torch.cat([torch.linspace(-100, 100, 255), torch.tensor([20.0])])
+    out = torch.empty(256)
+
+    launch(language.softplus, (4,), {"x": x, "out": out}, {"BLOCK": 64}, planned=planned)
+
+    torch.testing.assert_close(out, torch.nn.functional.softplus(x), atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_four_bytes_share_a_register(planned):
+    x = torch.arange(64, dtype=torch.uint8) * 4
+    y = torch.randn(64) * 200
+    whole, largest = torch.empty(64, dtype=torch.int32), torch.empty(64)
+
+    launch(
+        language.bytes_in_fours,
+        (1,),
+        {"x": x, "y": y, "whole": whole, "largest": largest},
+        {"BLOCK": 64},
+        planned=planned,
+    )
+
+    assert torch.equal(whole, x.int())
+    assert torch.equal(largest, torch.maximum(x.float(), y))
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_halves_are_rounded_once(planned):
+    x, y = torch.randn(2, 4096).bfloat16().unbind(0)
+    out = torch.empty(4096, dtype=torch.bfloat16)
+
+    launch(
+        language.halves_in_pairs,
+        (8,),
+        {"x": x, "y": y, "out": out},
+        {"BLOCK": 512},
+        planned=planned,
+    )
+
+    assert torch.equal(out, (x.double() * 2 + y.double()).bfloat16())
+
+
+def test_tritons_own_conversions_by_assembly_round_trip():
+    patterns = torch.arange(256, dtype=torch.int16)
+    sign, low = patterns >> 7 << 15, (patterns & 0x7F) << 7
+    x = (sign | low).view(torch.float16)
+    x = torch.where(x.abs() > 1.75, torch.zeros_like(x), x)
+    stored = torch.empty(256, dtype=torch.int8)
+    back = torch.empty(256, dtype=torch.float16)
+
+    launch(
+        language.custom_floats,
+        (1,),
+        {"x": x, "stored": stored, "back": back},
+        {"BLOCK": 256},
+        target=GPUTarget("cuda", 80, 32),
+    )
+
+    assert torch.equal(back, x)
+    kept = torch.where(x == 0, x.view(torch.int16) >> 8 & 0x80, patterns)
+    assert torch.equal(stored.view(torch.uint8).int(), kept.to(torch.uint8).int())
+
+
+def test_integers_that_assembly_made_are_addresses():
+    x, out = torch.arange(64), torch.empty(16, dtype=torch.int64)
+    launch(language.row_by_assembly, (1,), {"x": x, "out": out}, {"BLOCK": 16})
+    assert out.tolist() == [2 * n + 1 for n in range(16)]
+
+
+def test_assembly_that_only_computes_is_planned():
+    arguments = {"x": torch.zeros(64), "out": torch.zeros(64)}
+    module = compile_for(language.softplus, arguments, {"BLOCK": 64})
+    assert explain(module, bind(language.softplus, arguments), (1,)) == "planned"

@@ -1,0 +1,134 @@
+"""What a process does with one case: run it here or in Triton's interpreter, and judge it.
+
+Each of these runs in a process forked from one that has imported torch and Triton.
+"""
+
+import time
+import traceback
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tests.public import device
+from tests.public.case import CASES, Case, Outcome, difference
+from tests.public.packages import PACKAGES, load
+
+Result = dict[str, Any]
+
+SEED = 20
+
+
+def cases_of(package: str) -> dict[str, Case]:
+    """Return the cases of a package by name, sorted."""
+    if package not in CASES:
+        for file in sorted((Path(__file__).parent / "cases").glob(f"{package}_*.py")):
+            import_module(f"tests.public.cases.{file.stem}")
+    return dict(sorted(CASES.get(package, {}).items()))
+
+
+def interpreted(package: str, name: str, folder: Path) -> Result:
+    """Run a case in Triton's interpreter and keep what it gave."""
+    begin = time.perf_counter()
+    try:
+        outcome = _run(package, name)
+    except Exception as error:
+        return _failure("interpreter", error, begin)
+    torch.save([tensor.detach() for tensor in outcome.got], folder / "interpreted.pt")
+    return {"status": "ran", "seconds": time.perf_counter() - begin}
+
+
+def judged(package: str, name: str, folder: Path, tensors: str, interpreter: bool) -> Result:
+    """Record a case, compare what it gave, and judge every access of its launches."""
+    import kvtrace
+
+    device.stop_at_ttir()
+    begin = time.perf_counter()
+    result: Result = {"case": name, "package": package, "tensors": tensors}
+    out = folder / f"out-{tensors}"
+    major, minor = PACKAGES[package].capability
+    try:
+        with kvtrace.capture(out, tensors=tensors, target=f"cuda:{major}{minor}"):
+            outcome = _run(package, name)
+        result["seconds"] = time.perf_counter() - begin
+        result |= _compared(outcome, folder, interpreter)
+    except Exception as error:
+        result |= _failure("case", error, begin)
+    begin = time.perf_counter()
+    try:
+        result |= _verdicts(out) if out.is_dir() else {}  # nothing was launched
+    except Exception as error:
+        result |= {"judging": _told(error)}
+    return result | {"judge_seconds": time.perf_counter() - begin}
+
+
+def _run(package: str, name: str) -> Outcome:
+    device.answer_for_cuda(PACKAGES[package].capability)
+    device.allow_missing_operators()
+    torch.manual_seed(SEED)
+    torch.use_deterministic_algorithms(True, warn_only=True)  # torch.empty is NaN
+    load(PACKAGES[package])
+    return cases_of(package)[name].run()
+
+
+def _compared(outcome: Outcome, folder: Path, interpreter: bool) -> Result:
+    if outcome.wanted is None:
+        if not interpreter:
+            return {"status": "uncompared", "detail": "no interpreter was asked for"}
+        file = folder / "interpreted.pt"
+        if not file.is_file():
+            return {"status": "uncompared", "detail": "the interpreter fails"}
+        outcome = Outcome(outcome.got, tuple(torch.load(file)), outcome.tolerance)
+    told = difference(outcome.got, outcome)
+    return {"status": "right"} if told is None else {"status": "wrong", "detail": told}
+
+
+def _verdicts(out: Path) -> Result:
+    from kvtrace.clients.recorded import replay
+    from kvtrace.clients.registry import as_client
+    from kvtrace.clients.sanitizer import Sanitizer
+    from kvtrace.converters.findings import finding_objects, observed_rules, read_findings
+    from kvtrace.schema.trace import open_trace
+    from kvtrace.verdicts.choice import rule_ids
+    from kvtrace.verdicts.rules import RULES
+
+    trace = open_trace(out)
+    failures: list[str] = []
+    for run in trace.runs:
+        outcome = replay(trace, run, None, (as_client(Sanitizer(), "sanitizer"),))
+        failures += [*outcome.failures, *map(str, outcome.errors)]
+    observed = observed_rules(trace, trace.runs, RULES)
+    rules = rule_ids(["default"], observed)
+    findings = read_findings(
+        trace, trace.runs, proven=False, rules=rules, known_rules=(*RULES, *observed)
+    )
+    verdicts = trace.table("findings").column("verdict").to_pylist()
+    names = trace.table("kernels").column("name").to_pylist()
+    messages = [
+        f"{row['level']} {row['code']}: {row['text']}"
+        for row in trace.table("messages", columns=["level", "code", "text"]).to_pylist()
+        if row["level"] != "info"
+    ]
+    kept = ("kernel", "rule", "verdict", "severity", "file", "line", "source", "message", "reason")
+    listed = finding_objects(findings.listed)
+    return {
+        "kernels": sorted(set(names)),
+        "launches": trace.table("launches").num_rows,
+        "verdicts": Counter(verdicts),
+        "findings": [{key: one[key] for key in (*kept, "calls", "launched_at")} for one in listed],
+        "messages": messages,
+        "unjudged": failures,
+    }
+
+
+def _failure(what: str, error: Exception, begin: float) -> Result:
+    seconds = time.perf_counter() - begin
+    return {"status": "failed", "detail": f"{what}: {_told(error)}", "seconds": seconds,
+            "traceback": "".join(traceback.format_exception(error))[-4000:]}  # fmt: skip
+
+
+def _told(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:300]}"

@@ -1,0 +1,10 @@
+"""A flipped bit in any file of a trace is found by `validate` where it changes what is read."""
+
+from tests.schema.flips import flips, write_trace
+
+
+def test_flipped_bits_are_found_and_cost_no_more_than_they_must(tmp_path):
+    tried = list(flips(write_trace(tmp_path), count=70, seed=14))
+
+    assert [flip for flip in tried if flip.is_wrong] == []
+    assert sum(flip.changes for flip in tried) > 20

@@ -1,0 +1,58 @@
+"""Random integer expressions against Python's integers: no proof is false, no finding either.
+
+The program `tests.verdicts.overflow_oracle` runs as many as are wanted; these are some of them.
+"""
+
+from collections import Counter
+
+import pytest
+
+from tests.verdicts.overflow_oracle import failures
+from tests.verdicts.random_kernels import Kernel, Number, Point, Type
+
+#: Kernels of which an address, a mask, a branch or a loop was once proven by numbers that wrapped.
+FOUND_BEFORE = (
+    8,
+    20,
+    102,
+    119,
+    139,
+    140,
+    149,
+    160,
+    184,
+    243,
+    505,
+    526,
+    536,
+    538,
+    10148,
+    10295,
+    20356,
+)
+
+
+@pytest.mark.parametrize("seeds", [FOUND_BEFORE, range(1000, 1012)])
+def test_what_is_proven_and_what_is_found_is_so(seeds):
+    counts: Counter[str] = Counter()
+
+    wrong = [text for seed in seeds for text in failures(seed, counts)]
+
+    assert wrong == []
+    assert counts["shows"] > counts["cases"] / 20
+    assert counts["decided"] > counts["cases"] / 2
+
+
+def test_numbers_are_wrapped_and_ideal_beside_each_other():
+    kernel = Kernel(0, cases=0)
+    point = Point(3, {"a": 2**31 - 1, "b": 1, "w": 5, "u": 2**32 - 1, "n": 0}, {})
+    scalars = {value.ssa: value for value in kernel.scalars}
+    total = kernel._binary(
+        "arith.addi", [scalars["%a"], scalars["%b"]], lambda left, right: left + right
+    )
+    wide = kernel._cast(total, Type(64))
+    back = kernel._cast(wide, Type(32))
+
+    assert total.meaning(point) == [Number(2**31, -(2**31))]
+    assert wide.meaning(point) == [Number(2**31, -(2**31))]
+    assert back.meaning(point) == [Number(-(2**31), -(2**31))]
