@@ -48,7 +48,7 @@ _NAME: Final = _leaf("names", "name")
 _PARAMETER: Final = _leaf("names", "parameter")
 _FILE: Final = _leaf("paths", "file")
 _ARTIFACT: Final = _leaf("source paths names tensors", "artifact")
-_ATTRIBUTES: Final = _leaf("source paths names scalars tensors")
+_ATTRIBUTES: Final = _leaf("source names scalars tensors")
 
 _PRIVATE_LEAVES: Final[dict[str, dict[str, Leaf]]] = {
     "runs": {
@@ -153,7 +153,10 @@ LEAVES: Final[dict[str, dict[str, Leaf]]] = {
 }
 
 #: Tables whose rows mean nothing without what they hold; they go where that is left out.
-ROWS: Final[dict[str, frozenset[Private]]] = {"contents": frozenset(("tensors",))}
+ROWS: Final[dict[str, frozenset[Private]]] = {
+    "contents": frozenset(("tensors",)),
+    "graph_ops": _ATTRIBUTES.holds,
+}
 
 #: Kinds of artifacts that are the IR's text: they are written anew, without what is left out.
 IR_KINDS: Final = frozenset({"ttir", "ttir_generic", "ttgir"})

@@ -118,7 +118,7 @@ PIECES = ('"canary"', "%canary", "@canary", '@"canary"', "// canary\n", "loc(", 
           '"tt.load"', "fused[")  # fmt: skip
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+@given(st.lists(st.sampled_from(PIECES), max_size=15).map("".join))
 def test_no_name_stays_wherever_it_stands(text):
     fresh = redacted_ir("ttir", text, lambda _: "f", lambda _: "n")
 
