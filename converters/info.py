@@ -65,6 +65,7 @@ class RunOverview:
     self_overhead_ns: int | None
     dropped_rows: int | None
     passes: tuple[str, ...]
+    redacted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,7 @@ def _run(trace: "Trace", run: "Run") -> RunOverview:
         self_overhead_ns=run.self_overhead_ns,
         dropped_rows=run.dropped_rows,
         passes=tuple(trace.passes(run.run_id)),
+        redacted=run.settings.get("redacted"),
     )
 
 

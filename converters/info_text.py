@@ -76,6 +76,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "kernels": plural(run.kernels, "compiled variant"),
         "device": plural(run.gpu_kernels, "kernel execution") if run.gpu_kernels else None,
         "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
+        "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace redact)",
         "overhead": _overhead(run),
         "lost": _lost(run),
     }

@@ -50,6 +50,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "sql": Command("kvtrace.cli.sql", "Ask the tables in SQL"),
     "recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
     "validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
+    "redact": Command("kvtrace.cli.redact", "Write a copy without source, paths, names …"),
     "compact": Command("kvtrace.cli.compact", "Merge the many small files of a trace"),
 }
 

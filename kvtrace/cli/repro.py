@@ -35,6 +35,9 @@ def command(
     It has the kernel and all that was recorded of its arguments; contents are the recorded ones, or
     random. It needs torch and triton, and a GPU, or kvtrace run where there is none.
 
+    Running the script runs what was recorded, with --source Python code: read it first where the
+    trace is not yours.
+
     Example:
         kvtrace repro out/ --launch 17 -o repro.py
         kvtrace repro out/ --finding 3fa9 --source

@@ -272,6 +272,8 @@ def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) 
             strides=strides,
         )
     if arg["kind"] == "scalar":
+        if arg["scalar"] is None:
+            raise CannotReplay(f"the trace does not hold the value of the argument {arg['name']}")
         return ScalarArgument(arg["name"], _literal(arg["scalar"]))
     raise CannotReplay(f"argument {arg['name']} is a {arg['kind']}, which is not replayed yet")
 

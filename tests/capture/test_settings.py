@@ -1,6 +1,8 @@
 """Settings from the environment and from keyword arguments."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -93,3 +95,15 @@ def test_kernels_are_chosen_by_globs():
         False,
         False,
     ]
+
+
+def test_every_variable_is_on_the_page_of_settings():
+    folders = [Path(name) for name in ("kvtrace", "schema", "converters")]
+    texts = [path.read_text() for folder in folders for path in folder.rglob("*.py")]
+    read = {name for text in texts for name in re.findall(r'"(KVTRACE(?:_[A-Z]+)*)"', text)}
+    read |= {f"KVTRACE_{field.name.upper()}" for field in dataclasses.fields(Settings)}
+
+    told = set(re.findall(r"^\| `(KVTRACE\w*)`", Path("docs/settings.md").read_text(), re.M))
+
+    assert "KVTRACE_NATIVE" in read
+    assert told == read

@@ -1,0 +1,82 @@
+"""`kvtrace redact`: a copy of a trace that tells less."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kvtrace.cli.options import JsonOption, TracePath, print_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvtrace.schema.redaction import Redaction
+
+
+def command(
+    trace: TracePath,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Write the copy to this new folder"),
+    ],
+    source: Annotated[
+        bool, typer.Option("--source", help="Source, and all compiled code but TTIR and TTGIR")
+    ] = False,
+    paths: Annotated[
+        bool, typer.Option("--paths", help="Paths of files and folders; files become file1.py …")
+    ] = False,
+    names: Annotated[
+        bool,
+        typer.Option("--names", help="Names of kernels, modules, parameters, variables; source"),
+    ] = False,
+    scalars: Annotated[bool, typer.Option("--scalars", help="Values of scalar arguments")] = False,
+    tensors: Annotated[bool, typer.Option("--tensors", help="Contents of tensors")] = False,
+    command_line: Annotated[bool, typer.Option("--command", help="The command line")] = False,
+    host: Annotated[
+        bool, typer.Option("--host", help="Host name, build of its system, the job's address")
+    ] = False,
+    git: Annotated[bool, typer.Option("--git", help="Commit, branch, top folder")] = False,
+    marks: Annotated[
+        bool, typer.Option("--marks", help="What the program passed to kvtrace.mark")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All of these")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a copy of a trace without what you do not want to pass on; the trace stays as it is.
+
+    What is left out is in no file of the copy. What passes derived is left out too; sanitize,
+    replay and the others derive it again from the copy. See docs/privacy.md.
+
+    Example:
+        kvtrace redact out/ -o shared/ --source --paths --host --command
+        kvtrace redact out/ -o shared/ --all
+
+    """
+    from kvtrace.ir.redacted import redacted_ir
+    from kvtrace.schema.privacy import PRIVATE
+    from kvtrace.schema.redaction import redact
+
+    asked = {
+        "source": source, "paths": paths, "names": names, "scalars": scalars, "tensors": tensors,
+        "command": command_line, "host": host, "git": git, "marks": marks,
+    }  # fmt: skip
+    left_out = [each for each in PRIVATE if everything or asked[each]]
+    done = redact(trace, output, left_out, redacted_ir)
+    if as_json:
+        print(json.dumps(asdict(done), indent=2))
+    else:
+        print_lines(_told(done, output))
+
+
+def _told(done: Redaction, output: Path) -> Iterator[str]:
+    from kvtrace.converters.text import plural
+
+    yield f"{output}: {plural(len(done.runs), 'run')} without {', '.join(done.left_out)}"
+    if done.passes:
+        yield f"what passes had derived is left out: run them again ({', '.join(done.passes)})"
+    if done.unreadable_ir:
+        yield f"{plural(done.unreadable_ir, 'text')} of IR could not be read, and was left out"

@@ -1,0 +1,357 @@
+"""A copy of a trace without what its owner keeps to themselves.
+
+`privacy.py` says what each column may hold. Every file of the copy is written anew from the values
+that stay, so that statistics, dictionaries and metadata hold nothing else; what is in the folder
+besides the tables' files is not copied. Results of passes are left out, for they repeat what they
+were made of; the passes make them again from the copy.
+"""
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.schema.content import artifact_content, artifact_row, stack_id
+from kvtrace.schema.errors import BadSetting, TraceWriteError
+from kvtrace.schema.layout import (
+    JOURNAL,
+    client_folders,
+    part_numbers,
+    part_path,
+    pass_parts,
+    run_folder,
+    run_ids,
+    sync_folder,
+)
+from kvtrace.schema.merging import merged_rows
+from kvtrace.schema.parts import open_part, part_facts, sorted_rows, write_part
+from kvtrace.schema.privacy import (
+    ARTIFACTS,
+    IR_KINDS,
+    LEAVES,
+    MADE_BY_THE_RUN,
+    PRIVATE,
+    ROWS,
+    UNKNOWN_ARTIFACT,
+    Leaf,
+    Private,
+)
+from kvtrace.schema.pseudonyms import Pseudonyms
+from kvtrace.schema.replacement import unfinished
+from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.versions import FORMAT_VERSION
+
+REDACTED: Final = "redacted"
+
+#: Writes the IR's text anew: its kind and text, what stands for a file's path, and for a name.
+#: None if it cannot be read, and so nothing can be said of what it holds.
+RewriteIr = Callable[[str, str, Callable[[str], str], Callable[[str], str]], str | None]
+
+#: A number, a truth value or an element type; literals are these, or tuples of them.
+_HARMLESS: Final = re.compile(
+    r"True|False|None|-?inf|nan|-?\d[-+.\de]*|(?:torch\.)?[a-z]{1,8}\d[a-z0-9_]{0,8}"
+)
+_BETWEEN: Final = re.compile(r"[(), ]+")
+_SLASH: Final = re.compile(r"[/\\]")
+#: What the name of the operating system's build tells of a host stands here in `runs.versions`.
+_PLATFORM: Final = "platform"
+#: Keys of compile options that may hold names: of names, and of a backend (`inductor.…`).
+_NAMED: Final = re.compile(r"names?$|\.")
+_COMPILERS_OWN: Final = frozenset(("backend_name",))
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What was left out, the runs of the copy, and the passes that are to be run again."""
+
+    left_out: tuple[Private, ...]
+    runs: tuple[str, ...]
+    passes: tuple[str, ...] = ()
+    unreadable_ir: int = 0
+
+
+def redact(
+    trace: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    left_out: Collection[Private],
+    rewrite: RewriteIr,
+) -> Redaction:
+    """Write a copy of a trace to the new folder `out`, without what is to be left out.
+
+    The trace itself stays as it is. The copy appears under its name only when it is whole.
+
+    Raises:
+        TraceNotFound, EmptyTrace: as `open_trace`.
+        BadSetting: nothing is to be left out, `out` is there already or in the trace, or the trace
+            has runs that are not sealed.
+        DamagedFile, NewerFormat: a file cannot be read.
+        TraceWriteError: the disk is full, or the like; no copy is left.
+
+    """
+    folder, target = open_trace(trace).path, Path(out)
+    if not left_out:
+        raise BadSetting(f"say what is to be left out: --{', --'.join(PRIVATE)}, or --all")
+    if target.exists() or target.is_symlink():
+        raise BadSetting(f"{target} is there already; name a folder that is not")
+    if folder.resolve() in target.resolve().parents:
+        raise BadSetting(f"{target} is inside {folder}; name a folder outside of the trace")
+    if run_ids(folder / JOURNAL) or unfinished(folder):
+        raise BadSetting(
+            f"{folder} has runs that still go on or were killed; let them end, or call "
+            "kvtrace recover first"
+        )
+    work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        done = _Copy(folder, work, frozenset(left_out), rewrite).written()
+        work.rename(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise TraceWriteError(
+            f"the copy {target} cannot be written ({error.strerror or error}); "
+            f"{folder} is as it was"
+        ) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return done
+
+
+class _Copy:
+    """The copy while it is written."""
+
+    def __init__(
+        self, source: Path, out: Path, left_out: frozenset[Private], rewrite: RewriteIr
+    ) -> None:
+        self._source = source
+        self._out = out
+        self._left_out = left_out
+        self._rewrite = rewrite
+        self._salt = secrets.token_bytes(16)
+        self._artifacts: dict[str, str | None] = {}
+        self._stacks: dict[int, int] = {}
+        self._files = Pseudonyms("file", suffixes=True)
+        self._marks = Pseudonyms("mark")
+        self._jobs = Pseudonyms("job")
+        self._names = Pseudonyms("name")
+        self._unreadable_ir = 0
+        self._passes: set[str] = set()
+
+    def written(self) -> Redaction:
+        """Write all tables: what others refer to comes first."""
+        runs = run_ids(self._source / "runs")
+        for name in ("kernels", "calls"):
+            for run_id in runs:
+                self._learn_names(run_id, name)
+        for name in sorted(TABLES, key=lambda name: name not in ("artifacts", "stacks")):
+            for run_id in runs:
+                self._write_table(TABLES[name], run_id)
+        for name in client_folders(self._source):
+            for run_id in run_ids(self._source / name):
+                folder = run_folder(self._source, name, run_id)
+                self._passes.update(map(_pass_name, pass_parts(folder)))
+        left_out = tuple(each for each in PRIVATE if each in self._left_out)
+        return Redaction(left_out, runs, tuple(sorted(self._passes)), self._unreadable_ir)
+
+    def _learn_names(self, run_id: str, name: str) -> None:
+        """See the names that are the trace's own, before those that only its IR has."""
+        for path in part_numbers(run_folder(self._source, name, run_id)).values():
+            for batch in merged_rows([path], TABLES[name]):
+                if name == "calls":
+                    for args in batch.column("args").to_pylist():
+                        self._names.learn("arg", (arg["name"] for arg in args or ()))
+                    continue
+                self._names.learn("kernel", batch.column("name").to_pylist())
+                self._names.learn("kernel", batch.column("function").to_pylist())
+                for signature in batch.column("signature").to_pylist():
+                    self._names.learn("arg", (entry["name"] for entry in signature or ()))
+
+    def _write_table(self, table: Table, run_id: str) -> None:
+        if ROWS.get(table.name, frozenset()) & self._left_out:
+            return
+        folder = run_folder(self._source, table.name, run_id)
+        for number, path in part_numbers(folder).items():
+            self._write_part(table, path, part_path(self._out, table.name, run_id, number))
+        for path in pass_parts(folder):
+            if _pass_name(path) in MADE_BY_THE_RUN:
+                self._write_part(table, path, self._out / path.relative_to(self._source))
+            else:
+                self._passes.add(_pass_name(path))
+
+    def _write_part(self, table: Table, source: Path, target: Path) -> None:
+        with open_part(source) as file:
+            facts = part_facts(file, source, table.name)
+        facts = replace(facts, format_version=FORMAT_VERSION, settings={})
+        batches: Iterator[pa.RecordBatch]
+        if table.name == "artifacts":
+            batches = iter(self._artifact_rows(source, table).to_batches())
+        else:
+            rows = (self._redacted(table, batch) for batch in merged_rows([source], table))
+            if table.name == "stacks":  # their order is that of their ids
+                whole = pa.Table.from_batches(list(rows), table.schema)
+                rows = iter(sorted_rows(whole, table).to_batches())
+            batches = rows
+        write_part(target, table, facts, batches)
+
+    # Artifacts, and what is in them.
+
+    def _artifact_rows(self, source: Path, table: Table) -> pa.Table:
+        kept = []
+        for batch in merged_rows([source], table):
+            for row in batch.to_pylist():
+                fresh = self._artifact(row, str(source))
+                self._artifacts[row["sha256"]] = None if fresh is None else fresh["sha256"]
+                if fresh is not None:
+                    kept.append(fresh)
+        once = {row["sha256"]: row for row in kept}
+        return sorted_rows(pa.Table.from_pylist(list(once.values()), table.schema), table)
+
+    def _artifact(self, row: dict[str, Any], source: str) -> dict[str, Any] | None:
+        kind = row["kind"]
+        if kind not in IR_KINDS:
+            tells = ARTIFACTS.get(kind, UNKNOWN_ARTIFACT)
+            return None if tells & self._left_out else row
+        if not {"source", "paths", "names"} & self._left_out:
+            return row
+        content = artifact_content(row["sha256"], row["size_bytes"], row["bytes"], source)
+        file = self._files if "paths" in self._left_out else _itself
+        text = content.decode("utf-8", "surrogateescape")
+        fresh = self._rewrite(kind, text, file, self._name_in_ir)
+        if fresh is None:
+            self._unreadable_ir += 1
+            return None
+        return artifact_row(kind, fresh.encode("utf-8", "surrogateescape"))
+
+    def _name_in_ir(self, name: str) -> str:
+        """What stands for a name: those of parameters and kernels are no part of the source."""
+        if "names" in self._left_out:
+            return self._names(name)
+        if "source" in self._left_out and not self._names.knows(name):
+            return self._names(name)
+        return name
+
+    # Columns.
+
+    def _redacted(self, table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = []
+        for column in table.columns:
+            values = batch.column(column.name)
+            change = self._change(table.name, column.name)
+            if change is not None:
+                values = _changed(values, column.type, change)
+            elif pa.types.is_dictionary(column.type):  # no more entries than are used
+                values = values.cast(pa.string()).dictionary_encode().cast(column.type)
+            columns.append(values)
+        fresh = pa.RecordBatch.from_arrays(columns, schema=table.schema)
+        if table.name == "stacks" and {"paths", "names"} & self._left_out:
+            return self._with_new_ids(fresh)
+        return fresh
+
+    def _with_new_ids(self, stacks: pa.RecordBatch) -> pa.RecordBatch:
+        ids = [stack_id(frames or ()) for frames in stacks.column("frames").to_pylist()]
+        self._stacks.update(zip(stacks.column("stack_id").to_pylist(), ids, strict=True))
+        return stacks.set_column(0, stacks.schema.field(0), pa.array(ids, pa.int64()))
+
+    def _change(self, table: str, column: str) -> Callable[[Any], Any] | None:
+        """Return what is to be done to each value of a column; None if nothing is."""
+        fields = {
+            name.removeprefix(column).removeprefix("."): leaf
+            for name, leaf in LEAVES[table].items()
+            if name.partition(".")[0] == column and leaf.holds & self._left_out
+        }
+        if not fields or (table, column) == ("stacks", "stack_id"):
+            return None
+        if "" in fields:
+            return partial(self._value, fields[""], {})
+        return partial(self._entries, fields)
+
+    def _entries(self, fields: dict[str, Leaf], entries: Any) -> Any:
+        return entries and [
+            {
+                name: self._value(fields[name], entry, value) if name in fields else value
+                for name, value in entry.items()
+            }
+            for entry in entries
+        ]
+
+    def _value(self, leaf: Leaf, entry: dict[str, Any], value: Any) -> Any:
+        if leaf.action == "settings":
+            return self._settings(dict(value or ()))
+        if value is None:
+            return None
+        if leaf.action == "text":
+            return REDACTED
+        if leaf.action in ("name", "kernel", "parameter"):
+            return self._names(value)
+        if leaf.action == "artifact":
+            return self._artifacts.get(value)
+        if leaf.action == "stack":
+            return self._stacks.get(value)
+        if leaf.action == "digest":
+            return blake2b(value.encode(), key=self._salt, digest_size=16).hexdigest()
+        named = {"file": self._files, "mark": self._marks, "job": self._jobs}.get(leaf.action)
+        if named is not None:
+            return named(value)
+        if leaf.action == "literal":
+            return self._literal(entry, value)
+        return self._facts(value) if leaf.action == "facts" else None
+
+    def _literal(self, entry: dict[str, Any], value: str) -> str | None:
+        """A value of an argument. One that was compiled in stays if it is a number."""
+        if "scalars" in self._left_out and entry.get("kind") in ("scalar", "other"):
+            return None
+        if entry.get("kind") == "descriptor" or not {"source", "paths", "names"} & self._left_out:
+            return value
+        return value if _is_harmless(value) else REDACTED
+
+    def _facts(self, facts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [
+            (key, self._fact(key, value))
+            for key, value in facts
+            if not (key == _PLATFORM and "host" in self._left_out)
+            and not ("paths" in self._left_out and _SLASH.search(value or ""))
+        ]
+
+    def _fact(self, key: str, value: str) -> str:
+        """A fact's value. Those that a compiler's user gave it are named so, or are a backend's."""
+        if "names" not in self._left_out or not _NAMED.search(key) or key in _COMPILERS_OWN:
+            return value
+        return value if _is_harmless(value) else self._names(value)
+
+    def _settings(self, settings: dict[str, str]) -> list[tuple[str, str]]:
+        """The settings, and with them what is left out now and was before."""
+        before = settings.pop(REDACTED, "").split(",")
+        if "names" in self._left_out and settings.get("kernels", "*") != "*":
+            settings["kernels"] = REDACTED
+        gone = [each for each in PRIVATE if each in self._left_out or each in before]
+        return [*self._facts(list(settings.items())), (REDACTED, ",".join(gone))]
+
+
+def _changed(values: pa.Array, kind: pa.DataType, change: Callable[[Any], Any]) -> pa.Array:
+    """Values with each replaced by what `change` makes of it."""
+    if pa.types.is_nested(kind):
+        return pa.array([change(value) for value in values.to_pylist()], kind)
+    is_name = pa.types.is_dictionary(kind)
+    coded = (values.cast(pa.string()) if is_name else values).dictionary_encode()
+    fresh = [change(value) for value in coded.dictionary.to_pylist()]
+    found = pa.array(fresh, coded.dictionary.type).take(coded.indices)
+    return found.dictionary_encode().cast(kind) if is_name else found
+
+
+def _is_harmless(literal: str) -> bool:
+    return all(map(_HARMLESS.fullmatch, filter(None, _BETWEEN.split(literal))))
+
+
+def _pass_name(path: Path) -> str:
+    return path.name.removeprefix("part-").rpartition("-")[0]
+
+
+def _itself(text: str) -> str:
+    return text

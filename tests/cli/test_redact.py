@@ -1,0 +1,407 @@
+"""`kvtrace redact`: what was left out is in no byte of the copy, and the copy is a sound trace.
+
+Canaries are unique words that are planted wherever a trace may hold something private.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kvtrace.ir.redacted import redacted_ir
+from kvtrace.schema.client_tables import client_table
+from kvtrace.schema.content import artifact_row, stack_row
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.layout import OBSERVED
+from kvtrace.schema.privacy import LEAVES, MADE_BY_THE_RUN, PRIVATE, ROWS
+from kvtrace.schema.redaction import redact
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.tables import TABLES, TEXT, Column
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.support.canaries import everything
+
+PAGE = Path("docs/privacy.md").read_text()
+SCALAR = "8675309421"
+PROGRAM = """
+import torch
+import triton
+import triton.language as tl
+
+import kvtrace
+
+#: canary_source
+@triton.jit
+def helper_canary_names(value):
+    return value + 1
+
+@triton.jit
+def kernel_canary_names(x, index, parameter_canary_names, size, BLOCK: tl.constexpr):
+    variable_canary_names = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = variable_canary_names < size
+    tl.device_assert(variable_canary_names >= 0, "canary_source says")
+    at = tl.load(index + variable_canary_names, mask=inside, other=0)
+    value = helper_canary_names(tl.load(x + at, mask=inside))
+    tl.store(x + variable_canary_names + 1, value * (parameter_canary_names & 1), mask=inside)
+
+x = torch.zeros(100, dtype=torch.int32)
+index = torch.frombuffer(bytearray(b"canary_tensors!!" * 25), dtype=torch.int32) % 1 * 0
+x[:4] = torch.frombuffer(bytearray(b"canary_tensors!!"), dtype=torch.int32)
+keep = {"tensors": "all", "kernels": "*canary_names*", "sanitize": "warn"}
+with kvtrace.capture("out", **keep), kvtrace.mark("canary_marks step"):
+    kernel_canary_names[(1,)](x, index, SCALAR, 100, BLOCK=128)
+""".replace("SCALAR", SCALAR)
+
+WORDS = {private: f"canary_{private}" for private in PRIVATE} | {"scalars": SCALAR}
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory) -> Path:
+    """A trace of a program that ran without a GPU, and has canaries wherever it can have them."""
+    folder = tmp_path_factory.mktemp("home") / "canary_paths"
+    folder.mkdir()
+    (folder / "program.py").write_text(PROGRAM)
+    caches = {name: str(folder.parent / name) for name in ("TRITON_CACHE_DIR", "KVTRACE_CACHE")}
+    subprocess.run(
+        [sys.executable, "program.py", "canary_command"],
+        cwd=folder,
+        env={**os.environ, **caches, "PYTHONPATH": str(Path.cwd())},
+        check=True,
+    )
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory) -> Path:
+    """A trace written row by row: every private column of every table holds its canaries."""
+    out = tmp_path_factory.mktemp("planted") / "out"
+    writer = RunWriter(out, new_run_id())
+    contents = {kind: artifact_row(kind, _content(kind)) for kind in ("source", "file", "ttir",
+                "ttgir", "ptx", "cubin", "tensor", "something new")}  # fmt: skip
+    stack = stack_row([("/home/canary_paths/a.py", 3, 1, "canary_names")])
+    references = {"artifacts": list(contents.values()), "stacks": [stack]}
+    for name, rows in references.items():
+        writer.append_rows(name, rows)
+    made = {}
+    for table in TABLES.values():
+        row = {
+            column.name: _value(table.name, column.name, column.type, contents, stack)
+            for column in table.columns
+        }
+        if table.name == "runs":
+            writer.append_rows("runs", [row | {"run_id": writer.run_id}])
+        elif table.name not in references and table.origin == "captured":
+            writer.append_rows(table.name, [row])
+        elif table.origin == "derived":
+            made[table.name] = pa.Table.from_pylist([row], table.schema)
+    writer.seal({})
+    trace = open_trace(out)
+    own = client_table("canary", "a canary", [Column("text", TEXT, "canary_names")])
+    mine = pa.table({"text": [" ".join(WORDS.values())]})
+    for name in ("sanitizer", *MADE_BY_THE_RUN):
+        trace.add_derived(writer.run_id, name, made, {"text": " ".join(WORDS.values())})
+    trace.add_derived(writer.run_id, "own", {own.name: mine}, {}, [own])
+    (out / "notes canary_host.txt").write_text(" ".join(WORDS.values()))
+    return out
+
+
+def _content(kind: str) -> bytes:
+    words = " ".join(WORDS[each] for each in ("source", "paths", "names"))
+    if kind in ("source", "file"):
+        return f"{kind} {WORDS['source']} {WORDS['names']}".encode()
+    if kind == "tensor":
+        return WORDS["tensors"].encode()
+    if kind in ("ttir", "ttgir"):
+        return (
+            f'// {kind} {words}\n#loc = loc("/canary_paths/a.py":3:1)\nmodule {{\n'
+            '  tt.func public @canary_names(%canary_names: i32 loc("canary_names"(#loc))) {\n'
+            '    tt.assert %canary_names, "canary_source" : i32 loc(#loc)\n  } loc(#loc)\n}\n'
+        ).encode()
+    return f"{kind} {words} {WORDS['tensors'] if ' ' in kind else ''}".encode()
+
+
+def _value(table, path, kind, contents, stack):
+    """A value of a column, or of a field of it, with the canaries of what it may hold."""
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        entry = {f.name: _value(table, f"{path}.{f.name}", f.type, contents, stack)
+                 for f in kind.value_type}  # fmt: skip
+        return [entry | ({"kind": "other"} if "kind" in entry else {})]
+    leaf = LEAVES[table][path]
+    words = " ".join(WORDS[each] for each in PRIVATE if each in leaf.holds)
+    if pa.types.is_map(kind):
+        if leaf.action not in ("facts", "settings"):
+            return {"key": words}
+        found = {"paths": ("bin", "/canary_paths"), "host": ("platform", "canary_host"),
+                 "names": ("kernels", "canary_names")}  # fmt: skip
+        if table == "kernels":
+            found["names"] = ("inductor.kernel_name", "canary_names")
+        return dict(entry for private, entry in found.items() if private in leaf.holds)
+    if leaf.action == "artifact":
+        kinds = {"files.artifact": "file", "stages.artifact": "cubin"}
+        return contents[kinds.get(path, "tensor" if table != "kernels" else "source")]["sha256"]
+    if leaf.action == "stack":
+        return stack["stack_id"]
+    if path.endswith("other_stack_id"):
+        return stack["stack_id"]
+    if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
+        return repr(words) if leaf.action == "literal" else words
+    if pa.types.is_list(kind):
+        return [1]
+    return True if pa.types.is_boolean(kind) else 1
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def leaves(name: str, kind: pa.DataType) -> list[str]:
+    """The column, or its fields if it has some."""
+    inner = kind.value_type if pa.types.is_list(kind) else kind
+    if pa.types.is_struct(inner):
+        return [each for field in inner for each in leaves(f"{name}.{field.name}", field.type)]
+    return [name]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_is_classified(table):
+    columns = [each for c in TABLES[table].columns for each in leaves(c.name, c.type)]
+
+    missing = [name for name in columns if name not in LEAVES[table]]
+    gone = [name for name in LEAVES[table] if name not in columns]
+
+    assert missing == [], "say in schema/privacy.py what they hold"
+    assert gone == []
+
+
+def test_passes_that_only_a_run_makes_are_those_of_the_backends():
+    import kvtrace.backends.nki.launches as nki
+
+    calls = Path("kvtrace/backends/numpy_hlo/calls.py").read_text()
+
+    assert {OBSERVED, nki._NAME, "graphs"} == MADE_BY_THE_RUN
+    assert 'add_derived(run_id, "graphs"' in calls
+
+
+@pytest.mark.parametrize("which", ["captured", "planted"])
+def test_canaries_are_there_before(which, request):
+    found = everything(request.getfixturevalue(which))
+
+    expected = set(PRIVATE) - ({"host", "git"} if which == "captured" else set())
+    assert {private for private in expected if WORDS[private].encode() in found} == expected
+
+
+@pytest.mark.parametrize("which", ["captured", "planted"])
+@pytest.mark.parametrize("private", [*PRIVATE, "all"])
+def test_no_canary_is_left(which, private, request, tmp_path):
+    trace = request.getfixturevalue(which)
+    left_out = PRIVATE if private == "all" else (private,)
+    before = everything(trace)
+
+    done = redact(trace, tmp_path / "copy", left_out, redacted_ir)
+
+    found = everything(tmp_path / "copy")
+    kept = [each for each in left_out if WORDS[each].encode() in found]
+    assert kept == []
+    assert everything(trace) == before
+    assert names_in(tmp_path) == ["copy"]
+    assert done.left_out == left_out
+    (run,) = open_trace(tmp_path / "copy").runs
+    assert run.settings["redacted"] == ",".join(left_out)
+    if which == "captured":
+        assert validate(tmp_path / "copy") == []
+    if private == "all" and which == "captured":
+        (own,) = open_trace(trace).runs
+        hidden = (own.host, own.directory, own.git_commit, own.git_root)
+        assert [each for each in hidden if each and each.encode() in found] == []
+
+
+@pytest.mark.parametrize("private", ["source", "paths", "names", "marks", "command"])
+def test_a_copy_is_judged_as_the_trace_is(private, captured, kvtrace, tmp_path):
+    assert kvtrace("redact", captured, "-o", tmp_path / "copy", f"--{private}")[0] == 0
+
+    judged = []
+    for trace in (captured, tmp_path / "copy"):
+        code, _, err = kvtrace("sanitize", trace)
+        columns = ["call_id", "op_index", "rule", "verdict", "method", "lane", "past_end_bytes"]
+        rows = plain_rows(open_trace(trace).table("findings", None, columns))
+        judged.append((code, err, sorted(map(repr, rows))))
+    assert judged[0] == judged[1]
+    assert judged[0][0] == 1
+    assert "'violation'" in str(judged[0])
+
+
+def test_what_a_launch_was_seen_to_do_stays_without_its_words(captured, kvtrace, tmp_path):
+    redact(captured, tmp_path / "copy", ("names",), redacted_ir)
+
+    trace = open_trace(tmp_path / "copy")
+    (run,) = trace.runs
+    assert list(trace.passes(run.run_id)) == [OBSERVED]
+    (seen,) = plain_rows(trace.table("findings"))
+    assert (seen["rule"], seen["verdict"], seen["method"]) == (
+        "out-of-bounds", "violation", OBSERVED,
+    )  # fmt: skip
+    assert (seen["arg"], seen["message"]) == ("arg1", "redacted")
+    assert kvtrace("sanitize", tmp_path / "copy")[0] == 1
+
+
+def test_commands_go_on_with_a_copy_without_anything(captured, kvtrace, tmp_path):
+    assert kvtrace("redact", captured, "-o", "copy", "--all")[0] == 0
+
+    for command in (
+        ["replay", "copy"], ["profile", "copy"], ["report", "copy", "-o", "report.html"],
+        ["validate", "copy"], ["diff", "copy", captured], ["compact", "copy"],
+        ["convert", "perfetto", "copy", "-o", "trace.perfetto"],
+        ["convert", "chrome", "copy", "-o", "trace.json"], ["info", "copy", "--recompiles"],
+    ):  # fmt: skip
+        code, _, err = kvtrace(*command)
+        assert (code in (0, 1), "failed on" in err) == (True, False), (command, err)
+    code, out, _ = kvtrace("sanitize", "copy")
+    assert "the trace does not hold the value of the argument" in out
+    found = everything(tmp_path / "copy") + (tmp_path / "report.html").read_bytes()
+    assert [word for word in WORDS.values() if word.encode() in found] == []
+
+
+def test_info_says_what_is_left_out_and_a_second_time_adds_to_it(captured, kvtrace):
+    assert "left out" not in kvtrace("info", captured)[1]
+    assert kvtrace("redact", captured, "-o", "once", "--host", "--paths")[0] == 0
+    assert "left out  paths, host (kvtrace redact)" in kvtrace("info", "once")[1]
+    assert kvtrace("redact", "once", "-o", "twice", "--git")[0] == 0
+    assert "left out  paths, host, git (kvtrace redact)" in kvtrace("info", "twice")[1]
+
+
+def test_names_that_are_made_up_are_the_same_everywhere(captured, tmp_path):
+    redact(captured, tmp_path / "copy", ("names", "paths"), redacted_ir)
+
+    trace = open_trace(tmp_path / "copy")
+    (kernel,) = plain_rows(trace.table("kernels"))
+    (call,) = plain_rows(trace.table("calls"))
+    stages = {each["stage"]: each["artifact"] for each in kernel["stages"]}
+    generic = trace.artifact(stages["ttir_generic"]).decode()
+    assert kernel["name"] == "kernel1"
+    assert 'sym_name = "kernel1"' in generic
+    assert f'loc("{kernel["file"]}":' in generic
+    assert [a["name"] for a in call["args"]] == [p["name"] for p in kernel["signature"]]
+    assert 'loc("arg1"(' in generic
+    assert stages.get("ptx") is None
+
+
+def test_the_order_of_a_run_and_what_it_measured_stay(captured, tmp_path):
+    redact(captured, tmp_path / "copy", PRIVATE, redacted_ir)
+
+    before, after = open_trace(captured), open_trace(tmp_path / "copy")
+    for name in ("launches", "gpu_kernels"):
+        columns = [c.name for c in TABLES[name].columns if not LEAVES[name][c.name].holds]
+        expected = plain_rows(before.table(name, None, columns))
+        assert plain_rows(after.table(name, None, columns)) == expected
+    assert not any(after.table(name).num_rows for name in ROWS if name in TABLES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-o", "copy"], "say what is to be left out"),
+        (["-o", "there", "--host"], "is there already"),
+    ],
+)
+def test_what_cannot_be_done_is_said(arguments, said, captured, kvtrace, tmp_path):
+    (tmp_path / "there").mkdir()
+
+    code, _, err = kvtrace("redact", captured, *arguments)
+
+    assert code == 2
+    assert said in err
+    assert names_in(tmp_path) == ["there"]
+
+
+def test_a_copy_is_not_put_into_the_trace(own_trace, kvtrace):
+    before = names_in(own_trace)
+
+    code, _, err = kvtrace("redact", own_trace, "-o", own_trace / "copy", "--host")
+
+    assert code == 2
+    assert "outside of the trace" in err
+    assert names_in(own_trace) == before
+
+
+@pytest.mark.parametrize("private", PRIVATE)
+def test_each_thing_is_an_option_and_on_the_page(private, own_trace, kvtrace):
+    code, out, _ = kvtrace("redact", own_trace, "-o", "copy", f"--{private}", "--json")
+
+    assert (code, json.loads(out)["left_out"]) == (0, [private])
+    assert f"`--{private}`" in PAGE
+
+
+def test_a_run_that_goes_on_is_not_copied(tmp_path):
+    writer = RunWriter(tmp_path / "out", new_run_id())
+
+    with pytest.raises(BadSetting, match="recover first"):
+        redact(tmp_path / "out", tmp_path / "copy", ("host",), redacted_ir)
+    writer.close()
+    assert names_in(tmp_path) == ["out"]
+
+
+def test_a_damaged_trace_leaves_no_half_copy(own_trace, tmp_path, kvtrace):
+    part = next((own_trace / "launches").rglob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:-10])
+
+    code, _, err = kvtrace("redact", own_trace, "-o", tmp_path / "copy", "--host")
+
+    assert code == 2
+    assert "is damaged" in err
+    assert names_in(tmp_path) == ["out"]
+
+
+def test_a_stack_keeps_its_lines_and_gets_the_id_of_its_frames(planted, tmp_path):
+    redact(planted, tmp_path / "copy", ("paths",), redacted_ir)
+
+    (row,) = plain_rows(open_trace(tmp_path / "copy").table("stacks"))
+    assert row["frames"][0]["file"] == "file1.py"
+    assert row["stack_id"] == stack_row(row["frames"])["stack_id"]
+    assert (row["frames"][0]["line"], row["frames"][0]["function"]) == (3, "canary_names")
+
+
+def test_hostile_names_are_taken_out_of_a_trace(own_trace, tmp_path, kvtrace):
+    assert kvtrace("redact", own_trace, "-o", tmp_path / "copy", "--all")[0] == 0
+
+    assert validate(tmp_path / "copy") == []
+    found = everything(tmp_path / "copy")
+    assert b"alert(1)" not in found
+    assert b"/home/user" not in found
+    assert np.array_equal(
+        open_trace(own_trace).table("launches", None, ["call_id"])["call_id"],
+        open_trace(tmp_path / "copy").table("launches", None, ["call_id"])["call_id"],
+    )
+
+
+def test_inductor_s_names_are_made_up_ones_in_the_options_as_elsewhere(tmp_path):
+    trace = Path("tests/fixtures/h200/inductor")
+    redact(trace, tmp_path / "copy", ("names",), redacted_ir)
+
+    found = everything(tmp_path / "copy")
+    names = {row["name"] for row in open_trace(trace).table("kernels", None, ["name"]).to_pylist()}
+    assert len(names) > 20
+    assert [name for name in names if name.encode() in found] == []
+    table = open_trace(tmp_path / "copy").table("kernels", None, ["name", "options"])
+    options = [dict(row["options"]) for row in table.to_pylist()]
+    assert {each["backend_name"] for each in options} == {"cuda"}
+    assert any(each.get("inductor.kernel_name") == "kernel1" for each in options)
+
+
+@pytest.mark.parametrize("version", sorted(path.name for path in Path("schema/golden").iterdir()))
+def test_traces_of_older_versions_are_redacted_into_sound_ones(version, tmp_path):
+    golden = tmp_path / "golden"
+    shutil.copytree(Path("schema/golden") / version / "trace", golden)
+    shutil.rmtree(golden / ".journal")  # a second run, which is not sealed
+    before = sum(problem.unreadable for problem in validate(golden))
+
+    done = redact(golden, tmp_path / "copy", PRIVATE, redacted_ir)
+
+    assert done.runs == open_trace(tmp_path / "copy").run_ids
+    assert sum(problem.unreadable for problem in validate(tmp_path / "copy")) == before == 0
