@@ -185,9 +185,14 @@ def _is_read_otherwise(bound: BoundCall, use: Use) -> bool:
 
 
 def _of_data(bound: BoundCall, use: Use, given: Given, loose: Sequence[Symbol]) -> Verdict | None:
-    """Judge by ranges what hangs on contents, or on what is not followed; else by evaluation."""
-    if loose and given.ranges.truth(use.right) and not _is_read_otherwise(bound, use):
-        return _proven(bound, use, "interval")
+    """Prove what depends on contents, or on what is not followed, whatever these are; or evaluate.
+
+    What is claimed may follow from their ranges, from masks and branches, or from what was recorded.
+    """
+    if loose and not _is_read_otherwise(bound, use):
+        decision = _decided(bound, use, given)
+        if isinstance(decision, Proven):
+            return _proven(bound, use, decision.method, decision.solver_ns)
     missing = bound.unrecorded(loose)
     if missing:  # mostly, what the tensor would have to hold is said of the access itself
         found = _unknown(bound, use.arithmetic, hangs_on(missing), 0)
