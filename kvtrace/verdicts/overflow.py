@@ -19,7 +19,7 @@ from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.decide import Decision, Given, Proven, Refuted, prove
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.summary import Access, Arithmetic
-from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.contents import hangs_on
 from kvtrace.verdicts.feeding import feeding, feeding_values
@@ -43,6 +43,7 @@ _DECIDES: Final = {
     "index": "the index that is stored by",
 }
 
+_UNSIGNED: Final = "it computes with unsigned integers that may be large"
 #: An evaluation of one program, which shows a wrap, ends after so many lanes.
 _MOST_LANES: Final = 1 << 25
 
@@ -59,6 +60,13 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         for access in bound.summary.accesses
         if access.calls
     ]
+    judged += [
+        (None, access.op, _unknown(bound, arithmetic, _UNSIGNED, 0, evaluating=True))
+        for arithmetic in bound.summary.arithmetic
+        if not arithmetic.calls and _is_of_large_unsigned(bound, arithmetic)
+        for access in bound.summary.accesses
+        if arithmetic.op.index in feeding(access.op, bound.call.module)
+    ]
     doubtful = {op for _, op, verdict in judged if verdict is None or verdict.verdict != "proven"}
     for use, op, verdict in judged:
         if verdict is None:
@@ -73,6 +81,20 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         if known is None or _RANK.index(verdict.verdict) > _RANK.index(known[0].verdict):
             found[verdict.op.index] = verdict, op
     return _evaluated(bound, list(found.values()))
+
+
+def _is_of_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
+    """Whether it computes, in their width, with unsigned integers that formulas have as negative.
+
+    Nothing in the IR tells them from signed ones, but their tensor's type does.
+    """
+    low, _ = signed_range(arithmetic.bits)
+    return any(
+        atom.low == low
+        and bound.ranges.of(atom)[0] < 0
+        and any(tensor.dtype[0] == "u" for tensor in bound.contents.sources(atom))
+        for atom in arithmetic.result.symbols("content")
+    )
 
 
 class _Replays:
