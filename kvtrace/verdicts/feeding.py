@@ -150,7 +150,7 @@ class _Slice:
                 for caller in self._module.ops:
                     if caller.name in _CALLS and self._called(caller) is parent:
                         self._execution(caller)
-            parent, block = parent.parent, parent.block
+            block, parent = parent.block, parent.parent
 
     def _called(self, op: Op) -> Op | None:
         callee = getattr(op.attributes.get("callee"), "value", None)

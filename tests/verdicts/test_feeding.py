@@ -3,6 +3,7 @@
 from kvtrace.verdicts.feeding import feeding
 from tests.passes import kernels as older
 from tests.verdicts import bounds_kernels as kernels
+from tests.verdicts import zero_kernels
 from tests.verdicts.calls import call, tensor
 
 
@@ -43,4 +44,28 @@ def test_a_loops_bounds_feed_what_is_in_it():
     )
 
     assert "tt.load" in fed(one, "tt.load", 1)
+    assert "tt.load" not in fed(one, "tt.store")
+
+
+def test_a_return_decides_what_comes_after_it_and_nothing_before():
+    one = call(
+        zero_kernels.gather_or_return, (3,), starts=tensor(4, dtype="i32"), table=tensor(5),
+        result=tensor(3),
+    )  # fmt: skip
+
+    assert "arith.cmpi" not in fed(one, "tt.load", 2)
+    assert "arith.cmpi" in fed(one, "tt.load", 3)
+    assert "arith.cmpi" not in fed(one, "tt.store", 0)
+    assert "arith.cmpi" in fed(one, "tt.store", 1)
+
+
+def test_of_what_a_loop_carries_only_what_is_asked_for_feeds():
+    """The sum that is carried beside it decides no address."""
+    one = call(
+        kernels.counted_rows, (2,), rows=tensor(8, dtype="i32"), table=tensor(64),
+        result=tensor(2), count=4, WIDTH=8,
+    )  # fmt: skip
+
+    assert "arith.muli" in fed(one, "tt.load", 1)
+    assert "arith.addf" not in fed(one, "tt.load", 1)
     assert "tt.load" not in fed(one, "tt.store")
