@@ -73,7 +73,9 @@ def counted_rows(rows, table, result, count, WIDTH: tl.constexpr):
     """A loop that carries a place, counted on by what is loaded, and a sum."""
     place = tl.program_id(0)
     total = 0.0
-    for _ in range(count):
+    number = 0
+    while number < count:
         total += tl.load(table + place)
         place = tl.load(rows + place) * WIDTH
-    tl.store(result + tl.program_id(0), total)
+        number += 1
+    tl.store(result + place, total)

@@ -66,6 +66,7 @@ def test_of_what_a_loop_carries_only_what_is_asked_for_feeds():
         result=tensor(2), count=4, WIDTH=8,
     )  # fmt: skip
 
-    assert "arith.muli" in fed(one, "tt.load", 1)
-    assert "arith.addf" not in fed(one, "tt.load", 1)
-    assert "tt.load" not in fed(one, "tt.store")
+    for access in ("tt.load", "tt.store"):
+        assert "arith.muli" in fed(one, access)
+        assert "arith.cmpi" in fed(one, access)
+        assert "arith.addf" not in fed(one, access)

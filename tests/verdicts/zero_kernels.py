@@ -58,9 +58,9 @@ def while_alike(first, second, result, count):
 
 
 @triton.jit
-def up_to_root(parents, tokens, result, node, STEPS: tl.constexpr):
+def up_to_root(parents, tokens, result, node, steps):
     """Each trip goes where the one before read."""
-    for step in tl.static_range(STEPS):
+    for step in range(steps):
         tl.store(result + step, tl.load(tokens + node))
         node = tl.load(parents + node)
 
