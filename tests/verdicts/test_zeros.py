@@ -154,6 +154,14 @@ def test_what_only_zeros_show_is_no_finding():
     assert found_by_name(made)["table"] == "unknown"
 
 
+def test_a_program_that_may_do_nothing_proves_nothing():
+    made = call(
+        kernels.gather_unless_none, (3,), ids=ids(1, 2), table=tensor(16), result=tensor(24),
+        BLOCK=8,
+    )  # fmt: skip
+    assert found_by_name(made) == {"ids": "violation", "table": "unknown", "result": "proven"}
+
+
 def test_what_shows_if_two_loads_give_the_same_is_no_finding():
     made = call(
         kernels.divide_difference, (2,), ids=ids(*range(1, 13)), result=tensor(16, dtype="i32"),

@@ -90,3 +90,13 @@ def divide_difference(ids, result, BLOCK: tl.constexpr):
     """Zero where two loads give the same, which need not be zero."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(result + at, 100 // (tl.load(ids + at) - tl.load(ids + at + 1)))
+
+
+@triton.jit
+def gather_unless_none(ids, table, result, BLOCK: tl.constexpr):
+    """Programs with an index of -1 do nothing."""
+    index = tl.load(ids + tl.program_id(0))
+    if index == -1:
+        return
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(result + at, tl.load(table + at))
