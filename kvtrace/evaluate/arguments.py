@@ -33,14 +33,18 @@ class Storage:
 
 @dataclass(frozen=True)
 class Outside:
-    """What loads read outside of a storage: `count` numbers from `first` on, by the place."""
+    """What loads read outside of a storage: `count` numbers from `first` on, by the place.
+
+    `step` -1: from one place to the next they fall.
+    """
 
     first: int = 0
     count: int = 1
+    step: int = 1
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what lies at places, counted in elements."""
-        return self.first + places % self.count
+        return self.first + places * self.step % self.count
 
 
 NOTHING: Final = Outside()

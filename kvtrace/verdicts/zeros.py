@@ -32,14 +32,14 @@ _BOUNDS: Final = "out-of-bounds"
 _MOST_LANES: Final = 1 << 25
 
 #: What may lie outside of tensors, besides zeros. It fits into 8 bits, so that no loop that counts
-#: to it runs for long; -1 is what many kernels take for nothing; and some differ from place to
-#: place, as the same everywhere might cancel out.
+#: to it runs for long; -1 is what many kernels take for nothing; and some rise or fall from place
+#: to place, as the same everywhere might cancel out.
 _OTHERS: Final = (
     Outside(1),
     Outside(-1),
     Outside(2, 9),
     Outside(100, 27),
-    Outside(-126, 27),
+    Outside(-126, 27, step=-1),
 )
 
 

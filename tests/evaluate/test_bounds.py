@@ -158,6 +158,7 @@ def test_lanes_out_of_bounds_are_given_what_is_said_to_lie_there(dtype):
     assert given_outside(copy_or_seven, Outside(), dtype) == [*inside, 0, 0, 7, 7]
     assert given_outside(copy_or_seven, Outside(-3), dtype) == [*inside, -3, -3, 7, 7]
     assert given_outside(copy_or_seven, Outside(100, 5), dtype) == [*inside, 104, 100, 7, 7]
+    assert given_outside(copy_or_seven, Outside(9, 7, -1), dtype) == [*inside, 12, 11, 7, 7]
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32])

@@ -154,6 +154,11 @@ def test_what_only_zeros_show_is_no_finding():
     assert found_by_name(made)["table"] == "unknown"
 
 
+def test_neighbours_out_of_bounds_may_rise_or_fall():
+    made = call(kernels.ragged, (5,), starts=ids(0, 1, 2), table=tensor(10), result=tensor(5))
+    assert {v.verdict for v in verdicts(made, "out-of-bounds", "table")} == {"unknown"}
+
+
 def test_a_program_that_may_do_nothing_proves_nothing():
     made = call(
         kernels.gather_unless_none, (3,), ids=ids(1, 2), table=tensor(16), result=tensor(24),
