@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,13 +52,34 @@ class Storage:
         return _ELSEWHERE + int(self.data.ctypes.data)
 
 
+@dataclass(frozen=True)
+class Outside:
+    """What loads read outside of a storage: `count` numbers from `first` on, by the place.
+
+    `step` -1: from one place to the next they fall.
+    """
+
+    first: int = 0
+    count: int = 1
+    step: int = 1
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what lies at places, counted in elements."""
+        return self.first + places * self.step % self.count
+
+
+NOTHING: Final = Outside()
+"""What evaluation takes to lie there: zeros."""
+
+
 @dataclass(frozen=True, eq=False)
 class TensorArgument:
     """A tensor passed to a kernel: a strided view of a storage.
 
     `offset_bytes` is where its data pointer lies in the storage; `strides` count elements;
     `dtype` is Triton's short form (fp32, bf16, i64, u8, i1 …). `padding_nan`: as a tensor
-    descriptor, floats beyond its extents are NaN instead of zero.
+    descriptor, floats beyond its extents are NaN instead of zero. `outside` is what loads through
+    it are given in lanes out of bounds, which in truth read whatever lies there.
     """
 
     name: str
@@ -68,6 +89,7 @@ class TensorArgument:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     padding_nan: bool = False
+    outside: Outside = NOTHING
 
     @cached_property
     def element(self) -> ElementType:
@@ -104,4 +126,4 @@ class ScalarArgument:
 Argument = TensorArgument | ScalarArgument
 """What a kernel's parameter can be bound to."""
 
-__all__ = ["Argument", "ScalarArgument", "Storage", "TensorArgument"]
+__all__ = ["NOTHING", "Argument", "Outside", "ScalarArgument", "Storage", "TensorArgument"]

@@ -1,6 +1,7 @@
 """Loads, stores and atomics on the storages of one launch.
 
-Lanes outside their storage never touch memory: a load gives zero, a store is dropped.
+Lanes outside their storage never touch memory: a load gives zero, or what the argument says lies
+outside; a store is dropped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.arguments import Storage, TensorArgument
+from kvtrace.evaluate.arguments import NOTHING, Storage, TensorArgument
 from kvtrace.evaluate.boxes import Box, box_of, cut
 from kvtrace.evaluate.errors import UnknownAddress
 from kvtrace.evaluate.integers import both, factors_of, mask_of
@@ -91,12 +92,14 @@ class Memory:
             return other
         if guarded is request:
             return self._read(request, other)
-        # Lanes out of bounds give zero, masked ones `other`.
-        values = self._read(guarded, None)
-        if request.mask is None or other is None:
+        # Lanes out of bounds give what lies outside, masked ones `other`.
+        outside = _outside(request)
+        values = self._read(guarded, outside)
+        if request.mask is None or (other is None and outside is None):
             return values
         masked = conjunction(factors_of(request.mask))
-        return np.where(masked, values, other).astype(values.dtype, copy=False)
+        fill = 0 if other is None else other
+        return np.where(masked, values, fill).astype(values.dtype, copy=False)
 
     def store(
         self, op: Op, scope: Scope, pointer: Any, value: Any, mask: Any, type_: ValueType
@@ -148,7 +151,7 @@ class Memory:
         if isinstance(request, Unknown):
             self._forget_behind(pointer, request.sources)
             return Unknown(request.sources)
-        request = checked(request)
+        asked, request = request, checked(request)
         unknown = unknown_of((*operands, request.doubt))
         if unknown is not None or not scope.certain:
             self._forget(request.tensor, unknown.sources if unknown else frozenset())
@@ -169,6 +172,9 @@ class Memory:
         if before.tobytes() != flat[index].tobytes():
             self.version += 1
         result = np.zeros(places.shape, element.value)
+        outside = None if asked is request else _outside(asked)
+        if outside is not None:
+            result = np.where(asked.lane_mask(), outside, result)
         if old is not None:
             result[active] = from_memory(old, element)
         return result
@@ -369,6 +375,15 @@ class Memory:
         size = stored.dtype.itemsize
         lanes = np.ascontiguousarray(np.broadcast_to(stored, index.shape)[mask])
         data[index[mask][:, None] + np.arange(size)] = lanes.view(np.uint8).reshape(-1, size)
+
+
+def _outside(request: Request) -> Array | None:
+    """Return what each lane would read outside of its storage; None: zero."""
+    outside, element = request.tensor.outside, request.type_.element
+    if outside is NOTHING:
+        return None
+    numbers = outside.at(request.lane_bytes() // element.bytes)
+    return (numbers % 2 if element.value.kind == "b" else numbers).astype(element.value)
 
 
 def _touches_nothing(pointer: Any, mask: Any) -> bool:

@@ -50,7 +50,8 @@ class Contents:
     def range_of(self, symbol: Symbol) -> Interval | None:
         """Give the range of what a load may give, None where it is not known.
 
-        It is that of the whole storage and 0, which lanes outside of it or masked off give.
+        It is that of the whole storage, of what lies outside, and 0, which lanes give that are
+        masked off.
         """
         op = _load_of(symbol)
         if op is None:
@@ -128,9 +129,12 @@ class Contents:
         if any(step % size for step in access.offset.coefficients.values()):
             return None  # not at multiples of its size, so other numbers than these may be read
         numbers = None if tensor is None else self._numbers(tensor, size)
-        if numbers is None:
+        if numbers is None or tensor is None:
             return None
-        return (int(np.min(numbers)), int(np.max(numbers))) if numbers.size else (0, 0)
+        low, high = tensor.outside.first, tensor.outside.first + tensor.outside.count - 1
+        if not numbers.size:
+            return low, high
+        return min(int(np.min(numbers)), low), max(int(np.max(numbers)), high)
 
     def _numbers(self, tensor: TensorArgument, size: int) -> NDArray[Any] | None:
         """Return the integers of a tensor's storage, of so many bytes each, if they stay so."""

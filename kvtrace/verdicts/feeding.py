@@ -94,66 +94,74 @@ class _Slice:
 
     def _follow(self, value: Value) -> None:
         if isinstance(value.owner, Op):
-            self._result(value.owner)
+            self._result(value.owner, value.position)
         elif isinstance(value.owner, Block):
             self._argument(value.owner, value)
 
-    def _result(self, op: Op) -> None:
-        """A result hangs on the op's operands, on what its regions yield, and that it runs."""
-        if op.index in self._ops:
-            return
-        self._ops.add(op.index)
-        self._execution(op)
+    def _result(self, op: Op, place: int) -> None:
+        """A result depends on the op's operands, on what its regions yield, and that it runs."""
+        if op.index not in self._ops:
+            self._ops.add(op.index)
+            self._execution(op)
         if op.name in READING:
             return
-        self._want(op.operands)
-        for inner in op.walk() if op.regions else ():
-            self._want(inner.operands)
-        if op.name in CALLS:
-            function = self._called(op)
-            for inner in () if function is None else function.walk():
+        if op.name == "scf.for":
+            self._want((*op.operands[:3], op.operands[3 + place], _end(op, 0).operands[place]))
+        elif op.name == "scf.while":
+            self._want((_end(op, 0).operands[0], _end(op, 0).operands[1 + place]))
+        elif op.name == "scf.if":
+            self._want(op.operands)
+            self._want(_end(op, region).operands[place] for region in range(len(op.regions)))
+        else:
+            self._want(op.operands)
+            function = self._called(op) if op.name in CALLS else None
+            for inner in (op if function is None else function).walk():
                 self._want(inner.operands)
 
     def _argument(self, block: Block, value: Value) -> None:
-        """A block's argument hangs on what its op is given, yields, or jumps with."""
-        owner = block.region.owner
+        """A block's argument depends on what its op is given, yields, or jumps with."""
+        owner, place = block.region.owner, value.position
         if owner.name == "scf.for":
             self._want(owner.operands[:3])
-            place = next(i for i, each in enumerate(block.arguments) if each.id == value.id)
             if place:  # not the loop's own counter
-                self._want((owner.operands[2 + place], block.ops[-1].operands[place - 1]))
-            return
-        if owner.name in _FUNCTIONS:
+                self._want((owner.operands[2 + place], _end(owner, 0).operands[place - 1]))
+        elif owner.name == "scf.while":
+            if block.region is owner.regions[0]:
+                self._want((owner.operands[place], _end(owner, 1).operands[place]))
+            else:
+                self._want((_end(owner, 0).operands[1 + place],))
+        elif owner.name not in _FUNCTIONS:
+            self._want(owner.operands)
+        elif block is owner.regions[0].blocks[0]:
             for op in self._module.ops:
                 if op.name in CALLS and self._called(op) is owner:
                     self._want(op.operands)
                     self._execution(op)
-            for op in _jumps(owner):
-                self._want(op.operands)
-            return
-        self._want(owner.operands)
-        for inner in owner.walk():
-            if inner.parent is owner and not inner.results:
-                self._want(inner.operands if inner.name.startswith(("scf.", "cf.")) else ())
+        else:
+            for op in _jumps(block):
+                if block in op.successors:
+                    self._want(op.operands)
+                    self._execution(op)
 
     def _execution(self, op: Op) -> None:
-        """Whether an op runs hangs on the branches and loops around it, and on who calls."""
-        parent = op.parent
-        while parent is not None and parent.index not in self._reached:
-            self._reached.add(parent.index)
+        """Whether an op runs depends on the branches and loops around it, and on who calls."""
+        parent, block = op.parent, op.block
+        while parent is not None and block is not None and id(block) not in self._reached:
+            self._reached.add(id(block))
             if parent.name == "scf.if":
                 self._want(parent.operands[:1])
             elif parent.name == "scf.for":
                 self._want(parent.operands[:3])
             elif parent.name == "scf.while":
-                self._want(parent.regions[0].blocks[0].ops[-1].operands[:1])
+                self._want(_end(parent, 0).operands[:1])
             elif parent.name in _FUNCTIONS:
-                for jump in _jumps(parent):
-                    self._want(jump.operands)
+                for jump in _jumps(block):
+                    if _decides(jump, block):
+                        self._want(jump.operands[:1])
                 for caller in self._module.ops:
                     if caller.name in CALLS and self._called(caller) is parent:
                         self._execution(caller)
-            parent = parent.parent
+            block, parent = parent.block, parent.parent
 
     def _called(self, op: Op) -> Op | None:
         return called(op, self._module)
@@ -166,5 +174,31 @@ def called(op: Op, module: Module) -> Op | None:
     return None if function is None else function.op
 
 
-def _jumps(function: Op) -> Iterator[Op]:
-    return (op for op in function.walk() if op.successors)
+def _end(op: Op, region: int) -> Op:
+    """Return what ends a region of one block: what it yields, or whether a loop goes on."""
+    return op.regions[region].blocks[0].ops[-1]
+
+
+def _jumps(block: Block) -> Iterator[Op]:
+    """Return all jumps between the blocks that a block is one of."""
+    return (each.ops[-1] for each in block.region.blocks if each.ops[-1].successors)
+
+
+def _decides(jump: Op, block: Block) -> bool:
+    """Whether a jump decides if a block is reached: it may lead there, and to an end without it."""
+    if len(jump.successors) < 2 or block not in _after(jump.successors):
+        return False
+    around = _after([each for each in jump.successors if each is not block], without=block)
+    return any(not each.ops[-1].successors for each in around)
+
+
+def _after(blocks: Iterable[Block], without: Block | None = None) -> set[Block]:
+    """Return all blocks that are reached from some, these included."""
+    found: set[Block] = set()
+    waiting = list(blocks)
+    while waiting:
+        each = waiting.pop()
+        if each not in found and each is not without:
+            found.add(each)
+            waiting += each.ops[-1].successors
+    return found

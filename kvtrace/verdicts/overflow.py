@@ -209,7 +209,7 @@ def _is_read_otherwise(bound: BoundCall, use: Use) -> bool:
 def _of_data(bound: BoundCall, use: Use, given: Given, loose: Sequence[Symbol]) -> Verdict | None:
     """Prove what depends on contents, or on what is not followed, whatever these are; or evaluate.
 
-    What is claimed may follow from their ranges, from masks and branches, or from what was recorded.
+    It may follow from their ranges, from masks and branches, or from what was recorded.
     """
     if loose and not _is_read_otherwise(bound, use):
         decision = _decided(bound, use, given)

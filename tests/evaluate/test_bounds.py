@@ -1,9 +1,21 @@
 """Accesses outside a tensor: never executed, always reported, with a witness."""
 
+from dataclasses import replace
+
+import pytest
 import torch
 
-from tests.kernels.launching import launch
-from tests.kernels.memory import copy_tile, gather_rows, shifted_copy, unmasked_double
+from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.evaluate.arguments import Outside
+from tests.kernels.launching import bind, compile_for, launch
+from tests.kernels.memory import (
+    copy_or_seven,
+    copy_tile,
+    counted_before,
+    gather_rows,
+    shifted_copy,
+    unmasked_double,
+)
 from tests.kernels.recording import Recorder
 
 
@@ -125,3 +137,33 @@ def test_witness_and_count_do_not_hang_on_chunks():
             (recorder.defects[0].program, sum(defect.lanes for defect in recorder.defects))
         )
     assert counts[0] == counts[1] == ((3, 0, 0), 24 + 512)
+
+
+def given_outside(kernel, outside, dtype):
+    """What lanes of a kernel are given: 4 elements are there, 6 lanes ask, 2 are masked off."""
+    out = torch.full((8,), 50, dtype=dtype)
+    arguments = {kernel.arg_names[0]: torch.arange(20, 24, dtype=dtype), "out": out, "n": 6}
+    bound = [
+        replace(each, outside=outside) if isinstance(each, TensorArgument) else each
+        for each in bind(kernel, arguments)
+    ]
+    evaluate(compile_for(kernel, arguments, {"BLOCK": 8}), bound, (1,))
+    return out.tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64, torch.float32])
+def test_lanes_out_of_bounds_are_given_what_is_said_to_lie_there(dtype):
+    inside = [20, 21, 22, 23]
+
+    assert given_outside(copy_or_seven, Outside(), dtype) == [*inside, 0, 0, 7, 7]
+    assert given_outside(copy_or_seven, Outside(-3), dtype) == [*inside, -3, -3, 7, 7]
+    assert given_outside(copy_or_seven, Outside(100, 5), dtype) == [*inside, 104, 100, 7, 7]
+    assert given_outside(copy_or_seven, Outside(9, 7, -1), dtype) == [*inside, 12, 11, 7, 7]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
+def test_so_are_lanes_of_an_atomic_and_memory_stays_as_it_is(dtype):
+    inside = [20, 21, 22, 23]
+
+    assert given_outside(counted_before, Outside(), dtype) == [*inside, 0, 0, 0, 0]
+    assert given_outside(counted_before, Outside(100, 5), dtype) == [*inside, 104, 100, 0, 0]

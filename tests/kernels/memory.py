@@ -184,3 +184,15 @@ def masked_copies(a, b, c, d, n_a, n_b, n_c, n_d, shift, step, BLOCK: tl.constex
     second = tl.load(b + at + shift, mask=(at < n_b) & (at % 3 < 2), other=0)
     tl.store(c + at * step, first, mask=at < n_c)
     tl.store(d + at + shift, second, mask=at >= n_d)
+
+
+@triton.jit
+def copy_or_seven(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n, other=7))
+
+
+@triton.jit
+def counted_before(counts, out, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.atomic_add(counts + lanes, 1, mask=lanes < n))

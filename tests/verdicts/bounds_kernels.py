@@ -66,3 +66,16 @@ def row_of_largest(table, ids, result, WIDTH: tl.constexpr, BLOCK: tl.constexpr)
     column = tl.arange(0, WIDTH)
     row = tl.load(table + chosen * WIDTH + column)
     tl.store(result + tl.program_id(0) * WIDTH + column, row)
+
+
+@triton.jit
+def counted_rows(rows, table, result, count, WIDTH: tl.constexpr):
+    """A loop that carries a place, counted on by what is loaded, and a sum."""
+    place = tl.program_id(0)
+    total = 0.0
+    number = 0
+    while number < count:
+        total += tl.load(table + place)
+        place = tl.load(rows + place) * WIDTH
+        number += 1
+    tl.store(result + place, total)

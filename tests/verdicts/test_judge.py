@@ -27,7 +27,7 @@ def compare(one) -> Counter:
     counts: Counter = Counter()
     for verdict in judge(one, BOUNDS):
         counts[verdict.verdict] += 1
-        if verdict.verdict == "unknown":
+        if verdict.verdict == "unknown" and verdict.op.index not in seen.doubtful:
             assert "out of bounds and may read anything" in verdict.reason, (one.kernel, verdict)
         if verdict.verdict == "proven":
             assert verdict.op.index not in broken

@@ -5,7 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvtrace.verdicts.evaluated import EvaluatedBounds
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.zeros import without_any_zeros
 from tests.verdicts import zero_kernels as kernels
 from tests.verdicts.calls import call, tensor
 
@@ -93,13 +96,116 @@ def test_a_zero_that_is_there_is_found_all_the_same():
     assert (found.verdict, found.program, found.lane) == ("violation", (0, 0, 0), (2,))
 
 
+def found_by_name(made, rule="out-of-bounds"):
+    return {v.arg: v.verdict for v in verdicts(made, rule)}
+
+
+def test_two_loads_that_leave_their_tensors_at_once_do_not_excuse_each_other():
+    made = call(
+        kernels.while_alike, (1,), first=ids(1, 2, 3), second=ids(1, 2, 3),
+        result=tensor(1, dtype="i32"), count=5,
+    )  # fmt: skip
+    found = verdicts(made, "out-of-bounds")
+    assert {(v.arg, v.verdict) for v in found} == {
+        ("first", "violation"), ("second", "violation"), ("result", "proven"),
+    }  # fmt: skip
+    assert {v.iteration for v in found if v.verdict == "violation"} == {3}
+
+
+def test_the_first_access_out_of_bounds_rests_on_none():
+    """Node 1's parent is node 0, whose parent is -1: certain, but what lies there is not."""
+    made = call(
+        kernels.up_to_root, (1,), parents=ids(-1, 0), tokens=ids(7, 8),
+        result=tensor(4, dtype="i32"), node=1, steps=4,
+    )  # fmt: skip
+    found = [v for v in verdicts(made, "out-of-bounds") if v.arg != "result"]
+    assert [(v.arg, v.verdict) for v in found] == [
+        ("tokens", "violation"), ("parents", "violation"),
+    ]  # fmt: skip
+    assert {(v.iteration, v.address_offset, v.lanes) for v in found} == {(2, -4, None)}
+
+
+def test_what_runs_before_a_load_out_of_bounds_does_not_depend_on_it():
+    made = call(
+        kernels.gather_or_return, (3,), starts=ids(0, 2, 4), table=tensor(5), result=tensor(3)
+    )
+    first, second, third, fourth = (
+        v.verdict for v in verdicts(made, "out-of-bounds") if v.access == "load"
+    )
+    assert (first, second, third, fourth) == ("proven", "proven", "violation", "unknown")
+
+
+def test_a_lane_beside_one_that_reads_out_of_bounds_is_found():
+    """The last lanes of program 1 read past the ids; lane 1 has an index of its own."""
+    numbers = [1, 2, 3, 4, 5, 6, 7, 8, 9, 99, 11]
+    made = call(
+        kernels.gather, (2,), ids=ids(*numbers), table=tensor(13), result=tensor(16), BLOCK=8
+    )
+    (led,) = verdicts(made, "out-of-bounds", "table")
+    assert (led.verdict, led.program, led.lane) == ("violation", (1, 0, 0), (1,))
+    assert led.lanes is None
+
+
+def test_what_only_zeros_show_is_no_finding():
+    made = call(
+        kernels.gather_before, (2,), ids=ids(*range(1, 13)), table=tensor(200),
+        result=tensor(16), BLOCK=8,
+    )  # fmt: skip
+    assert found_by_name(made)["table"] == "unknown"
+
+
+def test_neighbours_out_of_bounds_may_rise_or_fall():
+    made = call(kernels.ragged, (5,), starts=ids(0, 1, 2), table=tensor(10), result=tensor(5))
+    assert {v.verdict for v in verdicts(made, "out-of-bounds", "table")} == {"unknown"}
+
+
+def test_a_program_that_may_do_nothing_proves_nothing():
+    made = call(
+        kernels.gather_unless_none, (3,), ids=ids(1, 2), table=tensor(16), result=tensor(24),
+        BLOCK=8,
+    )  # fmt: skip
+    assert found_by_name(made) == {"ids": "violation", "table": "unknown", "result": "proven"}
+
+
+def test_what_shows_if_two_loads_give_the_same_is_no_finding():
+    made = call(
+        kernels.divide_difference, (2,), ids=ids(*range(1, 13)), result=tensor(16, dtype="i32"),
+        BLOCK=8,
+    )  # fmt: skip
+    (found,) = verdicts(made, "division-by-zero")
+    assert found.verdict == "unknown"
+
+
+def test_what_was_seen_before_a_load_left_its_tensor_rests_on_nothing_of_it():
+    made = call(
+        kernels.while_alike, (1,), first=ids(1, 2, 3), second=ids(1, 2, 3),
+        result=tensor(1, dtype="i32"), count=5,
+    )  # fmt: skip
+    seen = EvaluatedBounds(made)
+    run(made, (seen,))
+    found = [v for v in seen.verdicts(None) if v.verdict == "violation"]
+    kept = without_any_zeros(made.module, found)
+    assert [v.verdict for v in kept] == ["violation", "unknown"]
+    kept = without_any_zeros(made.module, found[::-1])
+    assert [v.verdict for v in kept] == ["violation", "unknown"]
+
+
 RULES = ("out-of-bounds", "division-by-zero", "race")
 INDICES = st.lists(st.integers(0, 14), min_size=16, max_size=16)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from([kernels.gather, kernels.gather_clamped, kernels.divide, kernels.scatter]),
+    st.sampled_from(
+        [
+            kernels.gather,
+            kernels.gather_clamped,
+            kernels.gather_before,
+            kernels.divide,
+            kernels.divide_difference,
+            kernels.scatter,
+        ]
+    ),
     st.integers(1, 16),
     INDICES,
 )

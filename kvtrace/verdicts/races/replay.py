@@ -104,6 +104,19 @@ class _Touches(Observer):
             )
 
 
+def touched(
+    call: Call, op: Op, program: int, storage: Storage, byte: int, *, lanes: int
+) -> Touch | None:
+    """Evaluate a program and return how its op touches a byte; None: it is not seen to.
+
+    `byte` counts from the start of `storage`, one of the call's arguments', and may lie outside.
+    The evaluation ends after so many `lanes`.
+    """
+    touches = _Touches(call.arguments, storage, byte, {program: program})
+    run(call, [touches], (program,), contents="all", lanes=lanes)
+    return touches.found.get((op.index, program))
+
+
 def replayed(
     call: Call,
     ops: tuple[Op, Op],
