@@ -1,9 +1,11 @@
 """The rule `race` on the classics: what races, what only looks so, and what nobody can know."""
 
+import numpy as np
 import pytest
 import torch
 
 from tests.kernels import memory
+from tests.verdicts import calls
 from tests.verdicts import race_kernels as kernels
 from tests.verdicts.racing import bytes_of, call_of, judged, on_formulas
 
@@ -368,6 +370,20 @@ def test_addresses_that_hang_on_the_order_of_programs_stay_unknown():
     assert "the order in which programs run" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("kinds", "programs", "answer"),
+    [([0, 1, 2], 3, "proven"), ([0, 1, 2, -1], 3, "proven"), ([0, 1, 2, -1, -1], 5, "unknown")],
+    ids=["none of the kind", "none of it is read", "two are of it"],
+)
+def test_a_store_that_recorded_contents_keep_all_programs_from(kinds, programs, answer):
+    of = calls.tensor(len(kinds), dtype="i32", data=np.array(kinds, np.int32))
+    given = {"kinds": of, "index": calls.tensor(16, dtype="i32"), "out": calls.tensor(64)}
+    (found,) = judged(calls.call(kernels.of_one_kind, (programs,), BLOCK=16, **given))
+
+    assert found.verdict == answer
+    assert answer == "proven" or "what index holds, which was not recorded" in found.reason
+
+
 # -- how large the grid is ------------------------------------------------------------------------
 
 
@@ -398,7 +414,11 @@ def passed_on(how, **more):
     return call_of(kernels.passes_on, (4,), given, {"HOW": how, "BLOCK": 16})
 
 
-@pytest.mark.parametrize("how", ["first", "doubled", "row", "sum", "filled"])
+PASSED_ON = ("first", "doubled", "row", "sum", "filled", "scanned", "sorted", "woven", "gathered",
+             "counted", "multiplied")  # fmt: skip
+
+
+@pytest.mark.parametrize("how", PASSED_ON)
 def test_what_all_programs_load_from_one_place_and_store_to_one_is_no_race(how):
     found = judged(passed_on(how))
 
@@ -406,12 +426,14 @@ def test_what_all_programs_load_from_one_place_and_store_to_one_is_no_race(how):
     assert any("all programs write the same value" in v.message for v in found)
 
 
-@pytest.mark.parametrize("how", ["unfilled", "own", "turned", "shifted", "volatile"])
+@pytest.mark.parametrize(
+    "how", ["unfilled", "own", "turned", "shifted", "volatile", "own scanned", "unfilled scanned"]
+)
 def test_what_may_differ_from_program_to_program_is_a_race(how):
     assert races(passed_on(how))
 
 
-@pytest.mark.parametrize("how", ["first", "doubled", "row", "sum", "filled"])
+@pytest.mark.parametrize("how", PASSED_ON)
 def test_what_is_loaded_from_where_the_launch_writes_is_not_the_same_for_all(how):
     memory = torch.arange(1, 257, dtype=torch.int32)
 

@@ -18,10 +18,13 @@ from kvtrace.symbolic.taint import leaves_lanes
 Sameness = Literal["everywhere", "by lane"]
 """Whether a value is one number, or one number in each lane."""
 
-_PLAIN: Final = frozenset(
-    {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast",
-     "tt.fp_to_fp", "tt.addptr", "tt.get_num_programs", "tt.reduce"}
+_PURE: Final = frozenset(
+    {"tt.splat", "tt.unsplat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans",
+     "tt.join", "tt.split", "tt.cat", "tt.bitcast", "tt.fp_to_fp", "tt.addptr", "tt.ptr_to_int",
+     "tt.int_to_ptr", "tt.get_num_programs", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram",
+     "tt.dot", "tt.dot_scaled", "tt.clampf", "tt.mulhiui", "tt.precise_sqrt", "tt.precise_divf"}
 )  # fmt: skip
+"""Ops whose result depends on their operands alone. Others are `arith.` and `math.`."""
 _SPREADING: Final = frozenset(
     {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.bitcast", "tt.fp_to_fp"}
 )
@@ -78,7 +81,7 @@ class _Followed:
             return "by lane"
         if op.name == "arith.constant":
             return "everywhere" if getattr(op.attributes["value"], "is_splat", True) else "by lane"
-        if not (op.name in _PLAIN or op.name.startswith(("arith.", "math.")) or self._reads(op)):
+        if not (op.name in _PURE or op.name.startswith(("arith.", "math.")) or self._reads(op)):
             return None
         parts = [self.sameness(operand) for operand in op.operands]
         if None in parts:
