@@ -329,6 +329,14 @@ def of_one_kind(kinds, index, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def rows_to_slots(x, slots, cache, WIDTH: tl.constexpr):
+    """Each program stores a row at its slot, wherever that is."""
+    lanes = tl.arange(0, WIDTH)
+    slot = tl.load(slots + tl.program_id(0)).to(tl.int64)
+    tl.store(cache + slot * WIDTH + lanes, tl.load(x + tl.program_id(0) * WIDTH + lanes))
+
+
+@triton.jit
 def passes_on(x, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
     """All programs store to the same places: HOW says what."""
     lanes = tl.arange(0, BLOCK)

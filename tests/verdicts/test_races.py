@@ -334,6 +334,27 @@ def test_recorded_indices_decide(index, answer):
         assert "for the recorded contents of x, index, out" in found.message
 
 
+@pytest.mark.parametrize(
+    ("slots", "byte"),
+    [
+        ([0, -1, 3, -1], None),
+        ([9, 1, 9, 8], None),
+        ([-1, -1, 5, 5], 5 * 64),
+        ([7, 7, 8, 8], 7 * 64),
+    ],
+    ids=["before the cache", "behind it", "before it and in it", "in its last half row and behind"],
+)
+@pytest.mark.parametrize("before", [0, 1 << 36], ids=["small", "large"])
+def test_programs_do_not_race_outside_of_a_tensor(slots, byte, before):
+    data = np.array(slots, np.int64) + np.where(np.array(slots) < 0, 0, before)
+    given = {"x": calls.tensor(4, 16), "slots": calls.tensor(4, dtype="i64", data=data),
+             "cache": calls.tensor(before * 16 + 7 * 16 + 8)}  # fmt: skip
+    (found,) = on_formulas(calls.call(kernels.rows_to_slots, (4,), WIDTH=16, **given))
+
+    assert found.verdict == ("proven" if byte is None else "violation")
+    assert byte is None or found.address_offset == before * 64 + byte
+
+
 def test_indices_that_were_not_recorded_leave_it_unknown_with_an_assumption():
     (found,) = on_formulas(scatter(torch.arange(60), recorded=False))
 

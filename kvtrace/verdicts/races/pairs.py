@@ -184,7 +184,7 @@ class Pairs:
             decision = bound.decide(question.claim, question.given)
         if isinstance(decision, Proven):
             return Free(decision.method, solver_ns=decision.solver_ns)
-        read = self._indices.judged(self._copy(one), self._copy(other))
+        read = self._indices.judged(self._copy(one), self._copy(other), nbytes)
         if isinstance(read, Met):
             return Suspect(read.programs, read.byte, "affine", decision.solver_ns)
         if read:
