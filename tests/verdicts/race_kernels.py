@@ -337,6 +337,11 @@ def rows_to_slots(x, slots, cache, WIDTH: tl.constexpr):
 
 
 @triton.jit
+def _sum_and_own(one, other):
+    return one + other + tl.program_id(0)
+
+
+@triton.jit
 def passes_on(x, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
     """All programs store to the same places: HOW says what."""
     lanes = tl.arange(0, BLOCK)
@@ -370,6 +375,18 @@ def passes_on(x, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out + lanes[:, None] * BLOCK + lanes[None, :], tl.dot(square, square).to(tl.int32))
     elif HOW == "own scanned":
         tl.store(out + lanes, tl.cumsum(tl.load(x + lanes) + tl.program_id(0), axis=0))
+    elif HOW == "shifted scan":
+        tl.store(out + (lanes + tl.program_id(0)) % BLOCK, tl.cumsum(lanes * 0 + 1, axis=0))
+    elif HOW == "shifted weave":
+        row = tl.interleave(
+            tl.full((BLOCK // 2,), 1, tl.int32), tl.full((BLOCK // 2,), 2, tl.int32)
+        )
+        tl.store(out + (lanes + tl.program_id(0)) % BLOCK, row)
+    elif HOW == "shifted counts":
+        row = tl.histogram(tl.full((BLOCK,), 1, tl.int32), BLOCK)
+        tl.store(out + (lanes + tl.program_id(0)) % BLOCK, row)
+    elif HOW == "own reduced":
+        tl.store(out, tl.reduce(tl.load(x + lanes), 0, _sum_and_own))
     elif HOW == "unfilled":
         tl.store(out + lanes, tl.load(x + lanes, mask=lanes < 5))
     elif HOW == "unfilled scanned":

@@ -447,9 +447,11 @@ def test_what_all_programs_load_from_one_place_and_store_to_one_is_no_race(how):
     assert any("all programs write the same value" in v.message for v in found)
 
 
-@pytest.mark.parametrize(
-    "how", ["unfilled", "own", "turned", "shifted", "volatile", "own scanned", "unfilled scanned"]
-)
+OWN = ("unfilled", "own", "turned", "shifted", "volatile", "own scanned", "own reduced",
+       "unfilled scanned", "shifted scan", "shifted weave", "shifted counts")  # fmt: skip
+
+
+@pytest.mark.parametrize("how", OWN)
 def test_what_may_differ_from_program_to_program_is_a_race(how):
     assert races(passed_on(how))
 
