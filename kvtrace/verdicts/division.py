@@ -15,6 +15,7 @@ from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.summary import Division
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.verdicts.contents import hangs_on
 from kvtrace.verdicts.values import Sighting, ValueWatch, evaluated
 from kvtrace.verdicts.verdict import Verdict
 
@@ -47,11 +48,7 @@ def _judged(bound: BoundCall, division: Division) -> Verdict:
     symbols = [a for a in division.divisor.atoms() if isinstance(a, Symbol)]
     unrecorded = bound.unrecorded(symbols)
     if unrecorded:
-        names = ", ".join(tensor.name for tensor in unrecorded)
-        reason = (
-            f"it depends on what {names} holds, which was not recorded (KVTRACE_TENSORS=int does)"
-        )
-        return _unknown(bound, division, reason)
+        return _unknown(bound, division, hangs_on(unrecorded))
     if isinstance(decision, Refuted) and exact and not bound.doubts(decision.model):
         seen = _seen(bound, division, bound.program_of(decision.model))
         if isinstance(seen, Sighting):

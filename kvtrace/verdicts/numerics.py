@@ -59,7 +59,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     if not ops or not bound.programs:
         return
     if not holds_floats(bound.call):
-        reason = "it depends on floats, which were not recorded (KVTRACE_TENSORS=all does)"
+        reason = "it depends on floats, which were not recorded (KVTRACE_TENSORS=all records them)"
         yield _unknown(ops[0], reason)
         return
     if bound.lanes > bound.budget.lanes:

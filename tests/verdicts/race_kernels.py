@@ -322,6 +322,26 @@ def locked_sum(lock, total, KIND: tl.constexpr):
 
 
 @triton.jit
+def of_one_kind(kinds, index, out, BLOCK: tl.constexpr):
+    """Programs of kind -1 store where index says."""
+    if tl.load(kinds + tl.program_id(0)) == -1:
+        tl.store(out + tl.load(index + tl.arange(0, BLOCK)), tl.program_id(0))
+
+
+@triton.jit
+def rows_to_slots(x, slots, cache, WIDTH: tl.constexpr):
+    """Each program stores a row at its slot, wherever that is."""
+    lanes = tl.arange(0, WIDTH)
+    slot = tl.load(slots + tl.program_id(0)).to(tl.int64)
+    tl.store(cache + slot * WIDTH + lanes, tl.load(x + tl.program_id(0) * WIDTH + lanes))
+
+
+@triton.jit
+def _sum_and_own(one, other):
+    return one + other + tl.program_id(0)
+
+
+@triton.jit
 def passes_on(x, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
     """All programs store to the same places: HOW says what."""
     lanes = tl.arange(0, BLOCK)
@@ -337,8 +357,40 @@ def passes_on(x, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out, tl.sum(tl.load(x + lanes), axis=0))
     elif HOW == "filled":
         tl.store(out + lanes, tl.load(x + lanes, mask=lanes < 5, other=0))
+    elif HOW == "scanned":
+        tl.store(out + lanes, tl.cumsum(tl.load(x + lanes), axis=0))
+    elif HOW == "sorted":
+        tl.store(out + lanes, tl.sort(tl.load(x + lanes)))
+    elif HOW == "woven":
+        row = tl.load(x + lanes)
+        tl.store(out + tl.arange(0, 2 * BLOCK), tl.interleave(row, -row))
+    elif HOW == "gathered":
+        row = tl.load(x + lanes)
+        tl.store(out + lanes, tl.gather(row, (row + 3) % BLOCK, axis=0))
+    elif HOW == "counted":
+        tl.store(out + lanes, tl.histogram(tl.load(x + lanes), BLOCK))
+    elif HOW == "multiplied":
+        row = tl.load(x + lanes).to(tl.float32)
+        square = row[:, None] + row[None, :]
+        tl.store(out + lanes[:, None] * BLOCK + lanes[None, :], tl.dot(square, square).to(tl.int32))
+    elif HOW == "own scanned":
+        tl.store(out + lanes, tl.cumsum(tl.load(x + lanes) + tl.program_id(0), axis=0))
+    elif HOW == "shifted scan":
+        tl.store(out + (lanes + tl.program_id(0)) % BLOCK, tl.cumsum(lanes * 0 + 1, axis=0))
+    elif HOW == "shifted weave":
+        row = tl.interleave(
+            tl.full((BLOCK // 2,), 1, tl.int32), tl.full((BLOCK // 2,), 2, tl.int32)
+        )
+        tl.store(out + (lanes + tl.program_id(0)) % BLOCK, row)
+    elif HOW == "shifted counts":
+        row = tl.histogram(tl.full((BLOCK,), 1, tl.int32), BLOCK)
+        tl.store(out + (lanes + tl.program_id(0)) % BLOCK, row)
+    elif HOW == "own reduced":
+        tl.store(out, tl.reduce(tl.load(x + lanes), 0, _sum_and_own))
     elif HOW == "unfilled":
         tl.store(out + lanes, tl.load(x + lanes, mask=lanes < 5))
+    elif HOW == "unfilled scanned":
+        tl.store(out + lanes, tl.cumsum(tl.load(x + lanes, mask=lanes < 5), axis=0))
     elif HOW == "own":
         tl.store(out, tl.load(x + tl.program_id(0)))
     elif HOW == "turned":

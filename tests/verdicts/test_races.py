@@ -1,9 +1,11 @@
 """The rule `race` on the classics: what races, what only looks so, and what nobody can know."""
 
+import numpy as np
 import pytest
 import torch
 
 from tests.kernels import memory
+from tests.verdicts import calls
 from tests.verdicts import race_kernels as kernels
 from tests.verdicts.racing import bytes_of, call_of, judged, on_formulas
 
@@ -332,6 +334,27 @@ def test_recorded_indices_decide(index, answer):
         assert "for the recorded contents of x, index, out" in found.message
 
 
+@pytest.mark.parametrize(
+    ("slots", "byte"),
+    [
+        ([0, -1, 3, -1], None),
+        ([9, 1, 9, 8], None),
+        ([-1, -1, 5, 5], 5 * 64),
+        ([7, 7, 8, 8], 7 * 64),
+    ],
+    ids=["before the cache", "behind it", "before it and in it", "in its last half row and behind"],
+)
+@pytest.mark.parametrize("before", [0, 1 << 36], ids=["small", "large"])
+def test_programs_do_not_race_outside_of_a_tensor(slots, byte, before):
+    data = np.array(slots, np.int64) + np.where(np.array(slots) < 0, 0, before)
+    given = {"x": calls.tensor(4, 16), "slots": calls.tensor(4, dtype="i64", data=data),
+             "cache": calls.tensor(before * 16 + 7 * 16 + 8)}  # fmt: skip
+    (found,) = on_formulas(calls.call(kernels.rows_to_slots, (4,), WIDTH=16, **given))
+
+    assert found.verdict == ("proven" if byte is None else "violation")
+    assert byte is None or found.address_offset == before * 64 + byte
+
+
 def test_indices_that_were_not_recorded_leave_it_unknown_with_an_assumption():
     (found,) = on_formulas(scatter(torch.arange(60), recorded=False))
 
@@ -368,6 +391,20 @@ def test_addresses_that_hang_on_the_order_of_programs_stay_unknown():
     assert "the order in which programs run" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("kinds", "programs", "answer"),
+    [([0, 1, 2], 3, "proven"), ([0, 1, 2, -1], 3, "proven"), ([0, 1, 2, -1, -1], 5, "unknown")],
+    ids=["none of the kind", "none of it is read", "two are of it"],
+)
+def test_a_store_that_recorded_contents_keep_all_programs_from(kinds, programs, answer):
+    of = calls.tensor(len(kinds), dtype="i32", data=np.array(kinds, np.int32))
+    given = {"kinds": of, "index": calls.tensor(16, dtype="i32"), "out": calls.tensor(64)}
+    (found,) = judged(calls.call(kernels.of_one_kind, (programs,), BLOCK=16, **given))
+
+    assert found.verdict == answer
+    assert answer == "proven" or "what index holds, which was not recorded" in found.reason
+
+
 # -- how large the grid is ------------------------------------------------------------------------
 
 
@@ -398,7 +435,11 @@ def passed_on(how, **more):
     return call_of(kernels.passes_on, (4,), given, {"HOW": how, "BLOCK": 16})
 
 
-@pytest.mark.parametrize("how", ["first", "doubled", "row", "sum", "filled"])
+PASSED_ON = ("first", "doubled", "row", "sum", "filled", "scanned", "sorted", "woven", "gathered",
+             "counted", "multiplied")  # fmt: skip
+
+
+@pytest.mark.parametrize("how", PASSED_ON)
 def test_what_all_programs_load_from_one_place_and_store_to_one_is_no_race(how):
     found = judged(passed_on(how))
 
@@ -406,12 +447,16 @@ def test_what_all_programs_load_from_one_place_and_store_to_one_is_no_race(how):
     assert any("all programs write the same value" in v.message for v in found)
 
 
-@pytest.mark.parametrize("how", ["unfilled", "own", "turned", "shifted", "volatile"])
+OWN = ("unfilled", "own", "turned", "shifted", "volatile", "own scanned", "own reduced",
+       "unfilled scanned", "shifted scan", "shifted weave", "shifted counts")  # fmt: skip
+
+
+@pytest.mark.parametrize("how", OWN)
 def test_what_may_differ_from_program_to_program_is_a_race(how):
     assert races(passed_on(how))
 
 
-@pytest.mark.parametrize("how", ["first", "doubled", "row", "sum", "filled"])
+@pytest.mark.parametrize("how", PASSED_ON)
 def test_what_is_loaded_from_where_the_launch_writes_is_not_the_same_for_all(how):
     memory = torch.arange(1, 257, dtype=torch.int32)
 

@@ -59,12 +59,12 @@ _TOUCHES = st.lists(
 
 
 @settings(max_examples=150, deadline=None)
-@given(touches=_TOUCHES)
-def test_it_finds_what_sets_of_programs_find(module, touches):
+@given(touches=_TOUCHES, page=st.sampled_from([1, 3, 8, sweeping.PAGE]))
+def test_it_finds_what_sets_of_programs_find(module, touches, page):
     ops = [op for op in module.ops if op.index in parts_of(module).by_op]
     assert len(ops) == 3
     arguments = shared_storage(module)
-    sweep = Sweep(module, arguments)
+    sweep = Sweep(module, arguments, page=page)
     sets = {}
     for which, width, elements, aligned in touches:
         places = [(start // width * width if aligned else start) for start, _ in elements]
@@ -136,6 +136,30 @@ def test_it_gives_up_where_there_is_too_much(module, monkeypatch):
     sweep.access(access(store, 1, 4, [0, 4, 8, 12], [0, 0, 1, 1]))
 
     assert "more than 3 elements" in sweep.failure
+
+
+def test_a_storage_of_any_size_costs_what_is_touched_of_it(module):
+    store = next(op for op in module.ops if op.name == "tt.store")
+    size = 1 << 36
+    storage = Storage(size)
+    arguments = [TensorArgument(n, storage, 0, "i32", (size // 4,), (1,)) for n in ("x", "counts")]
+    sweep = Sweep(module, arguments)
+    sweep.access(access(store, 1, 4, [size - 4, 0, 1 << 35], [0, 1, 2]))
+    sweep.access(access(store, 1, 2, [size - 2], [3]))
+    sweep.access(access(store, 1, 4, [1 << 35], [1]))
+
+    assert sweep.failure is None
+    met = {byte for meeting in sweep.meetings() for byte in meeting.all_bytes().tolist()}
+    assert met == {size - 2, size - 1, *range(1 << 35, (1 << 35) + 4)}
+
+
+def test_it_gives_up_where_too_much_is_touched(module, monkeypatch):
+    monkeypatch.setattr(sweeping, "MOST_CELLS", 3)
+    store = next(op for op in module.ops if op.name == "tt.store")
+    sweep = Sweep(module, shared_storage(module), page=1)
+    sweep.access(access(store, 1, 4, [0, 4, 8, 12], [0, 0, 1, 1]))
+
+    assert "more than 3 places" in sweep.failure
 
 
 def test_what_takes_part_in_races():

@@ -23,7 +23,7 @@ from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.exclusion import Exclusion
 from kvtrace.verdicts.races.read_indices import Met, ReadIndices
 from kvtrace.verdicts.races.same_values import stored_alike
-from kvtrace.verdicts.races.sharers import Sharer, sharers_of
+from kvtrace.verdicts.races.sharers import Sharer, is_unreached, sharers_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -92,12 +92,13 @@ class Pairs:
 
     def judged(self, one: Sharer, other: Sharer) -> Outcome:
         """Tell whether two programs race that do these."""
+        sides = (one.exact, other.exact)
+        if any(side is not None and side.given.is_impossible for side in sides):
+            return Free("interval")
         if one.side is None or other.side is None:
             return self._lost(one, other)
         if one.modulus is not None or other.modulus is not None:
             return self._judged_modulo(one, other)
-        if one.side.given.is_impossible or other.side.given.is_impossible:
-            return Free("interval")
         if are_far_apart(one.side, other.side):
             return Free("interval")
         common = Common(one.side, other.side)
@@ -127,15 +128,22 @@ class Pairs:
                 return Free("affine")
         return self._lost(one, other)
 
-    def _lost(self, one: Sharer, other: Sharer) -> Open:
+    def _lost(self, one: Sharer, other: Sharer) -> Outcome:
         """Say why it is not known where one of two goes."""
         data = self._data_behind((one, other))
         if data is not None and not data.evaluating:
+            if self._is_unreached(one, other):
+                return Free("affine")
             assumption = assumption_of(self._bound, (one, other), None, self._axes)
             return replace(data, assumption=assumption)
         return Open(one.reason or other.reason or "its address could not be derived")
 
     # -- what settles a pair -------------------------------------------------------------------
+
+    def _is_unreached(self, *pair: Sharer) -> bool:
+        """Whether no program gets to one of two accesses, wherever it would go."""
+        exact = (each.access for each in pair if each.exact is not None)
+        return any(is_unreached(self._bound, access) for access in exact)
 
     def _is_one_program(self, one: Side, other: Side) -> bool:
         """Whether guards leave only one and the same program on both sides."""
@@ -165,6 +173,8 @@ class Pairs:
         nbytes = one.storage.nbytes
         question = Question(self._copy(one), self._copy(other), self._axes, bound.ranges, nbytes)
         data = self._data_behind((one, other))
+        if data is not None and not data.evaluating and self._is_unreached(one, other):
+            return Free("affine")
         if question.is_lost:
             return data or Open("a branch that is not followed is part of an address")
         if any(next(_loaded(each.access.offset.atoms()), None) for each in (one, other)):
@@ -174,7 +184,7 @@ class Pairs:
             decision = bound.decide(question.claim, question.given)
         if isinstance(decision, Proven):
             return Free(decision.method, solver_ns=decision.solver_ns)
-        read = self._indices.judged(self._copy(one), self._copy(other))
+        read = self._indices.judged(self._copy(one), self._copy(other), nbytes)
         if isinstance(read, Met):
             return Suspect(read.programs, read.byte, "affine", decision.solver_ns)
         if read:

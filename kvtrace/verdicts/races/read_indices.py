@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, conjunction
+from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.decide import Given, Refuted, decide_given, is_counterexample
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
@@ -90,8 +90,11 @@ class ReadIndices:
         self._axes = axes
         self._contents = bound.by_contents
 
-    def judged(self, one: Copy, other: Copy) -> Met | bool:
-        """Return two programs that meet, or whether none do; False: that is not seen either."""
+    def judged(self, one: Copy, other: Copy, nbytes: int) -> Met | bool:
+        """Return two programs that meet, or whether none do; False: that is not seen either.
+
+        Only what lies inside the storage, of `nbytes`, is shared: the rest is out of bounds.
+        """
         atoms = one[0].atoms() | other[0].atoms()
         if not self._contents.is_about(atoms):
             return False
@@ -99,6 +102,7 @@ class ReadIndices:
         own, settled = self._contents.deciding(atoms), self._contents.settled(atoms)
         one, other = _settled(one, settled), _settled(other, settled)
         conditions = [*one[2], *other[2]]
+        one, other = _inside(one, nbytes), _inside(other, nbytes)
         for _ in range(2):
             try:
                 found = self._judged(own, one, other)
@@ -224,6 +228,12 @@ def _settled(side: Copy, settled: Substitution) -> Copy:
     """Return a side with numbers in the place of symbols of one value."""
     conditions = conjunction(condition.substitute(settled) for condition in side[2])
     return side[0].substitute(settled), side[1], conditions.conjuncts()
+
+
+def _inside(side: Copy, nbytes: int) -> Copy:
+    """Return a side that is active only inside its storage."""
+    address, width, given = side
+    return address, width, (*given, at_least(address), at_least(nbytes - width - address))
 
 
 def _one_number_of_two_programs(columns: Sequence[_Column]) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ the launch writes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, Literal
 
 from kvtrace.evaluate.compiler import attribute
@@ -18,10 +18,15 @@ from kvtrace.symbolic.taint import leaves_lanes
 Sameness = Literal["everywhere", "by lane"]
 """Whether a value is one number, or one number in each lane."""
 
-_PLAIN: Final = frozenset(
-    {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast",
-     "tt.fp_to_fp", "tt.addptr", "tt.get_num_programs", "tt.reduce"}
+_PURE: Final = frozenset(
+    {"tt.splat", "tt.unsplat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans",
+     "tt.join", "tt.split", "tt.cat", "tt.bitcast", "tt.fp_to_fp", "tt.addptr", "tt.ptr_to_int",
+     "tt.int_to_ptr", "tt.get_num_programs", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram",
+     "tt.dot", "tt.dot_scaled", "tt.clampf", "tt.mulhiui", "tt.precise_sqrt", "tt.precise_divf"}
 )  # fmt: skip
+"""Ops whose result depends on their operands alone. Others are `arith.` and `math.`."""
+_ARRANGING: Final = frozenset({"tt.scan", "tt.join", "tt.cat", "tt.histogram"})
+"""Those whose lanes may differ although those of each operand do not."""
 _SPREADING: Final = frozenset(
     {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.bitcast", "tt.fp_to_fp"}
 )
@@ -78,13 +83,13 @@ class _Followed:
             return "by lane"
         if op.name == "arith.constant":
             return "everywhere" if getattr(op.attributes["value"], "is_splat", True) else "by lane"
-        if not (op.name in _PLAIN or op.name.startswith(("arith.", "math.")) or self._reads(op)):
+        if not (_is_pure(op) or self._reads(op)):
             return None
-        parts = [self.sameness(operand) for operand in op.operands]
+        parts = [self.sameness(operand) for operand in (*op.operands, *_captured(op))]
         if None in parts:
             return None
-        by_lane = "by lane" in parts and isinstance(value.type, TensorType)
-        return "by lane" if by_lane else "everywhere"
+        by_lane = "by lane" in parts or op.name in _ARRANGING
+        return "by lane" if by_lane and isinstance(value.type, TensorType) else "everywhere"
 
     def _reads(self, op: Op) -> bool:
         """Tell whether a load of one address gives every program the same."""
@@ -94,6 +99,25 @@ class _Followed:
             and not leaves_lanes(op)
             and not attribute(op, "isVolatile", False)
         )
+
+
+def _is_pure(op: Op) -> bool:
+    """Tell whether what an op gives depends on its operands alone, and on what its regions use."""
+    return all(
+        each.name in _PURE or each.name.startswith(("arith.", "math."))
+        for each in op.walk()
+        if each is op or not each.name.endswith(".return")
+    )
+
+
+def _captured(op: Op) -> Iterator[Value]:
+    """Yield the values from outside that an op's regions use."""
+    first, *inner = op.walk()
+    own = {first.index, *(each.index for each in inner)}
+    for value in (value for each in inner for value in each.operands):
+        owner = value.owner.region.owner if isinstance(value.owner, Block) else value.owner
+        if owner is None or owner.index not in own:
+            yield value
 
 
 def _is_parameter(value: Value) -> bool:

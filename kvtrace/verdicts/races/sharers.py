@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Op, Value
 from kvtrace.ir.types import IntegerType, TensorType
-from kvtrace.symbolic.decide import Given, Refuted
+from kvtrace.symbolic.conditions import FALSE
+from kvtrace.symbolic.decide import Given, Proven, Refuted
 from kvtrace.symbolic.summary import Access
 from kvtrace.verdicts import overflow
 from kvtrace.verdicts.races.digits import Side
@@ -91,15 +92,19 @@ def _sharer(bound: BoundCall, access: Access, part: Part, tensor: TensorArgument
 def _is_ideal(bound: BoundCall, access: Access) -> bool:
     """Whether ideal integers are what the kernel computes, as far as an access shows them.
 
-    A solver is not asked where that hangs on data.
+    A solver is not asked where that depends on data, unless no program gets there.
     """
     wrapping = bound.may_wrap(access)
     if wrapping is None:
         return True
     decision = wrapping[1]
-    if isinstance(decision, Refuted) and bound.doubts(decision.model):
-        return False
-    return not overflow.wraps(bound, access)
+    doubtful = isinstance(decision, Refuted) and bound.doubts(decision.model)
+    return (not doubtful or is_unreached(bound, access)) and not overflow.wraps(bound, access)
+
+
+def is_unreached(bound: BoundCall, access: Access) -> bool:
+    """Tell whether no program gets to an access, as far as ideal integers tell."""
+    return isinstance(bound.decide(FALSE, bound.given(access)), Proven)
 
 
 def _bits_of_sum(op: Op) -> int | None:

@@ -26,6 +26,9 @@ MOST_ELEMENTS = 1 << 26
 MOST_CELLS = 1 << 26
 """Cells of memory that a sweep keeps, over all ops and storages: 8 bytes each."""
 
+PAGE = 1 << 10
+"""Cells are kept in pages of so many: those that something touches, and no others."""
+
 
 @dataclass(frozen=True)
 class Meeting:
@@ -52,7 +55,7 @@ class Meeting:
 
 @dataclass
 class _Touched:
-    """What one op touched: the smallest and largest program by cell, and its elements' width."""
+    """What one op touched: the smallest and largest program by kept cell; its elements' width."""
 
     part: Part
     certain: bool
@@ -60,39 +63,94 @@ class _Touched:
     smallest: NDArray[np.int32]
     largest: NDArray[np.int32]
 
+    def grow(self, count: int) -> None:
+        """Make room for so many cells, and as many again as there were: that is seldom needed."""
+        if count > len(self.smallest):
+            more = max(count - len(self.smallest), len(self.smallest))
+            none = np.iinfo(np.int32).max
+            self.smallest = np.append(self.smallest, np.full(more, none, np.int32))
+            self.largest = np.append(self.largest, np.full(more, -1, np.int32))
+
 
 @dataclass
 class _Cells:
-    """The cells of a storage, each of `cell` bytes: all accesses are made of whole cells."""
+    """The touched cells of a storage, each of `cell` bytes: all accesses are made of whole cells.
+
+    `pages` are the numbers of the pages kept, in their order; `kept` has the position of each page
+    of the storage among them, -1 where nothing touched it.
+    """
 
     storage: Storage
     cell: int
+    page: int
     touched: dict[tuple[int, bool, int], _Touched] = field(default_factory=dict)
+    pages: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    kept: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    def __post_init__(self) -> None:
+        self.kept = np.full(self._pages(), -1, np.int32)
+
+    def _pages(self) -> int:
+        return -(-self.storage.nbytes // (self.cell * self.page))
 
     def count(self) -> int:
-        """How many cells there are."""
-        return -(-self.storage.nbytes // self.cell)
+        """How many cells are kept."""
+        return len(self.pages) * self.page
+
+    def places(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where cells of the storage are kept; their pages are, from now on."""
+        pages = cells // self.page
+        at = self.kept[pages]
+        if (at < 0).any():
+            new = np.unique(pages[at < 0])
+            self.kept[new] = np.arange(len(self.pages), len(self.pages) + len(new))
+            self.pages = np.append(self.pages, new)
+            at = self.kept[pages]
+        return np.asarray(cells + (at - pages) * self.page)
+
+    def cells_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the cells of the storage that are kept at places."""
+        pages, within = np.divmod(places, self.page)
+        return np.asarray(self.pages[pages] * self.page + within)
 
     def refine(self, cell: int) -> None:
-        """Cut cells into smaller ones."""
-        factor, self.cell = self.cell // cell, cell
+        """Cut cells into smaller ones, and so each page into several."""
+        factor, before, self.cell = self.cell // cell, self.count(), cell
+        self.pages = (self.pages[:, None] * factor + np.arange(factor)).reshape(-1)
+        within = self.pages < self._pages()  # the last page may have been cut into too many
         for each in self.touched.values():
-            each.smallest = np.repeat(each.smallest, factor)[: self.count()]
-            each.largest = np.repeat(each.largest, factor)[: self.count()]
+            each.grow(before)
+            each.smallest = self._cut(each.smallest[:before], factor, within)
+            each.largest = self._cut(each.largest[:before], factor, within)
+        self.pages = self.pages[within]
+        self.kept = np.full(self._pages(), -1, np.int32)
+        self.kept[self.pages] = np.arange(len(self.pages))
+
+    def _cut(
+        self, programs: NDArray[np.int32], factor: int, within: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        cut = np.repeat(programs, factor).reshape(-1, self.page)
+        return np.asarray(cut[within].reshape(-1))
 
 
 class Sweep(Observer):
     """Collects who touches the storages that a launch writes to.
 
-    `order` gives the ids of programs by their turn, where observers are told of turns.
+    `order` gives the ids of programs by their turn, where observers are told of turns; `page` is
+    how many cells are kept together.
     `lost` gives, by op index and argument (None: any), why it is not known where an op goes;
     `doubt` why it is not known whether all that was noted happens; `failure` why it gave up.
     """
 
     def __init__(
-        self, module: Module, arguments: Sequence[Argument], order: Order | None = None
+        self,
+        module: Module,
+        arguments: Sequence[Argument],
+        order: Order | None = None,
+        page: int = PAGE,
     ) -> None:
         self._arguments = arguments
+        self._page = page
         self._order = order
         self._parts = parts_of(module).by_op
         written = written_storages(module, arguments, {})
@@ -144,12 +202,13 @@ class Sweep(Observer):
             starts, programs = starts[order], programs[order]
         cells = self._cells_for(storage, starts, width)
         touched = self._touched(cells, access)
-        if touched is None:
-            self.failure = f"it shares more than {MOST_CELLS:,} places in memory"
-            return
         first, who = starts // cells.cell, programs.astype(np.int32)
         for step in range(width // cells.cell):
-            index = first + step
+            index = cells.places(first + step)
+            if self._kept() > MOST_CELLS:
+                self.failure = f"it shares more than {MOST_CELLS:,} places in memory"
+                return
+            touched.grow(cells.count())
             # Programs ascend, so of several that share a cell the last assignment is the largest
             # one's, and, backwards, the smallest one's.
             touched.largest[index] = np.maximum(touched.largest[index], who)
@@ -161,26 +220,27 @@ class Sweep(Observer):
         if (starts % cell).any():
             cell = math.gcd(cell, int(np.gcd.reduce(starts)))
         if cells is None:
-            cells = self._cells[storage] = _Cells(storage, cell)
+            cells = self._cells[storage] = _Cells(storage, cell, self._page)
         elif cell != cells.cell:
             cells.refine(cell)
         return cells
 
-    def _touched(self, cells: _Cells, access: Access) -> _Touched | None:
+    def _touched(self, cells: _Cells, access: Access) -> _Touched:
         key = (access.op.index, access.certain, access.element_bytes)
         found = cells.touched.get(key)
         if found is None:
-            kept = sum(len(c.touched) * c.count() for c in self._cells.values() if c is not None)
-            if kept + cells.count() > MOST_CELLS:
-                return None
             found = cells.touched[key] = _Touched(
                 self._parts[access.op.index],
                 access.certain,
                 access.element_bytes,
-                np.full(cells.count(), np.iinfo(np.int32).max, np.int32),
-                np.full(cells.count(), -1, np.int32),
+                np.zeros(0, np.int32),
+                np.zeros(0, np.int32),
             )
         return found
+
+    def _kept(self) -> int:
+        """How many cells are kept, over all ops and storages."""
+        return sum(len(c.touched) * c.count() for c in self._cells.values() if c is not None)
 
     def meetings(self) -> Iterator[Meeting]:
         """Give one meeting for each two ops (or one) that clash somewhere, writers first."""
@@ -195,20 +255,24 @@ class Sweep(Observer):
 def _meeting(cells: _Cells, one: _Touched, other: _Touched) -> Iterator[Meeting]:
     if not one.part.writes:
         one, other = other, one
-    both = (one.largest >= 0) & (other.largest >= 0)
-    lowest = np.minimum(one.smallest, other.smallest)
-    highest = np.maximum(one.largest, other.largest)
+    count = min(len(one.largest), len(other.largest), cells.count())
+    one_largest, other_largest = one.largest[:count], other.largest[:count]
+    both = (one_largest >= 0) & (other_largest >= 0)
+    lowest = np.minimum(one.smallest[:count], other.smallest[:count])
+    highest = np.maximum(one_largest, other_largest)
     shared = both & (lowest != highest)
-    places = np.flatnonzero(shared)
-    if not len(places):
+    kept = np.flatnonzero(shared)
+    if not len(kept):
         return
-    place = int(places[0])
-    ends = [(t.smallest[place], t.largest[place]) for t in (one, other)]
+    places = cells.cells_at(kept)
+    order = np.argsort(places)
+    places, first = places[order], kept[order[0]]
+    ends = [(t.smallest[first], t.largest[first]) for t in (one, other)]
     yield Meeting(
         one.part.op,
         other.part.op,
         cells.storage,
-        byte=place * cells.cell,
+        byte=int(places[0]) * cells.cell,
         bytes=len(places) * cells.cell,
         programs=next((int(p), int(q)) for p, q in itertools.product(*ends) if p != q),
         certain=one.certain and other.certain,
