@@ -123,7 +123,7 @@ def test_launches_on_intel_have_their_device(kind: Any) -> None:
     recorder.record(_Adapter(), None, kernel, (1,), (torch.ones(2), 3), {}, 1, 2)
     (row,) = hot.ROW.iter_unpack(recorder.drain())
     assert row[3] == 0  # the stream is not known
-    assert row[5] == 2  # the device is
+    assert row[6] == 2  # the device is
 
 
 def test_a_kernels_device_is_told_by_tritons_target(monkeypatch: pytest.MonkeyPatch) -> None:

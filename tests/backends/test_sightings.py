@@ -47,9 +47,17 @@ def sanitize(out: Path, capsys, *options: str) -> tuple[int, str]:
     return code, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("settings", [{}, {"tensors": "int"}, {"mode": "ops"}])
-def test_what_a_second_launch_did_is_found_by_sanitize(tmp_path, tensors, capsys, settings):
-    """Judging proves it for the contents of the first launch, or knows of none."""
+@pytest.mark.parametrize(
+    ("settings", "method"),
+    [
+        ({"tensors": "none"}, "observed"),
+        ({"tensors": "none", "mode": "ops"}, "observed"),
+        ({}, "affine"),
+        ({"tensors": "int"}, "affine"),
+    ],
+)
+def test_what_a_second_launch_did_is_found_by_sanitize(tmp_path, tensors, capsys, settings, method):
+    """By judging where its indices were recorded, and else because it was seen."""
     with kvtrace.capture(tmp_path, **settings):
         launch_twice(*tensors)
 
@@ -58,18 +66,22 @@ def test_what_a_second_launch_did_is_found_by_sanitize(tmp_path, tensors, capsys
         assert code == 1
         (found,) = [each for each in json.loads(out) if each["verdict"] == "violation"]
         assert (found["rule"], found["method"], found["kernel"]) == (
-            "out-of-bounds", "observed", "gather",
+            "out-of-bounds", method, "gather",
         )  # fmt: skip
-        assert (found["program"], found["lane"], found["lanes"]) == ([0, 0, 0], [17], 1)
+        assert (found["program"], found["lane"]) == ([0, 0, 0], [17])
+        assert found["lanes"] == (1 if method == "observed" else None)
         assert (found["arg"], found["address_offset"], found["line"]) == ("source", 4012, 29)
         assert (found["call"], found["calls"], found["launches"]) == (0, 1, 2)
         same = (found["line"], found["column"], found["rule"])
         others = [f for f in json.loads(out) if (f["line"], f["column"], f["rule"]) == same]
-        assert others == [found]  # neither proven nor unknown as well
+        if method == "observed":
+            assert others == [found]  # neither proven nor unknown as well
+        else:
+            assert [f["verdict"] for f in others if f != found] == ["proven"]  # the first launch
 
 
 def test_it_is_in_every_output(tmp_path, tensors, capsys):
-    with kvtrace.capture(tmp_path / "out"):
+    with kvtrace.capture(tmp_path / "out", tensors="none"):
         launch_twice(*tensors)
 
     code, text = sanitize(tmp_path / "out", capsys, "--junit", str(tmp_path / "junit.xml"))
@@ -86,7 +98,7 @@ def test_it_is_in_every_output(tmp_path, tensors, capsys):
 
 def test_sql_has_one_row_of_each(tmp_path, tensors, capsys):
     source, chosen, result = tensors
-    with kvtrace.capture(tmp_path, tensors="int"):
+    with kvtrace.capture(tmp_path, tensors="none"):
         kernels.copy[(4,)](source, result, 1000, BLOCK=256)
         launch_twice(source, chosen, result)
     assert sanitize(tmp_path, capsys)[0] == 1
@@ -173,7 +185,8 @@ def test_an_assertion_that_failed_is_a_finding(tmp_path, tensors, asked, capsys)
     chosen = tensors[1]
     chosen[5] = 2000
     error = kvtrace.KernelDefect if asked == "raise" else DeviceAssertion
-    with kvtrace.capture(tmp_path, sanitize=asked), pytest.raises(error) as raised:
+    settings = {"sanitize": asked, "tensors": "none"}
+    with kvtrace.capture(tmp_path, **settings), pytest.raises(error) as raised:
         kernels.asserting[(1,)](chosen, chosen.clone(), BLOCK=8, debug=True)
 
     if asked == "raise":
@@ -240,7 +253,7 @@ def test_kernels_that_are_not_recorded_leave_no_finding(tmp_path, tensors):
 
 
 def test_a_report_still_judges_what_was_only_observed(tmp_path, tensors):
-    with kvtrace.capture(tmp_path):
+    with kvtrace.capture(tmp_path, tensors="none"):
         launch_twice(*tensors)
     selection = resolve(str(tmp_path))
     assert any("sanitizer" in said for said in run_missing_passes(selection, asked=True))

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import torch
 
 from kvtrace.cli import main
 from kvtrace.schema.trace import resolve
@@ -26,16 +27,22 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def unjudged(folder):
-    """The page before `kvtrace sanitize` has run."""
+    """The page before `kvtrace sanitize` has run, of a launch in which nothing was seen."""
+    import kvtrace
+    from tests.passes import kernels
+
+    x = torch.randn(1000)
+    with kvtrace.capture(folder / "sound"):
+        kernels.copy[(4,)](x, torch.empty_like(x), 1000, BLOCK=256)
+    return written_page(folder / "sound", folder / "unjudged.html", "--no-replay")
+
+
+@pytest.fixture(scope="module")
+def page(folder):
     import kvtrace
 
     with kvtrace.capture(folder / "out", tensors="none"):
         _launches()
-    return written_page(folder / "out", folder / "unjudged.html", "--no-replay")
-
-
-@pytest.fixture(scope="module")
-def page(folder, unjudged):
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(["replay", str(folder / "out")]) == 0
         assert main(["sanitize", str(folder / "out")]) == 1
@@ -43,8 +50,6 @@ def page(folder, unjudged):
 
 
 def _launches():
-    import torch
-
     from tests.converters import finding_kernels as kernels
 
     values = torch.randn(1000)
@@ -96,7 +101,7 @@ def hash_of(opened):
 def test_before_anything_was_judged_the_page_names_the_command(report_browser, unjudged, folder):
     with opened_page(report_browser, unjudged, "#/findings") as opened:
         assert "No access of this trace has been judged yet" in opened.text("main .note")
-        assert opened.text("main .note .command") == f"kvtrace sanitize {folder / 'out'}/"
+        assert opened.text("main .note .command") == f"kvtrace sanitize {folder / 'sound'}/"
         assert opened.page.locator("table").count() == 0
         assert accessibility_problems(opened) == []
 

@@ -195,9 +195,9 @@ def search(sorted_keys, keys, out, n, INCLUSIVE: tl.constexpr):
         while low <= high:
             middle = (low + high) // 2  # [far middle]
             if tl.load(sorted_keys + middle) < key:  # [far probe]
-                low = middle + 1
+                low = middle + 1  # [far low]
             else:
-                high = middle - 1
+                high = middle - 1  # [far high]
     else:
         while low < high:
             middle = (low + high) // 2
@@ -214,7 +214,8 @@ SEARCH = {
 }  # fmt: skip
 SAMPLES.good("binary search", search, SEARCH, {"INCLUSIVE": False}, (4,))
 SAMPLES.bad("binary search whose end is one too far", search, SEARCH, {"INCLUSIVE": True}, (4,),
-            out_of_bounds="far probe", follows={"overflow": "far middle"})  # fmt: skip
+            out_of_bounds="far probe",
+            follows={"overflow": ("far middle", "far low", "far high")})  # fmt: skip
 
 
 @triton.jit
