@@ -1,6 +1,6 @@
 """Run public packages' kernels without a GPU, and print what is proven of them.
 
-    python -m tests.public [--package fla] [--case GLOB] [--tensors int] [--folder DIR]
+    python -m tests.public [--package fla] [--case GLOB] [--tensors index] [--folder DIR]
     python -m tests.public --triton-tests TRITON/python/test/unit/language
 
 Nothing is fetched: a package is looked for among the installed ones, or where KVTRACE_PUBLIC_FLA,
@@ -50,8 +50,8 @@ def _options() -> Any:
     options.add_argument("--package", action="append", choices=sorted(PACKAGES))
     options.add_argument("--case", action="append", metavar="GLOB", help="these cases only")
     options.add_argument(
-        "--tensors", action="append", choices=("none", "int", "all"),
-        help="what contents are recorded; may be repeated; none and int where not said",
+        "--tensors", action="append", choices=("none", "index", "int", "all"),
+        help="what contents are recorded; may be repeated; index, the default, where not said",
     )  # fmt: skip
     options.add_argument("--folder", type=Path, help="where traces and results are kept")
     options.add_argument("--limit", type=int, default=300, help="seconds a case may take")
@@ -72,7 +72,7 @@ def _run(chosen: Any, folder: Path, file: Path) -> list[table.Result]:
                 continue
             print(f"{name} {version_of(PACKAGES[name], place)}", flush=True)
             for result in runner.run(
-                name, _cases(name, chosen.case), chosen.tensors or ["none", "int"], folder,
+                name, _cases(name, chosen.case), chosen.tensors or ["index"], folder,
                 limit=chosen.limit, interpreter=not chosen.no_interpreter,
             ):  # fmt: skip
                 kept.write(json.dumps(result) + "\n")
