@@ -121,7 +121,14 @@ def part_definition(path: Path, name: str) -> Table:
 
 
 def damaged(path: Path, error: Exception) -> DamagedFile:
-    """The error for a part that cannot be read."""
+    """The error for a part that cannot be read.
+
+    Raises:
+        MemoryError: that is why; the part may be sound.
+
+    """
+    if isinstance(error, MemoryError):  # pa.ArrowMemoryError is one
+        raise error
     reason = str(error).split("\n", 1)[0].strip().rstrip(".")
     return DamagedFile(
         f"{path} is damaged ({reason}); restore it from a copy, or move it out of the trace "

@@ -173,7 +173,10 @@ def _guarded(function: Callable[..., int | None]) -> Callable[..., None]:
         except BrokenPipeError:
             code = _silence_output()
         except MemoryError:
-            code = _complain("there is not enough memory for this; choose fewer runs with --run.")
+            code = _complain(
+                "there is not enough memory for this; choose fewer runs with --run, or use a machine "
+                "with more."
+            )
         except Exception as problem:
             if type(problem).__module__.partition(".")[0] in ("typer", "click"):
                 raise  # typer's own way to stop, or to complain about the usage

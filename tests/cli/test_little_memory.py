@@ -1,0 +1,40 @@
+"""A trace that does not fit into memory is told to be large, never to be damaged."""
+
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from kvtrace.schema.writer import RunWriter, new_run_id
+
+ROWS = 4_000_000
+PROGRAM = "import sys; from kvtrace.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A trace of launches that take 200 MB in memory, and little on disk."""
+    out = tmp_path_factory.mktemp("large") / "out"
+    run_id = new_run_id()
+    writer = RunWriter(str(out), run_id)
+    times = np.arange(ROWS, dtype=np.int64) * 1000
+    columns = {"seq": np.arange(ROWS), "call_id": np.zeros(ROWS, np.int64)}
+    writer.append("launches", columns | {"enter": times, "exit": times + 500})
+    writer.seal({"run_id": run_id})
+    return out
+
+
+def test_too_little_memory_is_said(large, tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "convert", "csv", str(large), "-o", str(tmp_path / "csv")],
+        env={"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        preexec_fn=limit, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("kvtrace: there is not enough memory for this; ")
+    assert len(done.stderr.splitlines()) == 1
