@@ -174,8 +174,8 @@ def _guarded(function: Callable[..., int | None]) -> Callable[..., None]:
             code = _silence_output()
         except MemoryError:
             code = _complain(
-                "there is not enough memory for this; choose fewer runs with --run, or use a machine "
-                "with more."
+                "there is not enough memory for this; choose fewer runs with --run, or use a "
+                "machine with more."
             )
         except Exception as problem:
             if type(problem).__module__.partition(".")[0] in ("typer", "click"):

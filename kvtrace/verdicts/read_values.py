@@ -184,19 +184,22 @@ class Reading(Evaluation):
         total: Any = 0
         most = 0
         for monomial, coefficient in term.coefficients.items():
-            product: Any = coefficient
-            largest = abs(coefficient)
-            for atom in monomial:
-                number = self.atom(atom)
-                largest *= self._most[atom]
-                if largest >= _LARGEST:
+            product: Any = 1
+            largest = 1
+            for factor, size in ((coefficient, abs(coefficient)), *map(self._sized, monomial)):
+                largest *= size
+                if max(largest, size) >= _LARGEST:
                     raise TooLarge
-                product = product * number
-            total = total + product
+                product = product * factor
             most += largest
-        if most >= _LARGEST:
-            raise TooLarge
+            if most >= _LARGEST:
+                raise TooLarge
+            total = total + product
         return np.asarray(total, np.int64)
+
+    def _sized(self, atom: Atom) -> tuple[Any, int]:
+        """Return the numbers of an atom, and the most that one of them is in size."""
+        return self.atom(atom), self._most[atom]
 
     def atom(self, atom: Any) -> Any:
         """Return the numbers of an atom; of what is not known any."""
