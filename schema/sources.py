@@ -1,10 +1,38 @@
-"""Which part of a Python file a function uses: what a trace keeps, and what a script repeats."""
+"""Which part of a Python file some functions use: what a trace keeps of the file.
 
-import ast
+Read token by token and not as a syntax tree: this runs in a thread beside the program's own, and
+CPython (3.11 at least) raises SystemError in one of two threads that make such trees at once.
+"""
+
+import io
+import keyword
+import tokenize
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-_FUNCTION: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "&=", ":="})
+_BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+#: What goes on with the statement above it.
+_GOING_ON: Final = frozenset({"else", "elif", "except", "finally"})
+_SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
+
+
+@dataclass(slots=True)
+class _Line:
+    """A logical line at a depth of indentation, `end` being the last line of all below it."""
+
+    depth: int
+    words: list[str]
+    first: int
+    last: int
+    start: int = 0
+    end: int = 0
+
+    @property
+    def is_function(self) -> bool:
+        return self.words[:1] == ["def"] or self.words[:2] == ["async", "def"]
 
 
 def used_part(text: str, lines: Collection[int]) -> str:
@@ -19,120 +47,144 @@ def used_part(text: str, lines: Collection[int]) -> str:
         lines: numbers of lines, counted from 1.
 
     """
-    every = text.splitlines(keepends=True)
     try:
-        module = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        kept = _kept(_logical_lines(text), lines)
+    except (tokenize.TokenError, SyntaxError):
         kept = set(lines)
-    else:
-        kept = _kept(module, lines)
+    every = text.splitlines(keepends=True)
     blank = [line if number in kept else "\n" for number, line in enumerate(every, 1)]
     return "".join(blank).rstrip("\n") + "\n" * bool(kept)
 
 
-def _kept(module: ast.Module, lines: Collection[int]) -> set[int]:
+def _logical_lines(text: str) -> list[_Line]:
+    found: list[_Line] = []
+    words: list[str] = []
+    depth = first = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.INDENT:
+            depth += 1
+        elif token.type == tokenize.DEDENT:
+            depth -= 1
+        elif token.type == tokenize.NEWLINE and words:
+            found.append(_Line(depth, words, first, token.start[0], first, token.start[0]))
+            words = []
+        elif token.type not in _SKIPPED:
+            first = first if words else token.start[0]
+            words.append(token.string)
+    open_ones: list[_Line] = []
+    for line, following in pairwise([*found, _Line(0, [], 0, 0)]):
+        while open_ones and open_ones[-1].depth >= line.depth:
+            open_ones.pop()
+        open_ones.append(line)
+        for each in open_ones:
+            each.end = line.last
+        if line.words[0] == "@":
+            following.start = line.start
+    return found
+
+
+def _kept(lines: list[_Line], wanted: Collection[int]) -> set[int]:
     kept: set[int] = set()
-    roots: dict[ast.stmt, None] = {}
-    compound = [node for node in ast.walk(module) if isinstance(node, ast.stmt) and _body(node)]
-    for line in lines:
-        around = [node for node in compound if _has(node, line)]  # outermost first
-        functions = [node for node in around if isinstance(node, _FUNCTION)]
-        inner = functions[-1] if functions else next(
-            (statement for statement in module.body if _has(statement, line)), None
-        )  # fmt: skip
-        if inner is None:
-            continue
-        roots[inner] = None
-        for outer in around:
-            if inner in _within(outer):
-                kept.update(range(outer.lineno, first_line(_body(outer)[0])))
-    for statement in (*roots, *needed(module.body, names_read(list(roots)))):
-        kept.update(range(first_line(statement), (statement.end_lineno or 0) + 1))
+    names: set[str] = set()
+    statements = _statements(lines)
+    for number in wanted:
+        around = [line for line in lines if line.start <= number <= line.end]
+        functions = [line for line in around if line.is_function]
+        whole = functions[-1:] or [s[-1] for s in statements if s[0].start <= number <= s[-1].end]
+        for line in whole:
+            kept.update(range(line.start, line.end + 1))
+            names |= _names_read([each for each in lines if line.start <= each.first <= line.end])
+        if functions:
+            for outer in around:
+                if outer.depth < functions[-1].depth:
+                    kept.update(range(outer.first, outer.last + 1))
+    left = list(statements)
+    while taken := [s for s in left if _is_always(s) or not names.isdisjoint(_bound(s))]:
+        left = [statement for statement in left if statement not in taken]
+        for statement in taken:
+            names |= _names_read(statement)
+            kept.update(range(statement[0].start, statement[-1].end + 1))
     return kept
 
 
-def _body(statement: ast.stmt) -> Sequence[ast.stmt]:
-    """Return the statements in a compound one: a function, a class, a branch."""
-    body: Sequence[ast.stmt] = getattr(statement, "body", ())
-    return body
+def _statements(lines: Sequence[_Line]) -> list[list[_Line]]:
+    """Return the module's statements, each with all lines that are in it."""
+    found: list[list[_Line]] = []
+    for line in lines:
+        goes_on = line.depth or line.words[0] in _GOING_ON
+        decorated = bool(found) and found[-1][-1].depth == 0 and found[-1][-1].words[0] == "@"
+        if found and (goes_on or decorated):
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return found
 
 
-def _within(statement: ast.stmt) -> Iterator[ast.AST]:
-    return (node for node in ast.walk(statement) if node is not statement)
-
-
-def _has(statement: ast.stmt, line: int) -> bool:
-    return first_line(statement) <= line <= (statement.end_lineno or 0)
-
-
-def first_line(statement: ast.stmt) -> int:
-    """Return the number of a statement's first line, its decorators included."""
-    decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
-    return min([statement.lineno, *(each.lineno for each in decorators)])
-
-
-def needed(
-    body: Sequence[ast.stmt], wanted: set[str], but: ast.stmt | None = None
-) -> list[ast.stmt]:
-    """Return the statements that bind wanted names, and those that these need, in their order.
-
-    Args:
-        body: a module's statements.
-        wanted: names that are looked up in the module.
-        but: a statement that is left out.
-
-    """
-    taken = {index for index, statement in enumerate(body) if _always(statement)}
-    wanted, looked_at = set(wanted), False
-    while not looked_at:
-        looked_at = True
-        for index, statement in enumerate(body):
-            if index in taken or statement is but or not wanted & set(bound(statement)):
-                continue
-            taken.add(index)
-            wanted |= names_read([statement])
-            looked_at = False
-    return [body[index] for index in sorted(taken)]
-
-
-def _always(statement: ast.stmt) -> bool:
+def _is_always(statement: Sequence[_Line]) -> bool:
     """Whether a statement binds names that cannot be seen, or changes how the file is read."""
-    if not isinstance(statement, ast.ImportFrom):
-        return False
-    return statement.module == "__future__" or any(each.name == "*" for each in statement.names)
+    words = statement[0].words
+    return words[:2] == ["from", "__future__"] or (words[:1] == ["from"] and words[-1] == "*")
 
 
-def bound(statement: ast.stmt) -> Iterator[str]:
+def _bound(statement: Sequence[_Line]) -> set[str]:
     """Return the module's names that a statement binds."""
-    if isinstance(statement, (*_FUNCTION, ast.ClassDef)):
-        yield statement.name
+    definition = next((line for line in statement if line.words[0] != "@"), statement[0])
+    words = [word for word in definition.words if word != "async"]
+    if words[0] in ("def", "class"):
+        return {words[1]}
+    return {name for line in statement for name in _bound_by(line.words)}
+
+
+def _bound_by(words: Sequence[str]) -> Iterator[str]:
+    if words[0] in ("import", "from"):
+        after = words[words.index("import") + 1 :]
+        listed = " ".join(word for word in after if word not in "()").removesuffix(",")
+        for part in listed.split(" , "):
+            yield part.split()[-1] if " as " in part else part.split()[0]
         return
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from ((each.asname or each.name.split(".")[0]) for each in node.names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, (*_FUNCTION, ast.ClassDef)):
-            yield node.name
+    if words[0] in ("def", "class"):
+        yield words[1]
+    if words[1:2] == [":"]:  # an annotation
+        yield words[0]
+    depth, before = 0, []
+    for word, following in pairwise([*words, ""]):
+        depth += _BRACKETS.get(word, 0)
+        if word in _ASSIGNING and not depth:
+            yield from before
+        if word == "as":
+            yield following
+        if following == ":=":
+            yield word
+        if word.isidentifier() and not keyword.iskeyword(word):
+            before.append(word)
+    if words[0] == "for" and "in" in words:
+        yield from words[1 : words.index("in")]
 
 
-def names_read(nodes: Sequence[ast.AST]) -> set[str]:
-    """Return the names that are looked up in the module: a function's own ones are left out."""
-    names: set[str] = set()
-    for node in nodes:
-        inner = names_read(list(ast.iter_child_nodes(node)))
-        if isinstance(node, (*_FUNCTION, ast.Lambda)):
-            inner -= _own(node)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            inner = {node.id}
-        names |= inner
-    return names
+def _names_read(lines: Sequence[_Line]) -> set[str]:
+    """Return names that are looked up in the module: those of functions' own are left out."""
+    read: set[str] = set()
+    own: set[str] = set()
+    inside: int | None = None
+    for line in lines:
+        if inside is not None and line.depth <= inside:
+            inside = None
+        if line.is_function:
+            inside = line.depth if inside is None else inside
+            own |= _parameters(line.words)
+        elif inside is not None:
+            own.update(_bound_by(line.words))
+        for before, word in pairwise(["", *line.words]):
+            if word.isidentifier() and not keyword.iskeyword(word) and before != ".":
+                read.add(word)
+    return read - own
 
 
-def _own(function: ast.AST) -> set[str]:
-    """A function's parameters, and what it assigns to."""
-    nodes = list(ast.walk(function))
-    shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
-    parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return (parameters | stored) - shared
+def _parameters(words: Sequence[str]) -> set[str]:
+    """Return the names of a function's parameters, and not those in annotations and defaults."""
+    found, depth = set(), 0
+    for before, word in pairwise(words):
+        depth += _BRACKETS.get(before, 0)
+        if depth == 1 and before in ("(", ",", "*", "**") and word.isidentifier():
+            found.add(word)
+    return found

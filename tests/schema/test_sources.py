@@ -1,6 +1,7 @@
 """What a trace keeps of a source file: functions, what they use, and nothing else."""
 
 import ast
+import threading
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,9 @@ def test_a_line_outside_functions_keeps_its_statement():
     assert kept("HALF = SIZE // 2")[-1] == "HALF = SIZE // 2"
 
 
-@pytest.mark.parametrize("text", ["", "\n", "x = 1", "def f(:\n  secret\n  line three\n"])
+@pytest.mark.parametrize(
+    "text", ["", "\n", "x = 1", "# a", "x = 1\n# a", "def f(:\n  secret\n  line three\n"]
+)
 def test_what_is_no_python_keeps_the_lines_alone(text):
     assert used_part(text, set()) == ""
     assert used_part(text, {99}) in ("", "\n")
@@ -111,3 +114,45 @@ def test_every_function_of_this_project_can_be_cut_out():
                 part = used_part(text, {node.lineno})
                 assert f"def {node.name}(" in part
                 ast.parse(part)
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("import a.b", "a"),
+        ("import a.b as c", "c"),
+        ("from a import (\n    b,\n    c as d,\n)", "d"),
+        ("x, (y, z) = 1, (2, 3)", "x"),
+        ("try:\n    import fast\nexcept ImportError:\n    fast = None", "fast"),
+        ("with open('f') as file:\n    pass", "file"),
+        ("for each in (1, 2):\n    pass", "each"),
+        ("total = 0\ntotal += 1", "total"),
+        ("@decorated\nclass Thing:\n    x = 1", "Thing"),
+        ("print(value := 3)", "value"),
+    ],
+)
+def test_what_binds_a_name_is_kept(statement, name):
+    text = f"{statement}\nother = 'hidden'\ndef kernel(p):\n    return p + {name}\n"
+    part = used_part(text, {text.count("\n")})
+    assert part.startswith(statement)
+    assert "hidden" not in part
+
+
+def test_threads_may_read_files_while_others_compile():
+    """Syntax trees made in two threads at once end in a SystemError, in whichever of them."""
+    text, ended, errors = FILE * 20, threading.Event(), []
+
+    def compiling():
+        try:
+            while not ended.is_set():
+                ast.parse(text)
+        except SystemError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=compiling)
+    thread.start()
+    for _ in range(20):
+        used_part(text, {22})
+    ended.set()
+    thread.join()
+    assert errors == []
