@@ -146,7 +146,8 @@ def _bound_by(words: Sequence[str]) -> Iterator[str]:
         yield words[1]
     if words[1:2] == [":"]:  # an annotation
         yield words[0]
-    depth, before = 0, []
+    depth = 0
+    before: list[str] = []
     for word, following in pairwise([*words, ""]):
         depth += _BRACKETS.get(word, 0)
         if word in _ASSIGNING and not depth:
