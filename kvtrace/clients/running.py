@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kvtrace.clients.client import Client, StepFailed, hooks_of
 from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.forks import Lock
 from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.passes.distinct import distinct
@@ -199,6 +200,7 @@ class ClientPass:
                 kernel=call.kernel,
                 programs=group.programs,
                 instrument=self.instrument(group),
+                most_steps=MOST_STEPS,
             )
         except KvtraceError as error:
             return str(error)

@@ -48,6 +48,7 @@ def evaluate_by_arrays(
     chunk_bytes: int,
     programs: NDArray[np.int64] | None,
     instrument: Instrument | None,
+    most_steps: int | None,
 ) -> None:
     """Do what engine.evaluate does, which says what the arguments are, without a plan."""
     observed = bool(listeners(observers, "op"))
@@ -60,6 +61,9 @@ def evaluate_by_arrays(
     if len(extents) != 3 or any(extent < 0 for extent in extents):
         raise BadArguments(f"grid {grid} of kernel {name!r} must have one to three extents >= 0")
     launch = Launch(name, (extents[0], extents[1], extents[2]), tuple(arguments), observers)
+    launch.lanes = largest_tensor(compiler) // 8
+    if most_steps is not None:
+        launch.steps = most_steps
     written = written_storages(module, arguments, compiler.cache)
     launch.memory = Memory(launch.arguments, written)
     values = _bound_parameters(compiler, arguments, name)
@@ -98,6 +102,7 @@ def _run_programs(
     ):
         chunk_bytes *= ADDRESSES_ONLY
     body = function_body(compiler)
+    launch.afford(body.least_steps * (programs if launch.in_order else 1), programs)
     if launch.in_order:
 
         def run(turn: int) -> None:
@@ -156,6 +161,7 @@ def _replayed(
     )
     meeting = MeetingPlaces(arguments, frozenset(empty.get(s, s) for s in contested))
     rehearsal = Launch(launch.kernel, launch.grid, arguments, (meeting,))
+    rehearsal.steps, rehearsal.lanes = launch.steps, launch.lanes
     rehearsal.memory = Memory(arguments, frozenset(empty.values()))
     compiler = compiled(module, observed=False)
     values = _bound_parameters(compiler, arguments, launch.kernel)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.dialects import load_dialects
-from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import (
@@ -18,6 +18,7 @@ from kvtrace.evaluate.registry import (
     LOWERINGS,
     Elementwise,
     Step,
+    place,
     unsupported,
 )
 from kvtrace.evaluate.scope import Scope
@@ -32,7 +33,11 @@ from kvtrace.ir.attributes import (
     TypeAttribute,
     UnitAttribute,
 )
+from kvtrace.ir.types import TensorType
 from kvtrace.schema.dataclass import dataclass
+
+_LARGEST_TENSOR = 1 << 20
+"""Elements of a tensor; Triton's own limit, which its compiler holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +56,7 @@ class CompiledBlock:
 
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
         """Run the steps; give the terminator's operands."""
+        scope.launch.spend(1 + len(self.steps), len(scope.linear))
         for step in self.steps:
             step(values, scope)
         return [values[slot] for slot in self.operands]
@@ -77,6 +83,7 @@ class Compiler:
         """Give the compiled blocks of a function, the entry first."""
         found = self._functions.get(name)
         if found is None:
+            refuse_giants(self.module)
             body = self.module.functions[name].body
             found = {block: self.block(block) for block in body.blocks}
             self._functions[name] = found
@@ -154,6 +161,18 @@ class Compiler:
             step = _array_step(function, slots, types, op.results[0].id)
         flops = meaning.flops * result_type.size if result_type.element.kind == "f" else 0
         return self.counted(op, step, result_type.size, flops)
+
+
+def refuse_giants(module: Module) -> None:
+    """See that no tensor is larger than Triton lets one be; TooLarge if one is."""
+    for op in module.ops:
+        for value in op.results:
+            kind = value.type
+            if isinstance(kind, TensorType) and kind.size > _LARGEST_TENSOR:
+                raise TooLarge(
+                    f"{op.name} at {place(op)} in kernel {module.main.name!r} makes a "
+                    f"tensor of {kind.size:,} elements; Triton's largest has {_LARGEST_TENSOR:,}"
+                )
 
 
 def array_function(

@@ -15,6 +15,12 @@ class BadArguments(KvtraceError):
     slug = "bad-arguments"
 
 
+class TooLarge(KvtraceError):
+    """Evaluating a launch takes more steps than it was given, or a tensor is larger than any is."""
+
+    slug = "too-large"
+
+
 class Deadlock(KvtraceError):
     """A program waits for memory that no program will change any more."""
 

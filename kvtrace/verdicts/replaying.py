@@ -13,6 +13,7 @@ import numpy as np
 
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.observe import Access
+from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def run(
             kernel=call.kernel,
             programs=chosen,
             instrument=instrument,
+            most_steps=MOST_STEPS,
         )
     except KvtraceError as error:
         return str(error)
