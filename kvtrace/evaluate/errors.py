@@ -1,5 +1,8 @@
 """What evaluation can refuse, each as one sentence that says where and what to do."""
 
+from pathlib import Path
+from traceback import extract_tb
+
 from kvtrace.schema.errors import KvtraceError
 
 
@@ -19,6 +22,19 @@ class TooLarge(KvtraceError):
     """Evaluating a launch takes more steps than it was given, or a tensor is larger than any is."""
 
     slug = "too-large"
+
+
+class UnfitOp(KvtraceError):
+    """An op of recorded IR is not as its dialect says, or kvtrace fails on it."""
+
+    slug = "unfit-op"
+
+    def __init__(self, kernel: str, error: Exception) -> None:
+        at = extract_tb(error.__traceback__)[-1]
+        super().__init__(
+            f"the IR of kernel {kernel!r} is not as a compiler prints it, or kvtrace has a defect: "
+            f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
+        )
 
 
 class Deadlock(KvtraceError):

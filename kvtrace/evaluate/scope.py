@@ -21,12 +21,8 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.turns import Turns
 
 
-STEP_VALUES = 1 << 16
-"""How many values one step is for: more count as several steps."""
-
 MOST_STEPS: Final = 1 << 23
-"""How many steps the evaluation of a recorded call may take: minutes, and a quarter of an hour
-where all of them are for many values."""
+"""How many steps the evaluation of a recorded call may take: minutes, mostly."""
 
 
 @dataclass(eq=False)
@@ -42,8 +38,8 @@ class Launch:
     turns: Turns | None = None
     steps: float = math.inf
     """How many more steps it may take; see `spend`."""
-    lanes: int = 1
-    """Elements of the kernel's largest tensor."""
+    programs_a_step: float = math.inf
+    """For how many programs at once an op counts as one step."""
     op_observers: tuple[Observer, ...] = field(init=False)
     access_observers: tuple[Observer, ...] = field(init=False)
     defect_observers: tuple[Observer, ...] = field(init=False)
@@ -61,7 +57,7 @@ class Launch:
 
     def afford(self, steps: int, programs: int) -> int:
         """Give what steps for so many programs cost; TooLarge if that is more than is left."""
-        cost = steps * (1 + programs * self.lanes // STEP_VALUES)
+        cost = steps * (1 + int(programs / self.programs_a_step))
         if cost > self.steps:
             raise TooLarge(
                 f"evaluating kernel {self.kernel!r} over its grid {self.grid} takes more than the "

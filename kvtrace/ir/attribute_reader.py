@@ -40,7 +40,7 @@ _HASH = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 _ENUM = re.compile(r"<\s*([\w|, ]*?)\s*>", re.ASCII)
 _SYMBOL = re.compile(rf"@(?:[A-Za-z_$.][\w$.\-]*+|{STRING})", re.ASCII)
 #: By far the most frequent location, read at once.
-_FILE_LOCATION = re.compile(r'loc\("((?:[^"\\\n]|\\.)*+)":([0-9]{1,18}):([0-9]{1,18})\)')
+_FILE_LOCATION = re.compile(r'loc\("((?:[^"\\\n]|\\.)*+)":([0-9]{1,9}):([0-9]{1,9})\)')
 _KEYWORD = re.compile(
     r"(?:true|false|unit|dense_resource|dense|array|loc|affine_map|affine_set|sparse|strided|"
     r"distinct)\b"
@@ -371,15 +371,23 @@ class AttributeReader(TypeReader):
             return self.joined(NameLocation(name, child), child)
         if not self.accept(":"):
             return NameLocation(name, UNKNOWN)
-        line = self.integer("a line number")
+        line = self._place_number("a line number")
         self.expect(":")
-        place = FileLocation(name, line, self.integer("a column number"))
+        place = FileLocation(name, line, self._place_number("a column number"))
         if self.accept("to"):  # a range, `to 12:5` or `to :5`; its start is what we keep
             if not self.sees(":"):
                 self.integer("a line number")
             self.expect(":")
             self.integer("a column number")
         return place
+
+    def _place_number(self, what: str) -> int:
+        """Read a line or column; tables keep them in 32 bits."""
+        start = self.position
+        number = self.integer(what)
+        if not 0 <= number < 1 << 31:
+            self.fail(f"{number} is no {what.removeprefix('a ')}", start)
+        return number
 
     def _fused(self) -> Location:
         if self.sees("<"):

@@ -49,7 +49,7 @@ _PLAIN_SIGNATURE = re.compile(r"\s*:\s*\(([^()]*+)\) -> (?:([^(),]++)|\(([^()]*+
 _LOCATION = re.compile(r"\s*loc\((?:(#[A-Za-z_]\w*+)|[^()\n]*)\)", re.ASCII)
 # Nearly all aliases are of these locations, a line each: read at once.
 _LOCATION_ALIAS = re.compile(
-    r'(#loc\w*+) = loc\((?:"((?:[^"\\\n]|\\.)*+)"(?::([0-9]{1,18}):([0-9]{1,18})|\((#loc\w*+)\))'
+    r'(#loc\w*+) = loc\((?:"((?:[^"\\\n]|\\.)*+)"(?::([0-9]{1,9}):([0-9]{1,9})|\((#loc\w*+)\))'
     r"|callsite\((#loc\w*+) at (#loc\w*+)\)|unknown)\)$",
     re.ASCII | re.MULTILINE,
 )

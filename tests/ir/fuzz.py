@@ -205,6 +205,8 @@ def exercise(text: str, seed: int) -> str:
                 raise member.error.__cause__ or member.error
     except KvtraceError as error:
         return str(error)
+    if failure and "MemoryError" in failure:
+        raise MemoryError(failure)
     return failure or "fine"
 
 
@@ -251,7 +253,7 @@ def run_cases(numbers: range, seed: int, seconds: int, folder: Path | None) -> C
         print(f"case {number}", file=sys.stderr, flush=True)
         signal.alarm(seconds)
         try:
-            outcome = exercise(text, number).split(":")[0][:60]
+            outcome = _kind(exercise(text, number))
         except (Exception, TooSlow) as error:  # each is what is looked for
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(frame.filename).name}:{frame.lineno}"
@@ -264,6 +266,13 @@ def run_cases(numbers: range, seed: int, seconds: int, folder: Path | None) -> C
         if outcome.startswith("FAULT"):
             print(f"case {number}: {outcome}", flush=True)
     return ended
+
+
+def _kind(sentence: str) -> str:
+    """What sort of end a sentence tells of."""
+    if sentence.startswith("IR line"):
+        return re.split(r"column \d+: ", sentence)[-1][:24]
+    return sentence.partition("has a defect: ")[2] or sentence[:40]
 
 
 def _limit_memory() -> None:
