@@ -39,6 +39,12 @@ from kvtrace.schema.dataclass import dataclass
 _LARGEST_TENSOR = 1 << 20
 """Elements of a tensor; Triton's own limit, which its compiler holds."""
 
+_OF_ONE_SHAPE = frozenset({
+    "tt.addptr", "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.bitcast",
+    "tt.fp_to_fp", "tt.int_to_ptr", "tt.ptr_to_int",
+})  # fmt: skip
+"""Ops all of whose tensors have the same shape, as those of `arith` and `math` have."""
+
 
 @dataclass(frozen=True, eq=False)
 class CompiledBlock:
@@ -83,7 +89,7 @@ class Compiler:
         """Give the compiled blocks of a function, the entry first."""
         found = self._functions.get(name)
         if found is None:
-            refuse_giants(self.module)
+            refuse_unfit(self.module)
             body = self.module.functions[name].body
             found = {block: self.block(block) for block in body.blocks}
             self._functions[name] = found
@@ -163,16 +169,32 @@ class Compiler:
         return self.counted(op, step, result_type.size, flops)
 
 
-def refuse_giants(module: Module) -> None:
-    """See that no tensor is larger than Triton lets one be; TooLarge if one is."""
+def refuse_unfit(module: Module) -> None:
+    """See that tensors are no larger than Triton lets them be, and of one shape where they must be.
+
+    Raises:
+        TooLarge: a tensor has more elements.
+        UnsupportedOp: an op's tensors are not of one shape, or a range does not fill its tensor.
+
+    """
+    kernel = module.main.name
     for op in module.ops:
         for value in op.results:
             kind = value.type
             if isinstance(kind, TensorType) and kind.size > _LARGEST_TENSOR:
                 raise TooLarge(
-                    f"{op.name} at {place(op)} in kernel {module.main.name!r} makes a "
-                    f"tensor of {kind.size:,} elements; Triton's largest has {_LARGEST_TENSOR:,}"
+                    f"{op.name} at {place(op)} in kernel {kernel!r} makes a tensor of "
+                    f"{kind.size:,} elements; Triton's largest has {_LARGEST_TENSOR:,}"
                 )
+        if op.name in _OF_ONE_SHAPE or op.name.startswith(("arith.", "math.")):
+            kinds = (value.type for value in (*op.operands, *op.results))
+            if len({kind.shape for kind in kinds if isinstance(kind, TensorType)}) > 1:
+                raise unsupported(op, kernel, "on tensors of different shapes")
+        if op.name == "tt.make_range":
+            kind = op.results[0].type
+            extent = attribute(op, "end", 0) - attribute(op, "start", 0)
+            if not isinstance(kind, TensorType) or kind.size != extent:
+                raise unsupported(op, kernel, f"of {extent} elements for {kind}")
 
 
 def array_function(

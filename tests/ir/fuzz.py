@@ -271,8 +271,8 @@ def run_cases(numbers: range, seed: int, seconds: int, folder: Path | None) -> C
 def _kind(sentence: str) -> str:
     """What sort of end a sentence tells of."""
     if sentence.startswith("IR line"):
-        return re.split(r"column \d+: ", sentence)[-1][:24]
-    return sentence.partition("has a defect: ")[2] or sentence[:40]
+        return "IR " + " ".join(re.split(r"column \d+: ", sentence)[-1].split()[:2])
+    return sentence.partition("has a defect: ")[2] or " ".join(sentence.split()[:2])
 
 
 def _limit_memory() -> None:

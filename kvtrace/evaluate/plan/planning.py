@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvtrace.evaluate.arguments import Argument, TensorArgument
-from kvtrace.evaluate.compiler import refuse_giants
+from kvtrace.evaluate.compiler import refuse_unfit
 from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.order import contested_storages, written_storages
 from kvtrace.evaluate.plan.chunks import executable
@@ -30,7 +30,7 @@ def planned_launch(
         if isinstance(argument, TensorArgument)
     }
     try:
-        refuse_giants(compiler.module)
+        refuse_unfit(compiler.module)
         if not all(grid):
             return LaunchPlan([], offsets, runs=False)
         storages = written_storages(compiler.module, arguments, compiler.arrays.cache)
