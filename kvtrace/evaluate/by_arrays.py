@@ -38,11 +38,10 @@ ADDRESSES_ONLY = 64
 """How many times more programs run at once where no data is known: only addresses are worked out,
 mostly as vectors."""
 
-STEP_VALUES = 1 << 16
-"""How many values an op may make in one of the steps that a call is given."""
-
+STEP_VALUES = 1 << 14
 STEP_PROGRAMS = 1 << 10
-"""The same where only addresses are worked out, of which programs have a vector each at most."""
+"""For how many values, and programs, an op counts as one step. Where no data are known, addresses
+are worked out as vectors over programs and over lanes, and only programs count."""
 
 
 def evaluate_by_arrays(
@@ -69,8 +68,8 @@ def evaluate_by_arrays(
     launch = Launch(name, (extents[0], extents[1], extents[2]), tuple(arguments), observers)
     if most_steps is not None:
         launch.steps = most_steps
-        lanes = largest_tensor(compiler) // 8
-        launch.programs_a_step = STEP_VALUES / lanes if _holds_data(arguments) else STEP_PROGRAMS
+        lanes = largest_tensor(compiler) // 8 if _holds_data(arguments) else 1
+        launch.programs_a_step = min(STEP_PROGRAMS, STEP_VALUES / lanes)
     written = written_storages(module, arguments, compiler.cache)
     launch.memory = Memory(launch.arguments, written)
     values = _bound_parameters(compiler, arguments, name)

@@ -1,8 +1,5 @@
 """What evaluation can refuse, each as one sentence that says where and what to do."""
 
-from pathlib import Path
-from traceback import extract_tb
-
 from kvtrace.schema.errors import KvtraceError
 
 
@@ -30,6 +27,10 @@ class UnfitOp(KvtraceError):
     slug = "unfit-op"
 
     def __init__(self, kernel: str, error: Exception) -> None:
+        # Imported late: a launch needs neither.
+        from pathlib import Path
+        from traceback import extract_tb
+
         at = extract_tb(error.__traceback__)[-1]
         super().__init__(
             f"the IR of kernel {kernel!r} is not as a compiler prints it, or kvtrace has a defect: "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.turns import Turns
 
 
-MOST_STEPS: Final = 1 << 23
+MOST_STEPS: Final = 1 << 22
 """How many steps the evaluation of a recorded call may take: minutes, mostly."""
 
 
