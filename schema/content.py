@@ -97,6 +97,6 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
         raise DamagedFile(
             f"artifact {sha256[:12]} in {source} cannot be decompressed; {advice}"
         ) from error
-    if hashlib.sha256(content).hexdigest() != sha256:
+    if len(content) != size_bytes or hashlib.sha256(content).hexdigest() != sha256:
         raise DamagedFile(f"artifact {sha256[:12]} in {source} is not what its hash says; {advice}")
     return content

@@ -311,7 +311,7 @@ def _is_compressed(message: pa.Message) -> bool:
 
     Its metadata are a FlatBuffer: fields of a table are found by the offsets that stand before it.
     """
-    if message.type != "record batch":
+    if message.type not in ("record batch", "dictionary"):
         return False
     content = bytes(message.metadata)
 
@@ -323,8 +323,14 @@ def _is_compressed(message: pa.Message) -> bool:
         (offset,) = struct.unpack_from("<H", content, table - back + 4 + 2 * number)
         return table + int(offset) if offset else 0
 
-    header = field(struct.unpack_from("<I", content)[0], 2)
-    return header > 0 and field(header + struct.unpack_from("<I", content, header)[0], 3) > 0
+    def followed(place: int) -> int:
+        (offset,) = struct.unpack_from("<I", content, place)
+        return place + int(offset)
+
+    batch = followed(field(followed(0), 2))
+    if message.type == "dictionary":
+        batch = followed(field(batch, 1))
+    return field(batch, 3) > 0
 
 
 def _decoded(stream: pa.Buffer, check: bool) -> pa.RecordBatch | None:

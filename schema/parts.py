@@ -107,11 +107,11 @@ def open_part(path: Path) -> Any:
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
         _refuse_swollen(file, path)
-        return file
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
+    return file
 
 
 def _refuse_swollen(file: Any, path: Path) -> None:
