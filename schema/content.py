@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kvtrace.schema.errors import DamagedFile
 
@@ -29,6 +29,9 @@ class FrameLike(Protocol):
 
 #: A frame as an object, as a row of `stacks.frames`, or as (file, line, column, function).
 AnyFrame = FrameLike | Mapping[str, Any] | tuple[str | None, int | None, int | None, str | None]
+
+#: Bytes of the largest artifact that is read: twice the largest tensor that is recorded.
+MOST_BYTES: Final = 512 << 20
 
 _FIELDS = ("file", "line", "column", "function")
 
@@ -82,11 +85,18 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
 
     advice = "restore the file from a copy; kvtrace validate lists all that is damaged"
     try:
+        # A frame that says its own size is decompressed to that size, whatever is asked for.
+        sizes = {size_bytes, zstandard.frame_content_size(compressed)} - {-1}
+        if len(sizes) > 1 or not 0 <= size_bytes <= MOST_BYTES:
+            raise DamagedFile(
+                f"artifact {sha256[:12]} in {source} says that it has {size_bytes:,} bytes, and "
+                f"holds {max(sizes):,} (at most {MOST_BYTES:,} are read); {advice}"
+            )
         content = zstandard.ZstdDecompressor().decompress(compressed, max_output_size=size_bytes)
     except zstandard.ZstdError as error:
         raise DamagedFile(
             f"artifact {sha256[:12]} in {source} cannot be decompressed; {advice}"
         ) from error
-    if hashlib.sha256(content).hexdigest() != sha256:
+    if len(content) != size_bytes or hashlib.sha256(content).hexdigest() != sha256:
         raise DamagedFile(f"artifact {sha256[:12]} in {source} is not what its hash says; {advice}")
     return content

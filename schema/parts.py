@@ -19,6 +19,15 @@ from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, migrate, read_fac
 ROW_GROUP_ROWS: Final = 131_072
 ROW_GROUP_BYTES: Final = 8 << 20
 
+#: Files of up to so many bytes are asked how much they hold, before it is read: at most so many
+#: times their size, or so much if that is more. What is recorded stays far below.
+_SMALL_FILE: Final = 4 << 20
+_MOST_GROWTH: Final = 1000
+_MOST_OF_SMALL: Final = 64 << 20
+#: Bytes of a value in memory by its type in a file.
+_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 8}
+_WIDEST: Final = 16
+
 Batches = Iterable[pa.RecordBatch]
 
 #: Integers that grow from row to row. Differences between neighbours are what is stored.
@@ -93,14 +102,32 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
 def open_part(path: Path) -> Any:
     """An open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone.
 
-    Pages that it reads are compared with their checksums.
+    A file that says it holds a thousand times what it has room for is damaged, too. Pages that it reads are compared with their checksums.
     """
     try:
-        return pq.ParquetFile(path, page_checksum_verification=True)
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        _refuse_swollen(file, path)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
+    return file
+
+
+def _refuse_swollen(file: Any, path: Path) -> None:
+    """See that a small file does not say that it holds very much: columns of one value, say."""
+    size = path.stat().st_size
+    if size > _SMALL_FILE:
+        return
+    most = max(_MOST_OF_SMALL, _MOST_GROWTH * size)
+    metadata = file.metadata
+    held = 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            width = _WIDTHS.get(chunk.physical_type, _WIDEST)
+            held += max(chunk.total_uncompressed_size, chunk.num_values * width)
+    if max(held, metadata.num_rows) > most:
+        raise ValueError(f"its {size:,} bytes say that they hold {held:,}")
 
 
 def part_facts(file: Any, path: Path, table: str) -> FileFacts:

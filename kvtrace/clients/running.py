@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from kvtrace.clients.client import Client, StepFailed, hooks_of
 from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
+from kvtrace.evaluate.errors import UnfitOp
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.forks import Lock
 from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.passes.distinct import distinct
@@ -199,9 +201,12 @@ class ClientPass:
                 kernel=call.kernel,
                 programs=group.programs,
                 instrument=self.instrument(group),
+                most_steps=MOST_STEPS,
             )
         except KvtraceError as error:
             return str(error)
+        except Exception as error:  # noqa: BLE001 - recorded IR may be anything; told of the call
+            return str(UnfitOp(call.kernel, error))
         return None
 
     def end(self, call: Call, group: Group, failure: str | None) -> None:

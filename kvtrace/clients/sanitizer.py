@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvtrace.clients.client import Client, Rows
+from kvtrace.evaluate.errors import UnfitOp
 from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import Budget
@@ -34,6 +35,9 @@ class Sanitizer(Client):
             verdicts = judge_launches(call, self._rules, self._budget)
         except KvtraceError as error:
             self._findings.append(_unjudged(call, str(error)))
+            return
+        except Exception as error:  # noqa: BLE001 - recorded IR may be anything; told of the call
+            self._findings.append(_unjudged(call, str(UnfitOp(call.kernel, error))))
             return
         for verdict in verdicts:
             severity = RULES[verdict.rule].severity

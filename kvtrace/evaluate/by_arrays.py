@@ -38,6 +38,11 @@ ADDRESSES_ONLY = 64
 """How many times more programs run at once where no data is known: only addresses are worked out,
 mostly as vectors."""
 
+STEP_VALUES = 1 << 14
+STEP_PROGRAMS = 1 << 10
+"""For how many values, and programs, an op counts as one step. Where no data are known, addresses
+are worked out as vectors over programs and over lanes, and only programs count."""
+
 
 def evaluate_by_arrays(
     module: Module,
@@ -48,6 +53,7 @@ def evaluate_by_arrays(
     chunk_bytes: int,
     programs: NDArray[np.int64] | None,
     instrument: Instrument | None,
+    most_steps: int | None,
 ) -> None:
     """Do what engine.evaluate does, which says what the arguments are, without a plan."""
     observed = bool(listeners(observers, "op"))
@@ -60,6 +66,10 @@ def evaluate_by_arrays(
     if len(extents) != 3 or any(extent < 0 for extent in extents):
         raise BadArguments(f"grid {grid} of kernel {name!r} must have one to three extents >= 0")
     launch = Launch(name, (extents[0], extents[1], extents[2]), tuple(arguments), observers)
+    if most_steps is not None:
+        launch.steps = most_steps
+        lanes = largest_tensor(compiler) // 8 if _holds_data(arguments) else 1
+        launch.programs_a_step = min(STEP_PROGRAMS, STEP_VALUES / lanes)
     written = written_storages(module, arguments, compiler.cache)
     launch.memory = Memory(launch.arguments, written)
     values = _bound_parameters(compiler, arguments, name)
@@ -94,12 +104,10 @@ def _run_programs(
     def linear(start: int, stop: int) -> NDArray[np.int64]:
         return np.arange(start, stop) if chosen is None else chosen[start:stop]
 
-    if not any(
-        isinstance(argument, TensorArgument) and argument.storage.data is not None
-        for argument in launch.arguments
-    ):
+    if not _holds_data(launch.arguments):
         chunk_bytes *= ADDRESSES_ONLY
     body = function_body(compiler)
+    launch.afford(body.least_steps * (programs if launch.in_order else 1), programs)
     if launch.in_order:
 
         def run(turn: int) -> None:
@@ -114,6 +122,13 @@ def _run_programs(
         for start in range(0, programs, chunk):
             scope = Scope(launch, linear(start, min(start + chunk, programs)))
             body.run(list(values), scope)
+
+
+def _holds_data(arguments: Sequence[Argument]) -> bool:
+    return any(
+        isinstance(argument, TensorArgument) and argument.storage.data is not None
+        for argument in arguments
+    )
 
 
 def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:
@@ -158,6 +173,7 @@ def _replayed(
     )
     meeting = MeetingPlaces(arguments, frozenset(empty.get(s, s) for s in contested))
     rehearsal = Launch(launch.kernel, launch.grid, arguments, (meeting,))
+    rehearsal.steps, rehearsal.programs_a_step = launch.steps, launch.programs_a_step
     rehearsal.memory = Memory(arguments, frozenset(empty.values()))
     compiler = compiled(module, observed=False)
     values = _bound_parameters(compiler, arguments, launch.kernel)

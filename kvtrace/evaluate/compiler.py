@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.dialects import load_dialects
-from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import (
@@ -18,6 +18,7 @@ from kvtrace.evaluate.registry import (
     LOWERINGS,
     Elementwise,
     Step,
+    place,
     unsupported,
 )
 from kvtrace.evaluate.scope import Scope
@@ -32,7 +33,17 @@ from kvtrace.ir.attributes import (
     TypeAttribute,
     UnitAttribute,
 )
+from kvtrace.ir.types import TensorType
 from kvtrace.schema.dataclass import dataclass
+
+_LARGEST_TENSOR = 1 << 20
+"""Elements of a tensor; Triton's own limit, which its compiler holds."""
+
+_OF_ONE_SHAPE = frozenset({
+    "tt.addptr", "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.bitcast",
+    "tt.fp_to_fp", "tt.int_to_ptr", "tt.ptr_to_int",
+})  # fmt: skip
+"""Ops all of whose tensors have the same shape, as those of `arith` and `math` have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +62,7 @@ class CompiledBlock:
 
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
         """Run the steps; give the terminator's operands."""
+        scope.launch.spend(1 + len(self.steps), len(scope.linear))
         for step in self.steps:
             step(values, scope)
         return [values[slot] for slot in self.operands]
@@ -77,6 +89,7 @@ class Compiler:
         """Give the compiled blocks of a function, the entry first."""
         found = self._functions.get(name)
         if found is None:
+            refuse_unfit(self.module)
             body = self.module.functions[name].body
             found = {block: self.block(block) for block in body.blocks}
             self._functions[name] = found
@@ -156,6 +169,34 @@ class Compiler:
             step = _array_step(function, slots, types, op.results[0].id)
         flops = meaning.flops * result_type.size if result_type.element.kind == "f" else 0
         return self.counted(op, step, result_type.size, flops)
+
+
+def refuse_unfit(module: Module) -> None:
+    """See that tensors are no larger than Triton lets them be, and of one shape where they must be.
+
+    Raises:
+        TooLarge: a tensor has more elements.
+        UnsupportedOp: an op's tensors are not of one shape, or a range does not fill its tensor.
+
+    """
+    kernel = module.main.name
+    for op in module.ops:
+        for value in op.results:
+            kind = value.type
+            if isinstance(kind, TensorType) and kind.size > _LARGEST_TENSOR:
+                raise TooLarge(
+                    f"{op.name} at {place(op)} in kernel {kernel!r} makes a tensor of "
+                    f"{kind.size:,} elements; Triton's largest has {_LARGEST_TENSOR:,}"
+                )
+        if op.name in _OF_ONE_SHAPE or op.name.startswith(("arith.", "math.")):
+            kinds = (value.type for value in (*op.operands, *op.results))
+            if len({kind.shape for kind in kinds if isinstance(kind, TensorType)}) > 1:
+                raise unsupported(op, kernel, "on tensors of different shapes")
+        if op.name == "tt.make_range":
+            kind = op.results[0].type
+            extent = attribute(op, "end", 0) - attribute(op, "start", 0)
+            if not isinstance(kind, TensorType) or kind.size != extent:
+                raise unsupported(op, kernel, f"of {extent} elements for {kind}")
 
 
 def array_function(

@@ -28,6 +28,7 @@ def evaluate(
     programs: NDArray[np.int64] | None = None,
     instrument: Instrument | None = None,
     planned: bool = True,
+    most_steps: int | None = None,
 ) -> None:
     """Run a kernel over its whole grid on given arguments, writing to their storages.
 
@@ -40,7 +41,10 @@ def evaluate(
     and branches are affine is run by its plan (see plan/), unless `planned` is False; so is a part
     of the programs, if that is so for most of them.
 
-    Raises UnsupportedOp, BadArguments, Deadlock, DeviceAssertion or UnknownAddress.
+    `most_steps` ends array evaluation after so many steps (see scope.py); None: never, as where a
+    program waits for what its kernel computes.
+
+    Raises UnsupportedOp, BadArguments, Deadlock, DeviceAssertion, UnknownAddress or TooLarge.
     """
     if planned and instrument is None and programs is None and 1 <= len(grid) <= 3:
         x, y, z = (*map(int, grid), 1, 1)[:3]
@@ -52,4 +56,6 @@ def evaluate(
     from kvtrace.evaluate.by_arrays import CHUNK_BYTES, evaluate_by_arrays
 
     size = CHUNK_BYTES if chunk_bytes is None else chunk_bytes
-    evaluate_by_arrays(module, arguments, grid, observers, kernel, size, programs, instrument)
+    evaluate_by_arrays(
+        module, arguments, grid, observers, kernel, size, programs, instrument, most_steps
+    )

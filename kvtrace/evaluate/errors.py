@@ -15,6 +15,29 @@ class BadArguments(KvtraceError):
     slug = "bad-arguments"
 
 
+class TooLarge(KvtraceError):
+    """Evaluating a launch takes more steps than it was given, or a tensor is larger than any is."""
+
+    slug = "too-large"
+
+
+class UnfitOp(KvtraceError):
+    """An op of recorded IR is not as its dialect says, or kvtrace fails on it."""
+
+    slug = "unfit-op"
+
+    def __init__(self, kernel: str, error: Exception) -> None:
+        # Imported late: a launch needs neither.
+        from pathlib import Path
+        from traceback import extract_tb
+
+        at = extract_tb(error.__traceback__)[-1]
+        super().__init__(
+            f"the IR of kernel {kernel!r} is not as a compiler prints it, or kvtrace has a defect: "
+            f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
+        )
+
+
 class Deadlock(KvtraceError):
     """A program waits for memory that no program will change any more."""
 

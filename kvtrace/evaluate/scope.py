@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.evaluate.errors import TooLarge
 from kvtrace.evaluate.observe import Observer
 from kvtrace.schema.dataclass import dataclass
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.arguments import Argument
     from kvtrace.evaluate.memory import Memory
     from kvtrace.evaluate.turns import Turns
+
+
+MOST_STEPS: Final = 1 << 22
+"""How many steps the evaluation of a recorded call may take: minutes, mostly."""
 
 
 @dataclass(eq=False)
@@ -30,6 +36,10 @@ class Launch:
     memory: Memory = field(init=False)
     in_order: bool = False
     turns: Turns | None = None
+    steps: float = math.inf
+    """How many more steps it may take; see `spend`."""
+    programs_a_step: float = math.inf
+    """For how many programs at once an op counts as one step."""
     op_observers: tuple[Observer, ...] = field(init=False)
     access_observers: tuple[Observer, ...] = field(init=False)
     defect_observers: tuple[Observer, ...] = field(init=False)
@@ -40,6 +50,20 @@ class Launch:
         self.access_observers = listeners(self.observers, "access")
         self.defect_observers = listeners(self.observers, "out_of_bounds")
         self.loop_observers = listeners(self.observers, "loop")
+
+    def spend(self, steps: int, programs: int) -> None:
+        """Take steps for so many programs from what is left; TooLarge if it is not enough."""
+        self.steps -= self.afford(steps, programs)
+
+    def afford(self, steps: int, programs: int) -> int:
+        """Give what steps for so many programs cost; TooLarge if that is more than is left."""
+        cost = steps * (1 + int(programs / self.programs_a_step))
+        if cost > self.steps:
+            raise TooLarge(
+                f"evaluating kernel {self.kernel!r} over its grid {self.grid} takes more than the "
+                f"{MOST_STEPS:,} steps that a recorded call is given; replay a smaller launch"
+            )
+        return cost
 
 
 def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]:

@@ -21,12 +21,14 @@ from kvtrace.ir.attributes import (
 )
 from kvtrace.ir.floats import bits_from_float, float_from_bits
 from kvtrace.ir.locations import (
+    MOST_PARTS,
     UNKNOWN,
     CallSiteLocation,
     FileLocation,
     FusedLocation,
     Location,
     NameLocation,
+    shortened,
 )
 from kvtrace.ir.scanner import NUMBER, STRING, unescape
 from kvtrace.ir.type_reader import TypeReader
@@ -38,13 +40,14 @@ _HASH = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 _ENUM = re.compile(r"<\s*([\w|, ]*?)\s*>", re.ASCII)
 _SYMBOL = re.compile(rf"@(?:[A-Za-z_$.][\w$.\-]*+|{STRING})", re.ASCII)
 #: By far the most frequent location, read at once.
-_FILE_LOCATION = re.compile(r'loc\("((?:[^"\\\n]|\\.)*+)":([0-9]{1,18}):([0-9]{1,18})\)')
+_FILE_LOCATION = re.compile(r'loc\("((?:[^"\\\n]|\\.)*+)":([0-9]{1,9}):([0-9]{1,9})\)')
 _KEYWORD = re.compile(
     r"(?:true|false|unit|dense_resource|dense|array|loc|affine_map|affine_set|sparse|strided|"
     r"distinct)\b"
 )
 _DENSE_BODY = re.compile(r'<\s*(?:"(?P<blob>0x[0-9A-Fa-f]*+)"|(?P<list>[^<>"]*+))\s*>\s*:')
 _ELEMENT = re.compile(rf"\s*(?:(?P<open>\[)|(?P<scalar>true|false|{NUMBER}))\s*")
+_CLOSING = re.compile(r"\]\s*")
 
 
 class AttributeReader(TypeReader):
@@ -53,6 +56,8 @@ class AttributeReader(TypeReader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.attribute_aliases: dict[str, Attribute] = {}
+        # Locations made of others, with their numbers of parts, by identity.
+        self._parts: dict[int, tuple[Location, int]] = {}
 
     def dictionary(self, opening: str, closing: str) -> Mapping[str, Attribute]:
         """Read `{key = attribute, flag}` in the given brackets."""
@@ -60,6 +65,7 @@ class AttributeReader(TypeReader):
         entries: dict[str, Attribute] = {}
         if self.accept(closing):
             return entries
+        self.enter()
         while True:
             found = self.match(_KEY)
             if not found:
@@ -72,6 +78,7 @@ class AttributeReader(TypeReader):
             entries[key] = self.attribute() if self.accept("=") else UnitAttribute()
             if not self.accept(","):
                 break
+        self.leave()
         self.expect(closing)
         return entries
 
@@ -131,9 +138,11 @@ class AttributeReader(TypeReader):
     def _array(self) -> ArrayAttribute:
         if self.accept("]"):
             return ArrayAttribute(())
+        self.enter()
         items = [self.attribute()]
         while self.accept(","):
             items.append(self.attribute())
+        self.leave()
         self.expect("]")
         return ArrayAttribute(tuple(items))
 
@@ -159,8 +168,11 @@ class AttributeReader(TypeReader):
         if not found:
             self.fail("expected an attribute's name")
         name = found.group()
-        if name in self.attribute_aliases:
-            return self.attribute_aliases[name]
+        alias = self.attribute_aliases.get(name)
+        if alias is not None:
+            if self.waiting_aliases and not isinstance(alias, LocationAttribute):
+                self.fail_nested_alias(found.start())
+            return alias
         if not self.text.startswith("<", self.position):
             if "." not in name:
                 self.fail(f"attribute alias {name} is never defined", found.start())
@@ -249,9 +261,7 @@ class AttributeReader(TypeReader):
     def _dense_list(
         self, kind: TensorType, element: IntegerType | FloatType, body: re.Match[str]
     ) -> DenseAttribute:
-        literals, shape, end = self._elements(body.start("list"), body.end("list"))
-        if self.text[end : body.end("list")].strip():
-            self.fail("expected the end of the elements", end)
+        literals, shape = self._elements(body.start("list"), body.end("list"))
         if shape not in ((), kind.shape) or (not literals and kind.size):
             self.fail(f"elements of shape {shape} do not fill {kind}", body.start())
         wrong = _is_boolean if isinstance(element, FloatType) else _is_float
@@ -264,35 +274,51 @@ class AttributeReader(TypeReader):
             bits = tuple(_integer(x) & mask for x in literals)
         return DenseAttribute(kind, is_splat=not shape and bool(literals), bits=bits)
 
-    def _elements(self, start: int, end: int) -> tuple[list[str], tuple[int, ...], int]:
-        """Read a scalar or a nested list: its literals in order, its shape, where it ends."""
+    def _elements(self, start: int, end: int) -> tuple[list[str], tuple[int, ...]]:
+        """Read a scalar or a nested list, which is all there is: its literals, and its shape."""
         if not self.text[start:end].strip():
-            return [], (), end
-        found = _ELEMENT.match(self.text, start, end)
-        if not found:
-            self.fail("expected an element", start)
-        if not found["open"]:
-            return [found["scalar"]], (), found.end()
+            return [], ()
         literals: list[str] = []
-        shapes: set[tuple[int, ...]] = set()
-        count = 0
-        position = found.end()
-        while not (count == 0 and self.text.startswith("]", position)):
-            more, shape, position = self._elements(position, end)
-            literals += more
-            shapes.add(shape)
-            count += 1
-            if not self.text.startswith(",", position):
+        depths: set[int] = set()
+        extents: list[int] = []  # of lists by their depth, -1 until one has ended
+        counts: list[int] = []  # of items in each list that is open
+        position = start
+        while True:
+            found = _ELEMENT.match(self.text, position, end)
+            if not found:
+                self.fail("expected an element", position)
+            position = found.end()
+            if found["open"]:
+                counts.append(0)
+                self.enter()
+                if len(counts) > len(extents):
+                    extents.append(-1)
+                if not self.text.startswith("]", position):
+                    continue
+            else:
+                literals.append(found["scalar"])
+                depths.add(len(counts))
+                if counts:
+                    counts[-1] += 1
+            while counts and (closing := _CLOSING.match(self.text, position, end)):
+                position = closing.end()
+                extent = counts.pop()
+                self.leave()
+                if extents[len(counts)] not in (-1, extent):
+                    self.fail("elements do not form a box", position)
+                extents[len(counts)] = extent
+                if counts:
+                    counts[-1] += 1
+            if not counts:
                 break
+            if not self.text.startswith(",", position):
+                self.fail("expected ']'", position)
             position += 1
-        if len(shapes) > 1:
+        if depths and depths != {len(extents)}:
             self.fail("elements do not form a box", position)
-        if not self.text.startswith("]", position):
-            self.fail("expected ']'", position)
-        position += 1
-        while self.text[position : position + 1].isspace():
-            position += 1
-        return literals, (count, *(shapes.pop() if shapes else ())), position
+        if self.text[position:end].strip():
+            self.fail("expected the end of the elements", position)
+        return literals, tuple(extents)
 
     def _inner_location(self) -> Location:
         if self.sees("#"):
@@ -303,16 +329,30 @@ class AttributeReader(TypeReader):
         kind = self.word("a location")
         if kind == "unknown":
             return UNKNOWN
-        if kind == "callsite":
-            self.expect("(")
-            callee = self._inner_location()
-            self.expect("at")
-            caller = self._inner_location()
-            self.expect(")")
-            return CallSiteLocation(callee, caller)
-        if kind != "fused":
+        if kind not in ("callsite", "fused"):
             self.fail(f"location of unknown kind {kind!r}", start)
-        return self._fused()
+        self.enter()
+        location = self._call_site() if kind == "callsite" else self._fused()
+        self.leave()
+        return location
+
+    def joined(self, location: Location, *children: Location) -> Location:
+        """Return a location made of others, shortened if it has too many parts."""
+        parts = 1
+        for child in children:
+            parts += self._parts.get(id(child), (child, 1))[1]
+        if parts > MOST_PARTS:
+            return shortened(location)
+        self._parts[id(location)] = (location, parts)
+        return location
+
+    def _call_site(self) -> Location:
+        self.expect("(")
+        callee = self._inner_location()
+        self.expect("at")
+        caller = self._inner_location()
+        self.expect(")")
+        return self.joined(CallSiteLocation(callee, caller), callee, caller)
 
     def _location_alias(self) -> Location:
         start = self.position
@@ -324,14 +364,16 @@ class AttributeReader(TypeReader):
     def _named_location(self) -> Location:
         name = self.string()
         if self.accept("("):
+            self.enter()
             child = self._inner_location()
+            self.leave()
             self.expect(")")
-            return NameLocation(name, child)
+            return self.joined(NameLocation(name, child), child)
         if not self.accept(":"):
             return NameLocation(name, UNKNOWN)
-        line = self.integer("a line number")
+        line = self._place_number("a line number")
         self.expect(":")
-        place = FileLocation(name, line, self.integer("a column number"))
+        place = FileLocation(name, line, self._place_number("a column number"))
         if self.accept("to"):  # a range, `to 12:5` or `to :5`; its start is what we keep
             if not self.sees(":"):
                 self.integer("a line number")
@@ -339,7 +381,15 @@ class AttributeReader(TypeReader):
             self.integer("a column number")
         return place
 
-    def _fused(self) -> FusedLocation:
+    def _place_number(self, what: str) -> int:
+        """Read a line or column; tables keep them in 32 bits."""
+        start = self.position
+        number = self.integer(what)
+        if not 0 <= number < 1 << 31:
+            self.fail(f"{number} is no {what.removeprefix('a ')}", start)
+        return number
+
+    def _fused(self) -> Location:
         if self.sees("<"):
             self.balanced()
         self.expect("[")
@@ -347,7 +397,7 @@ class AttributeReader(TypeReader):
         while self.accept(","):
             children.append(self._inner_location())
         self.expect("]")
-        return FusedLocation(tuple(children))
+        return self.joined(FusedLocation(tuple(children)), *children)
 
 
 def _is_float(literal: str) -> bool:

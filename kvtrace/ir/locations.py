@@ -60,6 +60,22 @@ class Frame:
     function: str | None = None
 
 
+MOST_PARTS: Final = 256
+"""How many locations one may be made of, itself included and counted as often as they are in it.
+Inlining through a hundred calls takes fewer. An alias may stand in a location many times, so that a
+text of 40 lines could say one of 2^40 parts; all that reads, compares or keeps a location is quick
+because none is larger than this."""
+
+
+def shortened(location: Location) -> Location:
+    """Return a location of its name, and of its innermost and outermost place alone."""
+    places = [FileLocation(f.file, f.line, f.column) for f in location_frames(location)]
+    kept: Location = places[0] if places else UNKNOWN
+    if len(places) > 1:
+        kept = CallSiteLocation(kept, places[-1])
+    return NameLocation(location.name, kept) if isinstance(location, NameLocation) else kept
+
+
 def location_frames(location: Location) -> tuple[Frame, ...]:
     """List the frames of a location, innermost first; empty if nothing in it is known.
 

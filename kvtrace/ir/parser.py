@@ -49,10 +49,12 @@ _PLAIN_SIGNATURE = re.compile(r"\s*:\s*\(([^()]*+)\) -> (?:([^(),]++)|\(([^()]*+
 _LOCATION = re.compile(r"\s*loc\((?:(#[A-Za-z_]\w*+)|[^()\n]*)\)", re.ASCII)
 # Nearly all aliases are of these locations, a line each: read at once.
 _LOCATION_ALIAS = re.compile(
-    r'(#loc\w*+) = loc\((?:"((?:[^"\\\n]|\\.)*+)"(?::([0-9]{1,18}):([0-9]{1,18})|\((#loc\w*+)\))'
+    r'(#loc\w*+) = loc\((?:"((?:[^"\\\n]|\\.)*+)"(?::([0-9]{1,9}):([0-9]{1,9})|\((#loc\w*+)\))'
     r"|callsite\((#loc\w*+) at (#loc\w*+)\)|unknown)\)$",
     re.ASCII | re.MULTILINE,
 )
+_LOCATION_LINE = re.compile(r"#[\w$.]+ = loc(\([^\n]*)")
+_USED_ALIAS = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 
 #: The type of a value that was used but not defined yet, until its use tells the type.
 _UNTYPED: Final = OpaqueType("")
@@ -127,48 +129,63 @@ class _Parser(AttributeReader):
     def _read_aliases(self) -> dict[int, int]:
         """Read all aliases first, since they are printed after their use; start -> end of each.
 
-        An alias may use another that stands later, so those that fail are tried again.
+        An alias of a location may use others that stand later; those are read before it.
         """
+        starts = self._alias_starts()
+        self.waiting_aliases = frozenset(starts)
+        ends: dict[int, int] = {}
+        begun: set[str] = set()
+        for first in starts:
+            pending = [first]
+            while pending:
+                name = pending[-1]
+                start = starts[name]
+                quick = None if start in ends else _LOCATION_ALIAS.match(self.text, start)
+                if name not in begun:
+                    begun.add(name)
+                    used = quick.groups()[-3:] if quick else self._locations_named(start)
+                    before = [other for other in used if other in starts and other not in begun]
+                    if before:
+                        pending += before
+                        continue
+                pending.pop()
+                if start not in ends:
+                    ends[start] = self._alias(name, start, quick)
+        self.waiting_aliases = frozenset()
+        return ends
+
+    def _alias_starts(self) -> dict[str, int]:
         starts = [found.start() + 1 for found in _LINE_OF_ALIAS.finditer(self.text)]
         if self.text[:1] in ("#", "!"):
             starts.insert(0, 0)
-        ends = self._read_location_aliases(starts)
-        waiting = [at for at in starts if at not in ends and _ALIAS.match(self.text, at)]
-        while waiting:
-            failed: list[int] = []
-            error: IRSyntaxError | None = None
-            for start in waiting:
-                try:
-                    ends[start] = self._alias(start)
-                except IRSyntaxError as problem:
-                    failed.append(start)
-                    error = error or problem
-            if error and len(failed) == len(waiting):
-                raise error
-            waiting = failed
-        return ends
+        named: dict[str, int] = {}
+        for start in starts:
+            found = _ALIAS.match(self.text, start)
+            if not found:
+                continue
+            name = found.group()[:-2]
+            if name in named:
+                self.fail(f"alias {name} is defined twice", start)
+            named[name] = start
+        return named
 
-    def _read_location_aliases(self, starts: list[int]) -> dict[int, int]:
-        """Read those aliases of locations that name a place, a variable or a call; start -> end.
+    def _locations_named(self, start: int) -> list[str]:
+        """List the aliases that a line may name if it defines a location."""
+        line = _LOCATION_LINE.match(self.text, start)
+        return _USED_ALIAS.findall(line.group(1)) if line else []
 
-        Those that use aliases of other forms are left.
-        """
-        ends: dict[int, int] = {}
-        candidates = (_LOCATION_ALIAS.match(self.text, start) for start in starts)
-        waiting = [found for found in candidates if found]
-        while waiting:
-            later: list[re.Match[str]] = []
-            for found in waiting:
-                location = self._aliased_location(found)
-                if location is None:
-                    later.append(found)
-                    continue
-                self.attribute_aliases[found.group(1)] = LocationAttribute(location)
-                ends[found.start()] = found.end()
-            if len(later) == len(waiting):
-                break
-            waiting = later
-        return ends
+    def _alias(self, name: str, start: int, quick: re.Match[str] | None) -> int:
+        """Read an alias whose name is known, at once if it is a plain location's; give its end."""
+        location = self._aliased_location(quick) if quick else None
+        if quick and location is not None:
+            self.attribute_aliases[name] = LocationAttribute(location)
+            return quick.end()
+        self.position = start + len(name) + len(" =")
+        if name[0] == "!":
+            self.type_aliases[name] = self.type()
+        else:
+            self.attribute_aliases[name] = self.attribute()
+        return self.position
 
     def _aliased_location(self, found: re.Match[str]) -> Location | None:
         """Give the location of an alias; None if it uses another that is not known."""
@@ -179,23 +196,14 @@ class _Parser(AttributeReader):
             inner = self.attribute_aliases.get(child)
             if not isinstance(inner, LocationAttribute):
                 return None
-            return NameLocation(unescape(text), inner.value)
+            return self.joined(NameLocation(unescape(text), inner.value), inner.value)
         if callee is None:
             return UNKNOWN
         inner, outer = self.attribute_aliases.get(callee), self.attribute_aliases.get(caller)
         if isinstance(inner, LocationAttribute) and isinstance(outer, LocationAttribute):
-            return CallSiteLocation(inner.value, outer.value)
+            site = CallSiteLocation(inner.value, outer.value)
+            return self.joined(site, inner.value, outer.value)
         return None
-
-    def _alias(self, start: int) -> int:
-        equals = self.text.index("=", start)
-        name = self.text[start:equals].rstrip()
-        self.position = equals + 1
-        if name[0] == "!":
-            self.type_aliases[name] = self.type()
-        else:
-            self.attribute_aliases[name] = self.attribute()
-        return self.position
 
     def _op(self, block: Block | None) -> Op:
         header = self.match(_OP)
@@ -306,6 +314,7 @@ class _Parser(AttributeReader):
 
     def _region(self, owner: Op) -> Region:
         self.expect("{")
+        self.enter()
         region = Region(owner)
         self._scopes.append(_Scope())
         blocks: list[Block] = []
@@ -313,6 +322,7 @@ class _Parser(AttributeReader):
             blocks.append(self._block(region, is_entry=not blocks))
         region.blocks = tuple(blocks)
         self._close_scope()
+        self.leave()
         return region
 
     def _block(self, region: Region, *, is_entry: bool) -> Block:

@@ -26,6 +26,9 @@ _PLAIN_ESCAPES = {b"\\": b"\\", b'"': b'"', b"n": b"\n", b"t": b"\t"}
 # What can lie between two brackets in an attribute or type that is kept as text.
 _FILLER = re.compile(r'(?:[^"\[\](){}<>\-=]|->|>=|=>|-|=)++')
 _CLOSERS = {"<": ">", "(": ")", "[": "]", "{": "}"}
+_MOST_NESTED: Final = 48
+"""Levels of types, attributes, locations and regions inside one another. Compilers print some ten;
+all that walks a module may take a few calls a level, and Python allows a thousand."""
 
 
 class Scanner:
@@ -34,6 +37,7 @@ class Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
+        self._nested = 0
 
     def fail(self, problem: str, offset: int | None = None) -> Never:
         """Raise the syntax error for the position (after white space), or for an offset."""
@@ -41,6 +45,16 @@ class Scanner:
             self.skip_space()
             offset = self.position
         raise IRSyntaxError(problem, self.text, offset)
+
+    def enter(self) -> None:
+        """Go one level deeper; fail if that is too deep."""
+        self._nested += 1
+        if self._nested > _MOST_NESTED:
+            self.fail("nested too deeply")
+
+    def leave(self) -> None:
+        """Come back from a level."""
+        self._nested -= 1
 
     def skip_space(self) -> None:
         """Move past white space and comments."""

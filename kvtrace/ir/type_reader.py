@@ -1,6 +1,7 @@
 """Reads types: MLIR's builtin ones and Triton's."""
 
 import re
+from typing import Never
 
 from kvtrace.ir.floats import FORMATS
 from kvtrace.ir.scanner import Scanner
@@ -33,6 +34,8 @@ class TypeReader(Scanner):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.type_aliases: dict[str, Type] = {}
+        #: All aliases of the text while they themselves are read; none afterwards.
+        self.waiting_aliases: frozenset[str] = frozenset()
         self._known_types: dict[str, Type] = {}
 
     def type(self) -> Type:
@@ -44,7 +47,9 @@ class TypeReader(Scanner):
         if known is not None and candidate:
             self.position = candidate.end()
             return known
+        self.enter()
         kind = self._new_type()
+        self.leave()
         if candidate and self.position == candidate.end():
             self._known_types[candidate.group()] = kind
         return kind
@@ -70,13 +75,22 @@ class TypeReader(Scanner):
             return self._pointer()
         if name == "!tt.tensordesc":
             return self._descriptor()
-        if name[0] == "!" and name in self.type_aliases:
+        if name in self.waiting_aliases:
+            self.fail_nested_alias(start)
+        if name in self.type_aliases:
             return self.type_aliases[name]
         if name[0] != "!" and name not in _OPAQUE_BUILTINS:
             self.fail("expected a type", start)
         if self.text.startswith("<", self.position):
             self.balanced()
         return OpaqueType(self.text[start : self.position])
+
+    def fail_nested_alias(self, start: int) -> Never:
+        """Raise the error of an alias other than a location's inside an alias.
+
+        None are printed, and doubled from line to line they could stand for anything in size.
+        """
+        self.fail("an alias inside an alias, which only locations may be", start)
 
     def function_type(self) -> FunctionType:
         """Read `(inputs) -> result` or `(inputs) -> (results)`."""

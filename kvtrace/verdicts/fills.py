@@ -14,6 +14,7 @@ import numpy as np
 
 from kvtrace.evaluate import Argument, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir import Op
@@ -215,6 +216,7 @@ def _evaluated(bound: BoundCall, filled: _Filled, program: int | None) -> str:
                 kernel=call.kernel,
                 programs=None if program is None else np.array([program], np.int64),
                 instrument=filled,
+                most_steps=MOST_STEPS,
             )
     except KvtraceError as error:
         return str(error)

@@ -51,7 +51,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 def _of_argument(bound: BoundCall, hint: Hint, position: int) -> Iterator[Verdict]:
     """The numbers themselves tell."""
-    if hint.what != "divisibility" or position >= len(bound.call.arguments):
+    if hint.what != "divisibility" or hint.numbers[0] <= 0 or position >= len(bound.call.arguments):
         return
     argument, number = bound.call.arguments[position], hint.numbers[0]
     if isinstance(argument, ScalarArgument):

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.errors import UnfitOp
 from kvtrace.evaluate.observe import Access
+from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -73,9 +75,12 @@ def run(
             kernel=call.kernel,
             programs=chosen,
             instrument=instrument,
+            most_steps=MOST_STEPS,
         )
     except KvtraceError as error:
         return str(error)
+    except Exception as error:  # noqa: BLE001 - recorded IR may be anything; told of the call
+        return str(UnfitOp(call.kernel, error))
     return None
 
 

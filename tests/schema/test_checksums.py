@@ -4,6 +4,7 @@ import hashlib
 import re
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -11,6 +12,7 @@ from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.compaction import compact
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import part_path
+from kvtrace.schema.parts import open_part
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
@@ -97,3 +99,15 @@ def test_what_is_no_parquet_file_has_no_checksum(tmp_path):
         path.write_bytes(content)
 
         verify_part(path)
+
+
+def test_a_small_file_that_says_it_holds_very_much_is_refused(tmp_path):
+    path = tmp_path / "part-00000.parquet"
+    for rows, refused in ((1_000_000, False), (20_000_000, True)):
+        pq.write_table(pa.table({"a": pa.repeat(pa.scalar(7, pa.int64()), rows)}), path)
+        assert path.stat().st_size < 200_000
+        if refused:
+            with pytest.raises(DamagedFile, match="say that they hold 160,000,000"):
+                open_part(path)
+        else:
+            open_part(path).close()

@@ -1,10 +1,12 @@
 """Ids that are made of content."""
 
+import hashlib
 import subprocess
 import sys
 from dataclasses import dataclass
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,3 +66,18 @@ def test_an_artifact_with_other_content_is_refused():
 
     with pytest.raises(DamagedFile, match="not what its hash says"):
         artifact_content(row["sha256"], row["size_bytes"], other["bytes"], "here")
+
+
+@pytest.mark.parametrize("says_its_size", [True, False])
+@pytest.mark.parametrize("declared", [10, (1 << 20) - 1, (1 << 20) + 1, 1 << 40, -1])
+def test_an_artifact_of_another_size_than_declared_is_refused(declared, says_its_size):
+    content = bytes(1 << 20)
+    compressor = zstandard.ZstdCompressor(write_content_size=says_its_size)
+    stream = compressor.compressobj(size=len(content) if says_its_size else -1)
+    compressed = stream.compress(content) + stream.flush()
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert artifact_content(sha256, len(content), compressed, "here") == content
+    with pytest.raises(DamagedFile):
+        artifact_content(sha256, declared, compressed, "here")
+    with pytest.raises(DamagedFile):
+        artifact_content(hashlib.sha256(b"").hexdigest(), 0, compressed, "here")

@@ -230,3 +230,33 @@ def test_pending_rows_are_not_written_when_the_writer_goes(tmp_path):
 
     assert path.stat().st_size == 0
     assert read(path) == (0, 0, [])
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_compressed_batches_which_may_hold_any_size_are_damage(tmp_path, monkeypatch, codec):
+    """They come from elsewhere; a batch that holds 100 MB would be read from 10 kB."""
+    plain = pa.ipc.new_stream
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    monkeypatch.setattr(
+        journal.pa.ipc, "new_stream", lambda sink, schema: plain(sink, schema, options=options)
+    )
+    path = tmp_path / "segment"
+    segment = SegmentWriter(path, CALLS, captured_facts("calls", "run"))
+    segment.append(batch_of_rows(CALLS, call_rows(0, 1000)))
+    segment.flush()
+    reader = SegmentReader(path)
+    assert list(reader) == []
+    assert [damage.rows for damage in reader.lost] == [1000]
+
+
+def test_compressed_dictionaries_are_found():
+    batch = pa.record_batch({"a": pa.array(["a" * 100] * 50).dictionary_encode()})
+    for codec in (None, "zstd"):
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression=codec)
+        with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
+            stream.write_batch(batch)
+        messages = list(pa.ipc.MessageReader.open_stream(sink.getvalue()))
+        kinds = {message.type: journal._is_compressed(message) for message in messages}
+        compressed = codec is not None
+        assert kinds == {"schema": False, "dictionary": compressed, "record batch": compressed}

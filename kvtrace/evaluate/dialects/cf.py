@@ -56,6 +56,11 @@ class FunctionBody:
             types.update((value.id, value.type) for value in block.arguments)
         self._types = types
 
+    @property
+    def least_steps(self) -> int:
+        """Steps that every program takes."""
+        return 1 + len(self._blocks[self._entry].steps)
+
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
         """Run for the programs of a scope, arguments being set; give the returned values."""
         waiting: dict[Block, list[Arrival]] = {

@@ -216,6 +216,7 @@ class _For:
 
     def _same_for_all(self, values: list[Any], scope: Scope, trips: range) -> None:
         body = self.body
+        scope.launch.afford(len(trips) * (1 + len(body.steps)), scope.programs)
         induction, *arguments = body.arguments
         carried = [values[slot] for slot in self.initial]
         inner = scope.at_iteration(0)
@@ -237,6 +238,7 @@ class _For:
         )
         trips = np.maximum(0, -((low - high) // by))
         carried = [values[slot] for slot in self.initial]
+        scope.launch.afford(int(trips.max(initial=0)) * (1 + len(self.body.steps)), 1)
         for trip in range(int(trips.max(initial=0))):
             index = np.flatnonzero(trips > trip)
             counter = low + trip * by

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvtrace.evaluate.arguments import Argument, TensorArgument
-from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.compiler import refuse_unfit
+from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.order import contested_storages, written_storages
 from kvtrace.evaluate.plan.chunks import executable
 from kvtrace.evaluate.plan.execute import Executable
@@ -29,6 +30,7 @@ def planned_launch(
         if isinstance(argument, TensorArgument)
     }
     try:
+        refuse_unfit(compiler.module)
         if not all(grid):
             return LaunchPlan([], offsets, runs=False)
         storages = written_storages(compiler.module, arguments, compiler.arrays.cache)
@@ -48,7 +50,7 @@ def planned_launch(
         for record in records:
             if record.conditions:
                 counted(record)  # refuses what cannot be counted
-    except (Unplannable, UnsupportedOp) as reason:
+    except (Unplannable, UnsupportedOp, TooLarge) as reason:
         return LaunchPlan([], offsets, runs=False, refusal=str(reason))
     return LaunchPlan(regions, offsets, runs, left=found.left, why_left=found.reason)
 

@@ -15,7 +15,7 @@ from kvtrace.evaluate import Observer, evaluate
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
-from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.scope import MOST_STEPS, Scope
 from kvtrace.evaluate.values import constant_sum
 from kvtrace.ir import Op
 from kvtrace.passes.calls import Call
@@ -71,6 +71,7 @@ def run_in_order(call: Call, observers: Sequence[Observer], instrument: Renamed)
             kernel=call.kernel,
             instrument=instrument,
             chunk_bytes=0,
+            most_steps=MOST_STEPS,
         )
     except KvtraceError as error:
         return str(error)
