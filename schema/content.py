@@ -86,11 +86,11 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
     advice = "restore the file from a copy; kvtrace validate lists all that is damaged"
     try:
         # A frame that says its own size is decompressed to that size, whatever is asked for.
-        sizes = {size_bytes, zstandard.frame_content_size(compressed)} - {-1}
-        if len(sizes) > 1 or not 0 <= size_bytes <= MOST_BYTES:
+        held = zstandard.frame_content_size(compressed)
+        if held not in (-1, size_bytes) or not 0 <= size_bytes <= MOST_BYTES:
             raise DamagedFile(
-                f"artifact {sha256[:12]} in {source} says that it has {size_bytes:,} bytes, and "
-                f"holds {max(sizes):,} (at most {MOST_BYTES:,} are read); {advice}"
+                f"artifact {sha256[:12]} in {source} says that it has {size_bytes:,} bytes (at "
+                f"most {MOST_BYTES:,} are read), its content {held:,}; {advice}"
             )
         content = zstandard.ZstdDecompressor().decompress(compressed, max_output_size=size_bytes)
     except zstandard.ZstdError as error:

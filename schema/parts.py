@@ -102,7 +102,8 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
 def open_part(path: Path) -> Any:
     """An open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone.
 
-    A file that says it holds a thousand times what it has room for is damaged, too. Pages that it reads are compared with their checksums.
+    A file that says it holds a thousand times what it has room for is damaged, too. Pages that it
+    reads are compared with their checksums.
     """
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
