@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kvtrace.clients.client import Client, StepFailed, hooks_of
 from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
-from kvtrace.evaluate.errors import UnfitOp
+from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.forks import Lock
@@ -205,7 +205,7 @@ class ClientPass:
             )
         except KvtraceError as error:
             return str(error)
-        except Exception as error:  # noqa: BLE001 - recorded IR may be anything; told of the call
+        except UNFIT as error:  # recorded IR may be anything; told of the call
             return str(UnfitOp(call.kernel, error))
         return None
 

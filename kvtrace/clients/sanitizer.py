@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvtrace.clients.client import Client, Rows
-from kvtrace.evaluate.errors import UnfitOp
+from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import Budget
@@ -36,7 +36,7 @@ class Sanitizer(Client):
         except KvtraceError as error:
             self._findings.append(_unjudged(call, str(error)))
             return
-        except Exception as error:  # noqa: BLE001 - recorded IR may be anything; told of the call
+        except UNFIT as error:  # recorded IR may be anything; told of the call
             self._findings.append(_unjudged(call, str(UnfitOp(call.kernel, error))))
             return
         for verdict in verdicts:

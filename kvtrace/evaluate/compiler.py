@@ -61,8 +61,12 @@ class CompiledBlock:
     outer: frozenset[int]
 
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
-        """Run the steps; give the terminator's operands."""
+        """Run the steps, which the launch is to afford; give the terminator's operands."""
         scope.launch.spend(1 + len(self.steps), len(scope.linear))
+        return self.outcome(values, scope)
+
+    def outcome(self, values: list[Any], scope: Scope) -> list[Any]:
+        """Run the steps as a part of one that was paid for; give the terminator's operands."""
         for step in self.steps:
             step(values, scope)
         return [values[slot] for slot in self.operands]

@@ -38,6 +38,13 @@ class UnfitOp(KvtraceError):
         )
 
 
+UNFIT = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError,
+    TypeError, ValueError,
+)  # fmt: skip
+"""What an op that lacks operands, attributes or the right types can end in."""
+
+
 class Deadlock(KvtraceError):
     """A program waits for memory that no program will change any more."""
 

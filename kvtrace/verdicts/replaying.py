@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
-from kvtrace.evaluate.errors import UnfitOp
+from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.observe import Access
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.schema.errors import KvtraceError
@@ -79,7 +79,7 @@ def run(
         )
     except KvtraceError as error:
         return str(error)
-    except Exception as error:  # noqa: BLE001 - recorded IR may be anything; told of the call
+    except UNFIT as error:  # recorded IR may be anything; told of the call
         return str(UnfitOp(call.kernel, error))
     return None
 

@@ -99,7 +99,7 @@ class _Combiner:
             inner[slot] = _lifted(values[slot], rank)
         for slot, array in zip(self.compiled.arguments, (*left, *right), strict=True):
             inner[slot] = array
-        outcome = self.compiled.run(inner, scope)
+        outcome = self.compiled.outcome(inner, scope)
         return [to_array(value, type_) for value, type_ in zip(outcome, self.types, strict=True)]
 
 
