@@ -15,11 +15,11 @@ PROGRAM = "import sys; from kvtrace.cli import main; sys.exit(main(sys.argv[1:])
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A trace of launches that take 200 MB in memory, and little on disk."""
+    """A trace of launches that take 200 MB in memory, and more on disk than a bomb does."""
     out = tmp_path_factory.mktemp("large") / "out"
     run_id = new_run_id()
     writer = RunWriter(str(out), run_id)
-    times = np.arange(ROWS, dtype=np.int64) * 1000
+    times = np.cumsum(np.random.default_rng(1).integers(1, 1 << 40, ROWS)) % (1 << 62)
     columns = {"seq": np.arange(ROWS), "call_id": np.zeros(ROWS, np.int64)}
     writer.append("launches", columns | {"enter": times, "exit": times + 500})
     writer.seal({"run_id": run_id})
