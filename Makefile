@@ -12,7 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest bounds lint format types bench docs frontend update-golden lock clean
+.PHONY: help install demo test pytest bounds lint format types bench docs frontend frontend-lint \
+  frontend-test update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -35,7 +36,7 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 demo: install  ## capture a training run; make every file; find a defect; diff two versions
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
 
-test: lint pytest  ## lint, then every test
+test: lint frontend-test pytest  ## lint, then every test
 
 pytest: install  ## every test, one process a core
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal
@@ -44,13 +45,14 @@ bounds: install  ## tests with the oldest, then with the newest dependencies tha
 	$(BIN)/python requirements/bounds.py oldest
 	$(BIN)/python requirements/bounds.py newest
 
-lint: types  ## ruff, its formatting, and mypy --strict
+lint: types frontend-lint  ## ruff, its formatting, mypy --strict; prettier, eslint and tsc
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
 
-format: install  ## let ruff rewrite the files
+format: install  ## let ruff and prettier rewrite the files
 	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
 	$(BIN)/ruff format $(PYTHON_FOLDERS)
+	$(BIN)/python converters/report/frontend/build.py format
 
 # mypy knows nothing of package-dir, so it is shown the tree as it is when installed.
 types: install
@@ -68,6 +70,14 @@ docs: install  ## regenerate docs/format.md and schema/schema.json from schema/t
 
 frontend: install  ## build converters/report/app.html from converters/report/frontend
 	$(BIN)/python converters/report/frontend/build.py
+
+# node and npm are those on PATH, or those of a locked Python package; the packages of
+# package-lock.json are installed when it has changed.
+frontend-lint: install  ## prettier, eslint and tsc over the report's page
+	$(BIN)/python converters/report/frontend/build.py lint
+
+frontend-test: install  ## vitest: what of the report's page needs no browser
+	$(BIN)/python converters/report/frontend/build.py test
 
 update-golden: install  ## write the golden trace of a new format version
 	$(BIN)/python tests/schema/make_golden.py

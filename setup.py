@@ -27,7 +27,7 @@ setup(
             ["kvtrace/capture/_hot.c"],
             depends=[
                 f"kvtrace/capture/_hot_{part}.h"
-                for part in ("state", "key", "tables", "record", "launch")
+                for part in ("state", "key", "tables", "record", "launch", "signal")
             ],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             # Fewer cache lines a launch: calls into Python go by their address, not through a stub.

@@ -17,22 +17,18 @@ tracer, ...     the clients of Triton-Viz; the profiler over all programs, which
 plain           kvtrace.evaluate with real data, the launch evaluated before
 observed        the same by our tracer and profiler in one pass, with all rows of `ops`, `loops` and
                 `accesses`. Every launch is planned anew, its rows and its code are made anew, then
-                it runs. Kept is what hangs on the kernel alone: the parsed IR with its planning
+                it runs. Kept is what depends on the kernel alone: the parsed IR with its planning
                 steps and op counts, and what Python compiled of code, found by the code's text,
                 which holds none of a launch's numbers. The sectors of one block that no closed form
                 gives are kept too, by strides and extents
 judged          our sanitizer: all rows of `findings` of the launch, by the default rules. It judges
                 by formulas and runs nothing. The kernel's symbolic summary is kept, as it is made
-                once a kernel; all that hangs on the launch is made anew
+                once a kernel; all that depends on the launch is made anew
 observed again  observed, with what the evaluator keeps between launches of a kernel: the plan, its
                 records and its code
 cold            observed, as the first launch of a process that has imported torch, NumPy and the
                 kernels: importing all that is needed of kvtrace, reading the text of the IR,
-                planning. The cache on disk is empty; writing to it, at the process's end, does not
-                count
-cold, cached    the same with the cache that such a process filled
-first           cold, but all modules of kvtrace that it takes were imported before the clock starts
-first, cached   the same with the cache filled
+                planning
 no data         observed again, contents of tensors unknown: what replaying a recorded call takes
 torch           torch's own operator on the CPU
 
@@ -63,7 +59,7 @@ PEER_TOOLS = ("interpreter", "tracer", "profiler", "sanitizer")
 OURS = ("torch", "plain", "observed", "judged", "observed again", "no data")
 SECONDS = 0.5
 SLOW = 5.0
-COLD = ("cold", "cold, cached", "first", "first, cached")
+COLD = ("cold",)
 OURS_WARM = ("plain", "observed", "judged", "observed again")
 COLUMNS = (*PEER_TOOLS, *OURS_WARM, *COLD, "no data", "torch")
 
@@ -113,7 +109,7 @@ class Worker:
 
 
 def inherited() -> dict[str, str]:
-    """Give the environment without what would change how a tool works."""
+    """Return the environment without what would change how a tool works."""
     settings = ("KVTRACE", "TRITON", "PROFILER", "SANITIZER", "ENABLE_", "PYTHONPATH")
     return {name: value for name, value in os.environ.items() if not name.startswith(settings)}
 
@@ -164,12 +160,10 @@ class Benchmark:
         log = self.folder / f"{tool}.log"
         return Worker(self.peer_python, "evaluator_peers", tool, variables, log)
 
-    def our_worker(self, module: str, cache: str) -> Worker:
-        """Start a process of ours; `cache` names the cache on disk that it finds and fills."""
-        place = self.folder / f"cache of {cache}"
-        path = os.pathsep.join((str(HERE), str(ROOT)))
-        variables = {"XDG_CACHE_HOME": str(place), "PYTHONPATH": path}
-        log = self.folder / f"{cache}.log"
+    def our_worker(self, module: str, name: str) -> Worker:
+        """Start a process of ours, whose log has a name."""
+        variables = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT)))}
+        log = self.folder / f"{name}.log"
         return Worker(Path(sys.executable), module, str(self.folder), variables, log)
 
     def measure(self, case: str, number: int, slow_rounds: int) -> None:
@@ -190,18 +184,12 @@ class Benchmark:
         self.measure_cold(case, number)
 
     def measure_cold(self, case: str, number: int) -> None:
-        """Take the first launches of four processes; the second finds what the first left."""
-        best = self.figures[case]
-        cache = f"cold {number} {case}".replace("/", " ")
-        imported: list[str] = []
-        for what in COLD:
-            before = imported if what.startswith("first") else []
-            place = f"{cache} again" if what == "first" else cache
-            worker = self.our_worker("evaluator_cold", place)
-            answer = worker.ask(case=case, imported=before)
-            worker.end()
-            imported = imported or answer.pop("imported", [])
-            keep(best, what, answer)
+        """Take the first launch of a process."""
+        worker = self.our_worker("evaluator_cold", f"cold {number} {case}".replace("/", " "))
+        answer = worker.ask(case=case, imported=[])
+        worker.end()
+        answer.pop("imported", None)
+        keep(self.figures[case], "cold", answer)
 
     def end(self) -> None:
         """End every process."""
@@ -220,7 +208,7 @@ def keep(best: dict[str, dict[str, Any]], name: str, answer: dict[str, Any]) -> 
 
 
 def options_of(description: str) -> argparse.ArgumentParser:
-    """Give the options that a benchmark of several workers has."""
+    """Return the options that a benchmark of several workers has."""
     options = argparse.ArgumentParser(description=description.splitlines()[0])
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--only", default="", help="cases whose name contains this text")
@@ -243,7 +231,7 @@ class Run:
         self._began, self._load = time.time(), os.getloadavg()
 
     def facts(self, versions: dict[str, Any], rounds: int) -> dict[str, Any]:
-        """Give what its result says besides figures."""
+        """Return what its result says besides figures."""
         return {
             "machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.platform()}",
             "versions": versions,
@@ -373,9 +361,6 @@ RATIOS = (
     ("interpreter / plain", "interpreter", "plain"),
     ("interpreter / observed", "interpreter", "observed"),
     ("interpreter / cold", "interpreter", "cold"),
-    ("interpreter / cold, cached", "interpreter", "cold, cached"),
-    ("interpreter / first", "interpreter", "first"),
-    ("interpreter / first, cached", "interpreter", "first, cached"),
     ("tracer / observed", "tracer", "observed"),
     ("profiler / observed", "profiler", "observed"),
     ("sanitizer / judged", "sanitizer", "judged"),
@@ -384,7 +369,7 @@ RATIOS = (
 
 
 def ratios(figures: Figures, slow: str, quick: str, clock: str) -> dict[str, float]:
-    """Give the ratio for each case where both are there."""
+    """Return the ratio for each case where both are there."""
     return {
         case: found[slow][clock] / found[quick][clock]
         for case, found in figures.items()
@@ -424,26 +409,12 @@ def print_targets(figures: Figures) -> None:
     print("\n| target (wall clock) | fp32 | all | reached |")
     print("|---|---:|---:|---|")
     observed = ratios(figures, "interpreter", "observed", "wall")
-    cold = {what: ratios(figures, "interpreter", what, "wall") for what in COLD}
+    cold = {case: 1e3 * tools["cold"]["wall"] for case, tools in figures.items()}
     steady = ratios(figures, "plain", "torch", "wall")
     rows = (
         ("interpreter / observed, geometric mean at least 500", observed, geometric_mean, 500, 1),
         ("interpreter / observed, every kernel at least 180", observed, min, 180, 1),
-        *(
-            (
-                f"interpreter / {what} ({of}), geometric mean at least 200",
-                cold[what],
-                geometric_mean,
-                200,
-                1,
-            )
-            for what, of in (
-                ("cold", "cache empty, imports counted"),
-                ("cold, cached", "cache filled, imports counted"),
-                ("first", "cache empty, imports apart"),
-                ("first, cached", "cache filled, imports apart"),
-            )
-        ),
+        ("cold in milliseconds, all counted, every kernel at most 120", cold, max, 120, -1),
         ("plain / torch, every kernel at most 1.5", steady, max, 1.5, -1),
     )
     for label, found, summary, target, sign in rows:

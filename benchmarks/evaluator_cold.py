@@ -4,7 +4,7 @@ Asked for {"case": name, "imported": [modules]}; answers wall and processor seco
 with all rows of `ops`, `loops` and `accesses`, from the text of the IR on; the error of the result;
 and the modules that were imported for it, in that order. Those of the request are imported before
 the clock starts. PyTorch, NumPy and the kernels are there already, as in any program that has
-kernels to launch. What a launch leaves for the cache on disk is written when the process ends.
+kernels to launch.
 """
 
 import sys
@@ -20,7 +20,7 @@ SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 
 
 def memory_of(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Give the storages of tensors as arrays, by argument."""
+    """Return the storages of tensors as arrays, by argument."""
     return {
         name: torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage()).numpy()
         for name, value in arguments.items()

@@ -47,7 +47,7 @@ class Clock:
         self.calls: list[Result] = []
 
     def around(self, function: Callable[..., Any], label: Callable[..., Result]) -> Any:
-        """Give the function with its calls timed; `label` tells of a call from its arguments."""
+        """Return the function with its calls timed; `label` tells of a call from its arguments."""
 
         def timed(*given: Any, **named: Any) -> Any:
             begin, begin_processor = time.perf_counter(), time.process_time()
@@ -65,7 +65,7 @@ class Clock:
 
 
 def operators() -> Any:
-    """Give the module with Liger's operators; patched where it asks for a GPU."""
+    """Return the module with Liger's operators; patched where it asks for a GPU."""
     import torch
     from liger_kernel.ops import dyt
 

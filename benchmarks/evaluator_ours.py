@@ -57,7 +57,7 @@ def signature_type(value: torch.Tensor | float) -> str:
 
 
 def bound(arguments: dict[str, Any]) -> list[Argument]:
-    """Give the evaluator's arguments; storages are the tensors' own memory."""
+    """Return the evaluator's arguments; storages are the tensors' own memory."""
     given: list[Argument] = []
     for name, value in arguments.items():
         if type(value) is int and value == 1:
@@ -74,7 +74,7 @@ def bound(arguments: dict[str, Any]) -> list[Argument]:
 
 
 def without_data(arguments: list[Argument]) -> list[Argument]:
-    """Give the same arguments, with contents unknown."""
+    """Return the same arguments, with contents unknown."""
     return [
         replace(argument, storage=Storage(argument.storage.nbytes))
         if isinstance(argument, TensorArgument)
@@ -84,12 +84,12 @@ def without_data(arguments: list[Argument]) -> list[Argument]:
 
 
 def observers() -> ClientPass:
-    """Give the clients that fill ops, loops and accesses, as over the calls of a recorded run."""
+    """Return the clients that fill ops, loops and accesses, as over the calls of a recorded run."""
     return ClientPass([Tracer(), Profiler()])
 
 
 def judges() -> ClientPass:
-    """Give the client that fills findings."""
+    """Return the client that fills findings."""
     return ClientPass([Sanitizer()])
 
 
@@ -122,7 +122,7 @@ class Ours:
         return self.folder / f"{list(self.cases).index(case.name)}.mlir"
 
     def module(self, case: Case) -> Module:
-        """Give the case's module, parsed once."""
+        """Return the case's module, parsed once."""
         if case.name not in self.modules:
             self.modules[case.name] = parse(self.text_file(case).read_text())
         return self.modules[case.name]

@@ -18,7 +18,7 @@ PACKAGES = ("torch", "triton", "triton-viz", "numpy", "z3-solver")
 
 
 def wrapped(tool: str, kernel: Any) -> Any:
-    """Give what is launched for a tool; a fresh client, as each decorated kernel has one."""
+    """Return what is launched for a tool; a fresh client, as each decorated kernel has one."""
     if tool == INTERPRETER:
         return kernel
     import triton_viz

@@ -18,7 +18,7 @@ A call of kvtrace is judged from what was recorded of it: shapes, strides, scala
 gather the contents of the index. Triton-Viz is given the tensors themselves. Neither runs the
 kernel's arithmetic.
 
-The second table is a vector add over more and more programs: nothing of it may hang on their
+The second table is a vector add over more and more programs: nothing of it may depend on their
 number.
 """
 
@@ -179,7 +179,7 @@ def print_ratios(figures: Figures, clock: str) -> dict[str, dict[str, float]]:
 
 
 def affine(column: dict[str, float]) -> list[float]:
-    """Give the ratios of kernels whose addresses hang on no data."""
+    """Return the ratios of kernels whose addresses depend on no data."""
     return [ratio for case, ratio in column.items() if GATHER not in case]
 
 

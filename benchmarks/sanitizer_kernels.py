@@ -32,7 +32,7 @@ def wide_add(x, y, out, n, BLOCK: tl.constexpr):
 
 
 def gather_case() -> Case:
-    """Addresses that hang on data: 100,000 of them, in 98 programs."""
+    """Addresses that depend on data: 100,000 of them, in 98 programs."""
     n = 100_000
     order = torch.randperm(n, generator=torch.Generator().manual_seed(0))
     return Case(

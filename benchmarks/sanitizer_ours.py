@@ -3,7 +3,7 @@
 Asked for {"case": name, "what": text, "budget": seconds}; answers the median wall and processor
 seconds of judging one distinct call. No two calls are equal: in each, every tensor lies elsewhere
 in its storage, a size is another, and an index holds other numbers. What can be kept between them
-is what hangs on the kernel alone.
+is what depends on the kernel alone.
 
 bounds, all      the rules of bounds, or all default rules, on a call of a kernel seen before
 cold bounds, cold all
@@ -90,7 +90,7 @@ class Ours:
         self.modules: dict[str, Module] = {}
 
     def text(self, name: str) -> str:
-        """Give the TTIR of a case."""
+        """Return the TTIR of a case."""
         return (self.folder / f"{list(self.cases).index(name)}.mlir").read_text()
 
     def answer(self, request: dict[str, Any]) -> Answer:
@@ -126,7 +126,7 @@ class Ours:
         return answer | counted(verdicts)
 
     def module(self, name: str) -> Module:
-        """Give a case's module, parsed once."""
+        """Return a case's module, parsed once."""
         if name not in self.modules:
             self.modules[name] = parse(self.text(name))
         return self.modules[name]
@@ -154,7 +154,7 @@ class Ours:
 
 
 def counted(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Give how many verdicts of each kind there are, and by which methods proofs came."""
+    """Return how many verdicts of each kind there are, and by which methods proofs came."""
     kinds = [verdict.verdict for verdict in verdicts]
     methods = sorted({verdict.method or "" for verdict in verdicts if verdict.verdict == "proven"})
     return {kind: kinds.count(kind) for kind in ("proven", "violation", "unknown")} | {
@@ -164,7 +164,7 @@ def counted(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def replaced(call: Call, module: Module) -> Call:
-    """Give the call with another module."""
+    """Return the call with another module."""
     return Call(call.call_id, call.kernel, call.grid, module, call.arguments, call.recorded)
 
 

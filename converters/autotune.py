@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.occupancy import Occupancy, occupancy
 from kvtrace.converters.specialization import specialization
 from kvtrace.converters.text import columns, count, duration, plural, printable, size, wrapped
@@ -74,7 +75,7 @@ def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
 
 
 def _of_run(trace: "Trace", run: "Run") -> Iterable[Tuning]:
-    launches = _launches(trace, run)
+    launches = launch_sums(trace, run).counts
     if not any(phase == "autotune" for _, phase in launches):
         return
     kernels = {row["kernel_id"]: row for row in _kernel_rows(trace, run)}
@@ -164,24 +165,18 @@ def _why(trials: Sequence[Trial]) -> str:
     return f"the fastest; the next takes {(second / best.median_ns - 1) * 100:.1f} % longer"
 
 
-def _launches(trace: "Trace", run: "Run") -> dict[tuple[int, str], int]:
-    table = trace.table("launches", [run], ["call_id", "phase"])
-    plain = pa.table({"call": table["call_id"], "phase": table["phase"].cast(pa.string())})
-    grouped = plain.group_by(["call", "phase"]).aggregate([([], "count_all")]).to_pylist()
-    return {(row["call"], row["phase"] or "run"): row["count_all"] for row in grouped}
-
-
 def _kernel_rows(trace: "Trace", run: "Run") -> list[dict[str, Any]]:
     return plain_rows(trace.table("kernels", [run]))
 
 
 def _device_times(trace: "Trace", run: "Run") -> dict[int, list[int]]:
     """Nanoseconds on the device of each call's trials, in order of their launch."""
-    launches = trace.table("launches", [run], ["seq", "call_id", "phase"])
-    trials = launches.filter(pc.equal(launches["phase"].cast(pa.string()), "autotune"))
-    call_of = dict(zip(trials["seq"].to_pylist(), trials["call_id"].to_pylist(), strict=True))
+    call_of: dict[int, int] = {}
+    for piece in trace.pieces("launches", [run], ["seq", "call_id", "phase"]):
+        trials = piece.filter(pc.equal(piece["phase"].cast(pa.string()), "autotune"))
+        call_of.update(zip(trials["seq"].to_pylist(), trials["call_id"].to_pylist(), strict=True))
     table = trace.table("gpu_kernels", [run], ["launch_seq", "start", "end"])
-    table = table.filter(pc.is_in(table["launch_seq"], pc.unique(trials["seq"])))
+    table = table.filter(pc.is_in(table["launch_seq"], pa.array(list(call_of), pa.int64())))
     table = table.sort_by("launch_seq")
     taken = pc.subtract(table["end"].cast(pa.int64()), table["start"].cast(pa.int64()))
     found: dict[int, list[int]] = defaultdict(list)

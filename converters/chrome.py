@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.captions import Caption, Facts
 from kvtrace.converters.clocks import clock_offsets
 from kvtrace.converters.drawing import timelines
-from kvtrace.converters.nesting import begin_order
+from kvtrace.converters.nesting import stretches
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.pieces import (
     ByteTable,
@@ -146,12 +146,10 @@ def thread_numbers(tracks: Sequence[Track]) -> dict[Track, int]:
 
 def encode_slices(slices: Slices, place: str, base: int, run: int) -> Iterator[Buffer]:
     """Encode slices as complete events, in begin order; flows are `bind_id`s."""
-    order = begin_order(slices.begin, slices.end)
     comma = "," if slices.launch is not None else ""
     table, entry = _caption_table(slices.captions, slices.caption, slices.category, comma)
     head = f'{{"ph":"X",{place},"ts":'.encode()
-    for start in range(0, order.size, _CHUNK):
-        rows = order[start : start + _CHUNK]
+    for rows in _chunks(slices):
         event: list[Piece] = [
             Constant(head),
             *_microseconds(slices.begin[rows] - base),
@@ -160,13 +158,20 @@ def encode_slices(slices: Slices, place: str, base: int, run: int) -> Iterator[B
         ]
         if slices.flow is not None and slices.launch is not None:
             linked = np.flatnonzero(slices.flow[rows])
-            flow = slices.launch[rows[linked]] + (run << _LAUNCH_BITS)
+            flow = slices.launch[rows[linked]].astype(np.int64) + (run << _LAUNCH_BITS)
             event.append(_flow(linked, flow, slices.category, rows.size))
         event.append(Constant(b',"args":{'))
         if slices.launch is not None:
             event += _launch(slices.launch[rows])
-        event.append(Lookup(table, entry[rows]))
+        event.append(Lookup(table, entry[slices.caption[rows]]))
         yield concatenate_rows(event, rows.size).data
+
+
+def _chunks(slices: Slices) -> Iterator[Integers]:
+    """Rows of the slices by begin, some at a time."""
+    for rows in stretches(slices.begin, slices.duration):
+        for first in range(0, rows.size, _CHUNK):
+            yield rows[first : first + _CHUNK]
 
 
 def encode_instants(instants: Instants, place: str, base: int) -> Buffer:
@@ -176,7 +181,7 @@ def encode_instants(instants: Instants, place: str, base: int) -> Buffer:
         Constant(f'{{"ph":"i","s":"t",{place},"ts":'.encode()),
         *_microseconds(instants.time - base),
         Constant(b',"args":{'),
-        Lookup(table, entry),
+        Lookup(table, entry[instants.caption]),
     ]
     return concatenate_rows(event, instants.time.size).data
 
@@ -195,6 +200,7 @@ def encode_counter(counter: Counter, place: str, base: int) -> Buffer:
 
 
 def _microseconds(nanoseconds: Integers) -> list[Piece]:
+    nanoseconds = nanoseconds.astype(np.int64, copy=False)  # columns are as narrow as they can be
     whole = nanoseconds // 1_000
     return [Decimal(whole), Lookup(_FRACTIONS, nanoseconds - whole * 1_000)]
 
@@ -217,12 +223,10 @@ def _launch(launch: Integers) -> list[Piece]:
 def _caption_table(
     captions: Sequence[Caption], caption: Integers, category: str, comma: str = ""
 ) -> tuple[ByteTable, Integers]:
-    """Encode the captions that are used, each as the end of an event; and each row's entry."""
-    used = np.zeros(len(captions), np.bool_)
-    used[caption] = True
+    """Encode the captions that are used, each as the end of an event; and each one's entry."""
+    used = np.bincount(caption, minlength=len(captions)) > 0
     entries = [_ending(captions[index], category, comma) for index in np.flatnonzero(used)]
-    entry: Integers = np.cumsum(used, dtype=np.int64)[caption] - 1
-    return ByteTable(entries), entry
+    return ByteTable(entries), np.cumsum(used, dtype=np.int64) - 1
 
 
 def _ending(caption: Caption, category: str, comma: str) -> bytes:

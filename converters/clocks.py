@@ -2,7 +2,7 @@
 
 Ranks on one host share a clock. Those of several hosts do not, and nothing recorded says how far
 theirs are apart; but a collective that needs every rank's data ends on all of them at about the
-same moment. So the k-th collective of a name on one rank is held against the k-th on another, and
+same moment. So the k-th collective of a name on one rank is compared with the k-th on another, and
 the median of their distances is taken for the distance of the clocks. This is derived, not
 measured: it is off by what the network needs, and nothing is said where the distances disagree.
 """

@@ -1,7 +1,7 @@
 """Arrow columns as NumPy arrays, and rows that are alike as numbers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Integers = npt.NDArray[np.int64]
+
+_WIDTHS: Final = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
 
 
 def integers(column: pa.ChunkedArray, missing: int = 0) -> Integers:
@@ -21,13 +23,23 @@ def integers(column: pa.ChunkedArray, missing: int = 0) -> Integers:
     return found
 
 
+def narrow(column: Integers) -> Integers:
+    """Return a column in the narrowest type that holds its values."""
+    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    for width in _WIDTHS:
+        limits = np.iinfo(width)
+        if limits.min <= low and high <= limits.max:
+            return column.astype(width, copy=False)
+    return column.astype(np.int64, copy=False)
+
+
 def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the column without dictionary encoding, which differs between chunks."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def combined_codes(columns: Sequence[pa.ChunkedArray]) -> tuple[Integers, Integers]:
-    """Give a number, from 0 on, to each distinct row of some columns.
+    """Return a number, from 0 on, to each distinct row of some columns.
 
     Returns the number of each row, and for each number a row that has it.
     """

@@ -30,7 +30,7 @@ class DeviceLimits:
     source: str
 
     def dot_rate(self, dtype: str) -> float | None:
-        """Give the rate of dots whose factors have an element type; None if not known.
+        """Return the rate of dots whose factors have an element type; None if not known.
 
         Types are named as MLIR names them, or as arguments' types are (fp32). Narrow types that
         the device has no unit for go as 16-bit floats, which compilers widen them to, and tf32 as
@@ -48,7 +48,7 @@ class DeviceLimits:
         return None if rate is None else rate / int(products or 1)
 
     def vector_rate(self, dtype: str | None) -> float | None:
-        """Give the rate of elementwise ops, reductions and scans; small types go as float32."""
+        """Return the rate of elementwise ops, reductions and scans; small types go as float32."""
         return self.vector.get(_in_mlir(dtype or "f32"), self.vector.get("f32"))
 
 
@@ -151,7 +151,7 @@ KNOWN: Final[tuple[DeviceLimits, ...]] = (
             _rates(f32=22.9, tf32=83.9, f16=83.9, bf16=83.9, f8=315), _rates(f32=1.2)),
 )  # fmt: skip
 
-#: The device that code for a target is held against where no device is known.
+#: The device that code for a target is compared with where no device is known.
 _FOR_TARGET: Final = {
     "cuda:70": "V100 SXM2",
     "cuda:75": "T4",
@@ -179,7 +179,7 @@ def limits_of(device: str) -> DeviceLimits | None:
 
 
 def limits_for_target(target: str | None) -> DeviceLimits | None:
-    """Give the device to assume for a compile target such as `cuda:90`."""
+    """Return the device to assume for a compile target such as `cuda:90`."""
     name = _FOR_TARGET.get(target or "")
     return next((known for known in KNOWN if known.name == name), None)
 
@@ -200,7 +200,7 @@ def limits_named(device: str) -> DeviceLimits:
 
 @dataclass(frozen=True, slots=True)
 class ChosenDevice:
-    """The device that figures are held against. `how`: recorded, given, or assumed."""
+    """The device that figures are compared with. `how`: recorded, given, or assumed."""
 
     limits: DeviceLimits
     how: str

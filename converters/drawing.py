@@ -5,7 +5,6 @@ What cannot be drawn, for want of a time, is counted in the timeline's `left_out
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -28,8 +27,10 @@ from kvtrace.converters.captions import (
 from kvtrace.converters.clocks import Offset, clock_offsets
 from kvtrace.converters.columns import combined_codes, dictionary_values, integers
 from kvtrace.converters.drawing_on_chip import on_chip_parts
+from kvtrace.converters.launch_rows import Example, launch_columns
 from kvtrace.converters.nesting import lanes
 from kvtrace.converters.timeline import Counter, Instants, Integers, Slices, Timeline, Track
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Selection
 
@@ -37,6 +38,8 @@ from kvtrace.schema.trace import Selection
 _FIRST_FREE_PID: Final = 1 << 22
 _LARGEST_PID: Final = (1 << 31) - 1
 _COUNTER_STEPS: Final = 2_000
+#: Launches that are counted at once.
+_PIECE: Final = 1 << 20
 #: What the kernels of one replay of a graph have in common: its launch has one correlation id.
 _REPLAY: Final = ("device", "graph_id", "correlation_id")
 _SHORTEST_STEP_NS: Final = 1_000_000
@@ -112,41 +115,38 @@ class _Builder:
         return Track(path, "thread", self._process.pid, self._process, tid=tid)
 
     def _draw_launches(self, executions: pa.Table) -> None:
-        columns = ("seq", "call_id", "enter", "exit", "thread", "phase")
-        rows = self._timed(self._table("launches", columns), "enter", "launches without a time")
-        if not rows.num_rows:
-            return
-        begin, duration = self._interval(rows, "enter", "exit")
-        codes, first = combined_codes([rows["call_id"], rows["phase"]])
-        seq = integers(rows["seq"])
-        slices = Slices(
-            self._process,
-            "launch",
-            begin,
-            duration,
-            codes,
-            self._launch_captions(rows, first),
-            launch=seq,
-            flow=self._launch_flows(seq, executions),
-        )
-        self._draw_threads(slices, rows["thread"])
-        self._draw_launch_counter(begin)
+        launches = launch_columns(self._trace, self._run)
+        if launches.untimed:
+            self._leave_out("launches without a time", launches.untimed)
+        captions = self._launch_captions(launches.examples)
+        self._draw_launch_counter([rows.begin for rows in launches.threads.values()])
+        wanted = np.unique(integers(executions["launch_seq"].drop_null()))
+        for tid, rows in launches.threads.items():
+            slices = Slices(
+                self._thread(tid or 0),
+                "launch",
+                rows.begin,
+                rows.duration,
+                rows.example,
+                captions,
+                launch=rows.seq,
+                flow=self._launch_flows(rows.seq, wanted),
+            )
+            self._draw_lanes(slices)
 
-    def _launch_captions(self, rows: pa.Table, first: Integers) -> list[Caption]:
-        examples = rows.select(["call_id", "phase"]).take(first).to_pylist()
+    def _launch_captions(self, examples: Sequence[Example]) -> list[Caption]:
         calls = {row["call_id"]: row for row in self._table("calls").to_pylist()}
         stacks = {row["stack_id"]: row for row in self._table("stacks").to_pylist()}
         captions = []
-        for example in examples:
-            call = calls.get(example["call_id"], {})
+        for call_id, phase in examples:
+            call = calls.get(call_id, {})
             kernel = self._kernels.get(call.get("kernel_id", -1), {})
             stack = stacks.get(call.get("stack_id"), {})
-            caption = launch_caption(example["call_id"], example["phase"], call, kernel, stack)
-            captions.append(caption)
+            captions.append(launch_caption(call_id, phase, call, kernel, stack))
         return captions
 
-    def _launch_flows(self, seq: Integers, executions: pa.Table) -> npt.NDArray[np.uint64] | None:
-        wanted = np.unique(integers(executions["launch_seq"].drop_null()))
+    def _launch_flows(self, seq: Integers, wanted: Integers) -> npt.NDArray[np.uint64] | None:
+        """Return the flow of each launch, 0 for those that are not wanted."""
         if not wanted.size:
             return None
         place = np.minimum(np.searchsorted(wanted, seq), wanted.size - 1)
@@ -157,11 +157,17 @@ class _Builder:
         numbers = seq.astype(np.uint64) + np.uint64(self._flow_base)
         return np.where(numbers == 0, np.uint64(1) << np.uint64(63), numbers)
 
-    def _draw_launch_counter(self, begin: Integers) -> None:
-        first = int(begin.min())
-        step = counter_step(int(begin.max()) - first)
-        counts = np.bincount((begin - first) // step)
-        values = np.append(counts, 0).astype(np.int64)
+    def _draw_launch_counter(self, begins: Sequence[Integers]) -> None:
+        if not begins:
+            return
+        first = min(int(begin.min()) for begin in begins)
+        span = max(int(begin.max()) for begin in begins) - first
+        step = counter_step(span)
+        values = np.zeros(span // step + 2, np.int64)  # the last says that there are no more
+        for begin in begins:
+            for start in range(0, begin.size, _PIECE):
+                steps = (begin[start : start + _PIECE] - first) // step
+                values += np.bincount(steps, minlength=values.size)
         changed = np.flatnonzero(np.diff(values, prepend=-1))
         track = self._process.child(f"launches per {step // 1_000_000} ms", "counter", rank=-1)
         counter = Counter(track, first + changed * step, values[changed])
@@ -257,14 +263,6 @@ class _Builder:
         if points:
             self._draw_instants(self._process.child("kvtrace", rank=2), "message", points)
 
-    def _draw_threads(self, slices: Slices, thread: pa.ChunkedArray) -> None:
-        codes, first = combined_codes([thread])
-        for number, tid in enumerate(dictionary_values(thread, first)):
-            track = self._thread(tid or 0)
-            whole = first.size == 1  # spares a copy of every column
-            own = replace(slices, track=track) if whole else slices.rows(codes == number, track)
-            self._draw_lanes(own)
-
     def _draw_spans(
         self, track: Track, category: str, spans: list[tuple[int, int, Caption]]
     ) -> None:
@@ -285,8 +283,8 @@ class _Builder:
 
     def _draw_lanes(self, slices: Slices) -> None:
         """Add the slices on their track, and those that would overlap on further lanes."""
-        lane = lanes(slices.begin, slices.end)
-        if not lane.any():
+        lane = lanes(slices.begin, slices.duration)
+        if lane is None:
             self._timeline.slices.append(slices)
             return
         for number in range(int(lane.max()) + 1):

@@ -26,7 +26,7 @@ _UNITS: Final = {"sbuf": "SBUF bytes a partition", "psum": "PSUM banks"}
 def on_chip_parts(
     trace: "Trace", run: "Run", process: Track
 ) -> tuple[list[Slices], list[Counter], int]:
-    """Give slices and counters of the run's NKI calls, and how many ops were not kept.
+    """Return slices and counters of the run's NKI calls, and how many ops were not kept.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -65,7 +65,7 @@ def _first_launches(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
 
 
 def _captions(trace: "Trace", run: "Run") -> dict[int, dict[int, Caption]]:
-    """Give what each op of each call is called, with its line."""
+    """Return what each op of each call is called, with its line."""
     stacks = {
         row["stack_id"]: row["frames"]
         for row in trace.table("stacks", [run], ["stack_id", "frames"]).to_pylist()

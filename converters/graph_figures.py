@@ -126,7 +126,7 @@ def _figures(ops: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) ->
         if bodies and op.opcode == "while":
             unknown += op.attribute("trip_count") is None
         trips = op.attribute("trip_count", 1)
-        # Of two branches, the dearer one counts.
+        # Of two branches, the more expensive one counts.
         inner = max(bodies, key=lambda body: body.flops + body.bytes, default=None)
         read, written = _moved(op, sizes) if inner is None else (inner.bytes * trips, 0)
         flops = _flops(op, ops) if inner is None else inner.flops * trips

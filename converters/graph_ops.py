@@ -49,7 +49,7 @@ class GraphOp:
     aliases: str | None = None
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Give an attribute that is not text as the value that it was."""
+        """Return an attribute that is not text as the value that it was."""
         text = self.attributes.get(name)
         try:
             return default if text is None else json.loads(text)

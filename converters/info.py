@@ -4,13 +4,13 @@
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.launch_sums import LaunchSums, launch_sums
 from kvtrace.converters.specialization import Change, changes, specialization
 from kvtrace.schema.runs import plain_rows
 
@@ -126,11 +126,12 @@ def read_overview(trace: "Trace", runs: Sequence["Run"], *, recompiles: bool = F
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
+    sums = {run.run_id: launch_sums(trace, run) for run in runs}
     return Overview(
         path=str(trace.path),
-        runs=tuple(_run(trace, run) for run in runs),
+        runs=tuple(_run(trace, run, sums[run.run_id]) for run in runs),
         other_runs=len(trace.run_ids) - len(runs),
-        kernels=_kernels(trace, runs),
+        kernels=_kernels(trace, runs, sums),
         messages=_messages(trace, runs),
         notes=tuple(trace.notes),
         recompiles=_recompiles(trace, runs) if recompiles else (),
@@ -142,21 +143,13 @@ def overview_object(overview: Overview) -> dict[str, Any]:
     return asdict(overview)
 
 
-def _run(trace: "Trace", run: "Run") -> RunOverview:
-    launches = trace.table("launches", [run], ["enter", "exit", "phase"])
-    last = pc.max(launches["exit"].cast(pa.int64())).as_py()
-    phases = Counter(
-        {
-            entry["values"] or "run": entry["counts"]
-            for entry in pc.value_counts(launches["phase"].cast(pa.string())).to_pylist()
-        }
-    )
+def _run(trace: "Trace", run: "Run", sums: LaunchSums) -> RunOverview:
     return RunOverview(
         run_id=run.run_id,
         sealed=run.sealed,
         started=run.started,
         ended=run.ended,
-        last_launch=last,
+        last_launch=sums.last_exit,
         command=run.command,
         host=run.host,
         pid=run.pid,
@@ -171,9 +164,9 @@ def _run(trace: "Trace", run: "Run") -> RunOverview:
         devices=tuple(str(device.get("name")) for device in run.devices),
         kernels=_rows(trace, run, "kernels", "kernel_id"),
         calls=_rows(trace, run, "calls", "call_id"),
-        launches=launches.num_rows,
+        launches=sums.launches,
         known_contents=len(pc.unique(trace.table("contents", [run], ["seq"])["seq"])),
-        phases=dict(sorted(phases.items())),
+        phases=dict(sorted(sums.phases.items())),
         gpu_kernels=_rows(trace, run, "gpu_kernels", "record"),
         marks=_rows(trace, run, "marks", "mark_id"),
         self_overhead_ns=run.self_overhead_ns,
@@ -184,10 +177,12 @@ def _run(trace: "Trace", run: "Run") -> RunOverview:
 
 
 def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
-    return int(trace.table(table, [run], [column]).num_rows)
+    return sum(piece.num_rows for piece in trace.pieces(table, [run], [column]))
 
 
-def _kernels(trace: "Trace", runs: Sequence["Run"]) -> tuple[KernelOverview, ...]:
+def _kernels(
+    trace: "Trace", runs: Sequence["Run"], sums: Mapping[str, LaunchSums]
+) -> tuple[KernelOverview, ...]:
     rows = trace.table(
         "kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"]
     ).to_pylist()
@@ -197,14 +192,14 @@ def _kernels(trace: "Trace", runs: Sequence["Run"]) -> tuple[KernelOverview, ...
     calls: Counter[tuple[str, tuple[str | None, str | None]]] = Counter()
     launches: Counter[tuple[str | None, str | None]] = Counter()
     host: dict[tuple[str | None, str | None], int] = {}
-    sums = _launch_sums(trace, runs)
+    launched = {run_id: found.calls for run_id, found in sums.items()}
     for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist():
         kernel = kernel_of.get((row["run"], row["kernel_id"]), (None, None))
-        number, total = sums.get((row["run"], row["call_id"]), (0, None))
         calls[row["run"], kernel] += 1
-        launches[kernel] += number
-        if total is not None:
-            host[kernel] = host.get(kernel, 0) + total
+        launches[kernel] += launched[row["run"]][row["call_id"]]
+        taken = sums[row["run"]].host_ns
+        if row["call_id"] in taken:
+            host[kernel] = host.get(kernel, 0) + taken[row["call_id"]]
     found = [
         KernelOverview(
             name=row["name"] or "",
@@ -220,19 +215,6 @@ def _kernels(trace: "Trace", runs: Sequence["Run"]) -> tuple[KernelOverview, ...
         for kernel, row in first.items()
     ]
     return tuple(sorted(found, key=lambda k: (-k.launches, k.name)))
-
-
-def _launch_sums(
-    trace: "Trace", runs: Sequence["Run"]
-) -> dict[tuple[str, int], tuple[int, int | None]]:
-    """Return launches and host time of each call, summed by Arrow."""
-    table = trace.table("launches", runs, ["call_id", "enter", "exit"])
-    taken = pc.subtract(table["exit"].cast(pa.int64()), table["enter"].cast(pa.int64()))
-    plain = pa.table({"run": table["run"].cast(pa.string()), "call": table["call_id"], "ns": taken})
-    grouped = plain.group_by(["run", "call"]).aggregate([([], "count_all"), ("ns", "sum")])
-    return {
-        (row["run"], row["call"]): (row["count_all"], row["ns_sum"]) for row in grouped.to_pylist()
-    }
 
 
 def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:

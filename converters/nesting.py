@@ -6,13 +6,18 @@ last begun first; then the begins, longest first; then zero-length slices, each 
 end. Slices that overlap without nesting go to different lanes.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 Times = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
+
+#: Slices that are looked at together, about.
+_STRETCH: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,47 +29,89 @@ class Points:
     ends: npt.NDArray[np.bool_]
 
 
-def begin_order(begin: Times, end: Times) -> Rows:
-    """Return the rows by begin, the longest first where several begin together."""
-    if _is_sorted(begin, end):
-        return np.arange(begin.size)
-    order: Rows = np.lexsort((-end, begin))
-    return order
+def stretches(begin: Times, duration: Times) -> Iterator[Rows]:
+    """Return the rows by begin, the longest first where several begin together, in pieces.
+
+    No slice of one piece reaches into another. So what is worked out by pieces is what would be
+    worked out at once, and takes as little memory for a hundred million slices as for one million.
+    """
+    order = None if _is_sorted(begin, duration) else np.lexsort((-duration.astype(np.int64), begin))
+    start, reach = 0, np.iinfo(np.int64).min
+    for block in range(0, begin.size, _STRETCH):
+        rows = _rows(order, block, min(block + _STRETCH, begin.size))
+        first = begin[rows]
+        ends = np.maximum.accumulate(np.append(reach, first + duration[rows]))
+        free = np.flatnonzero(first >= ends[:-1])
+        cut = block + int(free[-1]) if free.size else start
+        if cut > start:
+            yield _rows(order, start, cut)
+            start = cut
+        reach = ends[-1]
+    if start < begin.size:
+        yield _rows(order, start, begin.size)
 
 
-def points_in_order(begin: Times, end: Times) -> Points:
-    """Return begins and ends in nesting order; the slices must be of one lane."""
-    order = begin_order(begin, end)
-    rows = np.repeat(order, 2)
+def _rows(order: Rows | None, start: int, stop: int) -> Rows:
+    return np.arange(start, stop) if order is None else order[start:stop]
+
+
+def _is_sorted(begin: Times, duration: Times) -> bool:
+    for block in range(0, begin.size, _STRETCH):
+        first, length = (column[block : block + _STRETCH + 1] for column in (begin, duration))
+        later, equal = first[1:] > first[:-1], first[1:] == first[:-1]
+        if not np.all(later | (equal & (length[1:] <= length[:-1]))):
+            return False
+    return True
+
+
+def points_by_stretch(begin: Times, duration: Times) -> Iterator[Points]:
+    """Return begins and ends in nesting order, in pieces; the slices must be of one lane."""
+    for rows in stretches(begin, duration):
+        first = begin[rows]
+        points = _points_in_order(first, first + duration[rows])
+        yield Points(points.times, rows[points.rows], points.ends)
+
+
+def lanes(begin: Times, duration: Times) -> npt.NDArray[np.int64] | None:
+    """Return a lane for each slice, 0 wherever possible, so that slices of one lane nest.
+
+    None where all can be on one lane.
+    """
+    lane = None
+    for rows in stretches(begin, duration):
+        first = begin[rows]
+        own = _lanes_in_order(first, first + duration[rows])
+        if own is not None:
+            lane = np.zeros(begin.size, np.int64) if lane is None else lane
+            lane[rows] = own
+    return lane
+
+
+def _points_in_order(begin: Times, end: Times) -> Points:
+    """Return begins and ends in nesting order; the slices are by begin, as in `stretches`."""
+    rows = np.repeat(np.arange(begin.size), 2)
     ends = np.zeros(rows.size, np.bool_)
     ends[1::2] = True
-    cluster = _clusters(begin[order], end[order])
+    cluster = _clusters(begin, end)
     if cluster.size and cluster[-1] + 1 < cluster.size:  # some cluster has more than one slice
         _order_inside_clusters(rows, ends, np.repeat(cluster, 2), begin, end)
     return Points(np.where(ends, end[rows], begin[rows]), rows, ends)
 
 
-def lanes(begin: Times, end: Times) -> npt.NDArray[np.int64]:
-    """Return a lane for each slice, 0 wherever possible, so that slices of one lane nest."""
-    lane = np.zeros(begin.size, np.int64)
-    order = begin_order(begin, end)
-    cluster = _clusters(begin[order], end[order])
-    if not cluster.size or cluster[-1] + 1 == cluster.size:
-        return lane
-    crowded = order[np.bincount(cluster)[cluster] > 1]
+def _lanes_in_order(begin: Times, end: Times) -> npt.NDArray[np.int64] | None:
+    cluster = _clusters(begin, end)
+    if cluster[-1] + 1 == cluster.size:
+        return None
+    crowded = np.flatnonzero(np.bincount(cluster)[cluster] > 1)
     if _nests(begin[crowded], end[crowded]):
-        return lane
+        return None
+    lane = np.zeros(begin.size, np.int64)
     lane[crowded] = _first_fit(begin[crowded].tolist(), end[crowded].tolist())
     return lane
 
 
-def _is_sorted(begin: Times, end: Times) -> bool:
-    later = begin[1:] > begin[:-1]
-    return bool(np.all(later | ((begin[1:] == begin[:-1]) & (end[1:] <= end[:-1]))))
-
-
 def _clusters(begin: Times, end: Times) -> Rows:
-    """Give a number to each group of slices that touch no other; they are in begin order."""
+    """Return a number to each group of slices that touch no other; they are in begin order."""
     if not begin.size:
         return np.zeros(0, np.int64)
     new = begin[1:] >= np.maximum.accumulate(end)[:-1]
@@ -89,7 +136,7 @@ def _order_inside_clusters(
 
 def _nests(begin: Times, end: Times) -> bool:
     """Tell whether closing what was begun last closes the right slice every time."""
-    points = points_in_order(begin, end)
+    points = _points_in_order(begin, end)
     steps = np.where(points.ends, -1, 1)
     depth = np.cumsum(steps) + points.ends
     by_depth = points.rows[np.argsort(depth, kind="stable")]

@@ -93,7 +93,7 @@ class OnChipCall:
 
 
 def on_chip_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[OnChipCall, ...]:
-    """Give on-chip memory of each NKI call of the runs; none where they have no such calls.
+    """Return on-chip memory of each NKI call of the runs; none where they have no such calls.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.

@@ -43,7 +43,7 @@ def _check_place(path: Path) -> None:
 
 
 def _publish(temporary: Path, path: Path) -> None:
-    """Give the finished file its name, with the permissions that a plain open() would give."""
+    """Return the finished file its name, with the permissions that a plain open() would give."""
     mask = os.umask(0)
     os.umask(mask)
     temporary.chmod(0o666 & ~mask)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from kvtrace.converters.captions import Caption, Facts
 from kvtrace.converters.drawing import timelines
-from kvtrace.converters.nesting import Points, points_in_order
+from kvtrace.converters.nesting import Points, points_by_stretch
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.pieces import (
@@ -147,15 +147,26 @@ def encode_slices(slices: Slices, sequence: int) -> Iterator[Buffer]:
     """Encode the slices of one track as a packet sequence."""
     if not slices.begin.size:
         return
-    points = points_in_order(slices.begin, slices.end)
     strings = _Strings()
     launch_key = strings.keys.number(LAUNCH)  # before the first packet, which holds all strings
     table, entry = _event_table(slices.captions, slices.caption, _BEGIN, strings)
-    start = int(points.times[0])
+    start = int(slices.begin.min())
     yield _first_packet(sequence, slices.track, start, strings, slices.category)
-    sources = _Sources(slices, points, table, entry, launch_key, sequence)
-    chunks = range(0, points.times.size, _CHUNK)
-    yield from in_order(partial(_slice_packets, sources, chunk) for chunk in chunks)
+    sources = _Sources(slices, table, entry, launch_key, sequence)
+    yield from in_order(
+        partial(_slice_packets, sources, points, before) for points, before in _chunks(slices)
+    )
+
+
+def _chunks(slices: Slices) -> Iterator[tuple[Points, int]]:
+    """Cut begins and ends, in nesting order, into chunks, each with the time of the one before."""
+    before = int(slices.begin.min())
+    for points in points_by_stretch(slices.begin, slices.duration):
+        for first in range(0, points.times.size, _CHUNK):
+            part = slice(first, first + _CHUNK)
+            chunk = Points(points.times[part], points.rows[part], points.ends[part])
+            yield chunk, before
+            before = int(chunk.times[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,25 +174,23 @@ class _Sources:
     """What the packets of one track's slices are made from."""
 
     slices: Slices
-    points: Points
     table: ByteTable
     entry: Integers
     launch_key: int
     sequence: int
 
 
-def _slice_packets(sources: _Sources, chunk: int) -> Buffer:
-    """Encode the begins and ends from one position in the nesting order on."""
-    slices, points, sequence = sources.slices, sources.points, sources.sequence
-    until = chunk + _CHUNK
-    ends = points.ends[chunk:until]
-    deltas = np.diff(points.times[chunk:until], prepend=points.times[max(chunk - 1, 0)])
+def _slice_packets(sources: _Sources, points: Points, before: int) -> Buffer:
+    """Encode some begins and ends that follow, in nesting order, what was at a time before."""
+    slices, sequence = sources.slices, sources.sequence
+    ends = points.ends
+    deltas = np.diff(points.times, prepend=before)
     begun, ended = np.flatnonzero(~ends), np.flatnonzero(ends)
-    rows = points.rows[chunk:until][begun]
+    rows = points.rows[begun]
     begin: list[Piece] = [Constant(integer_field(_CATEGORY, 1))]
     if slices.launch is not None:
         begin.append(_launches(slices.launch[rows], sources.launch_key))
-    begin.append(Lookup(sources.table, sources.entry[rows]))
+    begin.append(Lookup(sources.table, sources.entry[slices.caption[rows]]))
     if slices.flow is not None:
         begin.append(_flows(slices.flow[rows]))
     end: list[Piece] = [Constant(integer_field(_TYPE, _END))]
@@ -198,7 +207,10 @@ def encode_instants(instants: Instants, sequence: int) -> Iterator[Buffer]:
     table, entry = _event_table(instants.captions, instants.caption, _INSTANT, strings)
     start = int(instants.time[0])
     yield _first_packet(sequence, instants.track, start, strings, instants.category)
-    event: list[Piece] = [Constant(integer_field(_CATEGORY, 1)), Lookup(table, entry)]
+    event: list[Piece] = [
+        Constant(integer_field(_CATEGORY, 1)),
+        Lookup(table, entry[instants.caption]),
+    ]
     yield _packets(instants.time, sequence, event)
 
 
@@ -316,12 +328,10 @@ class _Strings:
 def _event_table(
     captions: Sequence[Caption], caption: Integers, kind: int, strings: _Strings
 ) -> tuple[ByteTable, Integers]:
-    """Encode the captions that are used, and return them with each row's entry."""
-    used = np.zeros(len(captions), np.bool_)
-    used[caption] = True
+    """Encode the captions that are used, and return them with each caption's entry."""
+    used = np.bincount(caption, minlength=len(captions)) > 0
     entries = [_event(captions[index], kind, strings) for index in np.flatnonzero(used)]
-    entry: Integers = np.cumsum(used, dtype=np.int64)[caption] - 1
-    return ByteTable(entries), entry
+    return ByteTable(entries), np.cumsum(used, dtype=np.int64) - 1
 
 
 def _event(caption: Caption, kind: int, strings: _Strings) -> bytes:

@@ -44,7 +44,7 @@ class FlopsByType:
 class Derived:
     """What evaluating the IR gave, summed over runs; None where it is not known.
 
-    `bytes` counts active lanes of loads, stores and atomics; where a mask hangs on data that was
+    `bytes` counts active lanes of loads, stores and atomics; where a mask depends on data that was
     not recorded, that access is left out and counted in `unknown_accesses`, so `bytes` is a lower
     bound. `unique_bytes` are the distinct bytes that each run reads and writes. `intensity` is
     FLOPs per byte, `mask_efficiency` the share of lanes that were active, `sector_efficiency` the

@@ -1,10 +1,16 @@
-"""What the profile is made from, summed in the database: rows per kernel, call and source line."""
+"""What the profile is made from, summed in the database: rows per kernel, call and source line.
+
+Of launches and executions it is given how often each time was taken, by call.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
+
+from kvtrace.converters.counted_times import device_times, host_times
+from kvtrace.converters.database import database as new_database
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -14,8 +20,6 @@ Row = dict[str, Any]
 _WANTED: Final = {
     "kernels": ("kernel_id", "name", "module", "file", "line", "target", "compile_ns"),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"),
-    "launches": ("seq", "call_id", "enter", "exit", "phase"),
-    "gpu_kernels": ("launch_seq", "call_id", "start", "end", "graph_id"),
     "ops": (
         "call_id", "op_index", "kind", "dtype", "stack_id", "elements", "masked_off", "bytes",
         "unique_bytes", "sectors", "flops", "buffer", "fresh_bytes",
@@ -40,37 +44,35 @@ _PREPARE_PLACES: Final = """
     FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
 """
 
+#: `times` says for how many launches, or executions, a row stands.
 _PREPARE_TIMES: Final = """
     CREATE TABLE host AS
-    SELECT p.place, p.kernel, epoch_ns(l."exit") - epoch_ns(l."enter") AS ns,
-        coalesce(l.phase, 'run') IN ('autotune', 'warmup') AS tuning,
-        coalesce(l.phase, 'run') = 'graph_capture' AS captured
-    FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
+    SELECT p.place, p.kernel, l.ns, l.tuning, l.captured, l.times
+    FROM launched_times l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
 
     CREATE TABLE device AS
-    SELECT p.place, p.kernel, epoch_ns(g."end") - epoch_ns(g."start") AS ns,
-        g.graph_id IS NOT NULL AS replayed
-    FROM gpu_kernels g
-    LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
-    JOIN place p ON g.run = p.run AND coalesce(g.call_id, l.call_id) = p.call_id
-    WHERE coalesce(l.phase, 'run') NOT IN ('autotune', 'warmup');
+    SELECT p.place, p.kernel, e.ns, e.replayed, e.times
+    FROM executed_times e JOIN place p ON e.run = p.run AND e.call_id = p.call_id
+    WHERE NOT e.tuning;
 
     -- What was captured into a graph ran when the graph was replayed, so it counts as often as
     -- that; without a device timeline nobody knows, and it counts once.
     CREATE TABLE launched AS
     WITH told AS (
-        SELECT place, kernel, count(*) FILTER (NOT tuning) AS launches,
-            count(*) FILTER (tuning) AS tuning, count(*) FILTER (captured) AS captured
+        SELECT place, kernel, coalesce(sum(times) FILTER (NOT tuning), 0)::BIGINT AS launches,
+            coalesce(sum(times) FILTER (tuning), 0)::BIGINT AS tuning,
+            coalesce(sum(times) FILTER (captured), 0)::BIGINT AS captured
         FROM host GROUP BY ALL
-    ), executed AS (
-        SELECT place, count(ns) AS executions, sum(ns) AS ns,
-            count(*) FILTER (replayed) AS replays
+    ), ran AS (
+        SELECT place, coalesce(sum(times) FILTER (ns IS NOT NULL), 0)::BIGINT AS executions,
+            sum(ns::HUGEINT * times) AS ns,
+            coalesce(sum(times) FILTER (replayed), 0)::BIGINT AS replays
         FROM device GROUP BY ALL
     ), counted AS (
         SELECT place, told.kernel, launches, tuning, executions, ns, CASE
-            WHEN p.run IN (SELECT run FROM gpu_kernels)
+            WHEN p.run IN (SELECT run FROM executed_times)
             THEN launches - captured + coalesce(replays, 0) ELSE launches END AS runs
-        FROM told JOIN place p USING (place) LEFT JOIN executed USING (place)
+        FROM told JOIN place p USING (place) LEFT JOIN ran USING (place)
     )
     SELECT *, ns * runs / executions AS all_ns FROM counted;
 """
@@ -118,13 +120,31 @@ _KERNELS: Final = """
 
 _SUMS: Final = """
     WITH timed AS (
-        SELECT {key} AS key, count(*) FILTER (NOT tuning) AS launches,
-            count(*) FILTER (tuning) AS tuning, sum(ns) FILTER (NOT tuning) AS host,
-            median(ns) FILTER (NOT tuning) AS host_median
+        SELECT {key} AS key, coalesce(sum(times) FILTER (NOT tuning), 0)::BIGINT AS launches,
+            coalesce(sum(times) FILTER (tuning), 0)::BIGINT AS tuning,
+            sum(ns::HUGEINT * times) FILTER (NOT tuning) AS host
         FROM host GROUP BY ALL
-    ), executed AS (
-        SELECT {key} AS key, count(*) AS executions, sum(ns) AS device, median(ns) AS device_median
+    ), ran AS (
+        SELECT {key} AS key, sum(times)::BIGINT AS executions, sum(ns::HUGEINT * times) AS device
         FROM device GROUP BY ALL
+    ), ranked AS (
+        SELECT {key} AS key, false AS on_device, ns, sum(times) AS times
+        FROM host WHERE NOT tuning AND ns IS NOT NULL GROUP BY ALL
+        UNION ALL
+        SELECT {key} AS key, true AS on_device, ns, sum(times) AS times
+        FROM device WHERE ns IS NOT NULL GROUP BY ALL
+    ), counted AS (
+        SELECT key, on_device, ns, sum(times) OVER (PARTITION BY key, on_device) AS total,
+            sum(times) OVER (PARTITION BY key, on_device ORDER BY ns) AS reached
+        FROM ranked
+    ), middle AS (  -- the mean of the two in the middle, which may be one and the same
+        SELECT key, on_device, min(ns) FILTER (2 * reached >= total)::DOUBLE AS low,
+            min(ns) FILTER (2 * reached > total)::DOUBLE AS high
+        FROM counted GROUP BY ALL
+    ), medians AS (
+        SELECT key, any_value(low + (high - low) / 2) FILTER (NOT on_device) AS host_median,
+            any_value(low + (high - low) / 2) FILTER (on_device) AS device_median
+        FROM middle GROUP BY ALL
     ), summed AS (
         SELECT {key} AS key, sum(bytes * runs) AS bytes, sum(flops * runs) AS flops,
             sum(lanes * runs) AS lanes, sum(masked * runs) AS masked,
@@ -138,8 +158,8 @@ _SUMS: Final = """
             CASE WHEN bool_and(all_ns IS NOT NULL) FILTER (runs > 0) THEN sum(all_ns) END AS all_ns
         FROM launched GROUP BY ALL
     )
-    SELECT * FROM timed FULL JOIN executed USING (key) LEFT JOIN summed USING (key)
-    LEFT JOIN whole USING (key)
+    SELECT * FROM timed FULL JOIN ran USING (key) LEFT JOIN medians USING (key)
+    LEFT JOIN summed USING (key) LEFT JOIN whole USING (key)
 """
 
 _PLACES: Final = "SELECT place, kernel, run, call_id, grid, tensors FROM place ORDER BY place"
@@ -174,9 +194,8 @@ _COVERAGE: Final = """
 """
 
 _OTHERS: Final = """
-    SELECT count(*), sum(epoch_ns(g."end") - epoch_ns(g."start")) FROM gpu_kernels g
-    LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
-    WHERE coalesce(g.call_id, l.call_id) IS NULL
+    SELECT coalesce(sum(times), 0)::BIGINT, sum(ns::HUGEINT * times)
+    FROM executed_times WHERE call_id IS NULL
 """
 
 _TARGETS: Final = """
@@ -211,7 +230,7 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 
     Rows have `run` and `call_id`. Launches are not looked at, however many there are.
     """
-    with duckdb.connect() as database:
+    with new_database() as database:
         for name in ("kernels", "calls", "ops"):
             database.register(name, trace.table(name, runs, list(_WANTED[name])))
         database.execute(_PREPARE_PLACES)
@@ -224,10 +243,12 @@ class ProfileTables:
     """The tables of some runs in a database of their own; close it, or use it in a `with`."""
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
-        self._database = duckdb.connect()
+        self._database = new_database()
         for name, columns in _WANTED.items():
             table: pa.Table = trace.table(name, runs, list(columns))
             self._database.register(name, table)
+        self._database.register("launched_times", host_times(trace, runs))
+        self._database.register("executed_times", device_times(trace, runs))
         for tables in (_PREPARE_PLACES, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)
 

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as pds
 
+from kvtrace.converters.database import database as new_database
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import OBSERVED, part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts
@@ -68,7 +69,7 @@ def connect(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
         DamagedFile, NewerFormat, OlderFormat: a file of the trace cannot be read.
 
     """
-    database = duckdb.connect()
+    database = new_database()
     for setting in _CLOSED:
         database.execute(setting)
     for name in (*TABLES, *trace.client_tables):

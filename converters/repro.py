@@ -133,8 +133,8 @@ def read_repro(
     """
     run, call_id, launch, finding = _chosen(selection, choice)
     trace = selection.trace
-    (call,) = _rows_where(trace, "calls", run, "call_id", call_id)
-    (kernel,) = _rows_where(trace, "kernels", run, "kernel_id", call["kernel_id"])
+    call = _row_of(trace, "calls", run, "call_id", call_id)
+    kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
     what = f"call {call_id} of kernel {kernel['name']}"
     code = _source(trace, kernel, what) if source else _ir(trace, kernel, what)
     held = first_contents(trace, [run]).get((run.run_id, call_id), {})
@@ -235,6 +235,17 @@ def _rows_where(
     if not -(2**63) <= value < 2**63:
         return []
     return plain_rows(rows.filter(pc.equal(column, value)))
+
+
+def _row_of(trace: Trace, table: str, run: Run, key: str, value: int | None) -> dict[str, Any]:
+    """The row of one run that is referred to."""
+    found = [] if value is None else _rows_where(trace, table, run, key, value)
+    if len(found) != 1:
+        raise BadSetting(
+            f"the table {table} of run {run.run_id} has {len(found)} rows with {key} {value}, "
+            "which another of its tables refers to; kvtrace validate says what else is missing."
+        )
+    return found[0]
 
 
 def _ir(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:

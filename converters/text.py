@@ -22,7 +22,10 @@ def printable(text: object) -> str:
     Names and paths come from files that others wrote; printed raw, they could move the cursor,
     recolour the terminal or fake a line of output.
     """
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    text = str(text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def duration(nanoseconds: float | None) -> str:

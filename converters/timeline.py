@@ -66,6 +66,7 @@ class Track:
 class Slices:
     """Slices of one track, in no particular order. All arrays have one entry per slice.
 
+    All but `begin` and `flow` may be of any integer type that holds their values.
     `caption` are indices into `captions`; `launch` is the launch's `seq`, -1 for none; `flow` is a
     number that slices of one flow share, 0 for none.
     """

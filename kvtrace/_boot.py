@@ -39,7 +39,7 @@ def boot() -> None:
     """Read `KVTRACE`, and wait for the libraries that launch kernels."""
     global out
     value = os.environ.get("KVTRACE", "")
-    if out is not None or not value or value.lower() in _OFF:
+    if out is not None or not value or value.lower() in _OFF or in_subinterpreter():
         return
     # The directory at process start counts, for this process and for those it starts elsewhere.
     out = os.environ["KVTRACE"] = os.path.abspath(value)  # noqa: PTH100
@@ -48,6 +48,20 @@ def boot() -> None:
     # Registered first, so that it runs last: launches of other exit functions are kept.
     atexit.register(_seal)
     watch()
+
+
+def in_subinterpreter() -> bool:
+    """Tell whether this is not the process's first interpreter: in others nothing is recorded.
+
+    NumPy and pyarrow, which writing needs, do not work in them, and may end the process.
+    """
+    for name in ("_interpreters", "_xxsubinterpreters"):  # Python 3.13 and later; before
+        try:
+            interpreters = __import__(name)
+        except ImportError:
+            continue
+        return bool(interpreters.get_current() != interpreters.get_main())
+    return False
 
 
 def _seal() -> None:
@@ -97,7 +111,7 @@ class _Finder:
 def _stand_in(
     name: str, path: "Sequence[str] | None", target: "ModuleType | None"
 ) -> "ModuleSpec | None":
-    """Give a module of ours, unless the package is there or nothing is recorded."""
+    """Return a module of ours, unless the package is there or nothing is recorded."""
     try:
         from kvtrace.nki.stand_ins import spec_of
 

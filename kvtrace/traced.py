@@ -76,7 +76,7 @@ def trace(
 
 
 def _around(backend: str, client: Any, out: str | os.PathLike[str]) -> Callable[[Any], Any]:
-    """Give what makes a watched kernel of a backend of a kernel."""
+    """Return what makes a watched kernel of a backend of a kernel."""
     if backend == "nki":
         from kvtrace.backends.nki.watching import WatchedKernel
 
@@ -107,7 +107,7 @@ class TracedKernel:
         return self._client
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        """Give the launch function for a grid."""
+        """Return the launch function for a grid."""
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -124,7 +124,7 @@ class TracedKernel:
             return self._kernel.run(*args, grid=grid, warmup=warmup, **kwargs)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Give what the client has found of the recording's launches, by table.
+        """Return what the client has found of the recording's launches, by table.
 
         Raises:
             ClientFailed: the client's own code failed.
@@ -140,7 +140,7 @@ class TracedKernel:
         return tables
 
     def _watching(self) -> Member | None:
-        """Give the client as the recording knows it; a failure of ours is none of the program's."""
+        """Return the client as the recording knows it; our failure is none of the program's."""
         session = _session(self._out, _name(self._kernel))
         if session is self._session:
             return self._member

@@ -1,20 +1,32 @@
 """Where each artifact lies, found out run by run when one is asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from kvtrace.schema.columns import filled
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.layout import part_numbers, pass_parts, run_folder, segments
+from kvtrace.schema.layout import (
+    part_numbers,
+    pass_parts,
+    refuse_irregular,
+    run_folder,
+    segments,
+)
 from kvtrace.schema.parts import damaged, open_part, part_facts
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.tables import TABLES
 
 _TABLE = TABLES["artifacts"]
+
+
+#: Bytes that a text may have, or so many times what it takes compressed: texts are read whole, and
+#: taken apart. Contents of tensors may be all zeros, which take next to nothing.
+_MOST_OF_TEXT: Final = 32 << 20
+_MOST_GROWTH: Final = 100
 
 
 class _Place(NamedTuple):
@@ -76,21 +88,35 @@ class ArtifactIndex:
     def _journal_contents(self, run_id: str) -> dict[str, tuple[int, bytes]]:
         if "artifacts" not in segments(self._out, run_id):
             return {}
-        names = ["sha256", "size_bytes", "bytes"]
-        rows = captured_rows(self._out, _TABLE, run_id, names, quietly)
-        return {row["sha256"]: (row["size_bytes"], row["bytes"]) for row in rows.to_pylist()}
+        names = ["sha256", "kind", "size_bytes", "bytes"]
+        rows = captured_rows(self._out, _TABLE, run_id, names, quietly).to_pylist()
+        whole = [row for row in rows if row["bytes"] is not None and row["size_bytes"] is not None]
+        for row in whole:
+            _refuse_swollen(row, f"the journal of run {run_id}")
+        return {row["sha256"]: (row["size_bytes"], row["bytes"]) for row in whole}
+
+
+def _refuse_swollen(row: Mapping[str, Any], source: str) -> None:
+    """See that a text does not hold very much in few bytes."""
+    size, held = row["size_bytes"], len(row["bytes"])
+    if row["kind"] != "tensor" and size > max(_MOST_OF_TEXT, _MOST_GROWTH * held):
+        raise DamagedFile(
+            f"an artifact of kind {row['kind']} in {source} says that its {held:,} bytes hold "
+            f"{size:,}; kvtrace validate lists all that is damaged"
+        )
 
 
 def _places(path: Path) -> dict[str, _Place]:
-    inode = path.stat().st_ino
+    inode = refuse_irregular(path).st_ino
     with open_part(path) as file:
         part_facts(file, path, _TABLE.name)
         places = {}
         for group in range(file.num_row_groups):
             try:
-                hashes = file.read_row_group(group, columns=["sha256"]).column(0).to_pylist()
+                rows = file.read_row_group(group, columns=["sha256"])
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise damaged(path, error) from error
+            hashes = filled(_TABLE, rows, ["sha256"], str(path)).column(0).to_pylist()
             places.update(
                 {sha256: _Place(path, inode, group, row) for row, sha256 in enumerate(hashes)}
             )
@@ -98,7 +124,7 @@ def _places(path: Path) -> dict[str, _Place]:
 
 
 def _read(place: _Place, sha256: str) -> bytes:
-    names = ["size_bytes", "bytes"]
+    names = ["kind", "size_bytes", "bytes"]
     with open_part(place.path) as file:
         try:
             rows = file.read_row_group(place.group, columns=names)
@@ -108,4 +134,5 @@ def _read(place: _Place, sha256: str) -> bytes:
     row = found[0] if found else {"bytes": None, "size_bytes": None}
     if row["bytes"] is None or row["size_bytes"] is None:
         raise DamagedFile(f"artifact {sha256[:12]} in {place.path} has no content")
+    _refuse_swollen(row, str(place.path))
     return artifact_content(sha256, row["size_bytes"], row["bytes"], str(place.path))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from kvtrace.schema.errors import DamagedFile
+from kvtrace.schema.layout import refuse_irregular
 
 _KEY: Final = "kvtrace.sha256"
 _ZEROS: Final = b"0" * 64
@@ -50,6 +51,7 @@ def verify_part(path: Path) -> None:
         OSError: the file cannot be read.
 
     """
+    refuse_irregular(path)
     with path.open("rb") as file:
         place = _place(file)
         if place is None:

@@ -32,6 +32,7 @@ from kvtrace.schema.layout import (
     make_folder,
     part_numbers,
     pass_parts,
+    refuse_links,
     run_folder,
     run_ids,
     sync_file,
@@ -85,12 +86,14 @@ def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
-        TraceWriteError: the disk is full, or cannot exchange folders; the trace is as it was.
+        TraceWriteError: the disk is full or cannot exchange folders, or a folder is a link; the
+            trace is as it was.
 
     """
     folder = open_trace(out).path
     if dry_run:
         return _all(folder, None)
+    refuse_links(folder)
     work = compaction_folder(folder)
     try:
         for path in unfinished(folder):
@@ -326,7 +329,7 @@ def _keys(path: Path, key: str) -> pa.Array:
     with open_part(path) as file:
         try:
             return file.read(columns=[key]).column(0).combine_chunks()
-        except (pa.ArrowException, OSError, ValueError) as error:
+        except (pa.ArrowException, OSError, ValueError, IndexError) as error:
             raise damaged(path, error) from error
 
 

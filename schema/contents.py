@@ -49,6 +49,7 @@ class CallContents:
 def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
     """Return what was recorded of calls' contents in a run; calls without are left out."""
     rows = trace.table("contents", (run,)).to_pylist()
+    rows = [row for row in rows if row["artifact"] and row["arg"] >= 0]
     if not rows:
         return {}
     by_launch: dict[tuple[int, int], list[Held]] = {}
@@ -87,7 +88,8 @@ def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int
             whole = {
                 held.arg: held.artifact
                 for held in contents.sets[0].held
-                if covers(held, size_of.get(held.artifact), args[call_id][held.arg])
+                if held.arg < len(args.get(call_id, ()))
+                and covers(held, size_of.get(held.artifact), args[call_id][held.arg])
             }
             if whole:
                 first[run.run_id, call_id] = whole

@@ -11,7 +11,7 @@ from kvtrace import __version__
 from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
-from kvtrace.schema.layout import discard, part_path
+from kvtrace.schema.layout import discard, part_path, refuse_links
 from kvtrace.schema.parts import sorted_rows, write_part_aside
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.replacement import PASS_NAME, Replacement, carry_out, commit, unfinished
@@ -36,11 +36,12 @@ def replace_parts(
 
     Raises:
         SchemaMismatch: a bad name of a pass, a table that passes do not write, wrong columns.
-        TraceWriteError: the disk is full, or the like; what was there before stays.
+        TraceWriteError: the disk is full, or a folder is a link; what was there before stays.
 
     """
     if PASS_NAME.fullmatch(pass_name) is None:
         raise SchemaMismatch(f"{pass_name!r} is no name for a pass; use a-z, 0-9, _ and -")
+    refuse_links(out)
     own = {table.name: table for table in definitions if is_client_table(table.name)}
     known = {name: own.get(name) or table_named(name) for name in tables}
     rows = {name: _rows(out, run_id, known[name], given) for name, given in tables.items()}

@@ -47,11 +47,16 @@ out/
 ## Journal and sealing
 
 While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
-system at least every second: `kill -9` loses nothing older. What a row refers to is always written
-before it. Segment N of a table is sealed into part N, when it has grown large or when the run ends.
-The part is written under a temporary name, brought to disk (fsync) and renamed, and only then the
-segment is removed; so each row is found exactly once, whatever is killed when. The row of `runs` is
-sealed last: where it is, the run is whole.
+system twice a second: `kill -9` loses about a second at most where the machine has time for the
+thread that writes, and its disk for the writes. At the start that thread first imports pyarrow, and
+where program or machine leave it no time, a round takes as long as it takes; what is lost is then
+as old. SIGTERM, where the program leaves it to the system, `exec` and `os._exit` wait until all is
+handed over. What a row refers to is always written before it.
+
+Segment N of a table is sealed into part N, when it has grown large or when the run ends. The part
+is written under a temporary name, brought to disk (fsync) and renamed, and only then the segment is
+removed; so each row is found exactly once, whatever is killed when. The row of `runs` is sealed
+last: where it is, the run is whole.
 
 The file `.reserve` beside the segments only keeps room for the run's last row on a disk that fills
 up.

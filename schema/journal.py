@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from kvtrace.schema.layout import refuse_irregular
 from kvtrace.schema.tables import Table
 from kvtrace.schema.versions import FileFacts, read_facts
 
@@ -159,7 +160,8 @@ class SegmentReader:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file: FileNotFoundError where it was sealed meanwhile."""
+        """Open the file: FileNotFoundError where it was sealed, DamagedFile if it is none."""
+        refuse_irregular(path)
         self.path = path
         self.torn_bytes = 0
         self.damage: list[Damage] = []

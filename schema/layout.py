@@ -5,9 +5,12 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+
+from kvtrace.schema.errors import DamagedFile, TraceWriteError
 
 JOURNAL: Final = ".journal"
 #: The pass, and the method, of findings that the run itself saw; judging it leaves them alone.
@@ -97,6 +100,47 @@ def set_aside(path: Path, aside: Path) -> None:
 def segments_aside(out: Path) -> tuple[Path, ...]:
     """The segments that were set aside, of all runs."""
     return tuple(sorted((out / JOURNAL / _DAMAGED).glob(f"run=*/*{SEGMENT_SUFFIX}")))
+
+
+def refuse_irregular(path: Path) -> os.stat_result:
+    """See that a path is a file, or a link to one, before it is opened; return what is known of it.
+
+    A pipe would be waited for, and a device read without end.
+
+    Raises:
+        DamagedFile: it is something else, or a link that leads nowhere.
+        FileNotFoundError: there is nothing.
+
+    """
+    try:
+        facts = path.stat()
+    except OSError as error:
+        if not path.is_symlink():
+            raise
+        raise DamagedFile(
+            f"{path} is a link that leads nowhere ({error.strerror}); put the file itself there"
+        ) from error
+    if not stat.S_ISREG(facts.st_mode):
+        raise DamagedFile(f"{path} is no file, but a folder or a device; move it out of the trace")
+    return facts
+
+
+def refuse_links(out: Path, *, runs: bool = True) -> None:
+    """See that no folder of a trace is a link, before anything in it is written or removed.
+
+    Without `runs` only folders of tables are looked at, for a run whose own are new.
+
+    Raises:
+        TraceWriteError: one is: what would be written, or removed, is not the trace's own.
+
+    """
+    for table in _entries(out):
+        for folder in (table, *(_entries(table) if runs and table.is_dir() else ())):
+            if folder.is_symlink() and not folder.is_file():
+                raise TraceWriteError(
+                    f"{folder} is a link to a folder elsewhere, and nothing is written through "
+                    "links; put the folder itself there, or copy the trace"
+                )
 
 
 def client_folders(out: Path) -> tuple[str, ...]:

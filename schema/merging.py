@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kvtrace.schema.columns import filled
+from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.parts import damaged, open_part, sorted_rows
 from kvtrace.schema.tables import Table
 
@@ -104,6 +105,11 @@ class _Source:
             if keys.num_rows:
                 self._first = _key(keys, 0, self._table)
                 self._last = _key(keys, keys.num_rows - 1, self._table)
+                if self._last < self._first:
+                    raise DamagedFile(
+                        f"{self._path} is damaged (its rows are not in the order of "
+                        f"{self._table.name}); restore it from a copy, or move it out of the trace"
+                    )
                 return
             self._next += 1
 

@@ -11,7 +11,7 @@ from kvtrace.schema.checksums import fill_checksum, reserve_checksum
 from kvtrace.schema.client_tables import definition_metadata, table_of_file
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.layout import write_aside, write_whole
+from kvtrace.schema.layout import refuse_irregular, write_aside, write_whole
 from kvtrace.schema.tables import Table
 from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, migrate, read_facts, version_numbers
 
@@ -40,6 +40,7 @@ def write_part(path: Path, table: Table, facts: FileFacts, batches: Batches) -> 
 
     Raises:
         OSError: the disk is full, or the like; no file is left.
+        DamagedFile: rows lack a key, as those of a file that kvtrace did not write may.
 
     """
     write_whole(path, _part_writing(table, facts, batches))
@@ -54,10 +55,16 @@ def _part_writing(table: Table, facts: FileFacts, batches: Batches) -> Callable[
     schema = table.schema.with_metadata(facts.metadata() | definition_metadata(table))
 
     def write(path: Path) -> None:
-        with pq.ParquetWriter(path, schema, **_options(table)) as writer:
-            for group in _row_groups(batches, schema):
-                writer.write_table(group, row_group_size=group.num_rows)
-            reserve_checksum(writer)
+        try:
+            with pq.ParquetWriter(path, schema, **_options(table)) as writer:
+                for group in _row_groups(batches, schema):
+                    writer.write_table(group, row_group_size=group.num_rows)
+                reserve_checksum(writer)
+        except pa.ArrowInvalid as error:
+            raise DamagedFile(
+                f"rows of {table.name} are not as the format has them ({_reason(error)}), so "
+                "nothing is made of them; kvtrace validate says what is wrong"
+            ) from error
         fill_checksum(path)
 
     return write
@@ -98,15 +105,35 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
     return filled(table, rows, names, str(path))
 
 
+def part_pieces(path: Path, table: Table, names: Sequence[str]) -> Iterator[pa.Table]:
+    """What `read_part` returns, at most `ROW_GROUP_ROWS` rows at a time; errors as there."""
+    with open_part(path) as file:
+        facts = part_facts(file, path, table.name)
+        wanted = [name for name in names if name in file.schema_arrow.names]
+        if wanted and facts.major == version_numbers(FORMAT_VERSION)[0]:
+            for batch in _batches(file, path, wanted):
+                yield filled(table, pa.Table.from_batches([batch]), names, str(path))
+            return
+    yield read_part(path, table, names)
+
+
+def _batches(file: Any, path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from file.iter_batches(ROW_GROUP_ROWS, columns=names, use_threads=False)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise damaged(path, error) from error
+
+
 def open_part(path: Path) -> Any:
     """An open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone.
 
     A file that says it holds a thousand times what it has room for is damaged, too. Pages that it
     reads are compared with their checksums.
     """
+    size = refuse_irregular(path).st_size
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
-        _refuse_swollen(file, path)
+        _refuse_swollen(file, size)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -114,9 +141,8 @@ def open_part(path: Path) -> Any:
     return file
 
 
-def _refuse_swollen(file: Any, path: Path) -> None:
+def _refuse_swollen(file: Any, size: int) -> None:
     """See that a small file does not say that it holds very much: columns of one value, say."""
-    size = path.stat().st_size
     if size > _SMALL_FILE:
         return
     most = max(_MOST_OF_SMALL, _MOST_GROWTH * size)
@@ -155,11 +181,14 @@ def damaged(path: Path, error: Exception) -> DamagedFile:
     """
     if isinstance(error, MemoryError):  # pa.ArrowMemoryError is one
         raise error
-    reason = str(error).split("\n", 1)[0].strip().rstrip(".")
     return DamagedFile(
-        f"{path} is damaged ({reason}); restore it from a copy, or move it out of the trace "
-        "(kvtrace validate lists every damaged file)"
+        f"{path} is damaged ({_reason(error)}); restore it from a copy, or move it out of the "
+        "trace (kvtrace validate lists every damaged file)"
     )
+
+
+def _reason(error: Exception) -> str:
+    return str(error).split("\n", 1)[0].strip().rstrip(".")
 
 
 def _rows_without_columns(count: int) -> pa.Table:

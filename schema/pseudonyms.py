@@ -10,7 +10,7 @@ _TELLING_NOTHING: Final = frozenset(
 
 
 class Pseudonyms:
-    """Gives names numbers in the order in which they come."""
+    """Returns names numbers in the order in which they come."""
 
     def __init__(self, prefix: str, suffixes: bool = False) -> None:
         """`suffixes` says that names are those of files, of which Python's keep their suffix."""

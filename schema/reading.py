@@ -1,6 +1,6 @@
 """The rows of one run, wherever they are: parts, journal segments, and those of the passes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,8 +9,9 @@ import pyarrow as pa
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.journal import SegmentReader, described
-from kvtrace.schema.layout import part_numbers, pass_parts, run_folder, segments
-from kvtrace.schema.parts import read_part, sorted_rows
+from kvtrace.schema.layout import part_numbers, part_path, pass_parts, run_folder, segments
+from kvtrace.schema.parts import part_pieces, read_part, sorted_rows
+from kvtrace.schema.repair import repaired
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES, Table
 
@@ -34,7 +35,50 @@ def run_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: N
         DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
 
     """
-    return _patiently(out, table, run_id, lambda: _all_rows(out, table, run_id, names, note))
+    rows = _patiently(out, table, run_id, lambda: _all_rows(out, table, run_id, names, note))
+    return _repaired(table, rows, run_id, note)
+
+
+def _repaired(table: Table, rows: pa.Table, run_id: str, note: Note) -> pa.Table:
+    return repaired(table, rows, lambda text: note(f"{table.name} of run {run_id}: {text}"))
+
+
+def run_pieces(
+    out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
+) -> Iterator[pa.Table]:
+    """The rows of `run_rows`, in the same order, some 100,000 at a time; errors as there."""
+    for tries_left in reversed(range(_TRIES)):
+        begun = False
+        try:
+            for piece in _pieces(out, table, run_id, names, note):
+                begun = True
+                yield _repaired(table, piece, run_id, note)
+        except FileNotFoundError as error:
+            if begun or not tries_left:
+                raise _restless(out, table, run_id) from error
+        else:
+            return
+
+
+def _pieces(
+    out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
+) -> Iterator[pa.Table]:
+    waiting = segments(out, run_id).get(table.name, {})  # listed first, as in `_captured_rows`
+    folder = run_folder(out, table.name, run_id)
+    parts = part_numbers(folder)
+    for path in parts.values():
+        yield from part_pieces(path, table, names)
+    for number, path in waiting.items():
+        if number in parts:
+            continue
+        try:
+            rows = _segment_rows(path, table, names, note)
+        except FileNotFoundError:  # it was sealed meanwhile
+            yield from part_pieces(part_path(out, table.name, run_id, number), table, names)
+        else:
+            yield rows
+    for path in pass_parts(folder):
+        yield from part_pieces(path, table, names)
 
 
 def captured_rows(
@@ -51,7 +95,11 @@ def _patiently(out: Path, table: Table, run_id: str, read: Callable[[], pa.Table
             return read()
         except FileNotFoundError:
             continue
-    raise DamagedFile(
+    raise _restless(out, table, run_id)
+
+
+def _restless(out: Path, table: Table, run_id: str) -> DamagedFile:
+    return DamagedFile(
         f"the files of {table.name} of run {run_id} in {out} change faster than they can be read; "
         "try again when the run has ended"
     )
@@ -88,7 +136,8 @@ def sealed_runs_row(out: Path, run_id: str, names: Sequence[str]) -> dict[str, A
     """The named columns of a sealed run's row; None if the run is not sealed."""
     table = TABLES["runs"]
     for path in part_numbers(run_folder(out, "runs", run_id)).values():
-        rows = plain_rows(read_part(path, table, names))
+        found = read_part(path, table, names)
+        rows = plain_rows(repaired(table, found, quietly))
         if len(rows) != 1:
             raise DamagedFile(
                 f"{path} has {len(rows)} rows, and a run has one; restore it from a copy"
@@ -104,7 +153,8 @@ def journal_runs_row(
     newest = None
     for path in segments(out, run_id).get("runs", {}).values():
         try:
-            rows = plain_rows(_segment_rows(path, TABLES["runs"], names, note))
+            found = _segment_rows(path, TABLES["runs"], names, note)
+            rows = plain_rows(_repaired(TABLES["runs"], found, run_id, note))
         except FileNotFoundError:
             continue  # the run was sealed meanwhile
         newest = rows[-1] if rows else newest

@@ -19,6 +19,7 @@ from kvtrace.schema.layout import (
     left_behind,
     part_numbers,
     part_path,
+    refuse_links,
     remove_journal,
     run_folder,
     run_ids,
@@ -56,10 +57,11 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
-        TraceWriteError: the disk is full, or the like; the journal is still there.
+        TraceWriteError: the disk is full, or a folder is a link; the journal is still there.
 
     """
     folder = open_trace(out).path
+    refuse_links(folder)
     sealed: list[str] = []
     left: dict[str, str] = {}
     notes: list[str] = []

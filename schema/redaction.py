@@ -166,12 +166,12 @@ class _Copy:
             for batch in merged_rows([path], TABLES[name]):
                 if name == "calls":
                     for args in batch.column("args").to_pylist():
-                        self._names.learn("arg", (arg["name"] for arg in args or ()))
+                        self._names.learn("arg", (arg["name"] for arg in args or () if arg))
                     continue
                 self._names.learn("kernel", batch.column("name").to_pylist())
                 self._names.learn("kernel", batch.column("function").to_pylist())
                 for signature in batch.column("signature").to_pylist():
-                    self._names.learn("arg", (entry["name"] for entry in signature or ()))
+                    self._names.learn("arg", (e["name"] for e in signature or () if e))
 
     def _write_table(self, table: Table, run_id: str) -> None:
         if ROWS.get(table.name, frozenset()) & self._left_out:
@@ -206,6 +206,8 @@ class _Copy:
         kept = []
         for batch in merged_rows([source], table):
             for row in batch.to_pylist():
+                if row["sha256"] is None:
+                    continue  # nothing refers to it
                 fresh = self._artifact(row, str(source))
                 self._artifacts[row["sha256"]] = None if fresh is None else fresh["sha256"]
                 if fresh is not None:
@@ -220,6 +222,8 @@ class _Copy:
             return None if tells & self._left_out else row
         if not {"source", "paths", "names"} & self._left_out:
             return row
+        if row["bytes"] is None or row["size_bytes"] is None:
+            return None  # there is nothing to rewrite
         content = artifact_content(row["sha256"], row["size_bytes"], row["bytes"], source)
         file = self._files if "paths" in self._left_out else _itself
         text = content.decode("utf-8", "surrogateescape")
@@ -255,7 +259,8 @@ class _Copy:
         return fresh
 
     def _with_new_ids(self, stacks: pa.RecordBatch) -> pa.RecordBatch:
-        ids = [stack_id(frames or ()) for frames in stacks.column("frames").to_pylist()]
+        listed = stacks.column("frames").to_pylist()
+        ids = [stack_id([frame or {} for frame in frames or ()]) for frames in listed]
         self._stacks.update(zip(stacks.column("stack_id").to_pylist(), ids, strict=True))
         return stacks.set_column(0, stacks.schema.field(0), pa.array(ids, pa.int64()))
 
@@ -274,7 +279,8 @@ class _Copy:
 
     def _entries(self, fields: dict[str, Leaf], entries: Any) -> Any:
         return entries and [
-            {
+            entry
+            and {
                 name: self._value(fields[name], entry, value) if name in fields else value
                 for name, value in entry.items()
             }

@@ -21,6 +21,7 @@ from kvtrace.schema.layout import (
     is_temporary,
     part_path,
     pass_parts,
+    refuse_irregular,
     run_folder,
     sync_folder,
     write_whole,
@@ -85,6 +86,7 @@ def _write(path: Path, text: str) -> None:
 
 def _read(path: Path) -> Replacement:
     """A plan, refused if it names anything but a pass's own files in this trace."""
+    refuse_irregular(path)
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
         checksum = plan.pop("checksum", None)  # those of older versions have none
@@ -99,7 +101,7 @@ def _read(path: Path) -> Replacement:
                 for table, name in names.items()
             )
         )
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _no_plan(path) from error
     if not fine:
         raise _no_plan(path)

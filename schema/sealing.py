@@ -108,7 +108,8 @@ def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int
         rows += batch.num_rows
         if not ordered or not sort:
             continue
-        if any(batch.column(name).null_count for name in sort):
+        known = set(batch.schema.names)
+        if any(name not in known or batch.column(name).null_count for name in sort):
             ordered = False
             continue
         keys = [_plain(batch.column(name)) for name in sort]

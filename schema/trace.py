@@ -2,15 +2,15 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from kvtrace.schema.artifacts import ArtifactIndex
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.client_tables import is_client_table, joined
 from kvtrace.schema.columns import checked_names, table_named
 from kvtrace.schema.content import stack_id
@@ -19,7 +19,7 @@ from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, Unk
 from kvtrace.schema.layout import JOURNAL, client_folders, pass_parts, run_folder, run_ids
 from kvtrace.schema.observed import KEYS, one_of_each
 from kvtrace.schema.parts import open_part, part_definition, part_facts
-from kvtrace.schema.reading import RUN_COLUMNS, run_row, run_rows
+from kvtrace.schema.reading import RUN_COLUMNS, run_pieces, run_row, run_rows
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import NAME, TABLES, Table
 
@@ -34,7 +34,7 @@ class _Once(NamedTuple):
 
 
 def _first_of_each(key: str) -> _Once:
-    """Give the first row of each key: one means the same wherever it lies."""
+    """Return the first row of each key: one means the same wherever it lies."""
 
     def rows(table: pa.Table) -> pa.Table:
         seen: set[Any] = set()
@@ -150,6 +150,28 @@ class Trace:
             return pa.schema([*fields, pa.field("run", NAME)]).empty_table()
         return pa.concat_tables(pieces).unify_dictionaries()
 
+    def pieces(
+        self,
+        name: str,
+        runs: Iterable[Run | str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Iterator[pa.Table]:
+        """The rows of `table`, in the same order, in pieces, for tables as large as `launches`.
+
+        A piece has some 100,000 rows of one run; but rows of `runs`, and those that are told once
+        though several parts hold them, come as one piece. Dictionaries may differ between pieces.
+        Errors are as for `table`, when the piece is reached.
+        """
+        runs = self._ids(runs)
+        table = self.definition(name, runs)
+        names = checked_names(table, columns)
+        for run_id in runs:
+            if name in _ONCE or name == "runs":
+                yield self.table(name, (run_id,), names)
+                continue
+            for rows in run_pieces(self.path, table, run_id, names, self._note):
+                yield _with_run(rows, run_id)
+
     def definition(self, name: str, runs: Iterable[Run | str] | None = None) -> Table:
         """What a row of a table is, and its columns: of the format's, or of a client's own.
 
@@ -249,7 +271,8 @@ class Trace:
             if row is None:
                 self._note(f"run {run_id} says nothing of itself: its first write was cut off")
                 row = {"run_id": run_id}
-            self._runs[run_id] = Run.of_row(row, sealed)
+            # Its folder says which run it is, whatever else its row may say.
+            self._runs[run_id] = Run.of_row({**row, "run_id": run_id}, sealed)
         return self._runs[run_id]
 
     def _group(self, group: str) -> tuple[Run, ...]:

@@ -4,15 +4,17 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.client_tables import table_of_file
+from kvtrace.schema.columns import filled
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.integer_sets import IntegerSet
 from kvtrace.schema.journal import SegmentReader, described
 from kvtrace.schema.layout import (
     JOURNAL,
@@ -188,7 +190,10 @@ def _row_problems(path: Path, table: Table, rows: pa.Table) -> Iterator[Problem]
             yield Problem(str(path), f"the key {name} is not set in every row")
     if table.name != "artifacts":
         return
-    for row in rows.select(["sha256", "size_bytes", "bytes"]).to_pylist():
+    names = ("sha256", "size_bytes", "bytes")
+    for row in filled(table, rows, names, str(path)).to_pylist():
+        if row["sha256"] is None:
+            continue  # told above
         try:
             content = row["bytes"] or b""
             artifact_content(row["sha256"], row["size_bytes"] or 0, content, str(path))
@@ -222,22 +227,16 @@ def _segment_problems(path: Path) -> Iterator[Problem]:
 
 
 def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
-    rows = _RunColumns(trace, run_id)
+    keys = _Keys(trace, run_id)
     for table, key in _UNIQUE.items():
-        column = rows.column(table, key)
-        if column is None:
-            continue
-        repeated = len(column) - pc.count_distinct(column).as_py()
+        known = keys.of(table, key)
+        repeated = 0 if known is None else known.rows - len(known)
         if repeated:
             yield Problem(f"{table} of run {run_id}", f"{repeated} rows repeat a {key}")
     for reference in (*_REFERENCES, *_client_references(trace)):
-        column = rows.column(reference.table, reference.column)
-        known = rows.column(reference.target, reference.key)
-        if column is None or known is None or len(column) == 0:
-            continue
-        wanted = pc.unique(reference.values(column)).drop_null()
-        lost = wanted.filter(pc.invert(pc.is_in(wanted, value_set=known.combine_chunks())))
-        if len(lost):
+        known = keys.of(reference.target, reference.key)
+        lost = None if known is None else _lost(trace, run_id, reference, known)
+        if lost is not None and len(lost):
             yield Problem(
                 f"{reference.table} of run {run_id}",
                 f"{reference.column} refers to {len(lost)} rows that {reference.target} does not "
@@ -245,33 +244,81 @@ def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
             )
 
 
+def _lost(trace: Trace, run_id: str, reference: _Reference, known: "_Known") -> pa.Array | None:
+    """Return each value once that refers to nothing; None where a file is damaged."""
+    lost = None
+    try:
+        for piece in trace.pieces(reference.table, [run_id], [reference.column]):
+            wanted = pc.unique(reference.values(piece.column(reference.column))).drop_null()
+            if pa.types.is_dictionary(wanted.type):  # which differs from piece to piece
+                wanted = wanted.dictionary_decode()
+            new = wanted.filter(pc.invert(known.has(wanted)))
+            lost = new if lost is None else pc.unique(pa.concat_arrays([lost, new]))
+    except KvtraceError:  # told where its files are checked
+        return None
+    return lost
+
+
 def _client_references(trace: Trace) -> Iterator[_Reference]:
     """What the tables that clients brought along refer to."""
     for name in trace.client_tables:
         try:
-            columns = trace.definition(name).schema.names
+            schema = trace.definition(name).schema
         except KvtraceError:
             continue  # told where its files are checked
         for column, target in (("call_id", "calls"), ("stack_id", "stacks")):
-            if column in columns:
+            if column in schema.names and pa.types.is_signed_integer(schema.field(column).type):
                 yield _Reference(name, column, target, column, _itself)
 
 
-class _RunColumns:
-    """Columns of one run, read once each; None where a file is damaged, which is told elsewhere."""
+class _Known:
+    """The values of a key: numbers as ranges, for there may be a hundred million; else texts."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._texts: pa.ChunkedArray | None = None
+        self._numbers = IntegerSet()
+        self.rows = 0
+        self.add(column)
+
+    def add(self, column: pa.ChunkedArray) -> None:
+        """Add a piece of the column."""
+        self.rows += len(column)
+        if pa.types.is_integer(column.type):
+            self._numbers.add(column.drop_null().to_numpy())
+        elif self._texts is None:
+            self._texts = pc.unique(column)
+        else:
+            self._texts = pc.unique(pa.concat_arrays([self._texts, pc.unique(column)]))
+
+    def __len__(self) -> int:
+        return len(self._numbers if self._texts is None else self._texts)
+
+    def has(self, values: pa.Array) -> pa.Array:
+        """Tell of each value whether it is one of them."""
+        if self._texts is None:
+            return pa.array(self._numbers.has(values.cast(pa.int64()).to_numpy()))
+        return pc.is_in(values, value_set=self._texts)
+
+
+class _Keys:
+    """Keys of one run, read once each; None where a file is damaged, which is told elsewhere."""
 
     def __init__(self, trace: Trace, run_id: str) -> None:
         self._trace = trace
         self._run_id = run_id
-        self._read: dict[tuple[str, str], Any] = {}
+        self._read: dict[tuple[str, str], _Known | None] = {}
 
-    def column(self, table: str, name: str) -> pa.ChunkedArray | None:
+    def of(self, table: str, name: str) -> _Known | None:
         if (table, name) not in self._read:
-            self._read[table, name] = self._column(table, name)
+            self._read[table, name] = self._known(table, name)
         return self._read[table, name]
 
-    def _column(self, table: str, name: str) -> pa.ChunkedArray | None:
+    def _known(self, table: str, name: str) -> _Known | None:
+        kind = TABLES[table].schema.field(name).type
+        known = _Known(pa.chunked_array([], kind))
         try:
-            return self._trace.table(table, [self._run_id], [name]).column(name)
+            for piece in self._trace.pieces(table, [self._run_id], [name]):
+                known.add(piece.column(name))
         except KvtraceError:
             return None
+        return known

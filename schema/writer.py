@@ -23,6 +23,7 @@ from kvtrace.schema.journal import SegmentWriter
 from kvtrace.schema.layout import (
     journal_folder,
     part_path,
+    refuse_links,
     remove_journal,
     reserve_path,
     segment_path,
@@ -76,7 +77,8 @@ class RunWriter:
         """Create the run's journal with a provisional row of `runs`.
 
         Raises:
-            TraceWriteError: the directory cannot be written to, or has this run already.
+            TraceWriteError: the directory cannot be written to, has this run already, or has a
+                table's folder that is a link.
 
         """
         self.out = Path(out)
@@ -97,6 +99,7 @@ class RunWriter:
             "pid": self._process,
             "schema_version": FORMAT_VERSION,
         }
+        refuse_links(self.out, runs=False)
         try:
             journal_folder(self.out, run_id).mkdir(parents=True)
         except OSError as error:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-os.environ["KVTRACE_CACHE"] = "0"  # also in processes that tests start
-
 # The costliest tests of properties leave the number of examples to the profile: a hundred, unless
 # `pytest --hypothesis-profile=thorough` asks for more, as after a change to what they are about.
 settings.register_profile("thorough", max_examples=2000, deadline=None)
+# How long an example takes depends on what else the machine does.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,7 +13,7 @@ Status = Literal["added", "removed", "changed"]
 class Totals:
     """Measured and derived sums over launches; None where a side does not know.
 
-    Launches of autotuners and warm-ups are counted apart: how many there are hangs on timing.
+    Launches of autotuners and warm-ups are counted apart: how many there are depends on timing.
     """
 
     launches: int = 0

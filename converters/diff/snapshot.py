@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
+from kvtrace.converters.database import database as new_database
 from kvtrace.converters.diff.graphs import graph_texts
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.specialization import specialization, without_addresses
@@ -104,7 +105,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     texts = graph_texts(selection)
     variants, members = _variants(trace, runs, texts)
     ops = trace.table("ops", runs, ["call_id", "kind", "bytes", "flops"])
-    with duckdb.connect() as database:
+    with new_database() as database:
         _register(database, trace, runs, variants, members, ops)
         _fill_totals(database, variants)
         _fill_calls(database, variants)

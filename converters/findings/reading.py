@@ -26,6 +26,7 @@ from kvtrace.converters.findings.model import (
 )
 from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.unused import Definition, seen_lines, unused_ignores
+from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.source_lines import SourceLines
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def read_findings(
 def observed_rules(
     trace: "Trace", runs: Sequence["Run"], judged: Container[str]
 ) -> tuple[str, ...]:
-    """Give the rules by which calls were judged while they ran, besides those `judged` later."""
+    """Return the rules by which calls were judged while they ran, besides those `judged` later."""
     passes = [facts for run in runs for facts in trace.passes(run.run_id).values()]
     return tuple(rule for rule in _rule_texts(passes) if rule not in judged)
 
@@ -278,10 +279,13 @@ def call_facts(
 
 
 def _launches(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
-    table = trace.table("launches", runs, ["call_id"])
-    plain = pa.table({"run": without_dictionary(table["run"]), "call_id": table["call_id"]})
-    grouped = plain.group_by(["run", "call_id"]).aggregate([([], "count_all")]).to_pylist()
-    return Counter({(row["run"], row["call_id"]): row["count_all"] for row in grouped})
+    return Counter(
+        {
+            (run.run_id, call): number
+            for run in runs
+            for call, number in launch_sums(trace, run).calls.items()
+        }
+    )
 
 
 def _stacks(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame, ...]]:
@@ -317,7 +321,7 @@ def _proven(
 
 
 def _excerpts(listed: Iterable[Finding], lines: SourceLines) -> Iterator[tuple[Place, str]]:
-    """Give the recorded lines around every place that a finding names."""
+    """Return the recorded lines around every place that a finding names."""
     places = {
         (frame.file, frame.line)
         for found in listed

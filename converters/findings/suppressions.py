@@ -82,7 +82,7 @@ class Suppressions:
     def unused(
         self, seen: Mapping[str, Sequence[range]], judged: Iterable[str] | None
     ) -> Iterator[tuple[Ignore, str | None]]:
-        """Give comments that suppressed nothing, and the rule that they named in vain.
+        """Return comments that suppressed nothing, and the rule that they named in vain.
 
         Args:
             seen: the lines of each file that were judged; comments elsewhere are not looked at.
@@ -127,7 +127,7 @@ def ignores_in(file: str, lines: Sequence[str], first_line: int = 1) -> list[Ign
 
 
 def _comments(lines: Sequence[str]) -> Iterator[tuple[int, int, int, str]]:
-    """Give each comment: its line, and the first and last line of the statement it counts for."""
+    """Return each comment: its line, and the first and last line of the statement it counts for."""
     text = "".join(f"{line}\n" for line in lines)
     pending: list[tuple[int, str]] = []
     begin: int | None = None

@@ -113,7 +113,7 @@ class Printer:
         return lines
 
     def _excerpt(self, file: str | None, line: int | None, column: int | None) -> Iterator[str]:
-        """Give the source line between its neighbours, and a caret under the column."""
+        """Return the source line between its neighbours, and a caret under the column."""
         if file is None or line is None or (file, line) not in self._lines:
             return
         gutter = len(str(line + CONTEXT))

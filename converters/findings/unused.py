@@ -45,7 +45,7 @@ def unused_ignores(
     """Return a note for each comment in `seen` that suppresses nothing.
 
     Args:
-        suppressions: the comments, after all findings have been held against them.
+        suppressions: the comments, after all findings have been compared with them.
         lines: the recorded source.
         kernels: the kernels that were judged.
         seen: the lines that were judged.

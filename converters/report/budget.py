@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.converters.device_limits import ChosenDevice
-from kvtrace.converters.report.model import Report, Variant
+from kvtrace.converters.report.model import Limits, Report, Variant
 from kvtrace.converters.report.pack import columns_block, json_block
 from kvtrace.converters.report.slices import Slices, bin_slices, thin
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Budget", "Dropped", "fitted_blocks"]
 
 #: What of a report goes into its block; the rest is columns, or only leads to other blocks.
-_REPORT_FIELDS: Final = tuple(
+REPORT_FIELDS: Final = tuple(
     each.name
     for each in fields(Report)
     if each.name not in {"launches", "device", "texts", "stack_places", "stage_artifacts"}
@@ -161,7 +161,7 @@ def without_code(report: Report) -> Report:
 
 
 def _report_block(budget: Budget) -> str:
-    value = {name: getattr(budget.report, name) for name in _REPORT_FIELDS}
+    value = {name: getattr(budget.report, name) for name in REPORT_FIELDS}
     present = {int(name[6:]) for name in budget.blocks if name.startswith("texts/")}
     value["variants"] = [_with_texts(variant, present) for variant in budget.report.variants]
     value["limits"] = _limits(budget.report.limits)
@@ -170,19 +170,19 @@ def _report_block(budget: Budget) -> str:
     return json_block(value)
 
 
-def _limits(device: ChosenDevice | None) -> dict[str, Any] | None:
+def _limits(device: ChosenDevice | None) -> Limits | None:
     if device is None:
         return None
     limits = device.limits
-    return {
-        "name": limits.name,
-        "how": device.how,
-        "reported": device.reported,
-        "source": limits.source,
-        "bandwidth": limits.bandwidth,
-        "matrix": dict(limits.matrix),
-        "vector": dict(limits.vector),
-    }
+    return Limits(
+        name=limits.name,
+        how=device.how,
+        reported=device.reported,
+        source=limits.source,
+        bandwidth=limits.bandwidth,
+        matrix=dict(limits.matrix),
+        vector=dict(limits.vector),
+    )
 
 
 def _with_texts(variant: Variant, present: Set[int]) -> Variant:

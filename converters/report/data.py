@@ -15,7 +15,7 @@ from kvtrace.converters.report.launches import Timeline
 from kvtrace.converters.report.model import MEASURED, Mark, Message, Report, Run, Totals
 from kvtrace.converters.report.slices import Executions, Slices, medians
 from kvtrace.schema.contents import first_contents, with_values
-from kvtrace.schema.layout import pass_parts, run_folder
+from kvtrace.schema.layout import OBSERVED, pass_parts, run_folder
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
     for index, run in enumerate(runs):
         _read_run(trace, run, index, gathered)
     gathered.calls.read_work(trace, runs)
-    if findings.tallies or any(_was_derived(trace, "findings", run) for run in runs):
+    judged = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
+    if findings.tallies or judged:
         gathered.findings = place_findings(
             findings,
             [run.run_id for run in runs],
@@ -50,6 +51,7 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
             gathered.calls,
             gathered.stacks,
             trace.table("findings", runs, _FINDING_OPS),
+            judged,
         )
     shown = tuple(_run(run, runs) for run in runs)
     limits = chosen_device(None, _device_names(runs), gathered.targets())
@@ -121,6 +123,7 @@ class _Gathered:
             stacks=tuple(self.stacks),
             findings=() if self.findings is None else self.findings.placed,
             finding_counts=finding_counts(self.findings),
+            judged=self.findings is not None and self.findings.any_judged,
             messages=tuple(self.messages),
             notes=(),
             marks=tuple(
@@ -208,8 +211,9 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, gathered: _Gathered) 
 
 
 def _was_derived(trace: "Trace", table: str, run: "TraceRun") -> bool:
-    """Whether a pass has filled the table, be it with no rows."""
-    return bool(pass_parts(run_folder(trace.path, table, run.run_id)))
+    """Whether a pass has filled the table, be it with no rows; what a run saw itself is none."""
+    folder = run_folder(trace.path, table, run.run_id)
+    return bool(set(pass_parts(folder)) - set(pass_parts(folder, OBSERVED)))
 
 
 def _read_stacks(rows: Sequence[Mapping[str, Any]], gathered: _Gathered) -> dict[int, int]:

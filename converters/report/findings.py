@@ -1,7 +1,7 @@
 """Findings on the page: what the one reader of findings gives, with the page's own indices."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -31,6 +31,8 @@ class PageFindings:
     counts: Counter[tuple[str | None, str, str | None]] = field(default_factory=Counter)
     """Accesses by (rule, verdict, severity)."""
     judged: Counter[int] = field(default_factory=Counter)
+    any_judged: bool = True
+    """Whether some run was judged: what a run saw of its own launches is no judgement."""
 
     def violations(self) -> int:
         """Return how many distinct violations there are, suppressed ones and notes left out."""
@@ -54,10 +56,12 @@ def place_findings(
     calls: CallRows,
     stacks: Stacks,
     table: pa.Table,
+    judged_runs: Set[str],
 ) -> PageFindings:
-    """Give findings the indices of their kernels, variants, calls and stacks on the page.
+    """Place findings on the page: indices of their kernels, variants, calls and stacks.
 
-    `table` holds the rows of `findings` that they were made of, for their ops.
+    `table` holds the rows of `findings` that they were made of, for their ops; `judged_runs` are
+    the ids of the runs that a pass has judged.
     """
     runs = {run_id: index for index, run_id in enumerate(run_ids)}
     of_kernel = {(each.run, each.kernel_id): each.kernel for each in kernels.variants}
@@ -68,11 +72,11 @@ def place_findings(
         kernel = None
         if tally.kernel_id is not None:
             kernel = of_kernel.get((runs[tally.run], tally.kernel_id))
-        if kernel is not None:
+        if kernel is not None and tally.run in judged_runs:
             judged[kernel] += tally.count
     listed = _Listed.of(table, findings, runs, calls)
     placed = tuple(_placed(found, runs, calls, stacks, listed) for found in findings.listed)
-    return PageFindings(placed, counts, judged)
+    return PageFindings(placed, counts, judged, any_judged=bool(judged_runs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def _name_arguments(arguments: str, scope: tuple[int | None, dict[str, Value]]) 
 
 
 def _pretty_names(text: str) -> Iterator[tuple[int, str]]:
-    """Give line and name of every op that the pretty form shows, one a line."""
+    """Return line and name of every op that the pretty form shows, one a line."""
     for number, line in enumerate(text.split("\n")):
         stripped = line.lstrip()
         if not stripped or stripped[0] in "#}^/":

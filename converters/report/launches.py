@@ -1,22 +1,16 @@
 """Launches and device executions of the runs, read piece by piece into narrow columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.columns import integers
+from kvtrace.converters.columns import integers, narrow
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
-from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices, narrow
-from kvtrace.schema.columns import filled
-from kvtrace.schema.layout import part_numbers, run_folder, segments
-from kvtrace.schema.parts import damaged, open_part, part_facts
-from kvtrace.schema.tables import TABLES
-from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
+from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -28,7 +22,6 @@ MISSING: Final = int(np.iinfo(np.int64).min)
 #: Phases of launches that are left out of sums of work and of medians, as `kvtrace profile` does.
 TUNING: Final = frozenset({"autotune", "warmup"})
 _NOT_RECORDED: Final = "not recorded"
-_PIECE_ROWS: Final = 131_072
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase")
 _EXECUTION: Final = (
     "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name"
@@ -104,7 +97,7 @@ class Timeline:
         self, trace: "Trace", run: "Run", index: int, known: "_Lookup", calls: CallRows
     ) -> _Launches:
         columns: dict[str, list[Integers]] = {}
-        for table in _pieces(trace, run, "launches", _LAUNCH):
+        for table in trace.pieces("launches", (run,), _LAUNCH):
             piece = self._launch_piece(table, index, known)
             calls.count_launches(piece, self._is_tuning(piece["phase"]), self._captured())
             self.launch_count += len(table)
@@ -171,7 +164,7 @@ class Timeline:
         calls: CallRows,
     ) -> None:
         columns: dict[str, list[Integers]] = {}
-        for table in _pieces(trace, run, "gpu_kernels", _EXECUTION):
+        for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
             piece = self._device_piece(table, index, known, launches)
@@ -233,34 +226,6 @@ class _Lookup:
             return np.full(len(ids), NO_CALL, np.int64)
         at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
         return np.where(self._ids[at] == ids, self._places[at], NO_CALL)
-
-
-def _pieces(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Give the rows of a captured table of a run; of a sealed run by row groups.
-
-    Raises:
-        DamagedFile, NewerFormat, OlderFormat: as `Trace.table`.
-
-    """
-    parts = part_numbers(run_folder(trace.path, name, run.run_id)).values()
-    if not run.sealed or segments(trace.path, run.run_id).get(name):
-        yield trace.table(name, (run,), columns)
-        return
-    for path in parts:
-        with open_part(path) as file:
-            if part_facts(file, path, name).major != version_numbers(FORMAT_VERSION)[0]:
-                yield trace.table(name, (run,), columns)
-                return
-            present = [column for column in columns if column in file.schema_arrow.names]
-            for batch in _batches(file, path, present):
-                yield filled(TABLES[name], pa.Table.from_batches([batch]), columns, str(path))
-
-
-def _batches(file: Any, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    try:
-        yield from file.iter_batches(_PIECE_ROWS, columns=columns, use_threads=False)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise damaged(path, error) from error
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:

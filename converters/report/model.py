@@ -6,7 +6,7 @@ so and never shows a zero for it. Times are whole nanoseconds, sizes bytes.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from kvtrace.converters.device_limits import ChosenDevice
 from kvtrace.converters.findings.model import Finding
@@ -21,8 +21,10 @@ __all__ = [
     "Call",
     "FindingCount",
     "Kernel",
+    "Limits",
     "Mark",
     "Message",
+    "Parameter",
     "PlacedFinding",
     "Recompiled",
     "Report",
@@ -121,6 +123,15 @@ class Kernel:
     """Accesses of its calls with any verdict."""
 
 
+class Parameter(TypedDict):
+    """A parameter of a kernel: its type, or the constant that is compiled in."""
+
+    name: str | None
+    type: str | None
+    constexpr: str | None
+    divisibility: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One compiler stage of a variant. `text` is an index into `Report.texts`."""
@@ -173,7 +184,7 @@ class Variant:
     recompiled: Recompiled | None
     """None for the first variant of a kernel in its run."""
     occupancy: Occupancy | None
-    signature: tuple[dict[str, Any], ...]
+    signature: tuple[Parameter, ...]
     stages: tuple[Stage, ...]
     files: tuple[SourceFile, ...]
     launches: int
@@ -247,6 +258,22 @@ class Call:
     sector_efficiency: float | None
     unknown_accesses: int | None
     roofline: Roofline | None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Peaks of the device that figures are compared with: bytes and operations per second."""
+
+    name: str
+    how: str
+    """Recorded, given, or assumed."""
+    reported: str | None
+    source: str
+    """The data sheet."""
+    bandwidth: float
+    matrix: dict[str, float]
+    """By element type."""
+    vector: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +363,9 @@ class Report:
     """Frames innermost first: file, line, function."""
     findings: tuple[PlacedFinding, ...]
     finding_counts: tuple[FindingCount, ...] | None
-    """None where `kvtrace sanitize` has not run."""
+    """None where nothing was judged and the runs saw nothing."""
+    judged: bool
+    """Whether `kvtrace sanitize` has run; without it, findings are what the runs saw themselves."""
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
     """What reading the trace found that is worth saying, as a torn journal."""

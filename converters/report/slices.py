@@ -19,7 +19,6 @@ __all__ = [
     "Slices",
     "bin_slices",
     "medians",
-    "narrow",
     "thin",
 ]
 
@@ -30,7 +29,6 @@ Integers = npt.NDArray[Any]
 NO_CALL: Final = -1
 #: Rows that are looked at together.
 _PIECE: Final = 1 << 18
-_WIDTHS: Final = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
 #: Durations above 18 minutes are alike as far as medians are concerned.
 _MEDIAN_BITS: Final = 40
 _LONGEST: Final = (1 << _MEDIAN_BITS) - 1
@@ -88,7 +86,7 @@ class Slices:
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def pieces(self) -> Iterator[Self]:
-        """Give the rows in pieces, which are views."""
+        """Return the rows in pieces, which are views."""
         for start in range(0, len(self), _PIECE):
             end = start + _PIECE
             yield replace(self, **{f.name: getattr(self, f.name)[start:end] for f in fields(self)})
@@ -102,16 +100,6 @@ class Executions(Slices):
     """`seq` of the launch that caused it, in its run; NO_CALL where that is not known."""
     name: Integers
     """Index into the report's device names."""
-
-
-def narrow(column: Integers) -> Integers:
-    """Return a column in the narrowest type that holds its values."""
-    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-    for width in _WIDTHS:
-        limits = np.iinfo(width)
-        if limits.min <= low and high <= limits.max:
-            return column.astype(width, copy=False)
-    return column.astype(np.int64, copy=False)
 
 
 def medians(slices: Slices, left_out: Sequence[int] = ()) -> dict[int, float]:

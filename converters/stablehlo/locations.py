@@ -6,7 +6,7 @@ from kvtrace.converters.graph_ops import Frame
 
 
 class Locations:
-    """Gives each stack a name, and collects the lines that define the names."""
+    """Returns each stack a name, and collects the lines that define the names."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -14,14 +14,14 @@ class Locations:
         self._stacks: dict[tuple[Frame, ...], str] = {}
 
     def of(self, stack: tuple[Frame, ...]) -> str:
-        """Give ` loc(#locN)` for a stack, innermost frame first."""
+        """Return ` loc(#locN)` for a stack, innermost frame first."""
         known = self._stacks.get(stack)
         if known is None:
             known = self._stacks[stack] = f" loc({self._stack(stack)})"
         return known
 
     def named(self, name: str, stack: tuple[Frame, ...]) -> str:
-        """Give the location of a stack under a name, as an argument's."""
+        """Return the location of a stack under a name, as an argument's."""
         return f" loc({self._named(f'{json.dumps(name)}({self._stack(stack)})')})"
 
     def _stack(self, stack: tuple[Frame, ...]) -> str:

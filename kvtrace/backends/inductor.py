@@ -96,7 +96,7 @@ class InductorAdapter:
             return 0
 
     def _watch(self, autotuner: Any, launcher: Any) -> Watch | None:
-        """Give the watch of a launcher, if it needs one.
+        """Return the watch of a launcher, if it needs one.
 
         Its first launch is looked at when it has happened, so what it writes has to be known:
         Inductor's own kernels have that in the names of their parameters.

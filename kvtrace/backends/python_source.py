@@ -15,7 +15,7 @@ _FILE_LIMIT: Final = 4 << 20
 
 
 def function_source(function: Any) -> str | None:
-    """Give a function's text with its decorators; None where it was made in memory."""
+    """Return a function's text with its decorators; None where it was made in memory."""
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
@@ -23,7 +23,7 @@ def function_source(function: Any) -> str | None:
 
 
 def definition_line(function: Any) -> int:
-    """Give the line of `def`, decorators left out."""
+    """Return the line of `def`, decorators left out."""
     first = int(function.__code__.co_firstlineno)
     for index, text in enumerate((function_source(function) or "").splitlines()):
         if text.strip().startswith(("def ", "async def ")):

@@ -27,7 +27,7 @@ class RecordedCalls:
         self._storages = KnownStorages()
 
     def kernel_id(self, kernel: Any, add: Callable[[], int]) -> int:
-        """Give the id of a compiled kernel; `add` records it, if that is not done yet."""
+        """Return the id of a compiled kernel; `add` records it, if that is not done yet."""
         self._renew()
         known = self._kernel_ids.get(kernel)
         if known is None:
@@ -42,7 +42,7 @@ class RecordedCalls:
         parameters: Sequence[Parameter],
         values: Sequence[Any],
     ) -> tuple[int, tuple[ArgumentRecord, ...]]:
-        """Give the id and the arguments' records of a call, which is recorded if it is new.
+        """Return the id and the arguments' records of a call, which is recorded if it is new.
 
         Args:
             kernel_id: the kernel.

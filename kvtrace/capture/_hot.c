@@ -20,6 +20,7 @@
 #include <Python.h>
 
 #include "_hot_launch.h"
+#include "_hot_signal.h"
 
 static PyTypeObject *recorder_type;
 
@@ -358,7 +359,8 @@ static PyType_Spec probe_spec = {"kvtrace.capture._hot.GridProbe", sizeof(grid_p
                                  Py_TPFLAGS_DEFAULT | NOT_MADE_IN_PYTHON, probe_slots};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_hot",
-                                        "The launch hot path in C; see hot.py.", -1, NULL};
+                                        "The launch hot path in C; see hot.py.", -1,
+                                        signal_functions};
 
 static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, const char *name) {
   PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);

@@ -25,6 +25,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     """Start recording into the directory `out`; while a recording goes on, return that one.
 
     The recording that the variable `KVTRACE` asks for goes on from the start of the process.
+    In a sub-interpreter nothing is recorded.
 
     Settings are those of `kvtrace.settings.Settings`; what is not named is taken from the
     environment (`KVTRACE_MODE` and so on).
@@ -48,6 +49,9 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
             _install_for_imported(going_on)
             return going_on
         session = Session(folder, chosen)
+        if _boot.in_subinterpreter():
+            session.stop()
+            return session
         _current = session
         _gave_group = groups.hand_on(os.environ)
         if not _registered:
@@ -153,6 +157,9 @@ def process_ends() -> None:
         _end("signal")
     else:
         _end("exception")
+    ends = sys.modules.get("kvtrace.capture.ends")
+    if ends is not None:
+        ends.sigterm_may_end()
 
 
 def _end(ending: str) -> None:

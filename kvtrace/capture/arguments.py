@@ -46,7 +46,7 @@ _STORAGES: Final = 10_000
 
 
 class Identities:
-    """Gives uncommon arguments an exact identity: equal bytes, equal argument, at any time.
+    """Returns uncommon arguments an exact identity: equal bytes, equal argument, at any time.
 
     An object of unknown kind gets a number for as long as it lives. One that cannot be watched is
     told apart by its type alone, which is said once.

@@ -266,7 +266,7 @@ class Contents:
     def _rows(
         self, journal: "Journal", taken: _Taken, seq: int, call_id: int
     ) -> Iterable[dict[str, Any]]:
-        """Give the rows of a launch; none where its call has enough distinct contents."""
+        """Return the rows of a launch; none where its call has enough distinct contents."""
         parts = taken.parts or ()
         arguments = taken.arguments
         if taken.wanted is not None:

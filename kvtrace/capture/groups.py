@@ -29,7 +29,7 @@ def group_id(environment: Mapping[str, str]) -> str | None:
 
 
 def hand_on(environment: Any) -> bool:
-    """Give the processes that are started from now on the group of this one.
+    """Return the processes that are started from now on the group of this one.
 
     Returns whether there was none before; who called takes the variable out again in the end.
     """

@@ -65,7 +65,7 @@ class Adapter(Protocol):
 
 
 class Describe(Protocol):
-    """Gives the exact identity of an argument of no common type, and the pointers in it."""
+    """Returns the exact identity of an argument of no common type, and the pointers in it."""
 
     def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...] | None]:
         """Return the identity, and data pointers, whose equality pattern is part of the call's.
@@ -78,7 +78,7 @@ Problem = Callable[[Exception], None]
 
 
 class _Thread(threading.local):
-    """Facts of the running thread that are too dear to ask for at each launch."""
+    """Facts of the running thread that are too expensive to ask for at each launch."""
 
     def __init__(self) -> None:
         self.id = threading.get_native_id()

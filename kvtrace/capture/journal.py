@@ -42,6 +42,14 @@ _GRAPH_MESSAGE: Final = {
     "count": 1,
 }
 
+_CLOCK_MESSAGE: Final = {
+    "level": "warning",
+    "code": "clock-stepped-back",
+    "text": "the system's clock was set back while this run went on: times before and after it "
+    "overlap, and a launch that seemed to end before it began has a duration of 0",
+    "count": 1,
+}
+
 #: Something that waits: makes rows of tables, `(table, row)`, when the thread comes to it.
 Waiting = Callable[["Journal"], None]
 
@@ -65,8 +73,8 @@ class Listener(Protocol):
 class Journal:
     """Owns the writer of one run, and the thread that feeds it.
 
-    `submit` takes callables, which the thread calls with this journal: what is dear (compressing
-    artifacts, printing IR) happens there and not in the program's way.
+    `submit` takes callables, which the thread calls with this journal: what is expensive
+    (compressing artifacts, printing IR) happens there and not in the program's way.
 
     `runs.self_overhead_ns` is the CPU time of this thread, and `spent_ns`: what launches of new
     kernels and calls took in the program's threads. The microsecond or less of each other launch
@@ -99,10 +107,13 @@ class Journal:
         self._writer: RunWriter | None = None
         self._git: GitFacts | None = None
         self.broken = False
+        self._sealed = False
         self._devices: list[dict[str, Any]] = []
         self._ranks: dict[str, int] = {}
         self._next_seq = 0
         self._saw_graph_capture = False
+        self._saw_clock_step = False
+        self._last_exit = 0
         self._busy_ns = 0
         self.spent_ns = 0
         self._context: dict[str, Any] = {}
@@ -126,8 +137,13 @@ class Journal:
 
     def flush(self) -> None:
         """Bring everything that waits to the operating system, now, in the calling thread."""
-        with self.lock:
-            self._cycle()
+        if not self.lock.acquire(timeout=PATIENCE):
+            return  # a write hangs
+        try:
+            if not self._sealed:
+                self._cycle()
+        finally:
+            self.lock.release()
 
     def close(self, ending: str, hurry: bool = False) -> None:
         """Bring everything to the files and seal them, in the calling thread.
@@ -280,13 +296,17 @@ class Journal:
     def _write_first_launches(self) -> None:
         import numpy as np
 
-        from kvtrace.capture.launch_rows import columns_of, has_graph_capture
+        from kvtrace.capture.launch_rows import columns_of, has_graph_capture, stepped_back
 
         _, content = self._launches[0]
         columns = columns_of(content)
         if not self._saw_graph_capture and has_graph_capture(content):
             self._saw_graph_capture = True
             self.add("messages", _GRAPH_MESSAGE | {"time": time.time_ns()})
+        if stepped_back(columns, self._last_exit) and not self._saw_clock_step:
+            self._saw_clock_step = True
+            self.add("messages", _CLOCK_MESSAGE | {"time": time.time_ns()})
+        self._last_exit = int(columns["exit"][-1])
         count = len(columns["call_id"])
         columns["seq"] = np.arange(self._next_seq, self._next_seq + count)
         self._next_seq += count
@@ -354,6 +374,7 @@ class Journal:
         row["self_overhead_ns"] = self._busy_ns + self.spent_ns + time.thread_time_ns() - begin
         try:
             self._writer.seal(row)
+            self._sealed = True
         except Exception as error:  # noqa: BLE001 - the journal stays, and readers find it
             if not self.broken:
                 self.broken = True

@@ -23,6 +23,9 @@ LAYOUT: Final = np.dtype(
 
 _PHASE: Final = (1 << GRAPH_SHIFT) - 1
 
+#: Threads may note the ends of their launches in another order than they read the clock, so close.
+_UNEVEN: Final = 10_000_000
+
 _PHASES = pa.array(PHASES, pa.string())
 
 
@@ -30,6 +33,18 @@ def has_graph_capture(content: bytes) -> bool:
     """Whether any of the launches went into a graph."""
     phases = np.frombuffer(content, LAYOUT)["phase"] & _PHASE
     return bool((phases == GRAPH_CAPTURE).any())
+
+
+def stepped_back(columns: dict[str, Any], last_exit: int) -> bool:
+    """Have no launch end before it begins; return whether the clock was set back meanwhile.
+
+    Rows are in the order in which launches ended; `last_exit` is when the one before them did.
+    """
+    ends = columns["exit"]
+    steps = np.diff(ends, prepend=last_exit)
+    took = ends - columns["enter"]
+    columns["exit"] = np.maximum(ends, columns["enter"])
+    return bool(min(steps.min(), took.min()) < -_UNEVEN)
 
 
 def columns_of(content: bytes) -> dict[str, Any]:

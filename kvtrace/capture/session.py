@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
@@ -228,7 +228,7 @@ class Session:
             "mark_id": next(self._mark_ids),
             "name": _text(name),
             "begin": begin,
-            "end": end,
+            "end": end if end is None else max(begin, end),  # the clock may have been set back
             "thread": threading.get_native_id(),
             "attributes": {_text(key): _text(value) for key, value in attributes.items()},
         }
@@ -338,7 +338,7 @@ class Session:
                 journal.submit(write)
             self._early = []
             self._journal = journal
-            _watch_exit()
+            _watch_ends()
             journal.start()
         return journal
 
@@ -415,22 +415,35 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def _watch_exit() -> None:
-    """Seal before `os._exit`, with which processes of `multiprocessing` end, too."""
-    if getattr(os._exit, "seals", False):
-        return
-    leave = os._exit
+def _watch_ends() -> None:
+    """See that processes which end without Python's exit functions leave what was recorded."""
+    from kvtrace.capture import ends
 
-    def _exit(status: int) -> NoReturn:
-        try:
-            for session in list(_sessions):
-                session.stop("exit", hurry=True)
-        finally:
-            leave(status)
+    ends.before_exit(_seal_all)
+    ends.before_exec(_flush_all)
+    ends.before_sigterm(_terminated)
 
-    _exit.seals = True  # type: ignore[attr-defined]
-    _exit.__doc__ = leave.__doc__
-    os._exit = _exit
+
+def _seal_all() -> None:
+    for session in list(_sessions):
+        session.stop("exit", hurry=True)
+
+
+def _flush_all() -> None:
+    for session in list(_sessions):
+        session.flush()
+
+
+def _terminated() -> None:
+    """Bring what was recorded to the operating system, and how it ended: SIGTERM is to act."""
+    for session in list(_sessions):
+        journal = session._journal
+        if journal is None:
+            continue
+        if not journal.ended:  # else it is being sealed, as it ended
+            row = {"ended": time.time_ns(), "ending": "signal"}
+            journal.submit(lambda j, row=row: j.add("runs", row))  # type: ignore[misc]
+        journal.flush()
 
 
 def _warn(text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, TracePath, print_lines
+from kvtrace.cli.options import JsonOption, TracePath, say
 from kvtrace.schema.errors import DamagedFile
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def command(
     if as_json:
         print(json.dumps(asdict(done), indent=2))
     else:
-        print_lines(_told(done, str(trace), dry_run))
+        for line in _told(done, str(trace), dry_run):
+            say(line)
     if done.damaged:
         raise DamagedFile(done.damaged[0])
 

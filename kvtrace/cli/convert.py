@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import OutputOption, RunOption, TracePath, select
+from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select
 from kvtrace.schema.errors import BadSetting
 
 
@@ -44,9 +44,9 @@ def command(
     selection = select(trace, run)
     target = output or Path(chosen.default_output)
     conversion = chosen.convert(selection, target, settings)
-    typer.echo(f"wrote {target} ({conversion.size_bytes / 1e6:,.1f} MB)")
+    say(f"wrote {target} ({conversion.size_bytes / 1e6:,.1f} MB)")
     for note in (*conversion.notes, *selection.trace.notes):
-        typer.echo(f"  {note}")
+        say(f"  {note}")
 
 
 def parse_settings(pairs: list[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption
+from kvtrace.cli.options import JsonOption, say
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff import Difference
@@ -97,9 +97,9 @@ def _write_page(difference: "Difference", after: "Selection", path: Path) -> Non
     from kvtrace.converters.diff.page import write_comparison
 
     written = write_comparison(difference, after, path)
-    typer.echo(f"wrote {path} ({written.size_bytes / 1e6:,.1f} MB)")
+    say(f"wrote {path} ({written.size_bytes / 1e6:,.1f} MB)")
     for entry in written.dropped:
-        typer.echo(f"  {entry.text} {entry.command}")
+        say(f"  {entry.text} {entry.command}")
 
 
 def _share(text: str) -> float:

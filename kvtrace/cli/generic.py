@@ -1,4 +1,4 @@
-"""`kvtrace sanitize --generic`: conditions for all shapes, and the calls held against them."""
+"""`kvtrace sanitize --generic`: conditions for all shapes, and the calls compared with them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Variant:
     others: list[OutsideCall] = field(default_factory=list)
 
     def whole(self) -> KernelConditions:
-        """Give the plain data."""
+        """Return the plain data."""
         d = self.described
         return KernelConditions(
             d.kernel, d.file, d.line, d.accesses, d.widths, d.assumptions,
@@ -38,7 +38,7 @@ class _Variant:
 
 
 def kernel_conditions(selection: Selection) -> tuple[list[KernelConditions], list[str]]:
-    """Give the conditions of all kernels that were called, and why some calls were left out."""
+    """Return the conditions of all kernels that were called, and why some calls were left out."""
     from kvtrace.cli.progress import calls_progress
     from kvtrace.passes.calls import UnreadyCall, calls_of
 

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, so that they read the same everywhere."""
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from kvtrace.schema.trace import Selection
+    from kvtrace.schema.trace import Selection, Trace
 
 TracePath = Annotated[
     Path,
@@ -44,6 +45,34 @@ def select(trace: Path, run: str | None = None) -> "Selection":
     return Selection(opened, opened.select(run))
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Print lines to standard output at once."""
-    print("\n".join(lines))
+def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
+    """Print lines to standard output at once, so that a terminal obeys nothing in them.
+
+    `raw`: as they are, where colours are in them or a program reads them.
+    """
+    from kvtrace.converters.text import printable
+
+    whole = "\n".join(lines)
+    if not raw:
+        whole = "\n".join(map(printable, whole.split("\n")))
+    print(whole)
+
+
+def say(line: str) -> None:
+    """Print one line to standard output; names in it may come from files that others wrote."""
+    from kvtrace.converters.text import printable
+
+    print(printable(line))
+
+
+def complain(line: str) -> None:
+    """Print one line to standard error, as `say`."""
+    from kvtrace.converters.text import printable
+
+    print(f"kvtrace: {printable(line)}", file=sys.stderr)
+
+
+def complain_of(trace: "Trace") -> None:
+    """Print on standard error what reading a trace found that is worth saying, but no error."""
+    for note in trace.notes:
+        complain(note)

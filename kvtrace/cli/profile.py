@@ -32,13 +32,14 @@ def command(
         kvtrace profile out/ --device H100
 
     """
-    from kvtrace.cli.options import print_lines, select
+    from kvtrace.cli.options import complain_of, print_lines, select
     from kvtrace.converters.profile import profile_object, read_profile
     from kvtrace.converters.profile_text import profile_text
     from kvtrace.converters.text import terminal_width
 
     selection = select(trace, run)
     profile = read_profile(selection.trace, selection.runs, calls=calls, lines=lines, device=device)
+    complain_of(selection.trace)
     if json:
         print(json_format.dumps(profile_object(profile), indent=2))
         return

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, TracePath
+from kvtrace.cli.options import JsonOption, TracePath, say
 
 
 def command(
@@ -32,11 +32,11 @@ def command(
         print(json.dumps(asdict(done), indent=2))
         return 0
     for run_id in done.sealed:
-        print(f"sealed      {run_id}")
+        say(f"sealed      {run_id}")
     for run_id, reason in done.left.items():
-        print(f"left alone  {run_id}: {reason}")
+        say(f"left alone  {run_id}: {reason}")
     for note in done.notes:
-        print(f"note        {note}")
+        say(f"note        {note}")
     if not done.sealed and not done.left:
-        print(f"nothing to recover in {trace}")
+        say(f"nothing to recover in {trace}")
     return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, TracePath, print_lines
+from kvtrace.cli.options import JsonOption, TracePath, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,8 @@ def command(
     if as_json:
         print(json.dumps(asdict(done), indent=2))
     else:
-        print_lines(_told(done, output))
+        for line in _told(done, output):
+            say(line)
 
 
 def _told(done: Redaction, output: Path) -> Iterator[str]:

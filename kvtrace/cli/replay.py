@@ -1,11 +1,10 @@
 """`kvtrace replay`: evaluate each distinct call for clients, which fill derived tables."""
 
-import sys
 from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import RunOption, TracePath, select
+from kvtrace.cli.options import RunOption, TracePath, complain, complain_of, say, select
 
 ClientOption = Annotated[
     list[str] | None,
@@ -33,7 +32,6 @@ def command(trace: TracePath, run: RunOption = None, client: ClientOption = None
     from kvtrace.cli.progress import calls_progress
     from kvtrace.clients.recorded import DEFAULT, replay
     from kvtrace.clients.registry import load_clients
-    from kvtrace.converters.text import printable
 
     names = client or list(DEFAULT)
     load_clients(names)  # a name that is not known is told before anything is done
@@ -43,12 +41,13 @@ def command(trace: TracePath, run: RunOption = None, client: ClientOption = None
         with calls_progress(f"replay {one.run_id}") as progress:
             outcome = replay(selection.trace, one, progress, names)
         whole = outcome.calls - len(outcome.failures)
-        print(f"{one.run_id}: {whole} of {outcome.calls} distinct calls replayed to their end")
+        say(f"{one.run_id}: {whole} of {outcome.calls} distinct calls replayed to their end")
         for note in outcome.notes:
-            print(f"  {note}")
+            say(f"  {note}")
         for failure in outcome.failures:
-            print(f"kvtrace: {printable(failure)}", file=sys.stderr)
+            complain(failure)
         errors += [str(error) for error in outcome.errors]
     for error in dict.fromkeys(errors):
-        print(f"kvtrace: {printable(error)}", file=sys.stderr)
+        complain(error)
+    complain_of(selection.trace)
     return 2 if errors else 0

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import RunOption, TracePath, select
+from kvtrace.cli.options import RunOption, TracePath, say, select
 
 MaxOption = Annotated[
     float,
@@ -57,9 +57,9 @@ def command(
     selection = select(trace, run)
     if replay is not False:
         for line in run_missing_passes(selection, asked=bool(replay)):
-            typer.echo(line)
+            say(line)
     settings = {"max-mb": str(max_mb), "source": "no" if no_source else "yes"}
     written = CONVERTER.convert(selection, output, settings)
-    typer.echo(f"wrote {output} ({written.size_bytes / 1e6:,.1f} MB)")
+    say(f"wrote {output} ({written.size_bytes / 1e6:,.1f} MB)")
     for note in (*written.notes, *selection.trace.notes):
-        typer.echo(f"  {note}")
+        say(f"  {note}")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import OutputOption, RunOption, TracePath, select
+from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select
 
 
 def command(
@@ -53,6 +53,6 @@ def command(
     selection = select(trace, run)
     target = output or Path(chosen.default_output)
     conversion = chosen.convert(selection, target, settings)
-    typer.echo(f"wrote {target} ({conversion.size_bytes / 1e3:,.1f} kB)")
+    say(f"wrote {target} ({conversion.size_bytes / 1e3:,.1f} kB)")
     for note in (*conversion.notes, *selection.trace.notes):
-        typer.echo(f"  {note}")
+        say(f"  {note}")

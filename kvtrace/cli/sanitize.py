@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, RunOption, TracePath, print_lines, select
+from kvtrace.cli.options import (
+    JsonOption,
+    RunOption,
+    TracePath,
+    complain,
+    complain_of,
+    print_lines,
+    select,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +88,6 @@ def command(
     from kvtrace.cli.progress import calls_progress
     from kvtrace.clients.recorded import replay
     from kvtrace.converters.findings import observed_rules, read_findings
-    from kvtrace.converters.text import printable
     from kvtrace.nki.findings import RULES as NKI_RULES
     from kvtrace.schema.errors import BadSetting
     from kvtrace.verdicts.choice import rule_ids
@@ -105,7 +112,7 @@ def command(
         for error in outcome.errors:
             raise error
         for failure in outcome.failures:
-            print(f"kvtrace: {printable(failure)}", file=sys.stderr)
+            complain(failure)
     listed = everything or junit_file is not None
     findings = read_findings(
         selection.trace,
@@ -118,6 +125,7 @@ def command(
     if junit_file is not None:
         _write_junit(findings, junit_file, strict)
     _print(findings, selection, as_json, as_sarif, everything)
+    complain_of(selection.trace)
     return 1 if findings.failures(strict=strict) else 0
 
 
@@ -128,11 +136,12 @@ def _generic(selection: "Selection", as_json: bool, strict: bool) -> int:
         condition_objects,
         conditions_text,
     )
-    from kvtrace.converters.text import printable, terminal_width
+    from kvtrace.converters.text import terminal_width
 
     kernels, failures = kernel_conditions(selection)
+    complain_of(selection.trace)
     for failure in failures:
-        print(f"kvtrace: {printable(failure)}", file=sys.stderr)
+        complain(failure)
     if as_json:
         print(json.dumps(condition_objects(kernels), indent=2))
     else:
@@ -153,7 +162,7 @@ def _settings() -> "Settings":
 
     settings, problems = settings_from_environment(os.environ)
     for problem in problems:
-        print(f"kvtrace: {problem}", file=sys.stderr)
+        complain(problem)
     return settings
 
 
@@ -179,10 +188,11 @@ def _print(
         root = selection.runs[0].git_root if selection.runs else None
         print(json.dumps(sarif(shown, __version__, root=root), indent=2))
     else:
+        colour = _colour()
         lines = findings_text(
-            shown, colour=_colour(), width=min(terminal_width(), 120), base=str(Path.cwd())
+            shown, colour=colour, width=min(terminal_width(), 120), base=str(Path.cwd())
         )
-        print_lines(lines)
+        print_lines(lines, raw=colour)
 
 
 def _colour() -> bool:

@@ -34,7 +34,7 @@ def command(
     """
     import sys
 
-    from kvtrace.cli.options import print_lines, select
+    from kvtrace.cli.options import complain_of, print_lines, select
     from kvtrace.converters.query import connect, query
     from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
     from kvtrace.converters.text import terminal_width
@@ -44,10 +44,11 @@ def command(
     text = sys.stdin.read() if statement == "-" else statement
     with connect(selection.trace, runs) as database:
         names, rows = query(database, text)
+    complain_of(selection.trace)
     if form == "json":
         print_lines(json_lines(names, rows))
     elif form == "csv":
-        print_lines(csv_lines(names, rows))
+        print_lines(csv_lines(names, rows), raw=not sys.stdout.isatty())
     else:
         width = terminal_width() if sys.stdout.isatty() else None
         print_lines(table_lines(names, rows, width))

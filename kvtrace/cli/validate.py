@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 
-from kvtrace.cli.options import JsonOption, TracePath
+from kvtrace.cli.options import JsonOption, TracePath, say
 
 
 def command(trace: TracePath, as_json: JsonOption = False) -> int:
@@ -24,10 +24,10 @@ def command(trace: TracePath, as_json: JsonOption = False) -> int:
     elif problems:
         for problem in problems:
             told = problem.text.startswith(problem.where)
-            print(problem.text if told else f"{problem.where}: {problem.text}")
-        print(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} in {trace}")
+            say(problem.text if told else f"{problem.where}: {problem.text}")
+        say(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} in {trace}")
     else:
-        print(f"{trace} is fine")
+        say(f"{trace} is fine")
     if any(problem.unreadable for problem in problems):
         return 2
     return 1 if problems else 0

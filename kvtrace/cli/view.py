@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kvtrace.cli.options import OutputOption, RunOption, TracePath, select
+from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select
 from kvtrace.schema.errors import KvtraceError
 
 _DEFAULT_WAIT_S: Final = 600.0
@@ -72,16 +72,16 @@ def _hand_over(file: Path, title: str, ui: str, wait: float, *, browser: bool) -
 
     with Handover(file, title, ui) as handover:
         _open(handover.address, browser=browser)
-        typer.echo(f"offering the timeline for {wait:g} s; Ctrl-C ends it")
+        say(f"offering the timeline for {wait:g} s; Ctrl-C ends it")
         if not handover.wait(wait):
             raise NotFetchedError(
                 f"nobody opened the timeline within {wait:g} s; --wait waits longer."
             )
-    typer.echo("the Perfetto UI has the timeline")
+    say("the Perfetto UI has the timeline")
 
 
 def _open(address: str, *, browser: bool) -> None:
     import webbrowser
 
     opened = browser and webbrowser.open(address)
-    typer.echo(address if opened else f"open {address}")
+    say(address if opened else f"open {address}")

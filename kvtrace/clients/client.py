@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args
 
 from kvtrace.evaluate import Argument, Observer
 from kvtrace.ir import Op, source_stack
 from kvtrace.passes.metrics import kind_of
 from kvtrace.passes.stacks import StackRows
-from kvtrace.schema.dataclass import dataclass
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:
@@ -130,17 +130,17 @@ class Client(Observer):
         """
 
     def finalize(self) -> Mapping[str, Rows]:
-        """Give the rows of each table, by its name. May be called several times."""
+        """Return the rows of each table, by its name. May be called several times."""
         return {}
 
     def settings(self) -> Mapping[str, Any]:
-        """Give what the metadata of the client's files are to say; JSON can hold it."""
+        """Return what the metadata of the client's files are to say; JSON can hold it."""
         return {}
 
     # -- for use by clients ----------------------------------------------------------------
 
     def stack(self, op: Op) -> int | None:
-        """Give the id of an op's source stack, whose row the client's files then have."""
+        """Return the id of an op's source stack, whose row the client's files then have."""
         return self.stacks.add(source_stack(op))
 
     @property
@@ -150,7 +150,7 @@ class Client(Observer):
         return found
 
     def observer(self, kind: type[_Shared]) -> _Shared:
-        """Give the observer of this evaluation that all clients share; see `observers`."""
+        """Return the observer of this evaluation that all clients share; see `observers`."""
         found = self.__dict__["_shared"][kind]
         assert isinstance(found, kind)
         return found
@@ -160,7 +160,7 @@ _WITHOUT_HOOKS = frozenset(Client.__mro__)
 
 
 def hooks_of(client: Client) -> list[tuple[Hook, Callable[..., Any]]]:
-    """Give the hooked methods of a client, in the order of their definition, bases first."""
+    """Return the hooked methods of a client, in the order of their definition, bases first."""
     names: dict[str, None] = {}
     for base in reversed(type(client).__mro__):
         if base not in _WITHOUT_HOOKS:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def declared_tables(client: Client) -> tuple[Table, ...]:
-    """Give the tables that a client declares; SchemaMismatch if the format has none of a name."""
+    """Return the tables that a client declares; SchemaMismatch if the format has none of a name."""
     return tuple(_named(each) if isinstance(each, str) else each for each in client.tables)
 
 
 def filled_tables(tables: Sequence[Table], given: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """Give the rows of each declared table; SchemaMismatch if they do not fit."""
+    """Return the rows of each declared table; SchemaMismatch if they do not fit."""
     unknown = sorted(set(given) - {table.name for table in tables})
     if unknown:
         raise SchemaMismatch(f"it gives rows of {unknown[0]}, which it does not declare")
@@ -29,7 +29,7 @@ def filled_tables(tables: Sequence[Table], given: Mapping[str, Any]) -> dict[str
 
 
 def stack_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Give rows of `stacks`."""
+    """Return rows of `stacks`."""
     return _as_table(TABLES["stacks"], rows)
 
 

@@ -113,7 +113,7 @@ class OpEvent:
 
 
 def overridden(op: Op, step: Step, override: Callable[[OpEvent], Any]) -> Step:
-    """Give a step that has `override` compute the op's results.
+    """Return a step that has `override` compute the op's results.
 
     Raises:
         BadOverride: the op has regions, or results that are no numbers.

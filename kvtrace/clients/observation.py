@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -22,7 +23,6 @@ from kvtrace.forks import Lock
 from kvtrace.ir import Module
 from kvtrace.passes.calls import Call
 from kvtrace.passes.thread_layouts import BlockedLayout
-from kvtrace.schema.dataclass import dataclass
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.tables import Table
 from kvtrace.schema.trace import Trace, open_trace
@@ -139,7 +139,7 @@ class Observation:
             self._call_ids.setdefault(number, []).append(call_id)
 
     def tables(self, member: Member) -> dict[str, pa.Table]:
-        """Give what a client has found so far, with the ids of calls that capture gave."""
+        """Return what a client has found so far, with the ids of calls that capture gave."""
         with self._lock:
             return {name: self._with_calls(rows) for name, rows in member.tables().items()}
 

@@ -32,7 +32,7 @@ class Profiler(Client):
         self._modelled = [a + b for a, b in zip(self._modelled, metrics.modelled, strict=True)]
 
     def finalize(self) -> Mapping[str, Rows]:
-        """Give the rows of `ops` and `loops`."""
+        """Return the rows of `ops` and `loops`."""
         return {"ops": self._ops, "loops": self._loops}
 
     def settings(self) -> Mapping[str, Any]:

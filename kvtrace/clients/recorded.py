@@ -1,6 +1,7 @@
 """Clients over the distinct calls of a recorded run: tables in, tables out."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.clients.client import Client
@@ -8,7 +9,6 @@ from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass, Member
 from kvtrace.passes.calls import UnreadyCall, calls_of
-from kvtrace.schema.dataclass import dataclass
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +25,6 @@ from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.forks import Lock
 from kvtrace.passes.calls import Call, UnreadyCall
 from kvtrace.passes.distinct import distinct
-from kvtrace.schema.dataclass import dataclass, replace
 from kvtrace.schema.errors import KvtraceError, SchemaMismatch
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class Member:
         self.error = self.error or failed
 
     def tables(self) -> dict[str, pa.Table]:
-        """Give the client's tables and the stacks that they refer to; none if it has failed."""
+        """Return the client's tables and the stacks that they refer to; none if it has failed."""
         from kvtrace.clients.declared import declared_tables, filled_tables, stack_table
 
         given = self.tell(self.client.finalize)
@@ -100,7 +99,7 @@ class Member:
         return tables | ({"stacks": stack_table(stacks)} if stacks else {})
 
     def facts(self) -> dict[str, Any]:
-        """Give what the metadata of the client's files say: its own settings, and its sample."""
+        """Return what the metadata of the client's files say: its own settings, and its sample."""
         facts = dict(self.tell(self.client.settings) or {})
         if self.sample.calls:
             counts = {"calls": self.sample.calls, "programs": self.sample.programs}
@@ -176,7 +175,7 @@ class ClientPass:
         return list(groups.values())
 
     def instrument(self, group: Group) -> Instrument | None:
-        """Give what stands around ops for the clients of a group; None if no client does."""
+        """Return what stands around ops for the clients of a group; None if no client does."""
         hooked = [member for member in group.members if member.hooks and member.error is None]
         if not hooked:
             return None
@@ -261,7 +260,7 @@ def _ears(observer: Observer, tell: Callable[..., Any]) -> Observer | None:
 
 @cache
 def _ears_of(observer: type[Observer]) -> type[_Ears] | None:
-    """Give the class that listens to what observers of a class listen to; None if to nothing."""
+    """Return the class that listens to what observers of a class listen to; None if to nothing."""
 
     def passing(event: str) -> Callable[..., None]:
         def told(self: _Ears, *arguments: Any) -> None:
@@ -290,7 +289,7 @@ def _checked_programs(chosen: Sequence[int], count: int) -> NDArray[np.int64]:
 
 
 def _unwritten(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    """Give the arguments with their data read-only: each evaluation then writes to a copy."""
+    """Return the arguments with their data read-only: each evaluation then writes to a copy."""
     storages = {
         id(argument.storage): argument.storage
         for argument in arguments

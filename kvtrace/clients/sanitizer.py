@@ -54,7 +54,7 @@ class Sanitizer(Client):
             self._findings.append(_unjudged(call, reason))
 
     def finalize(self) -> Mapping[str, Rows]:
-        """Give the rows of `findings`."""
+        """Return the rows of `findings`."""
         return {"findings": self._findings}
 
     def settings(self) -> Mapping[str, Any]:

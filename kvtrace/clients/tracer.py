@@ -27,7 +27,7 @@ class Tracer(Client):
         self._notes += metrics.notes(call.call_id)
 
     def finalize(self) -> Mapping[str, Rows]:
-        """Give the rows of `accesses`."""
+        """Return the rows of `accesses`."""
         return {"accesses": self._accesses}
 
     def settings(self) -> Mapping[str, Any]:

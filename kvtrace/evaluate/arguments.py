@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.types import ElementType, element_of_short_name
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.schema.cached_property import cached_property
 
 _ELSEWHERE = 1 << 62
 

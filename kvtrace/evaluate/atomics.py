@@ -35,7 +35,7 @@ NAMES = ("", "and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "e
 
 
 def rounds_of(index: Array) -> Iterator[Array]:
-    """Give positions in `index`, round by round; within a round no value repeats."""
+    """Return positions in `index`, round by round; within a round no value repeats."""
     if len(index) < 2:
         yield np.arange(len(index))
         return

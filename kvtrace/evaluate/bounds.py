@@ -6,6 +6,7 @@ none varies independently. So extremes add up, and counts multiply, over such gr
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.integers import factors_of
 from kvtrace.evaluate.values import Array, Sum
-from kvtrace.schema.dataclass import dataclass
 
 _HUGE = np.int64(1 << 62)
 
@@ -59,7 +59,7 @@ def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
 
 
 def loose_extremes(offset: Sum) -> tuple[Array, Array]:
-    """Give bounds of the offsets over all lanes, per program; exact unless terms share axes."""
+    """Return bounds of the offsets over all lanes, per program; exact unless terms share axes."""
     lowest: Any = np.full(1, offset.constant, np.int64)
     highest: Any = lowest
     for term in offset.terms:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from kvtrace.evaluate.integers import factors_of
 from kvtrace.evaluate.values import Array, Sum
-from kvtrace.schema.dataclass import dataclass
 
 _Cuttable = TypeVar("_Cuttable", bound=Any)
 
@@ -50,7 +50,7 @@ def box_of(mask: Any, shape: tuple[int, ...]) -> Box | None:
 
 
 def _range_of(factor: Array) -> tuple[int, int, int] | None:
-    """Give axis and range of a factor that is one range of lanes along one axis."""
+    """Return axis and range of a factor that is one range of lanes along one axis."""
     axes = [axis for axis, extent in enumerate(factor.shape) if extent != 1]
     if not axes:
         return None if factor.reshape(-1)[0] else (0, 0, 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum, wrap
 from kvtrace.ir import Module
+from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.types import TensorType
-from kvtrace.schema.dataclass import replace
 
 CHUNK_BYTES = 2 << 20
 """How large the largest tensor of a kernel may get over the programs that run at once."""
@@ -68,9 +69,9 @@ def evaluate_by_arrays(
     launch = Launch(name, (extents[0], extents[1], extents[2]), tuple(arguments), observers)
     if most_steps is not None:
         launch.steps = most_steps
-        lanes = largest_tensor(compiler) // 8 if _holds_data(arguments) else 1
+        lanes = largest_tensor(compiler.module) // 8 if _holds_data(arguments) else 1
         launch.programs_a_step = min(STEP_PROGRAMS, STEP_VALUES / lanes)
-    written = written_storages(module, arguments, compiler.cache)
+    written = written_storages(module, arguments)
     launch.memory = Memory(launch.arguments, written)
     values = _bound_parameters(compiler, arguments, name)
     if instrument is not None:
@@ -81,7 +82,7 @@ def evaluate_by_arrays(
 
 
 def _checked(programs: NDArray[np.int64], launch: Launch) -> NDArray[np.int64]:
-    """Give the chosen programs ascending; BadArguments if one is not in the grid."""
+    """Return the chosen programs ascending; BadArguments if one is not in the grid."""
     chosen: NDArray[np.int64] = np.unique(np.asarray(programs, np.int64))
     count = math.prod(launch.grid)
     if chosen.size and not 0 <= chosen[0] <= chosen[-1] < count:
@@ -117,7 +118,7 @@ def _run_programs(
         launch.turns = Turns(programs, run, lambda: launch.memory.version)
         launch.turns.run_all()
         return
-    chunk = max(1, chunk_bytes // largest_tensor(compiler))
+    chunk = max(1, chunk_bytes // largest_tensor(compiler.module))
     with np.errstate(all="ignore"), ONE_THREAD:
         for start in range(0, programs, chunk):
             scope = Scope(launch, linear(start, min(start + chunk, programs)))
@@ -132,19 +133,17 @@ def _holds_data(arguments: Sequence[Argument]) -> bool:
 
 
 def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:
-    """Tell whether programs must run one by one; answers that hang on no data are kept."""
+    """Tell whether programs must run one by one; answers that depend on no data are kept."""
     programs = math.prod(launch.grid)
     if programs <= 1:
         return False
-    cache = compiled(module, observed=False).cache
-    answers = cache.setdefault("order", {})
-    assert isinstance(answers, dict)
+    answers = _orders(module)
     key = (launch.grid, _shape_of_call(launch.arguments))
     if key in answers:
-        return bool(answers[key])
+        return answers[key]
     if len(answers) > 4096:
         answers.clear()
-    certain, contested = contested_storages(module, launch.arguments, cache)
+    certain, contested = contested_storages(module, launch.arguments)
     if certain or not contested:
         answers[key] = certain
         return certain
@@ -158,6 +157,11 @@ def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -
             answers[key] = meets
         return meets
     return _replayed(module, launch, contested, written).meet(programs)
+
+
+@once_per_module
+def _orders(_module: Module) -> dict[object, bool]:
+    return {}
 
 
 def _replayed(
@@ -196,28 +200,15 @@ def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
 
 
 def function_body(compiler: Compiler) -> FunctionBody:
-    """Give the kernel's body, compiled once."""
-    body = compiler.cache.get("body")
-    if body is None:
-        body = FunctionBody(compiler.function(compiler.kernel), compiler.kernel)
-        compiler.cache["body"] = body
-    assert isinstance(body, FunctionBody)
-    return body
+    """Return the kernel's body; its blocks are compiled once."""
+    return FunctionBody(compiler.function(compiler.kernel), compiler.kernel)
 
 
-def largest_tensor(compiler: Compiler) -> int:
-    """Bytes of the largest tensor that the kernel makes in one program."""
-    size = compiler.cache.get("largest")
-    if not isinstance(size, int):
-        tensors = [
-            value.type
-            for op in compiler.module.ops
-            for value in op.results
-            if isinstance(value.type, TensorType)
-        ]
-        size = 8 * max([1, *(tensor.size for tensor in tensors)])
-        compiler.cache["largest"] = size
-    return size
+@once_per_module
+def largest_tensor(module: Module) -> int:
+    """Count the bytes of the largest tensor that the kernel makes in one program."""
+    types = (value.type for op in module.ops for value in op.results)
+    return 8 * max([1, *(type_.size for type_ in types if isinstance(type_, TensorType))])
 
 
 def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:

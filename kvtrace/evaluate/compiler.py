@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -33,17 +34,17 @@ from kvtrace.ir.attributes import (
     TypeAttribute,
     UnitAttribute,
 )
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import SILENT, named
 from kvtrace.ir.types import TensorType
-from kvtrace.schema.dataclass import dataclass
 
 _LARGEST_TENSOR = 1 << 20
 """Elements of a tensor; Triton's own limit, which its compiler holds."""
 
-_OF_ONE_SHAPE = frozenset({
-    "tt.addptr", "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.bitcast",
-    "tt.fp_to_fp", "tt.int_to_ptr", "tt.ptr_to_int",
-})  # fmt: skip
-"""Ops all of whose tensors have the same shape, as those of `arith` and `math` have."""
+_OF_ONE_SHAPE = named(
+    lambda row: row.group in ("memory", "atomic", "addresses", "arith", "casts", "math")
+)
+"""Ops all of whose tensors have the same shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,6 @@ class Compiler:
         self.module = module
         self.observed = observed
         self.instrument = instrument
-        self.cache: dict[str, object] = {}
         self._functions: dict[str, dict[Block, CompiledBlock]] = {}
 
     @property
@@ -90,7 +90,7 @@ class Compiler:
         return self.module.main.name
 
     def function(self, name: str) -> dict[Block, CompiledBlock]:
-        """Give the compiled blocks of a function, the entry first."""
+        """Return the compiled blocks of a function, the entry first."""
         found = self._functions.get(name)
         if found is None:
             refuse_unfit(self.module)
@@ -102,7 +102,7 @@ class Compiler:
     def block(self, block: Block) -> CompiledBlock:
         """Compile the ops of a block."""
         *body, terminator = block.ops
-        steps = tuple(self._instrumented(op) for op in body if op.name not in _SILENT)
+        steps = tuple(self._instrumented(op) for op in body if op.name not in SILENT)
         ending = None if self.instrument is None else self.instrument.ending(terminator)
         steps += () if ending is None else (ending,)
         return CompiledBlock(
@@ -192,7 +192,7 @@ def refuse_unfit(module: Module) -> None:
                     f"{op.name} at {place(op)} in kernel {kernel!r} makes a tensor of "
                     f"{kind.size:,} elements; Triton's largest has {_LARGEST_TENSOR:,}"
                 )
-        if op.name in _OF_ONE_SHAPE or op.name.startswith(("arith.", "math.")):
+        if op.name in _OF_ONE_SHAPE:
             kinds = (value.type for value in (*op.operands, *op.results))
             if len({kind.shape for kind in kinds if isinstance(kind, TensorType)}) > 1:
                 raise unsupported(op, kernel, "on tensors of different shapes")
@@ -244,9 +244,6 @@ def _typed_values(
 _TYPED: set[str] = set()
 """Elementwise ops whose function also takes the result's element type, last (casts)."""
 
-_SILENT = frozenset({"gpu.barrier", "nvvm.barrier0", "llvm.intr.assume", "tt.debug_barrier"})
-"""Ops that mean nothing when programs run as whole arrays."""
-
 
 def typed_result(*names: str) -> None:
     """Note that the functions of these ops take the result's element type last."""
@@ -290,7 +287,7 @@ def _factored_step(
 
 
 def attribute(op: Op, name: str, default: Any = None) -> Any:
-    """Give an attribute's plain Python value; a list for arrays."""
+    """Return an attribute's plain Python value; a list for arrays."""
     found: Any = op.attributes.get(name)
     if found is None:
         return default
@@ -325,14 +322,25 @@ def outer_slots(block: Block) -> frozenset[int]:
     return frozenset(used - defined)
 
 
-def slots_of(values: tuple[IRValue, ...]) -> tuple[int, ...]:
+def slot_of(op: Op, name: str) -> int | None:
+    """Return the position of an operand in the list of values; None where the op has none."""
+    found = op.optional(name)
+    return None if found is None else found.id
+
+
+def slots_of(values: Iterable[IRValue]) -> tuple[int, ...]:
     """Positions of IR values in the list of values."""
     return tuple(value.id for value in values)
 
 
+@once_per_module
+def _compilers(_module: Module) -> dict[bool, Compiler]:
+    return {}
+
+
 def compiled(module: Module, *, observed: bool) -> Compiler:
-    """Give the compiler of a module; it is kept with the module, and goes with it."""
-    kept: dict[bool, Compiler] = module.__dict__.setdefault("_compilers", {})
+    """Return the compiler of a module, made once."""
+    kept = _compilers(module)
     found = kept.get(observed)
     if found is None:
         load_dialects(op.name for op in module.ops)

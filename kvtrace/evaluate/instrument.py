@@ -29,17 +29,17 @@ class Instrument:
         del launch, values
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Give the step to run in place of `step`, which computes `op`; `step` itself to pass."""
+        """Return the step to run in place of `step`, which computes `op`; `step` itself to pass."""
         del op
         return step
 
     def ending(self, op: Op) -> Step | None:
-        """Give a step to run before a block's last op reads its operands; None: there is none."""
+        """Return a step to run before a block's last op reads its operands; None: there is none."""
         del op
         return None
 
     def compiled(self, module: Module, *, observed: bool) -> Compiler:
-        """Give the compiler of a module under this instrument."""
+        """Return the compiler of a module under this instrument."""
         from kvtrace.evaluate.compiler import Compiler
         from kvtrace.evaluate.dialects import load_dialects
 

@@ -58,7 +58,7 @@ def fits(value: Sum, bits: int) -> bool:
 
 
 def wrapped(value: Sum, type_: ValueType) -> Sum | Array:
-    """Give the sum as it is if it fits its type, else materialised and wrapped."""
+    """Return the sum as it is if it fits its type, else materialised and wrapped."""
     if fits(value, type_.element.bits):
         return value
     if not value.terms:
@@ -324,7 +324,7 @@ def factors_of(mask: Any) -> tuple[Array, ...]:
 
 
 def mask_of(factors: tuple[Array, ...]) -> Any:
-    """Give the conjunction of factors as a value."""
+    """Return the conjunction of factors as a value."""
     if not factors:
         return True
     return factors[0] if len(factors) == 1 else Mask(factors)

@@ -228,7 +228,7 @@ class Memory:
     # -- contents ------------------------------------------------------------------------------
 
     def _elements(self, tensor: TensorArgument, element: ElementType) -> tuple[Array, int]:
-        """Give a storage as elements, and the index of a tensor's data pointer in it.
+        """Return a storage as elements, and the index of a tensor's data pointer in it.
 
         Elements are aligned to the data pointer, wherever it lies.
         """
@@ -245,18 +245,18 @@ class Memory:
         return found
 
     def _data(self, storage: Storage) -> Array:
-        """Give a storage's bytes; if they may be written but must not, a copy for this launch."""
+        """Return a storage's bytes; if they may be written but must not, a copy for this launch."""
         assert storage.data is not None
         if storage.data.flags.writeable or storage not in self._written:
             return storage.data
         return self._copies.setdefault(storage, storage.data.copy())
 
     def _sources(self, tensor: TensorArgument) -> frozenset[str]:
-        """Say what unknown contents of a tensor hang on."""
+        """Say what unknown contents of a tensor depend on."""
         return self._forgotten.get(id(tensor.storage), frozenset()) | {tensor.name}
 
     def _unknown_contents(self, request: Request) -> Unknown | None:
-        """Give what reading hangs on, None if all that is read is known."""
+        """Return what reading depends on, None if all that is read is known."""
         doubt = request.doubt
         if self.is_known(request.tensor):
             return doubt
@@ -291,7 +291,7 @@ class Memory:
         return Sum(offset.constant // size + start, terms, low, high)
 
     def _window(self, request: Request, start: int) -> Window | None:
-        """Give the access as a window; terms that come again, as in a loop, are split once."""
+        """Return the access as a window; terms that come again, as in a loop, are split once."""
         key = (id(request.offset.terms), request.type_.element.bytes)
         known = self._windows.get(key)
         constant = request.offset.constant // request.type_.element.bytes + start

@@ -39,7 +39,7 @@ def truncated_to_tf32(array: Array) -> Array:
 
 
 def rounding_to(element: ElementType) -> Callable[[Array], Array] | None:
-    """Give the function that rounds wider values to an element type, None if none is needed.
+    """Return the function that rounds wider values to an element type, None if none is needed.
 
     8-bit floats saturate, infinities included: conversions to them exist in PTX only as
     cvt.satfinite.
@@ -99,7 +99,7 @@ def to_memory(values: Array, element: ElementType) -> Array:
 
 
 def _payload(wide: Array) -> Array:
-    """Give the two mantissa bits of a NaN in e5m2 from those of float32; never 0, infinity."""
+    """Return the two mantissa bits of a NaN in e5m2 from those of float32; never 0, infinity."""
     kept = (wide >> np.uint32(21)) & np.uint32(3)
     return np.where(kept == 0, np.uint32(3), kept)
 

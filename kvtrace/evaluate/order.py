@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,10 @@ from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.ir.flow import around, backward, flow_of
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import FUNCTIONS, LOOPS, READING, AccessKind, address_of, effect_of
 
-_LOADS = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
-_STORES = frozenset({"tt.store", "tt.descriptor_store", "tt.descriptor_scatter"})
-_ATOMICS = frozenset({"tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_reduce"})
-_LOOPS = frozenset({"scf.for", "scf.while"})
 _COUNTERS = frozenset({4})
 """Read-modify-write kinds whose old values are a running sum: integer add."""
 
@@ -33,7 +32,7 @@ class Site:
     """A memory op: the parameters it can reach (None: any), and how it takes part in ordering."""
 
     op: Op
-    kind: str
+    kind: AccessKind
     parameters: frozenset[int] | None
     result_used: bool
     in_loop: bool
@@ -44,126 +43,62 @@ class Site:
         return self.parameters is None or argument in self.parameters
 
 
+@once_per_module
 def memory_sites(module: Module) -> tuple[Site, ...]:
     """List a module's memory ops with the parameters that their pointers come from."""
-    origins = _pointer_origins(module)
-    used = frozenset(value.id for op in module.ops for value in op.operands)
-    sites = []
-    for op in module.ops:
-        kind = _kind_of(op)
-        if kind is None:
-            continue
-        pointer = op.operands[0]
-        sites.append(
-            Site(
-                op,
-                kind,
-                origins.get(pointer.id, frozenset()),
-                bool(op.results) and op.results[0].id in used,
-                _is_inside(op, module, _LOOPS),
-                _decides_while(op),
-            )
+    pointers, flow = _Pointers(module), flow_of(module)
+    return tuple(
+        Site(
+            op,
+            effect,
+            pointers.parameters(address_of(op)),
+            bool(op.results) and bool(flow.uses(op.results[0])),
+            _is_inside_loop(op, module),
+            _decides_while(op),
         )
-    return tuple(sites)
-
-
-def _kind_of(op: Op) -> str | None:
-    if op.name in _LOADS:
-        return "load"
-    if op.name in _STORES:
-        return "store"
-    return "atomic" if op.name in _ATOMICS else None
+        for op in module.ops
+        if (effect := effect_of(op))
+    )
 
 
 class _Pointers:
-    """Tells which values are pointers; the types of a module's values are few."""
+    """Traces pointers and descriptors back to the parameters of the kernel."""
 
-    def __init__(self) -> None:
-        self._known: dict[int, bool] = {}
+    def __init__(self, module: Module) -> None:
+        self._flow = flow_of(module)
+        self._parameters = {value: place for place, value in enumerate(module.main.arguments)}
+        self._are_pointers: dict[int, bool] = {}
 
-    def among(self, values: Sequence[IRValue]) -> list[IRValue]:
-        """Give those of some values that are pointers, or descriptors of tensors."""
-        known = self._known
-        found = []
-        for value in values:
-            type_ = value.type
-            flag = known.get(id(type_))
-            if flag is None:
-                text = str(type_)
-                flag = known[id(type_)] = "!tt.ptr" in text or "!tt.tensordesc" in text
-            if flag:
-                found.append(value)
-        return found
+    def parameters(self, pointer: IRValue) -> frozenset[int] | None:
+        """Return the positions of those that a pointer may be into; None: from nowhere known."""
+        found = set()
+        for value in backward([pointer], self._before):
+            if value in self._parameters:
+                found.add(self._parameters[value])
+            elif not self._before(value):
+                return None
+        return frozenset(found)
 
+    def _before(self, value: IRValue) -> list[IRValue]:
+        if isinstance(value.owner, Op) and value.owner.name in READING:
+            return []
+        return [each for each in self._flow.made_of(value) if self._is_pointer(each)]
 
-def _pointer_origins(module: Module) -> dict[int, frozenset[int] | None]:
-    """Trace pointer values back to parameters of the kernel; None: from nowhere known."""
-    origins: dict[int, frozenset[int] | None] = {}
-    edges: dict[int, set[int]] = {}
-    for position, parameter in enumerate(module.main.arguments):
-        origins[parameter.id] = frozenset({position})
-    pointers = _Pointers()
-    for op in module.ops:
-        sources = pointers.among(op.operands)
-        targets = pointers.among(op.results)
-        if op.name in ("tt.call", "func.call"):
-            _link_call(op, module, edges)
-            continue
-        if targets and not op.regions and (not sources or op.name in _LOADS):
-            for value in targets:
-                origins[value.id] = None
-            continue
-        for region in op.regions:
-            if op.name in ("tt.func", "builtin.module", "func.func"):
-                break
-            for block in region.blocks:
-                targets += pointers.among(block.arguments)
-                sources += pointers.among(block.ops[-1].operands)
-        for block in op.successors:
-            targets += pointers.among(block.arguments)
-        for source in sources:
-            edges.setdefault(source.id, set()).update(value.id for value in targets)
-    return _propagated(origins, edges)
+    def _is_pointer(self, value: IRValue) -> bool:
+        type_ = value.type  # the types of a module's values are few
+        known = self._are_pointers.get(id(type_))
+        if known is None:
+            text = str(type_)
+            known = self._are_pointers[id(type_)] = "!tt.ptr" in text or "!tt.tensordesc" in text
+        return known
 
 
-def _link_call(op: Op, module: Module, edges: dict[int, set[int]]) -> None:
-    callee = module.functions[op.attributes["callee"].value]  # type: ignore[union-attr, index]
-    for operand, parameter in zip(op.operands, callee.arguments, strict=True):
-        edges.setdefault(operand.id, set()).add(parameter.id)
-    for block in callee.body.blocks:
-        end = block.ops[-1]
-        if end.successors:
-            continue
-        for value, result in zip(end.operands, op.results, strict=True):
-            edges.setdefault(value.id, set()).add(result.id)
-
-
-def _propagated(
-    origins: dict[int, frozenset[int] | None], edges: dict[int, set[int]]
-) -> dict[int, frozenset[int] | None]:
-    work = list(origins)
-    while work:
-        source = work.pop()
-        reach = origins[source]
-        for target in edges.get(source, ()):
-            known = origins.get(target, frozenset())
-            joined = None if reach is None or known is None else known | reach
-            if joined != known or target not in origins:
-                origins[target] = joined
-                work.append(target)
-    return origins
-
-
-def _is_inside(op: Op, module: Module, names: frozenset[str]) -> bool:
-    """Whether an op is inside one of the named ops, or in a function that is called."""
-    parent = op.parent
-    while parent is not None and parent.parent is not None:
-        if parent.name in names:
-            return True
-        if parent.name in ("tt.func", "func.func"):
-            return parent is not module.main.op
-        parent = parent.parent
-    return False
+def _is_inside_loop(op: Op, module: Module) -> bool:
+    """Whether an op is in a loop, or in a function that is called."""
+    return any(
+        owner.name in LOOPS or (owner.name in FUNCTIONS and owner is not module.main.op)
+        for owner in around(op)
+    )
 
 
 def _decides_while(op: Op) -> bool:
@@ -177,18 +112,9 @@ def _decides_while(op: Op) -> bool:
     return False
 
 
-def _sites_of(module: Module, cache: dict[str, object]) -> tuple[Site, ...]:
-    found = cache.get("sites")
-    if not isinstance(found, tuple):
-        found = cache["sites"] = memory_sites(module)
-    return found
-
-
-def written_storages(
-    module: Module, arguments: Sequence[Argument], cache: dict[str, object]
-) -> frozenset[Storage]:
-    """Give the storages that the kernel may write to."""
-    sites = [site for site in _sites_of(module, cache) if site.kind != "load"]
+def written_storages(module: Module, arguments: Sequence[Argument]) -> frozenset[Storage]:
+    """Return the storages that the kernel may write to."""
+    sites = [site for site in memory_sites(module) if site.kind != "load"]
     return frozenset(
         argument.storage
         for position, argument in enumerate(arguments)
@@ -197,7 +123,7 @@ def written_storages(
 
 
 def contested_storages(
-    module: Module, arguments: Sequence[Argument], cache: dict[str, object]
+    module: Module, arguments: Sequence[Argument]
 ) -> tuple[bool, frozenset[Storage]]:
     """Say whether order matters for certain, and which storages must be looked at closely.
 
@@ -205,7 +131,7 @@ def contested_storages(
     """
     contested: set[Storage] = set()
     reached: dict[Storage, list[Site]] = {}
-    for site in _sites_of(module, cache):
+    for site in memory_sites(module):
         for position, argument in enumerate(arguments):
             if not isinstance(argument, TensorArgument) or argument.storage.data is None:
                 continue

@@ -9,6 +9,7 @@ kernel's own arguments as tensors of one axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, Tensor
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name, value_type
 from kvtrace.ir import Module
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.ir.memo import once_per_module
 
 _TABLES = ("i64", "u64")
 _LEAST = 1 << 22
@@ -38,17 +39,14 @@ Find = Callable[[NDArray[np.int64]], Sequence[Held]]
 """Finds the storages with data that some addresses lie in; what lies in none is left out."""
 
 
+@once_per_module
 def follows_addresses(module: Module) -> bool:
     """Whether a kernel may access memory through pointers that it was not passed."""
-    found = module.__dict__.get("_follows_addresses")
-    if found is None:
-        found = any(
-            op.name == "tt.int_to_ptr"
-            or (op.name == "tt.load" and value_type(op.results[0].type).pointer)
-            for op in module.ops
-        )
-        module.__dict__["_follows_addresses"] = found
-    return bool(found)
+    return any(
+        op.name == "tt.int_to_ptr"
+        or (op.name == "tt.load" and value_type(op.results[0].type).pointer)
+        for op in module.ops
+    )
 
 
 def reached(arguments: Sequence[Argument], find: Find) -> list[TensorArgument]:

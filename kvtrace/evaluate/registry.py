@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.scope import Scope
 from kvtrace.ir import Op, source_stack
-from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.compiler import Compiler
@@ -109,7 +109,7 @@ def assembly(text: str) -> Callable[[_Function], _Function]:
 
 
 def normalised(text: str) -> str:
-    """Give assembly with single spaces, and none around punctuation or at its ends."""
+    """Return assembly with single spaces, and none around punctuation or at its ends."""
     return re.sub(r"\s*([,;{}])\s*", r"\1", " ".join(text.split())).strip().rstrip(";")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -28,7 +29,6 @@ from kvtrace.evaluate.values import (
     sum_of_terms,
 )
 from kvtrace.ir import Op
-from kvtrace.schema.dataclass import replace
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.requests import Request
@@ -47,7 +47,7 @@ def report_access(
 ) -> None:
     """Tell all observers of an access.
 
-    `unknown` says what the address hangs on, `doubt` what the unknown part of the mask does.
+    `unknown` says what the address depends on, `doubt` what the unknown part of the mask does.
     """
     if not scope.launch.access_observers:
         return

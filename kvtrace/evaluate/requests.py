@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from kvtrace.evaluate.values import (
     sum_of_terms,
 )
 from kvtrace.ir import Op
-from kvtrace.schema.dataclass import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Request:
         return (self.scope.programs, *self.type_.shape)
 
     def at(self, index: Array) -> Request:
-        """Give the same access for some of the programs."""
+        """Return the same access for some of the programs."""
         return replace(
             self,
             scope=self.scope.restricted(index),
@@ -71,7 +71,7 @@ class Request:
         return np.broadcast_to(conjunction(factors_of(self.mask)), self.full_shape)
 
     def lane_bytes(self) -> Array:
-        """Give the byte index into the storage of every lane."""
+        """Return the byte index into the storage of every lane."""
         total = sum_of_terms(self.offset)
         result: Array = np.broadcast_to(total, self.full_shape) + self.tensor.offset_bytes
         return result

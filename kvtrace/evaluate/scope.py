@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import TooLarge
 from kvtrace.evaluate.observe import Observer
-from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +55,7 @@ class Launch:
         self.steps -= self.afford(steps, programs)
 
     def afford(self, steps: int, programs: int) -> int:
-        """Give what steps for so many programs cost; TooLarge if that is more than is left."""
+        """Return what steps for so many programs cost; TooLarge if that is more than is left."""
         cost = steps * (1 + int(programs / self.programs_a_step))
         if cost > self.steps:
             raise TooLarge(
@@ -67,7 +66,7 @@ class Launch:
 
 
 def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]:
-    """Give the observers that override a method: what nobody listens to is not worked out."""
+    """Return the observers that override a method: what nobody listens to is not worked out."""
     return tuple(
         observer
         for observer in observers
@@ -103,17 +102,17 @@ class Scope:
         return (self.linear // (x * y)).astype(np.int32)
 
     def restricted(self, index: NDArray[Any]) -> Scope:
-        """Give the scope of some of the programs."""
+        """Return the scope of some of the programs."""
         iteration = self.iteration
         if isinstance(iteration, np.ndarray):
             iteration = iteration[index]
         return Scope(self.launch, self.linear[index], self.certain, self.reason, iteration)
 
     def doubtful(self, reason: str) -> Scope:
-        """Give the same programs on a path of which it is not known whether it is taken."""
+        """Return the same programs on a path of which it is not known whether it is taken."""
         joined = self.reason or reason
         return Scope(self.launch, self.linear, False, joined, self.iteration)
 
     def at_iteration(self, iteration: Any) -> Scope:
-        """Give the same programs in one trip of a loop."""
+        """Return the same programs in one trip of a loop."""
         return Scope(self.launch, self.linear, self.certain, self.reason, iteration)

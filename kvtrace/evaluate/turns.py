@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from kvtrace.evaluate.errors import Deadlock
-from kvtrace.schema.dataclass import dataclass
 
 
 class _Abandoned(Exception):

@@ -6,6 +6,7 @@ holds their bits.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.ir.types import PointerType, TensorDescriptorType, TensorType, Type
-from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ _MOST_SEEN = 4096
 
 
 def value_type(type_: Type) -> ValueType:
-    """Give the evaluator's view of an IR type; raises UnsupportedOp for one that is not known."""
+    """Return the evaluator's view of an IR type; raises UnsupportedOp for one that is not known."""
     seen = _SEEN.get(id(type_))
     if seen is not None and seen[0] is type_:
         return seen[1]

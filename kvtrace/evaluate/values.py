@@ -10,14 +10,14 @@ broadcasts and loop-invariant scalars cost nothing.
   whatever may leave the width of its type is materialised and wrapped.
 * Booleans: Python bools, NumPy arrays, or `Mask`: factors whose broadcast conjunction is the value.
 * pointers: `Pointer`, an argument and a Sum.
-* anything whose data was not captured: `Unknown`, with the names of the arguments it hangs on.
+* anything whose data was not captured: `Unknown`, with the names of the arguments it depends on.
 * under an instrument that follows it: `Wrapped`, what is not what it would be without a width.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import ValueType
-from kvtrace.schema.dataclass import dataclass
 
 Array = NDArray[Any]
 
@@ -60,7 +59,7 @@ class Mask:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that hangs on data which was not captured.
+    """A value that depends on data which was not captured.
 
     `sources` name the arguments whose data it is, or say in words what else decides. A Boolean may
     be known to be false somewhere: wherever one of its `factors` is.
@@ -127,7 +126,7 @@ class Descriptor:
 
 
 def constant_sum(value: int) -> Sum:
-    """Give an integer that is the same for all programs and lanes."""
+    """Return an integer that is the same for all programs and lanes."""
     return Sum(value, (), value, value)
 
 
@@ -200,7 +199,7 @@ def wrap(value: int, bits: int) -> int:
 
 
 def unknown_of(values: Iterable[Any]) -> Unknown | None:
-    """Join what the unknown ones among the values hang on; None if all are known."""
+    """Join what the unknown ones among the values depend on; None if all are known."""
     found: Unknown | None = None
     for value in values:
         if isinstance(value, Unknown):
@@ -292,7 +291,7 @@ def _is_uniform(value: Any) -> bool:
 
 
 def actual(value: Any) -> Any:
-    """Give what the kernel computes."""
+    """Return what the kernel computes."""
     return value.actual if isinstance(value, Wrapped) else value
 
 

@@ -7,13 +7,13 @@ left (the base) indexes the first axis of a view of all overlapping windows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.integers import joined_terms
 from kvtrace.evaluate.values import Array, Sum
-from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Window:
 
 
 def step_of(line: Array) -> int | None:
-    """Give the constant positive difference of a one-dimensional array, None if there is none."""
+    """Return the constant positive difference of a one-dimensional array, None if there is none."""
     step = int(line[1]) - int(line[0])
     if step <= 0 or int(line[-1]) - int(line[0]) != step * (len(line) - 1):
         return None
@@ -138,7 +138,7 @@ def _rows(array: Array, window: Window, rank: int) -> Array:
 
 
 def _base_rows(window: Window, rank: int) -> Array:
-    """Give the base as an array over base axes only."""
+    """Return the base as an array over base axes only."""
     if isinstance(window.base, int):
         return np.full((1,) * (rank - len(window.strided)), window.base, np.int64)
     return np.squeeze(window.base, axis=tuple(axis for axis, _, _ in window.strided))

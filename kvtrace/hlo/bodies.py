@@ -74,7 +74,7 @@ def while_(
 
 
 def if_(predicate: Tensor, true: Function, false: Function) -> tuple[Tensor, ...]:
-    """Give the results of one of two functions without arguments.
+    """Return the results of one of two functions without arguments.
 
     Raises:
         BadArgument: the predicate is no single bool.

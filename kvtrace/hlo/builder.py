@@ -137,7 +137,7 @@ class Builder:
         return made
 
     def constant(self, value: Any, shape: tuple[int, ...], dtype: Dtype) -> "Tensor":
-        """Give a tensor of one value. `value` is a Python scalar that fits the type."""
+        """Return a tensor of one value. `value` is a Python scalar that fits the type."""
         # The sign of a zero and the bits of a NaN are part of what is meant.
         key = (value.__class__, repr(value), shape, dtype)
         index = self._constants.get(key)
@@ -148,7 +148,7 @@ class Builder:
         return self.tensor_class(self, index, shape, dtype)
 
     def literal(self, array: "np.ndarray[Any, Any]") -> "Tensor":
-        """Give a tensor with the contents that an array has now."""
+        """Return a tensor with the contents that an array has now."""
         dtype = native(array.dtype)
         if dtype not in self._dtypes:
             raise self._no_dtype(dtype)
@@ -159,7 +159,7 @@ class Builder:
     # -- operands ---------------------------------------------------------------------------
 
     def index_of(self, tensor: "Tensor") -> int:
-        """Give the position of a tensor's value as it is now, brought in from outside if need be.
+        """Return the position of a tensor's value as it is now, brought in from outside if need be.
 
         Raises:
             ForeignTensor: it belongs to no trace that goes on here.
@@ -203,7 +203,7 @@ class Builder:
         outputs: "Sequence[tuple[str, Tensor, str | None]]",
         structure: Any = None,
     ) -> Graph:
-        """Make the graph of what its outputs hang on; each is (name, tensor, aliased parameter)."""
+        """Make the graph of what outputs depend on; each is (name, tensor, aliased parameter)."""
         results: list[tuple[int, str, str | None]] = []
         taken: set[int] = set()
         for name, tensor, aliased in outputs:
@@ -224,7 +224,7 @@ class Builder:
 
 
 def _reached(ops: list[Op], outputs: set[int]) -> list[Op]:
-    """The parameters, and all that the outputs hang on, renumbered; results stay together."""
+    """The parameters, and all that the outputs depend on, renumbered; results stay together."""
     needed = bytearray(len(ops))
     for index in outputs:
         needed[index] = 1

@@ -34,7 +34,7 @@ class Op:
         operands: positions of what it works on.
         dtype: element type of the result; None where it has several results.
         shape: shape of the result.
-        attributes: all else that the op's meaning hangs on, as plain values.
+        attributes: all else that the op's meaning depends on, as plain values.
         stack: where the user's program made it.
         graphs: bodies, by their role (condition, body, true, false).
         input_name: name of the parameter that it is.
@@ -145,7 +145,7 @@ class Graph:
         return {str(op.output_name): op.aliases for op in ops if op.aliases is not None}
 
     def evaluate(self, *arrays: Any) -> tuple[np.ndarray[Any, Any], ...]:
-        """Give every output, by NumPy, in the order of `outputs`. Changes no input.
+        """Return every output, by NumPy, in the order of `outputs`. Changes no input.
 
         Raises:
             SignatureMismatch: the arrays do not fit the inputs.
@@ -158,7 +158,7 @@ class Graph:
     def evaluate_replicas(
         self, arrays: Sequence[Sequence[Any]]
     ) -> list[tuple[np.ndarray[Any, Any], ...]]:
-        """Give every output of each replica, given the inputs of each; collectives join them.
+        """Return every output of each replica, given the inputs of each; collectives join them.
 
         Raises:
             SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.
@@ -182,19 +182,19 @@ class Graph:
         return run(self, arrays)
 
     def to_stablehlo(self) -> str:
-        """Give the graph as StableHLO text, with the user's locations on every op."""
+        """Return the graph as StableHLO text, with the user's locations on every op."""
         from kvtrace.converters.stablehlo.text import module_text
 
         return module_text(self.rows(0), name=self.name, num_replicas=self.num_replicas)
 
     def figures(self) -> "GraphFigures":
-        """Give bytes, FLOPs and live memory: see `kvtrace.converters.graph_figures`."""
+        """Return bytes, FLOPs and live memory: see `kvtrace.converters.graph_figures`."""
         from kvtrace.converters.graph_figures import figures_of
 
         return figures_of(self.rows(0))
 
     def rows(self, graph_id: int, constants_apart: bool = False) -> "list[GraphOp]":
-        """Give the rows of `graph_ops`, bodies included.
+        """Return the rows of `graph_ops`, bodies included.
 
         Bodies have the ids `graph_id + (number << 32)`, and are named by them in attributes. With
         `constants_apart`, large constants have the attribute `value_artifact`, the hash of their

@@ -62,7 +62,7 @@ class MaskedElements(NDArrayOperatorsMixin):
         return FUNCTIONS[function](self.values, **settings)
 
     def astype(self, dtype: Any) -> "MaskedElements":
-        """Give the elements in another type."""
+        """Return the elements in another type."""
         return MaskedElements(METHODS["astype"](self.values, dtype), self.mask)
 
     def __getattr__(self, name: str) -> Callable[[], Any]:
@@ -83,7 +83,7 @@ class MaskedElements(NDArrayOperatorsMixin):
         self._refuse("a branch")
 
     def values_under(self, mask: Tensor) -> Tensor:
-        """Give the values of all elements, for a mask that is the same.
+        """Return the values of all elements, for a mask that is the same.
 
         Raises:
             DataDependent: it is another.

@@ -36,7 +36,7 @@ Direction = Literal["EQ", "NE", "LT", "LE", "GT", "GE"]
 
 
 def lift(value: Operand, dtype: Dtype | None = None) -> Tensor:
-    """Give any operand as a tensor; of `dtype`, where one is asked for.
+    """Return any operand as a tensor; of `dtype`, where one is asked for.
 
     Raises:
         BadArgument: it is nothing that a graph can hold.
@@ -83,7 +83,7 @@ def _stacked(value: Sequence[Any]) -> Tensor:
 
 
 def together(*values: Operand) -> list[Tensor]:
-    """Give operands as tensors of one element type, by the promotion table."""
+    """Return operands as tensors of one element type, by the promotion table."""
     dtype: Dtype | None = None
     lifted: list[Any] = []
     for value in values:
@@ -106,7 +106,7 @@ def together(*values: Operand) -> list[Tensor]:
 
 
 def broadcast(*tensors: Tensor) -> list[Tensor]:
-    """Give tensors of one shape, NumPy's way.
+    """Return tensors of one shape, NumPy's way.
 
     Raises:
         ShapeMismatch: their shapes do not go together.

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
-    """Give every output of a graph, given its inputs.
+    """Return every output of a graph, given its inputs.
 
     A graph with collectives is evaluated as if all replicas had these inputs.
 
@@ -39,7 +39,7 @@ def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
 
 
 def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
-    """Give every output of each replica, given the inputs of each; collectives join them.
+    """Return every output of each replica, given the inputs of each; collectives join them.
 
     Raises:
         SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.

@@ -108,7 +108,7 @@ def returned_leaves(value: Any, name: str | None, found: list[tuple[str | None, 
     """The structure of what was returned, with tensors and arrays collected as named leaves.
 
     Raises:
-        DataDependent: what a mask selects is returned, whose shape hangs on values.
+        DataDependent: what a mask selects is returned, whose shape depends on values.
 
     """
     if isinstance(value, MaskedElements):

@@ -5,12 +5,12 @@ value holds it as ``value``.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from dataclasses import dataclass
 
 from kvtrace.ir.floats import float_from_bits
 from kvtrace.ir.locations import Location
 from kvtrace.ir.types import FloatType, IndexType, IntegerType, TensorType, Type
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.schema.cached_property import cached_property
 
 
 @dataclass(frozen=True, slots=True)

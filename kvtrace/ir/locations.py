@@ -3,9 +3,8 @@
 Grammar: https://mlir.llvm.org/docs/Dialects/Builtin/#location-attributes.
 """
 
+from dataclasses import dataclass
 from typing import Final
-
-from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

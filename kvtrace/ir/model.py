@@ -4,12 +4,14 @@ The parser builds it; everyone else treats it as read-only. Identity is object i
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from dataclasses import dataclass, field
+from typing import Any
 
 from kvtrace.ir.attributes import Attribute, StringAttribute
 from kvtrace.ir.locations import Frame, Location, location_frames
+from kvtrace.ir.ops import FUNCTIONS, KINDS
 from kvtrace.ir.types import Type
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError
 
 
@@ -109,6 +111,33 @@ class Op:
         """Types of the results, in order."""
         return tuple(v.type for v in self.results)
 
+    def operand(self, name: str) -> Value:
+        """Return the operand of a name; see `kvtrace.ir.ops` for names.
+
+        Raises:
+            KeyError: the op has none, or ops of this kind never have.
+
+        """
+        found = self.optional(name)
+        if found is None:
+            raise KeyError(f"this {self.name} has no operand {name!r}")
+        return found
+
+    def optional(self, name: str) -> Value | None:
+        """Return the operand of a name, None where the op has none."""
+        found = self.group(name)
+        return found[0] if found else None
+
+    def group(self, name: str) -> tuple[Value, ...]:
+        """Return all operands of a name: none, one or more.
+
+        Raises:
+            KeyError: ops of this kind have no operands of that name.
+
+        """
+        start, end = KINDS[self.name].span(self, name)
+        return self.operands[start:end]
+
     @property
     def parent(self) -> "Op | None":
         """The op whose region this op is in; None for the module."""
@@ -155,18 +184,29 @@ class Function:
         return self.body.blocks[0].arguments if self.body.blocks else ()
 
 
-@dataclass(frozen=True)
+class _Memo(dict[object, Any]):
+    """What was worked out of a module, which holds of no copy of it that may be changed."""
+
+    def __deepcopy__(self, _copied: dict[int, Any]) -> "_Memo":
+        return _Memo()
+
+
+@dataclass(frozen=True, eq=False)
 class Module:
-    """A parsed module. ``ops`` holds all its ops in text order, so ``ops[i].index == i``."""
+    """A parsed module. ``ops`` holds all its ops in text order, so ``ops[i].index == i``.
+
+    ``memo`` is `kvtrace.ir.memo`'s. Modules are compared by identity.
+    """
 
     op: Op
     ops: tuple[Op, ...]
     value_count: int
+    memo: dict[object, Any] = field(default_factory=_Memo, init=False, repr=False)
 
     @cached_property
     def functions(self) -> Mapping[str, Function]:
         """All functions (`tt.func`, `func.func`, `llvm.func`) by name."""
-        views = [Function(op) for op in self.ops if op.name in _FUNCTIONS]
+        views = [Function(op) for op in self.ops if op.name in FUNCTIONS]
         return {view.name: view for view in views}
 
     @cached_property
@@ -181,9 +221,6 @@ class Module:
             if function.is_public and function.body.blocks:
                 return function
         raise NoKernel("The IR has no public tt.func with a body, so there is nothing to run.")
-
-
-_FUNCTIONS = frozenset({"tt.func", "func.func", "llvm.func"})
 
 
 def source_stack(op: Op) -> tuple[Frame, ...]:
@@ -206,9 +243,9 @@ def frames_in(location: Location, function: str | None) -> tuple[Frame, ...]:
 
 
 def function_name(op: Op) -> str | None:
-    """Give the name of the function that an op is in, or is; None outside of all."""
+    """Return the name of the function that an op is in, or is; None outside of all."""
     inner: Op | None = op
-    while inner is not None and inner.name not in _FUNCTIONS:
+    while inner is not None and inner.name not in FUNCTIONS:
         block = inner.block
         inner = None if block is None else block.region.owner
     return None if inner is None else Function(inner).name

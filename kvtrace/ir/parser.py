@@ -188,7 +188,7 @@ class _Parser(AttributeReader):
         return self.position
 
     def _aliased_location(self, found: re.Match[str]) -> Location | None:
-        """Give the location of an alias; None if it uses another that is not known."""
+        """Return the location of an alias; None if it uses another that is not known."""
         _, text, line, column, child, callee, caller = found.groups()
         if line is not None:
             return FileLocation(unescape(text), int(line), int(column))

@@ -4,11 +4,11 @@ Grammar: https://mlir.llvm.org/docs/LangRef/#type-system. Dialect types are thos
 (`!tt.ptr`, `!tt.tensordesc`); every other dialect's type is opaque.
 """
 
+from dataclasses import dataclass
 from math import prod
 from typing import Final
 
 from kvtrace.ir.floats import FORMATS
-from kvtrace.schema.dataclass import dataclass
 
 #: The size that stands for a dimension printed as `?`.
 DYNAMIC: Final = -1

@@ -41,7 +41,7 @@ class Values:
         return not self.space
 
     def computed(self) -> NDArray[Any]:
-        """Give the values in float32, as engines compute with them."""
+        """Return the values in float32, as engines compute with them."""
         return dtypes.computed(self.values)
 
 
@@ -49,7 +49,7 @@ _FLOAT: Final = dtypes.float32
 
 
 def number(operand: Any) -> Values:
-    """Give a plain number of the program as an operand.
+    """Return a plain number of the program as an operand.
 
     Raises:
         NkiError: it is none.
@@ -180,7 +180,7 @@ def _looked_at(
 
 
 def least(shape: tuple[int, ...], operands: tuple[Values, ...]) -> NDArray[np.uint8] | None:
-    """Give the states of a result: the least of its operands', None where all are defined."""
+    """Return the states of a result: the least of its operands', None where all are defined."""
     found: NDArray[np.uint8] | None = None
     for operand in operands:
         if operand.states is None:

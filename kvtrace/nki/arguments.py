@@ -22,7 +22,7 @@ class Taken:
         self._memories: dict[int, Any] = {}
 
     def of(self, name: str, value: Any) -> Any:
-        """Give an argument as the kernel sees it: arrays become tensors, also inside of lists."""
+        """Return an argument as the kernel sees it: arrays become tensors, also inside of lists."""
         if isinstance(value, tuple | list):
             return like(value, [self.of(f"{name}.{at}", each) for at, each in enumerate(value)])
         if isinstance(value, dict):
@@ -38,7 +38,7 @@ class Taken:
                 original[...] = copy
 
     def result(self, value: Any) -> Any:
-        """Give what a kernel returned as arrays: torch's where its arguments were."""
+        """Return what a kernel returned as arrays: torch's where its arguments were."""
         if isinstance(value, tuple | list):
             return like(value, [self.result(item) for item in value])
         if not isinstance(value, Tensor):
@@ -71,12 +71,12 @@ class Taken:
 
 
 def like(value: Any, items: list[Any]) -> Any:
-    """Give items as a list, a tuple, or a named tuple, as another value is one."""
+    """Return items as a list, a tuple, or a named tuple, as another value is one."""
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
 def array_of(value: Any) -> NDArray[Any] | None:
-    """Give a NumPy, torch or JAX array as NumPy's, without a copy where that can be."""
+    """Return a NumPy, torch or JAX array as NumPy's, without a copy where that can be."""
     if isinstance(value, np.ndarray):
         return value
     if _is_torch(value):

@@ -24,7 +24,7 @@ class Buffer(str):
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> "Buffer":
-        """Give the memory itself, whatever the placement."""
+        """Return the memory itself, whatever the placement."""
         del args, kwargs
         return self
 
@@ -53,7 +53,7 @@ _BY_NAME: Final[dict[str, Buffer]] = {
 
 
 def buffer_of(value: Any) -> Buffer:
-    """Give the memory that a program names; SBUF where it names none.
+    """Return the memory that a program names; SBUF where it names none.
 
     Raises:
         NkiError: there is no such memory.

@@ -18,7 +18,7 @@ _RULES: Final = {"sbuf": SBUF_CAPACITY, "psum": PSUM_CAPACITY}
 
 
 def in_use(lives: list[Life], space: str) -> list[tuple[int, int, Life]]:
-    """Give the buffers of a memory that ops used, each with the orders of first and last use."""
+    """Return the buffers of a memory that ops used, each with the orders of first and last use."""
     return [
         (life.first, life.last, life)
         for life in lives
@@ -27,7 +27,7 @@ def in_use(lives: list[Life], space: str) -> list[tuple[int, int, Life]]:
 
 
 def usage(lives: list[Life], space: str, count: int) -> NDArray[np.int64]:
-    """Give what is in use at each of `count` ops: bytes a partition of SBUF, banks of PSUM."""
+    """Return what is in use at each of `count` ops: bytes a partition of SBUF, banks of PSUM."""
     steps = np.zeros(count + 1, np.int64)
     for first, last, life in in_use(lives, space):
         amount = life.partition_bytes if space == "sbuf" else life.banks

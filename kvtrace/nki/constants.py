@@ -28,7 +28,7 @@ class _TileSize:
 
 
 def _target() -> Target:
-    """Give what the kernel that runs is for; outside of them, that of the environment."""
+    """Return what the kernel that runs is for; outside of them, that of the environment."""
     run = going_on()
     return target_named() if run is None else run.target
 
@@ -69,7 +69,7 @@ class nc_version(Enum):  # noqa: N801 - the public name
 
 
 def get_nc_version() -> nc_version:
-    """Give the version of the core that the kernel is for."""
+    """Return the version of the core that the kernel is for."""
     return nc_version(_target().generation)
 
 

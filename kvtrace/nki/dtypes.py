@@ -79,7 +79,7 @@ _POISON_INTEGER: Final = 0x5A
 
 
 def as_dtype(value: Any) -> np.dtype[Any]:
-    """Give the NumPy type of whatever names one: a NumPy type, a name, or torch's.
+    """Return the NumPy type of whatever names one: a NumPy type, a name, or torch's.
 
     Raises:
         NkiError: it names none that NKI has.
@@ -100,12 +100,12 @@ def as_dtype(value: Any) -> np.dtype[Any]:
 
 
 def short_name(dtype: np.dtype[Any]) -> str:
-    """Give the short name of a type, as the trace's tables have it."""
+    """Return the short name of a type, as the trace's tables have it."""
     return SHORT.get(dtype, str(dtype))
 
 
 def promoted(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
-    """Give the type of the highest precision among some, as ops without a `dtype` choose it."""
+    """Return the type of the highest precision among some, as ops without a `dtype` choose it."""
     first = dtypes[0]
     for other in dtypes[1:]:
         if other != first:
@@ -125,12 +125,12 @@ def _wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def computed(values: NDArray[Any]) -> NDArray[Any]:
-    """Give values as engines compute with them, in float32."""
+    """Return values as engines compute with them, in float32."""
     return values if values.dtype == np.float32 else values.astype(np.float32)
 
 
 def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Give results in the type that they are written as; integers are rounded to nearest even.
+    """Return results in the type that they are written as; integers are rounded to nearest even.
 
     Values beyond an integer type's range become its end, as the engines saturate.
     """
@@ -146,7 +146,7 @@ def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """Give what stands for garbage in a type: NaN, or a bit pattern."""
+    """Return what stands for garbage in a type: NaN, or a bit pattern."""
     if dtype in FLOATS:
         return np.nan
     if dtype.kind == "V":

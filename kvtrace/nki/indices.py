@@ -39,7 +39,7 @@ class Mask:
 
 
 def lanes_of(mask: Any) -> NDArray[np.bool_]:
-    """Give the lanes of a mask, a comparison of plain numbers, or an array of booleans.
+    """Return the lanes of a mask, a comparison of plain numbers, or an array of booleans.
 
     Raises:
         NkiError: it is no mask.
@@ -80,7 +80,7 @@ class Index:
         return len(self.shape)
 
     def values(self) -> NDArray[np.int64]:
-        """Give the integers as an array of the index's own shape."""
+        """Return the integers as an array of the index's own shape."""
         if self.array is not None:
             return self.array
         total = np.full((1,) * len(self.shape), self.offset, np.int64)
@@ -91,7 +91,7 @@ class Index:
         return np.broadcast_to(total, self.shape)
 
     def bounds(self) -> tuple[int, int]:
-        """Give the least and the greatest of the integers."""
+        """Return the least and the greatest of the integers."""
         if self.array is not None:
             return int(self.array.min()), int(self.array.max())
         low = high = self.offset

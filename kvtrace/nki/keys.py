@@ -9,7 +9,7 @@ from kvtrace.nki.indices import Index
 
 
 def slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
-    """Give start, number of elements and step of a slice, which may leave the dimension."""
+    """Return start, number of elements and step of a slice, which may leave the dimension."""
     start = 0 if part.start is None else part.start
     stop = size if part.stop is None else part.stop
     step = 1 if part.step is None else part.step
@@ -24,7 +24,7 @@ def slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
 
 
 def as_indices(parts: list[Any], shape: tuple[int, ...]) -> list[Index]:
-    """Give an index per dimension; slices get axes of their own, in order."""
+    """Return an index per dimension; slices get axes of their own, in order."""
     slices = [at for at, part in enumerate(parts) if isinstance(part, slice)]
     if slices and any(not isinstance(part, slice | int | np.integer) for part in parts):
         raise NkiError(
@@ -49,7 +49,7 @@ def as_indices(parts: list[Any], shape: tuple[int, ...]) -> list[Index]:
 
 
 def index_of_data(part: Any) -> Index:
-    """Give the contents of a tensor, or an array, as an index."""
+    """Return the contents of a tensor, or an array, as an index."""
     held = part.array() if callable(getattr(part, "array", None)) else part
     values = np.asarray(
         held.__index__() if hasattr(held, "__index__") and not hasattr(held, "shape") else held
@@ -60,7 +60,7 @@ def index_of_data(part: Any) -> Index:
 
 
 def padded(index: Index, rank: int) -> Index:
-    """Give an index with leading axes of one element, as broadcasting would."""
+    """Return an index with leading axes of one element, as broadcasting would."""
     missing = rank - index.ndim
     if not missing:
         return index

@@ -115,7 +115,7 @@ class Kernel:
 
 
 def whole_grid(grid: Any) -> tuple[int, ...]:
-    """Give a grid as sizes: numbers, `nl.nc(2)`, and `nl.spmd_dim(4, nl.nc(2))` are products.
+    """Return a grid as sizes: numbers, `nl.nc(2)`, and `nl.spmd_dim(4, nl.nc(2))` are products.
 
     Raises:
         NkiError: a size is not a positive number.
@@ -130,7 +130,7 @@ def whole_grid(grid: Any) -> tuple[int, ...]:
 def bound_arguments(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
-    """Give the arguments of a launch by the names of the kernel's parameters.
+    """Return the arguments of a launch by the names of the kernel's parameters.
 
     Raises:
         TypeError: they do not fit the kernel's parameters, as Python says it.
@@ -193,7 +193,7 @@ def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any])
 def _passed(
     function: Callable[..., Any], inputs: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Give arguments as positional and named ones, as the function takes them."""
+    """Return arguments as positional and named ones, as the function takes them."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -209,7 +209,7 @@ def _passed(
 
 
 def _placed(error: NkiError, recorder: Recorder, kernel: Kernel) -> NkiError:
-    """Give the error with the kernel's name and the line that it came from."""
+    """Return the error with the kernel's name and the line that it came from."""
     place = recorder.raised_at(error)
     where = "" if place is None else f" ({place.file}:{place.line})"
     return NkiError(f"kernel {kernel.__name__}: {error}{where}")

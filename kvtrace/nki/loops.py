@@ -27,12 +27,12 @@ def static_range(*bounds: Any) -> Iterator[LoopNumber]:
 
 
 def program_id(axis: int = 0) -> int:
-    """Give the running program's place along an axis of the grid."""
+    """Return the running program's place along an axis of the grid."""
     return current().coordinate(axis)
 
 
 def num_programs(axes: Any = None) -> int:
-    """Give the number of programs along an axis, along several together, or of the whole grid."""
+    """Return the number of programs along an axis, along several together, or of the whole grid."""
     grid = current().grid
     listed = range(len(grid)) if axes is None else axes
     total = 1
@@ -44,7 +44,7 @@ def num_programs(axes: Any = None) -> int:
 
 
 def program_ndim() -> int:
-    """Give the number of axes of the grid; 0 where the kernel was launched without one."""
+    """Return the number of axes of the grid; 0 where the kernel was launched without one."""
     return current().axes
 
 
@@ -65,12 +65,12 @@ class CoreCount(int):
 
 
 def nc(count: int) -> CoreCount:
-    """Give a number of cores for a grid."""
+    """Return a number of cores for a grid."""
     return CoreCount(count)
 
 
 def spmd_dim(*sizes: Any) -> CoreCount:
-    """Give a size of a grid as a product, of programs and the cores they run on."""
+    """Return a size of a grid as a product, of programs and the cores they run on."""
     total = CoreCount(1)
     for size in sizes:
         total = total * int(size)

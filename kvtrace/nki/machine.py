@@ -79,7 +79,7 @@ class Run:
         self._next_shared = 0
 
     def coordinate(self, axis: int) -> int:
-        """Give the running program's place along an axis of the grid."""
+        """Return the running program's place along an axis of the grid."""
         if not 0 <= axis < len(self.grid):
             raise NkiError(f"the grid {self.grid} has no axis {axis}")
         return self.program // size_of(self.grid[:axis]) % self.grid[axis]
@@ -101,7 +101,7 @@ class Run:
     # -- loops ------------------------------------------------------------------------------
 
     def iterate(self, kind: str, numbers: range) -> Iterator[LoopNumber]:
-        """Give the numbers of a loop, and note its iterations."""
+        """Return the numbers of a loop, and note its iterations."""
         loop = Loop(self._loop_site(kind), kind == "affine_range")
         around = self.loops[-1].serial if self.loops else 0
         self._executions += 1
@@ -180,12 +180,12 @@ class Run:
         return memory
 
     def tensor(self, memory: Memory) -> Tensor:
-        """Give the whole of a memory as the running interface's tensor."""
+        """Return the whole of a memory as the running interface's tensor."""
         return tensors.whole(self.kind, memory)
 
 
 def current() -> Run:
-    """Give the run that goes on in the thread.
+    """Return the run that goes on in the thread.
 
     Raises:
         NkiError: none does.
@@ -197,7 +197,7 @@ def current() -> Run:
 
 
 def going_on() -> Run | None:
-    """Give the run that goes on in the thread, if one does."""
+    """Return the run that goes on in the thread, if one does."""
     return getattr(_thread, "run", None)
 
 

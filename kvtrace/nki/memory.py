@@ -114,14 +114,14 @@ class Memory:
         self.states = np.zeros(count, np.uint8)
 
     def state_array(self) -> NDArray[np.uint8]:
-        """Give the states of all elements, made if there are none yet."""
+        """Return the states of all elements, made if there are none yet."""
         if self.states is None:
             self.states = np.full(self.raw.size // self.dtype.itemsize, DEFINED, np.uint8)
         return self.states
 
 
 def size_of(shape: tuple[int, ...]) -> int:
-    """Give the number of elements of a shape."""
+    """Return the number of elements of a shape."""
     total = 1
     for size in shape:
         total *= size
@@ -129,5 +129,5 @@ def size_of(shape: tuple[int, ...]) -> int:
 
 
 def partitions_of(shape: tuple[int, ...], partition: int) -> int:
-    """Give how many partitions a shape spans."""
+    """Return how many partitions a shape spans."""
     return min(shape[partition], PARTITIONS) if shape and partition >= 0 else 1

@@ -120,7 +120,7 @@ class Issue:
     # -- operands ---------------------------------------------------------------------------
 
     def read(self, operand: Any, mask: Any = None, *, device: bool = False) -> Values:
-        """Give the values of a tensor, or of a number, which has no dimensions.
+        """Return the values of a tensor, or of a number, which has no dimensions.
 
         A tile of one dimension is a column: (partitions, 1). Elements outside of the tensor that
         `mask` lets through are a finding, and garbage. `device`: the op reads device memory; else
@@ -255,7 +255,7 @@ class Issue:
 
 
 def _own(values: NDArray[Any]) -> NDArray[Any]:
-    """Give values that nothing else holds: what an op gives may be an operand's own elements."""
+    """Return values that nothing else holds: what an op gives may be an operand's own elements."""
     if values.flags.owndata and values.flags.c_contiguous and values.flags.writeable:
         return values
     return np.array(values, order="C")
@@ -336,7 +336,7 @@ class Operation:
 
 
 def _writing(parameters: list[Parameter]) -> Signature:
-    """Give the newer interface's signature: `dst` first, any by position, no dtype and no mask."""
+    """Return the newer interface's signature: `dst` first, any by position, no dtype or mask."""
     if any(each.kind is Parameter.VAR_POSITIONAL for each in parameters):
         return Signature(parameters)  # a token, which writes to no dst
     kept = [

@@ -104,7 +104,7 @@ class Site:
     name: str = ""
     dtype: str = ""
     argument: str = ""
-    #: Whether where it goes hangs on the contents of a tensor.
+    #: Whether where it goes depends on the contents of a tensor.
     from_data: bool = False
     executions: int = 0
     elements: int = 0
@@ -133,7 +133,7 @@ class Recorder:
         self.count = 0
 
     def site(self, op: str, engine: str, kind: str, loop: int) -> int:
-        """Give the number of an op's site: that of the nearest frames of the user's."""
+        """Return the number of an op's site: that of the nearest frames of the user's."""
         key: list[object] = [op, engine, kind]
         for frame in self._frames():
             key.append(frame.f_code)
@@ -147,7 +147,7 @@ class Recorder:
         return known
 
     def loop(self, kind: str, parent: int) -> int:
-        """Give the number of a loop's site."""
+        """Return the number of a loop's site."""
         key = (kind, *((frame.f_code, frame.f_lasti) for frame in self._frames()))
         known = self._loop_of.get(key)
         if known is None:
@@ -169,14 +169,14 @@ class Recorder:
             self.rows.append(row)
 
     def touched(self, site: int, buffer: int, elements: int) -> NDArray[np.uint8]:
-        """Give the elements of a buffer that a site has touched, one byte each, to be marked."""
+        """Return the elements of a buffer that a site has touched, one byte each, to be marked."""
         known = self._touched.get((site, buffer))
         if known is None:
             known = self._touched[site, buffer] = np.zeros(elements, np.uint8)
         return known
 
     def unique_bytes(self, site: int) -> int:
-        """Give how many distinct bytes of device memory a site has touched."""
+        """Return how many distinct bytes of device memory a site has touched."""
         return sum(
             int(np.count_nonzero(marks)) * self.buffers[buffer].bytes // max(marks.size, 1)
             for (number, buffer), marks in self._touched.items()
@@ -209,7 +209,7 @@ class Recorder:
 
     @staticmethod
     def raised_at(error: BaseException) -> Place | None:
-        """Give the innermost line of the user's that an error came through."""
+        """Return the innermost line of the user's that an error came through."""
         found = None
         trace = error.__traceback__
         while trace is not None:
@@ -239,7 +239,7 @@ class Recorder:
 
 
 def assigned_name(code: CodeType, instruction: int) -> str:
-    """Give the variable that the result of the call at an instruction is assigned to, or ""."""
+    """Return the variable that the result of the call at an instruction is assigned to, or ""."""
     following = (each for each in dis.get_instructions(code) if each.offset > instruction)
     stored = next((each for each in following if each.opname != "CACHE"), None)
     if stored is None or not stored.opname.startswith(_STORES):

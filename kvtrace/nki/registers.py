@@ -33,7 +33,7 @@ class VirtualRegister:
 
 
 def number_of(value: Any) -> int:
-    """Give the number that a register, a tensor of one element, or a number holds.
+    """Return the number that a register, a tensor of one element, or a number holds.
 
     Raises:
         NkiError: it is none of these.

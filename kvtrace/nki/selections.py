@@ -59,7 +59,7 @@ def scatter(
 def _places(
     issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None, access: str
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Give the element of the memory that each lane means, and which lanes touch theirs."""
+    """Return the element of the memory that each lane means, and which lanes touch theirs."""
     selection = tensor.selection
     assert selection is not None
     if selection.from_data:
@@ -89,7 +89,7 @@ def _places(
 
 
 def inside_lanes(tensor: Tensor, mask: Any) -> Any:
-    """Give a mask with the lanes taken out that lie outside of a tensor."""
+    """Return a mask with the lanes taken out that lie outside of a tensor."""
     selection = tensor.selection
     if selection is None:
         return mask
@@ -106,7 +106,7 @@ def _wanted(
 
 
 def on_lanes(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Give a mask for lanes of a shape."""
+    """Return a mask for lanes of a shape."""
     try:
         return np.broadcast_to(lanes, shape)
     except ValueError:
@@ -146,7 +146,7 @@ def _left(
 
 
 def called(tensor: Tensor) -> str:
-    """Give what a tensor is called in a sentence."""
+    """Return what a tensor is called in a sentence."""
     memory = tensor.memory
     name = memory.argument or memory.life.name
     shape = "×".join(str(size) for size in memory.shape)

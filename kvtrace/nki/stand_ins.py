@@ -34,7 +34,7 @@ _MARK: Final = "__kvtrace_stands_in__"
 def spec_of(
     name: str, path: Sequence[str] | None, target: ModuleType | None, others: Sequence[Any]
 ) -> ModuleSpec | None:
-    """Give the spec of a stand-in; None where it is none of ours, or the real one is there."""
+    """Return the spec of a stand-in; None where it is none of ours, or the real one is there."""
     if name not in MODULES or _only_asked(sys._getframe(1)):
         return None
     if name == "neuronxcc" and not _wants_kernels(sys._getframe(1)):
@@ -96,7 +96,7 @@ class _StandInLoader(Loader):
         """Leave the making to Python."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module the public names of ours."""
+        """Return the module the public names of ours."""
         setattr(module, _MARK, True)
         ours = MODULES[module.__name__]
         if not ours:

@@ -74,7 +74,7 @@ DEFAULT: Final = "trn2"
 
 
 def target_named(name: str | None = None) -> Target:
-    """Give a target by its name; without one, that of the environment, else trn2.
+    """Return a target by its name; without one, that of the environment, else trn2.
 
     Raises:
         NkiError: there is no such target.

@@ -123,7 +123,7 @@ class Tensor:
     # -- elements ---------------------------------------------------------------------------
 
     def array(self) -> NDArray[Any]:
-        """Give the elements as a NumPy view, which is the memory itself; not for selections."""
+        """Return the elements as a NumPy view, which is the memory itself; not for selections."""
         width = self.dtype.itemsize
         memory = self.memory
         return np.ndarray(
@@ -137,7 +137,7 @@ class Tensor:
     def of_elements(
         self, kept: NDArray[Any], places: NDArray[np.int64] | None = None
     ) -> NDArray[Any]:
-        """Give the same view of something that is kept for each element of the memory.
+        """Return the same view of something that is kept for each element of the memory.
 
         With `places`, which are elements of the memory, give a copy of what is kept for those.
         Where the type is reinterpreted with another width, the whole memory's elements are meant.
@@ -294,7 +294,7 @@ class Tensor:
         return self._by_slices(static)
 
     def reshape(self: _Self, *shape: Any) -> _Self:
-        """Give the elements, in their order, under another shape.
+        """Return the elements, in their order, under another shape.
 
         Raises:
             NkiError: the sizes differ, or the elements do not lie one after the other.
@@ -309,7 +309,7 @@ class Tensor:
         return self._view(self.offset, wanted, strides, partition)
 
     def broadcast_to(self: _Self, *shape: Any) -> _Self:
-        """Give a view in which dimensions of one element are repeated."""
+        """Return a view in which dimensions of one element are repeated."""
         wanted = _shape_argument(shape)
         self._bound()
         if len(wanted) < len(self.shape):
@@ -325,7 +325,7 @@ class Tensor:
         return self._view(self.offset, wanted, tuple(strides), self.partition)
 
     def expand_dims(self: _Self, axis: int) -> _Self:
-        """Give a view with a new dimension of one element."""
+        """Return a view with a new dimension of one element."""
         self._bound()
         place = axis if axis >= 0 else axis + len(self.shape) + 1
         shape = self.shape[:place] + (1,) + self.shape[place:]
@@ -334,7 +334,7 @@ class Tensor:
         return self._view(self.offset, shape, strides, partition)
 
     def permute(self: _Self, *order: Any) -> _Self:
-        """Give a view with the dimensions in another order."""
+        """Return a view with the dimensions in another order."""
         self._bound()
         places = _shape_argument(order)
         if sorted(places) != list(range(len(self.shape))):
@@ -346,7 +346,7 @@ class Tensor:
         return self._view(self.offset, shape, strides, self.partition)
 
     def view(self: _Self, dtype: Any) -> _Self:
-        """Give the bytes as elements of another type, the last dimension grown or shrunk.
+        """Return the bytes as elements of another type, the last dimension grown or shrunk.
 
         Between types of different widths it is not followed which elements are defined.
         """
@@ -367,7 +367,7 @@ class Tensor:
         return type(self)(self.memory, offset, shape, strides, self.partition, wanted)
 
     def assert_shape(self: _Self, shape: Any) -> _Self:
-        """Give the tensor itself if it has that shape.
+        """Return the tensor itself if it has that shape.
 
         Raises:
             NkiError: it has another.
@@ -385,7 +385,7 @@ class Tensor:
         indirect_dim: int = 0,
         dtype: Any = None,
     ) -> _Self:
-        """Give the view of an access pattern: a `[step, count]` for each dimension.
+        """Return the view of an access pattern: a `[step, count]` for each dimension.
 
         The steps count elements of the whole tensor, whose dimensions lie one after the other;
         on chip the first entry is that of the partitions. `scalar_offset` is a place along
@@ -422,7 +422,7 @@ class Tensor:
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Give the strides, in elements, of a shape whose elements lie one after the other."""
+    """Return the strides, in elements, of a shape whose elements lie one after the other."""
     strides = []
     step = 1
     for size in reversed(shape):
@@ -432,13 +432,13 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def whole(kind: type[_Self], memory: Memory) -> _Self:
-    """Give the view of a whole memory."""
+    """Return the view of a whole memory."""
     shape = memory.shape
     return kind(memory, 0, shape, contiguous(shape), memory.partition)
 
 
 def _walk(tensor: Tensor) -> list[tuple[int, int]]:
-    """Give sizes and strides without dimensions of one element."""
+    """Return sizes and strides without dimensions of one element."""
     pairs = zip(tensor.shape, tensor.strides, strict=True)
     return [(size, step) for size, step in pairs if size != 1]
 
@@ -452,7 +452,7 @@ def _shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
 def _reshaped(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Give the strides of a reshaped view, None where it would need a copy."""
+    """Return the strides of a reshaped view, None where it would need a copy."""
     if strides == contiguous(shape):
         return contiguous(wanted)
     probe = np.ndarray(shape, np.uint8, np.zeros(1, np.uint8), 0, (0,) * len(shape))

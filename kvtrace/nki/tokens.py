@@ -58,7 +58,7 @@ def token(name: str, arity: int, kind: Kind) -> Callable[[Callable[..., Any]], T
 
 
 def token_of(operation: Any, arity: int | None = None) -> Token:
-    """Give the token that an `op=` names: a token, a function of NumPy, or a name.
+    """Return the token that an `op=` names: a token, a function of NumPy, or a name.
 
     Raises:
         NkiError: it names none, or one of another number of operands.

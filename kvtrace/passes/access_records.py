@@ -55,7 +55,7 @@ class Joint(NamedTuple):
     executions: int
 
     def row(self) -> dict[str, Any]:
-        """Give the row."""
+        """Return the row."""
         programs = _levels_text(self.program_levels)
         trips = _levels_text(self.trip_levels)
         return {
@@ -86,14 +86,14 @@ class AccessRecords:
         self._joint += islice(_joint(repeated), _MOST_KEPT - len(self._joint))
 
     def rows(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Give the rows, and what they leave out in words (None: nothing)."""
+        """Return the rows, and what they leave out in words (None: nothing)."""
         if self._executions <= MOST_SINGLE_ROWS:
             return self._single, None
         return joint_rows(self._executions, self._joint)
 
 
 def joint_rows(executions: int, joint: list[Joint]) -> tuple[list[dict[str, Any]], str | None]:
-    """Give the rows of so many executions, and what they leave out in words (None: nothing)."""
+    """Return the rows of so many executions, and what they leave out in words (None: nothing)."""
     shown = _joined(joint[:_MOST_KEPT])[:MOST_JOINT_ROWS]
     rows = [each.row() for each in shown]
     described = sum(each.executions for each in shown)
@@ -211,7 +211,7 @@ def _lane_layout(patterns: Patterns, number: int) -> dict[str, Any]:
 def _lane_runs(
     lanes: Integers, active: NDArray[np.bool_] | None, block: tuple[int, ...]
 ) -> list[list[int]] | None:
-    """Give active lanes as runs [offset, count, step, times, step from time to time].
+    """Return active lanes as runs [offset, count, step, times, step from time to time].
 
     None if there are too many.
     """
@@ -237,7 +237,7 @@ def _lane_runs(
 
 
 def _strides(lanes: Integers) -> list[int] | None:
-    """Give the bytes from lane to lane along each axis; None if they are not the same all over."""
+    """Return the bytes from lane to lane along each axis; None if they are not the same."""
     strides = []
     expected = lanes.reshape(-1)[0]
     for axis, extent in enumerate(lanes.shape):
@@ -251,7 +251,7 @@ def _strides(lanes: Integers) -> list[int] | None:
 
 
 def _box(active: NDArray[np.bool_]) -> list[list[int]] | None:
-    """Give the ranges (first, one past the last) per axis if active lanes are a box."""
+    """Return the ranges (first, one past the last) per axis if active lanes are a box."""
     box = []
     for axis in range(active.ndim):
         others = tuple(a for a in range(active.ndim) if a != axis)
@@ -262,7 +262,7 @@ def _box(active: NDArray[np.bool_]) -> list[list[int]] | None:
 
 
 def _runs_of(active: NDArray[np.bool_]) -> list[list[int]] | None:
-    """Give active lanes as (first, count) in row-major order; None if there are too many runs."""
+    """Return active lanes as (first, count) in row-major order; None if there are too many runs."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(np.int8)))
     if len(edges) > 2 * MOST_RUNS:
         return None

@@ -40,7 +40,7 @@ class LaunchFigures:
     def of(
         self, formulas: Sequence[AffineFormula], element_bytes: int, layout: BlockedLayout | None
     ) -> AffineFigures | None:
-        """Give `affine_figures` of these."""
+        """Return `affine_figures` of these."""
         key = (element_bytes, layout, *map(_content, formulas))
         if key not in self._known:
             self._known[key] = affine_figures(formulas, element_bytes, layout)
@@ -48,7 +48,7 @@ class LaunchFigures:
 
 
 def _content(formula: AffineFormula) -> tuple[Any, ...]:
-    """Give all that figures hang on: not how axes are numbered, nor in which sector data begin."""
+    """Return all that figures depend on: not how axes are numbered, nor where in a sector it is."""
     base, axes, origin, _, block, grid, origin_bytes = formula
     steps = [(axis[0], *axis[2:]) for axis in axes]
     return (base, origin, block, grid, origin_bytes % SECTOR_BYTES, *steps)
@@ -57,7 +57,7 @@ def _content(formula: AffineFormula) -> tuple[Any, ...]:
 def affine_figures(
     formulas: Sequence[AffineFormula], element_bytes: int, layout: BlockedLayout | None
 ) -> AffineFigures | None:
-    """Give the figures of all accesses of an op to an argument; None if they have no closed form.
+    """Return the figures of all accesses of an op to an argument; None if they have no closed form.
 
     None of the formulas has conditions, and each reaches some element.
     """
@@ -100,7 +100,7 @@ def _unique_bytes(sets: list[tuple[int, list[tuple[int, int]]]], element_bytes: 
 def touched_by(
     formulas: Sequence[AffineFormula], element_bytes: int, origin_bytes: int, size: int
 ) -> Touched:
-    """Give the `size` bytes that formulas touch, from `origin_bytes` on."""
+    """Return the `size` bytes that formulas touch, from `origin_bytes` on."""
     sets = []
     for formula in formulas:
         axes = [(axis.step, axis.first, axis.last) for axis in formula.axes]

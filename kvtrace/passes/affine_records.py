@@ -5,7 +5,7 @@ nested progressions.
 """
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ import numpy as np
 from kvtrace.evaluate.observe import AffineFormula
 from kvtrace.passes.access_records import MOST_SINGLE_ROWS, Joint, Levels, joint_rows, pieces
 from kvtrace.passes.progressions import merged_levels
-from kvtrace.schema.dataclass import dataclass
 
 OPEN = 16
 """Accesses that are kept open at once, in case that they come again in other trips."""
@@ -104,7 +103,7 @@ class AffineRecords:
         programs: int,
         lanes: list[tuple[int, int, int]],
     ) -> Block:
-        """Give the open block of these programs and lanes; it may have come in other trips."""
+        """Return the open block of these programs and lanes; it may have come in other trips."""
         steps = tuple(
             step if extent > 1 else step != 0
             for extent, (step, _, _) in zip(shape, lanes, strict=True)
@@ -129,7 +128,7 @@ class AffineRecords:
         return block
 
     def rows(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Give the rows, and what they leave out in words, as `AccessRecords`."""
+        """Return the rows, and what they leave out in words, as `AccessRecords`."""
         blocks = [*self._closed, *self._open.values()]
         if self.executions <= MOST_SINGLE_ROWS:
             return [row for block in blocks for row in _single_rows(block)], None
@@ -195,7 +194,7 @@ def _joint(block: Block) -> Iterator[Joint]:
 
 
 def _reach(levels: Levels, column: int) -> tuple[int, int]:
-    """Give how far a column of nested progressions goes down and up from its first row."""
+    """Return how far a column of nested progressions goes down and up from its first row."""
     low = high = 0
     for level in levels:
         move = (level[0] - 1) * level[1 + column]
@@ -205,7 +204,7 @@ def _reach(levels: Levels, column: int) -> tuple[int, int]:
 
 
 def _pieces(several: list[Moments]) -> list[Moments]:
-    """Give moments as few nested progressions, as `access_records` cuts them."""
+    """Return moments as few nested progressions, as `access_records` cuts them."""
     if len(several) == 1:
         return several
     rows = [row for each in several for row in _spread(each.levels, each.trip, each.constant)]

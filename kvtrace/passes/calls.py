@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.modules import read
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module
@@ -21,7 +22,6 @@ from kvtrace.ir.relocation import module_defined_in
 from kvtrace.passes.descriptors import descriptor_arguments
 from kvtrace.passes.thread_layouts import BlockedLayout
 from kvtrace.schema.contents import CallContents, ContentSet, contents_of, with_values
-from kvtrace.schema.dataclass import dataclass, replace
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -42,6 +42,21 @@ class CannotReplay(KvtraceError):
     """A call's record does not hold what evaluating it needs."""
 
     slug = "cannot-replay"
+
+
+class UnfitRecord(CannotReplay):
+    """A call's record is not as kvtrace writes it."""
+
+    def __init__(self, error: Exception) -> None:
+        """Say what it ended in, and where."""
+        from pathlib import Path
+        from traceback import extract_tb
+
+        at = extract_tb(error.__traceback__)[-1]
+        super().__init__(
+            "its record is not as kvtrace writes it, or kvtrace has a defect: "
+            f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +102,7 @@ class UnreadyCall:
 
 
 def calls_of(trace: Trace, run: Run) -> Iterator[Call | UnreadyCall]:
-    """Give each distinct call of `run`, in order of its id; parsed IR is shared between calls.
+    """Return each distinct call of `run`, in order of its id; parsed IR is shared between calls.
 
     Calls that were observed while the program ran are left out.
     """
@@ -96,13 +111,20 @@ def calls_of(trace: Trace, run: Run) -> Iterator[Call | UnreadyCall]:
     modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]] = {}
     contents = contents_of(trace, run)
     for row in trace.table("calls", (run,)).to_pylist():
-        kernel = kernels[row["kernel_id"]]
+        kernel = kernels.get(row["kernel_id"])
+        if kernel is None:
+            reason = f"the trace has no record of its kernel, whose kernel_id is {row['kernel_id']}"
+            yield UnreadyCall(row["call_id"], "?", reason)
+            continue
         if kernel["origin"] in _OBSERVED:
             continue
+        name = kernel["name"] or "?"
         try:
             yield _call(trace, row, kernel, modules, contents.get(row["call_id"]))
         except KvtraceError as error:
-            yield UnreadyCall(row["call_id"], kernel["name"] or "?", str(error))
+            yield UnreadyCall(row["call_id"], name, str(error))
+        except UNFIT as error:  # a row may hold anything; told of the call
+            yield UnreadyCall(row["call_id"], name, str(UnfitRecord(error)))
 
 
 def _call(
@@ -136,7 +158,7 @@ def _call(
 def _values(
     trace: Trace, args: list[dict[str, Any]], chosen: ContentSet | None, whole: bool
 ) -> tuple[dict[int, bytes], frozenset[str]]:
-    """Give storages' contents by the argument's place, and the arguments with a part of theirs.
+    """Return storages' contents by the argument's place, and the arguments with a part of theirs.
 
     `whole`: leave out those of which only a part is there.
     """
@@ -188,8 +210,8 @@ def call_of(
     arguments = _arguments(content, row["args"] or [], kernel["signature"] or [], parameters)
     return Call(
         call_id=row["call_id"],
-        kernel=kernel["name"],
-        grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
+        kernel=kernel["name"] or "?",
+        grid=_grid(row),
         module=module,
         arguments=arguments,
         recorded=tuple(
@@ -199,6 +221,13 @@ def call_of(
         ),
         layouts=layouts or {},
     )
+
+
+def _grid(row: Mapping[str, Any]) -> tuple[int, int, int]:
+    x, y, z = row["grid_x"], row["grid_y"], row["grid_z"]
+    if None in (x, y, z) or min(x, y, z) < 0:
+        raise CannotReplay(f"its grid ({x}, {y}, {z}) cannot be")
+    return x, y, z
 
 
 def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
@@ -216,7 +245,10 @@ def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:
     stages = kernel["stages"] or []
     digest = next((stage["artifact"] for stage in stages if stage["stage"] == name), None)
     content = trace.artifact(digest) if digest else None
-    return None if content is None else content.decode()
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError as error:
+        raise CannotReplay(f"the {name} of kernel {kernel['name']} is no text") from error
 
 
 def _arguments(
@@ -249,6 +281,9 @@ def _storages(content: ContentOf, args: list[dict[str, Any]]) -> dict[int, Stora
             continue
         held = content(arg["value_artifact"]) if arg["value_artifact"] else None
         group = _group(position, arg)
+        size = arg["storage_bytes"]
+        if size is not None and (size < 0 or (held is not None and len(held) != size)):
+            raise CannotReplay(f"the storage of {arg['name']} cannot have {size:,} bytes")
         if group not in storages or (held and storages[group].data is None):
             data = None if held is None else np.frombuffer(held, np.uint8).copy()
             storages[group] = Storage(arg["storage_bytes"], data)
@@ -279,7 +314,7 @@ def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) 
 
 
 def _extent(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Give shape and strides of a tensor; a pointer without has the rest of its storage."""
+    """Return shape and strides of a tensor; a pointer without has the rest of its storage."""
     if arg["storage_bytes"] is None or arg["offset_bytes"] is None:
         raise CannotReplay(
             f"argument {arg['name']} is a pointer into memory of which nothing is known: it came "

@@ -1,6 +1,6 @@
 """Sets of bytes as runs that come again at nested distances: what an affine access touches.
 
-Whole numbers in place of lists of ranges: the size of a set hangs on counts and distances alone,
+Whole numbers in place of lists of ranges: the size of a set depends on counts and distances alone,
 whatever the number of programs and lanes. What is no such set is left to unique_bytes.py.
 """
 
@@ -38,7 +38,7 @@ class Comb(NamedTuple):
 def steps_upwards(
     base: int, axes: Iterable[tuple[int, int, int]]
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Give the lowest sum of `base` and steps, and the steps that matter, all positive.
+    """Return the lowest sum of `base` and steps, and the steps that matter, all positive.
 
     `axes` are (step, first value, last value); the result's are (step, how many), in their order.
     """
@@ -56,7 +56,7 @@ def steps_upwards(
 
 
 def comb_of(first: int, steps: Sequence[tuple[int, int]], element_bytes: int) -> Comb | None:
-    """Give all elements at `first` plus sums of steps (step > 0, how many); None: no such set."""
+    """Return all elements at `first` plus sums of steps (step > 0, how many); None: no such set."""
     run = reach = element_bytes
     levels: list[tuple[int, int]] = []
     for step, count in sorted(steps):

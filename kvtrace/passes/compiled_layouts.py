@@ -11,12 +11,12 @@ Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from typing import Final
 
 from kvtrace.ir import Module, source_stack
 from kvtrace.passes.thread_layouts import VECTOR_BYTES, BlockedLayout
-from kvtrace.schema.dataclass import replace
 
 Place = tuple[tuple[int, int], ...]
 """Line and column of an op and of the calls that it was inlined through, innermost first."""
@@ -43,7 +43,7 @@ _NAME = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)$')
 
 
 def thread_layouts(module: Module, ttgir: str, ptx: str = "") -> dict[int, BlockedLayout]:
-    """Give the layouts of a module's memory ops, by op index, as far as `ttgir` tells them.
+    """Return the layouts of a module's memory ops, by op index, as far as `ttgir` tells them.
 
     `ptx` tells how much of a thread's lanes one instruction moves: where alignment is not known,
     as under a mask whose bound is odd, the compiler moves them one by one.
@@ -85,7 +85,7 @@ def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
 
 
 def _widths(ptx: str) -> dict[tuple[int, int], int]:
-    """Give the bytes of one thread's instruction by source place; the fewest, if they differ."""
+    """Return the bytes of one thread's instruction by source place; the fewest, if they differ."""
     widths: dict[tuple[int, int], int] = {}
     place = None
     for line, column, vector, bits, copied in _INSTRUCTION.findall(ptx):

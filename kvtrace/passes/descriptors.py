@@ -31,7 +31,7 @@ class UnreadableDescriptor(KvtraceError):
 def descriptor_arguments(
     arg: dict[str, Any], storage: Storage, parameters: Sequence[Type]
 ) -> list[Argument]:
-    """Give the IR function's arguments for a descriptor.
+    """Return the IR function's arguments for a descriptor.
 
     `parameters` are the types of the IR function's parameters from the first of its own on.
     """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def distinct(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the distinct values, ascending and flat."""
+    """Return the distinct values, ascending and flat."""
     ordered: NDArray[Any] = np.sort(array, axis=None)
     first = np.ones(ordered.size, np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
@@ -20,7 +20,7 @@ def distinct(array: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def distinct_counts(array: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Give the distinct values, ascending, and how often each comes."""
+    """Return the distinct values, ascending, and how often each comes."""
     ordered: NDArray[Any] = np.sort(array, axis=None)
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     edges = [0, *starts.tolist(), ordered.size] if ordered.size else [0]

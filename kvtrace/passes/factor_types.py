@@ -27,7 +27,7 @@ _SCALED_NAMES: Final = {
 
 
 def factor_type(op: Op) -> str:
-    """Give the type of a dot's factors, the wider one's where they differ: bf16, tf32, f8E5M2.
+    """Return the type of a dot's factors, the wider one's where they differ: bf16, tf32, f8E5M2.
 
     float32 factors take the precision that the product was asked for: `tf32x3` is three products
     in tf32.

@@ -187,7 +187,7 @@ class Footprint:
         return None if self.unknown is not None else self._sectors
 
     def record_rows(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Give the rows of `accesses`, and what they leave out in words (None: nothing)."""
+        """Return the rows of `accesses`, and what they leave out in words (None: nothing)."""
         if self._affine is not None:
             return self._affine.rows, self._affine.left_out
         if self._rows is None:
@@ -195,7 +195,7 @@ class Footprint:
         return self._rows
 
     def unique_bytes(self) -> int | None:
-        """Give the distinct bytes of all accesses; None if not known."""
+        """Return the distinct bytes of all accesses; None if not known."""
         if self._affine is not None:
             return self._affine.unique_bytes
         if self.unknown is not None:
@@ -207,7 +207,7 @@ class Footprint:
             return None
 
     def touched(self, origin_bytes: int) -> Touched | None:
-        """Give the bytes of all accesses in the storage, where the data begin at `origin_bytes`.
+        """Return the bytes of all accesses in the storage, where the data begin at `origin_bytes`.
 
         None if they are not known.
         """
@@ -294,7 +294,7 @@ def _array_content(array: NDArray[Any]) -> tuple[tuple[int, ...], bytes]:
 
 
 def _uniform(iteration: int | NDArray[np.int64]) -> int | None:
-    """Give the trip that all programs are in, None if they are in different ones."""
+    """Return the trip that all programs are in, None if they are in different ones."""
     if not isinstance(iteration, np.ndarray):
         return int(iteration)
     return int(iteration.flat[0]) if (iteration == iteration.flat[0]).all() else None

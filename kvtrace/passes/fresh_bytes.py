@@ -6,10 +6,10 @@ and listed only where they may overlap.
 """
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from kvtrace.passes.combs import Comb, size_of_combs
 from kvtrace.passes.unique_bytes import Repetition, TooManyRanges, size_of_union
-from kvtrace.schema.dataclass import dataclass
 
 #: Ranges of bytes that what several ops touch may fall into.
 MOST_RANGES = 1 << 20

@@ -5,7 +5,7 @@ could not be counted or described whole is said in `notes`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,8 @@ import numpy as np
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import KINDS, LOOPS, Kind, effect_of
 from kvtrace.ir.types import TensorType
 from kvtrace.passes.affine_footprint import LaunchFigures
 from kvtrace.passes.distinct import distinct_counts
@@ -21,34 +23,22 @@ from kvtrace.passes.footprint import Footprint
 from kvtrace.passes.fresh_bytes import Touched, fresh_bytes
 from kvtrace.passes.stacks import OpStacks, Stack, StackRows
 from kvtrace.passes.thread_layouts import BlockedLayout
-from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.passes.calls import Call
 
-_KINDS = {
-    "tt.load": "load",
-    "tt.store": "store",
-    "tt.descriptor_load": "load",
-    "tt.descriptor_store": "store",
-    "tt.descriptor_gather": "load",
-    "tt.descriptor_scatter": "store",
-    "tt.descriptor_reduce": "atomic",
-    "tt.atomic_rmw": "atomic",
-    "tt.atomic_cas": "atomic",
-    "tt.dot": "dot",
-    "tt.dot_scaled": "dot",
-    "tt.reduce": "reduce",
-    "tt.scan": "scan",
+_NAMED_AFTER = {
+    Kind.ELEMENTWISE: "elementwise",
+    Kind.PRODUCT: "dot",
+    Kind.SCAN: "scan",
+    Kind.REDUCTION: "reduce",
 }
-_LOOPS = ("scf.for", "scf.while")
 
 
 def kind_of(op: Op) -> str:
-    """Give the op's kind as the `ops` table names it."""
-    if op.name in _KINDS:
-        return _KINDS[op.name]
-    return "elementwise" if op.name.startswith(("arith.", "math.")) else "other"
+    """Return the op's kind as the `ops` table names it."""
+    row = KINDS.get(op.name)
+    return "other" if row is None else row.effect or _NAMED_AFTER.get(row.kind, "other")
 
 
 OpFacts = tuple[str, str | None, Stack]
@@ -63,7 +53,7 @@ class ModuleFacts:
         self._stacks = OpStacks()
 
     def of(self, op: Op) -> OpFacts:
-        """Give the facts of an op."""
+        """Return the facts of an op."""
         found = self._ops.get(op.index)
         if found is None:
             kind = kind_of(op)
@@ -72,23 +62,23 @@ class ModuleFacts:
         return found
 
 
+@once_per_module
+def facts_of(_module: Module) -> ModuleFacts:
+    """Return what the IR says of the ops of a module."""
+    return ModuleFacts()
+
+
+@once_per_module
 def loops_around(module: Module) -> Mapping[int, int]:
-    """Map the index of each op to the index of the innermost loop around it; kept with it."""
-    found: dict[int, int] | None = module.__dict__.get("_loops_around")
-    if found is None:
-        found = module.__dict__["_loops_around"] = _loops_around(module)
-    return found
-
-
-def _loops_around(module: Module) -> dict[int, int]:
+    """Map the index of each op to the index of the innermost loop around it."""
     around: dict[int, int] = {}
-    if not any(op.name in _LOOPS for op in module.ops):
+    if not any(op.name in LOOPS for op in module.ops):
         return around
     for op in module.ops:  # parents come before what is inside them
         parent = op.parent
         if parent is None:
             continue
-        if parent.name in _LOOPS:
+        if parent.name in LOOPS:
             around[op.index] = parent.index
         elif parent.index in around:
             around[op.index] = around[parent.index]
@@ -114,7 +104,7 @@ class _MemoryCount(_OpCount):
     def footprint(
         self, access: Access, layout: BlockedLayout | None, launch: LaunchFigures
     ) -> Footprint:
-        """Give what the op touches in one argument."""
+        """Return what the op touches in one argument."""
         found = self.footprints.get(access.argument)
         if found is None:
             found = Footprint(access.element_bytes, layout, launch)
@@ -122,7 +112,7 @@ class _MemoryCount(_OpCount):
         return found
 
     def figures(self, names: list[str]) -> dict[str, Any]:
-        """Give the columns of `ops` that only memory ops have."""
+        """Return the columns of `ops` that only memory ops have."""
         for footprint in self.footprints.values():
             footprint.finish()
         active = self.active
@@ -138,7 +128,7 @@ class _MemoryCount(_OpCount):
 
 
 class Metrics(Observer):
-    """Counts of one call. Where a mask hangs on data that is not there, masked lanes are null.
+    """Counts of one call. Where a mask depends on data that is not there, masked lanes are null.
 
     Give rows only once the evaluation is over. `layouts`: how lanes of memory ops were given to
     threads, by op index, where that is known; `facts`: those of the module's ops; `arguments`: the
@@ -162,7 +152,7 @@ class Metrics(Observer):
     @classmethod
     def of_call(cls, call: "Call") -> "Metrics":
         """Make one for a call, with the layouts that its kernel was compiled with."""
-        facts = call.module.__dict__.setdefault("_op_facts", ModuleFacts())
+        facts = facts_of(call.module)
         return cls(call.layouts, facts, call.arguments)
 
     @property
@@ -210,7 +200,7 @@ class Metrics(Observer):
     def op_rows(
         self, call_id: int, names: list[str], around: Mapping[int, int], stacks: StackRows
     ) -> list[dict[str, Any]]:
-        """Give the rows of `ops`, in the order of the IR."""
+        """Return the rows of `ops`, in the order of the IR."""
         rows = []
         fresh = self._fresh_bytes()
         for index in sorted(self._counts):
@@ -239,7 +229,7 @@ class Metrics(Observer):
         return rows
 
     def _fresh_bytes(self) -> dict[int, int | None]:
-        """Give by op how many bytes of a storage no op before it reads, or writes."""
+        """Return by op how many bytes of a storage no op before it reads, or writes."""
         groups: dict[tuple[bool, Any], list[tuple[int, Touched]]] = {}
         found: dict[int, list[int | None]] = {}
         for index in sorted(self._memory):
@@ -260,7 +250,7 @@ class Metrics(Observer):
         return {index: _total(sizes) for index, sizes in found.items()}
 
     def _place_of(self, argument: int | None) -> tuple[Any, int]:
-        """Give what tells an argument's storage, and where in it the argument's data begin."""
+        """Return what tells an argument's storage, and where in it the argument's data begin."""
         known = None if argument is None or not self._arguments else self._arguments[argument]
         if isinstance(known, TensorArgument):
             return id(known.storage), known.offset_bytes
@@ -269,7 +259,7 @@ class Metrics(Observer):
     def access_rows(
         self, call_id: int, names: list[str], around: Mapping[int, int]
     ) -> list[dict[str, Any]]:
-        """Give the rows of `accesses`; docs/accesses.md describes them."""
+        """Return the rows of `accesses`; docs/accesses.md describes them."""
         rows = []
         for index in sorted(self._memory):
             looped = index in around
@@ -300,7 +290,7 @@ class Metrics(Observer):
         return notes
 
     def loop_rows(self, call_id: int, stacks: StackRows) -> list[dict[str, Any]]:
-        """Give the rows of `loops`."""
+        """Return the rows of `loops`."""
         rows = []
         for index in sorted(self._trips):
             op, counts = self._trips[index]
@@ -310,7 +300,7 @@ class Metrics(Observer):
                 "op_index": index,
                 "stack_id": stacks.note(stack),
             }
-            if counts and min(counts) >= 0:  # -1: a bound hangs on data that is not there
+            if counts and min(counts) >= 0:  # -1: a bound depends on data that is not there
                 row |= {
                     "trips_min": min(counts),
                     "trips_median": _median(counts),
@@ -321,7 +311,7 @@ class Metrics(Observer):
 
 
 def _median(counts: Mapping[int, int]) -> int:
-    """Give the median of values that come so many times each, rounded down."""
+    """Return the median of values that come so many times each, rounded down."""
     places = sum(counts.values())
     middle = []
     for place in ((places - 1) // 2, places // 2):
@@ -340,7 +330,7 @@ def _total(figures: list[int | None]) -> int | None:
 
 
 def _element_name(op: Op) -> str | None:
-    values = op.results or op.operands[1:2]
+    values = op.results or (op.group("value") if effect_of(op) else ())
     if not values:
         return None
     type_ = values[0].type

@@ -5,7 +5,7 @@ are all on for most programs. So what a launch of millions of lanes touches is w
 block per distinct pattern; where programs truly differ (a gather), each is its own pattern.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import AccessParts
-from kvtrace.schema.dataclass import dataclass
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -41,7 +40,7 @@ class Patterns:
         return len(self.lanes)
 
     def active_lanes(self, number: int) -> Integers:
-        """Give the offsets of the active lanes of a pattern, in row-major order."""
+        """Return the offsets of the active lanes of a pattern, in row-major order."""
         lanes: Integers = self.lanes[number]
         return lanes if self.active is None else lanes[self.active[number]]
 

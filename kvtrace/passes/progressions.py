@@ -34,7 +34,7 @@ def nested_progression(rows: NDArray[np.int64], deepest: int = DEEPEST) -> Nest 
 
 
 def merged_levels(levels: Iterable[tuple[int, ...]]) -> Nest | None:
-    """Give levels as `nested_progression` finds them, from others that make the same sequence.
+    """Return levels as `nested_progression` finds them, from others that make the same sequence.
 
     Those of one round go, and one that the next goes on from is one with it. None: there are more
     than it looks for.
@@ -78,7 +78,7 @@ def _step(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def leading_progression(rows: NDArray[np.int64]) -> int:
-    """Give how many rows from the first on go in equal steps (at least 1)."""
+    """Return how many rows from the first on go in equal steps (at least 1)."""
     if len(rows) < 3:
         return len(rows)
     steps = rows[1:] - rows[:-1]

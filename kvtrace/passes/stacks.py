@@ -19,7 +19,7 @@ class StackRows:
         self._frames: dict[int, tuple[Frame, ...]] = {}
 
     def add(self, frames: Sequence[Frame]) -> int | None:
-        """Give the id of `frames` (innermost first); None for an op without a location."""
+        """Return the id of `frames` (innermost first); None for an op without a location."""
         return self.note(stack_of(frames))
 
     def note(self, stack: Stack) -> int | None:
@@ -30,7 +30,7 @@ class StackRows:
         return identity
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give the rows of `stacks`."""
+        """Return the rows of `stacks`."""
         return [
             {
                 "stack_id": key,
@@ -44,7 +44,7 @@ class StackRows:
 
 
 def stack_of(frames: Sequence[Frame]) -> Stack:
-    """Give a stack with its id; None for no frames."""
+    """Return a stack with its id; None for no frames."""
     listed = tuple(frames)
     return (stack_id(listed) if listed else None), listed
 
@@ -57,7 +57,7 @@ class OpStacks:
         self._stacks: dict[tuple[int, int], Stack] = {}
 
     def of(self, op: Op) -> Stack:
-        """Give the stack of an op inside a function, as `source_stack` lists it, and its id."""
+        """Return the stack of an op inside a function, as `source_stack` lists it, and its id."""
         # Blocks and locations live as long as their module.
         block = id(op.block)
         place = block, id(op.location)

@@ -4,14 +4,13 @@ Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html. compiled_
 with which one an op was compiled.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from kvtrace.schema.dataclass import dataclass
 
 VECTOR_BYTES: Final = 16
 """What one thread moves with one instruction at most."""

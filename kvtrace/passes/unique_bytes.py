@@ -1,5 +1,6 @@
 """Sets of bytes as sorted ranges that neither overlap nor touch: exact, and small where dense."""
 
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -8,7 +9,6 @@ from numpy.typing import NDArray
 from kvtrace.passes.distinct import distinct
 from kvtrace.passes.patterns import Patterns
 from kvtrace.passes.progressions import nested_progression
-from kvtrace.schema.dataclass import dataclass
 
 Integers = NDArray[np.int64]
 
@@ -51,14 +51,14 @@ def merged(first: Integers, end: Integers) -> Ranges:
 
 
 def joined(sets: list[Ranges]) -> Ranges:
-    """Give the union."""
+    """Return the union."""
     if len(sets) == 1:
         return sets[0]
     return merged(np.concatenate([s.first for s in sets]), np.concatenate([s.end for s in sets]))
 
 
 def spread(ranges: Ranges, offsets: Integers, most: int) -> Ranges:
-    """Give the union of the ranges moved by each offset.
+    """Return the union of the ranges moved by each offset.
 
     Raises TooManyRanges if it falls into more than `most`, or takes more than 64 times as many to
     work out.
@@ -118,7 +118,7 @@ class Repetition:
         return ranges
 
     def repeated(self, count: int, step: int, most: int) -> "Repetition":
-        """Give it `count` times, `step` > 0 bytes apart; raises TooManyRanges as `listed`."""
+        """Return it `count` times, `step` > 0 bytes apart; raises TooManyRanges as `listed`."""
         low, high = self.hull
         many = len(self.ranges.first) * self._times * count > _LISTED
         if many and step >= high - low:
@@ -127,11 +127,11 @@ class Repetition:
         return Repetition(spread(self.listed(most), moves, most))
 
     def shifted(self, by: int) -> "Repetition":
-        """Give it `by` bytes further on."""
+        """Return it `by` bytes further on."""
         return Repetition(Ranges(self.ranges.first + by, self.ranges.end + by), self.levels)
 
     def moved(self, offsets: Integers, most: int) -> "Repetition":
-        """Give the union over offsets that are no progression; raises TooManyRanges."""
+        """Return the union over offsets that are no progression; raises TooManyRanges."""
         return Repetition(spread(self.listed(most), offsets, most))
 
 
@@ -162,7 +162,7 @@ def _size_of_group(group: list[Repetition], most: int) -> int:
 def touched(
     patterns: Patterns, constants: Integers, element_bytes: int, most: int
 ) -> list[Repetition]:
-    """Give sets whose union is all that the programs touch, moved by each of the constants.
+    """Return sets whose union is all that the programs touch, moved by each of the constants.
 
     Raises TooManyRanges if listing what overlaps takes more than `most` ranges.
     """

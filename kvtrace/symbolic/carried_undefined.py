@@ -94,13 +94,13 @@ def _course(slot: Slot, outcome: Condition, loop: Loop) -> Course:
 
 
 def _replaced(initial: Condition, outcome: Condition, loop: Loop, trips: Term) -> Condition:
-    """Give what is carried after so many trips, of what each trip makes anew."""
+    """Return what is carried after so many trips, of what each trip makes anew."""
     before = outcome.substitute({loop.trip: trips - 1})
     return (less(trips, 1) & initial) | (at_least(trips, 1) & before)
 
 
 def _earlier(condition: Condition, loop: Loop, key: object) -> Condition:
-    """Give whether a condition held in an earlier trip, which is a symbol of its own."""
+    """Return whether a condition held in an earlier trip, which is a symbol of its own."""
     if condition is FALSE:
         return FALSE
     trip = Symbol("trip", ("earlier", key), 0, loop.trip.high)
@@ -116,7 +116,7 @@ def _anywhere(condition: Condition, slot: Slot) -> Condition:
 def _together(
     slots: Sequence[Slot], inside: Mapping[object, tuple[Shape, Condition]], loop: Loop
 ) -> Course:
-    """Give one course for conditions that hang on each other: each is what any of them ever was."""
+    """Return one course for conditions that depend on each other: each is what any ever was."""
     nothing: dict[object, tuple[Shape, Condition]] = {
         slot.own.key: (slot.shape, FALSE) for slot in slots
     }

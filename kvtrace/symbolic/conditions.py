@@ -1,6 +1,6 @@
 """Predicates over terms: masks, branches, and the claims that are decided.
 
-Leaves are `AtLeast` (a term is >= 0), `Equal` (a term is 0) and `Opaque` (hangs on floats, or on
+Leaves are `AtLeast` (a term is >= 0), `Equal` (a term is 0) and `Opaque` (depends on floats, or on
 what the walk does not follow). Made by `at_least`, `less`, `equal`, `&`, `|` and `~`, which decide
 what the ranges of atoms decide; use these, not the classes.
 """
@@ -39,23 +39,23 @@ class Condition:
         return None
 
     def _parts(self) -> tuple[Any, ...]:
-        """Give the terms, conditions and keys that it is made of."""
+        """Return the terms, conditions and keys that it is made of."""
         raise NotImplementedError
 
     def atoms(self) -> frozenset[Atom]:
-        """Give all atoms of all terms in it."""
+        """Return all atoms of all terms in it."""
         if self._atoms is None:
             inside = [p.atoms() for p in self._parts() if isinstance(p, Term | Condition)]
             self._atoms = frozenset().union(*inside)
         return self._atoms
 
     def opaques(self) -> frozenset[Opaque]:
-        """Give all opaque leaves that are not inside terms."""
+        """Return all opaque leaves that are not inside terms."""
         inside = [p.opaques() for p in self._parts() if isinstance(p, Condition)]
         return frozenset().union(*inside)
 
     def conjuncts(self) -> tuple[Condition, ...]:
-        """Give the conditions that all must hold: none for TRUE, itself for any but an And."""
+        """Return the conditions that all must hold: none for TRUE, itself for any but an And."""
         return (self,)
 
     def substitute(self, replacements: Mapping[Any, Term | int] | Substitution) -> Condition:
@@ -70,7 +70,7 @@ class Condition:
         raise NotImplementedError
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Give its truth (or an array of it) within an evaluation of terms."""
+        """Return its truth (or an array of it) within an evaluation of terms."""
         raise NotImplementedError
 
     def value(self, assignment: Mapping[Any, int], resolve: Resolve | None = None) -> bool:
@@ -83,19 +83,19 @@ class Condition:
         return bool(self.evaluate(Evaluation(assignment, resolve, arrays=False)))
 
     def values(self, assignment: Mapping[Any, Any], resolve: Resolve | None = None) -> Any:
-        """Give a Boolean array for NumPy arrays of the symbols; see `Term.values`."""
+        """Return a Boolean array for NumPy arrays of the symbols; see `Term.values`."""
         return np.asarray(self.evaluate(Evaluation(assignment, resolve, arrays=True)), bool)
 
     def __and__(self, other: Condition) -> Condition:
-        """Give the conjunction."""
+        """Return the conjunction."""
         return conjunction((self, other))
 
     def __or__(self, other: Condition) -> Condition:
-        """Give the disjunction."""
+        """Return the disjunction."""
         return disjunction((self, other))
 
     def __invert__(self) -> Condition:
-        """Give the negation."""
+        """Return the negation."""
         return Not(self)
 
     def __eq__(self, other: object) -> bool:
@@ -138,11 +138,11 @@ class Constant(Condition):
         return () if self.truth else (self,)
 
     def evaluate(self, evaluation: Evaluation) -> Any:  # noqa: ARG002
-        """Give the truth."""
+        """Return the truth."""
         return self.truth
 
     def __invert__(self) -> Condition:
-        """Give the other."""
+        """Return the other."""
         return FALSE if self.truth else TRUE
 
     def __repr__(self) -> str:
@@ -179,7 +179,7 @@ class AtLeast(_OfTerm):
         return evaluation(self.term) >= 0
 
     def __invert__(self) -> Condition:
-        """Give `term` <= -1."""
+        """Return `term` <= -1."""
         return at_least(-self.term - 1)
 
     def __repr__(self) -> str:
@@ -220,7 +220,7 @@ class Opaque(Condition):
         return (self.key, self.reason, *self.at)
 
     def opaques(self) -> frozenset[Opaque]:
-        """Give itself."""
+        """Return itself."""
         return frozenset((self,))
 
     def _substituted(self, substitution: Substitution) -> Condition:
@@ -258,7 +258,7 @@ class Not(Condition):
         return np.logical_not(self.inner.evaluate(evaluation))
 
     def __invert__(self) -> Condition:
-        """Give what was negated."""
+        """Return what was negated."""
         return self.inner
 
     def __repr__(self) -> str:
@@ -284,7 +284,7 @@ class And(_OfParts):
     __slots__ = ()
 
     def conjuncts(self) -> tuple[Condition, ...]:
-        """Give the parts."""
+        """Return the parts."""
         return self.parts
 
     def _substituted(self, substitution: Substitution) -> Condition:
@@ -300,7 +300,7 @@ class And(_OfParts):
         return truth
 
     def __invert__(self) -> Condition:
-        """Give an Or of what is negated."""
+        """Return an Or of what is negated."""
         return disjunction(~part for part in self.parts)
 
     def __repr__(self) -> str:
@@ -325,7 +325,7 @@ class Or(_OfParts):
         return truth
 
     def __invert__(self) -> Condition:
-        """Give an And of what is negated."""
+        """Return an And of what is negated."""
         return conjunction(~part for part in self.parts)
 
     def __repr__(self) -> str:
@@ -336,7 +336,7 @@ class Or(_OfParts):
 
 
 def at_least(term: Term | int, other: Term | int = 0) -> Condition:
-    """Give `term >= other`."""
+    """Return `term >= other`."""
     gap = as_term(term) - other
     if gap.low >= 0:
         return TRUE
@@ -344,12 +344,12 @@ def at_least(term: Term | int, other: Term | int = 0) -> Condition:
 
 
 def less(term: Term | int, other: Term | int) -> Condition:
-    """Give `term < other`."""
+    """Return `term < other`."""
     return at_least(as_term(other) - term - 1)
 
 
 def equal(term: Term | int, other: Term | int = 0) -> Condition:
-    """Give `term == other`."""
+    """Return `term == other`."""
     gap = as_term(term) - other
     if gap.low > 0 or gap.high < 0:
         return FALSE
@@ -357,7 +357,7 @@ def equal(term: Term | int, other: Term | int = 0) -> Condition:
 
 
 def conjunction(conditions: Iterable[Condition]) -> Condition:
-    """Give what holds if all do; of none TRUE."""
+    """Return what holds if all do; of none TRUE."""
     parts: dict[Condition, None] = {}
     for condition in conditions:
         for part in condition.conjuncts():
@@ -370,7 +370,7 @@ def conjunction(conditions: Iterable[Condition]) -> Condition:
 
 
 def disjunction(conditions: Iterable[Condition]) -> Condition:
-    """Give what holds if one does; of none FALSE."""
+    """Return what holds if one does; of none FALSE."""
     parts: dict[Condition, None] = {}
     for condition in conditions:
         for part in condition.parts if isinstance(condition, Or) else (condition,):
@@ -384,7 +384,7 @@ def disjunction(conditions: Iterable[Condition]) -> Condition:
 
 
 def _negated(part: Condition) -> Condition | None:
-    """Give the negation of a leaf."""
+    """Return the negation of a leaf."""
     if isinstance(part, Not):
         return part.inner
     return ~part if isinstance(part, AtLeast | Equal | Opaque) else None

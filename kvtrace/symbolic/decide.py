@@ -82,7 +82,7 @@ Decision: TypeAlias = Proven | Refuted | Undecided
 class Given:
     """What is given for claims, as alternatives of linear forms, made once for many claims.
 
-    `exact` is its condition; the forms are implied by it, and say less where it hangs on opaque
+    `exact` is its condition; the forms are implied by it, and say less where it depends on opaque
     conditions or on more alternatives than are followed.
     """
 
@@ -140,7 +140,7 @@ def prove(claim: Condition, given: Given) -> Proven | None:
 
 
 def _proof_of_parts(claim: Condition, given: Given) -> tuple[Method, list[Condition]]:
-    """Give the strongest method that the proofs of a claim's parts take, and what has none."""
+    """Return the strongest method that the proofs of a claim's parts take, and what has none."""
     open_parts = []
     method: Method = "interval"
     for part in claim.conjuncts():
@@ -248,7 +248,7 @@ class _Cases:
 
 
 def _branches(variable: Variable, ranges: Ranges) -> Iterator[tuple[Forms, Linear]]:
-    """Give what a variable may be, each with forms that are >= 0 where it is that."""
+    """Return what a variable may be, each with forms that are >= 0 where it is that."""
     for form, when in ranges.cases[variable]:
         branches = _alternatives((when,), ranges) if isinstance(when, Condition) else (when,)
         for branch in branches:
@@ -272,7 +272,7 @@ def _with_definitions(goal: Linear, forms: Forms, ranges: Ranges) -> list[Linear
 
 
 def _splittable(goal: Linear, constraints: Sequence[Linear], ranges: Ranges) -> Variable | None:
-    """Give a variable that is one of several forms, the goal's own ones first."""
+    """Return a variable that is one of several forms, the goal's own ones first."""
     if not ranges.cases:
         return None
     for form in (goal, *constraints):
@@ -294,7 +294,7 @@ def _replaced(form: Linear, variable: Variable, by: Linear) -> Linear:
 
 
 def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Forms, ...]:
-    """Give conditions as lists of forms that are all >= 0: one of the lists holds.
+    """Return conditions as lists of forms that are all >= 0: one of the lists holds.
 
     None of them: the conditions never hold. What cannot be said in forms is left out.
     """
@@ -352,7 +352,7 @@ def _counterexample(
 
 
 def _completed(point: Point, claim: Condition, given: Given) -> Point:
-    """Add the symbols and opaque conditions that a point lacks: those that nothing hangs on."""
+    """Add the symbols and opaque conditions that a point lacks: those that nothing depends on."""
     whole = dict(point)
     conditions = (claim, *given.exact)
     for symbol in _symbols(conditions):
@@ -367,7 +367,7 @@ def _completed(point: Point, claim: Condition, given: Given) -> Point:
 def _narrowed(
     forms: Forms, ranges: Ranges, order: Sequence[Symbol], splits: int = _MOST_SPLITS
 ) -> dict[Symbol | Opaque, int] | None:
-    """Give a point of all symbols in forms that are to be >= 0; by cases where there are any."""
+    """Return a point of all symbols in forms that are to be >= 0; by cases where there are any."""
     constraints = _with_definitions(Linear(0, {}), forms, ranges)
     variable = _splittable(Linear(0, {}), constraints, ranges) if splits > 0 else None
     if variable is not None:
@@ -395,7 +395,7 @@ def _symbols(conditions: Sequence[Condition]) -> list[Symbol]:
 
 
 def _opaques(conditions: Sequence[Condition]) -> frozenset[Opaque]:
-    """Give all opaque conditions, also those that choices inside terms hang on."""
+    """Return all opaque conditions, also those that choices inside terms depend on."""
     direct = [condition.opaques() for condition in conditions]
     atoms = frozenset().union(*(condition.atoms() for condition in conditions))
     inside = [atom.condition.opaques() for atom in atoms if isinstance(atom, Choice)]

@@ -10,19 +10,21 @@ Facts: a masked-off lane of a load without `other` is undefined in Triton's lang
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir import Op
-from kvtrace.ir.attributes import DenseArrayAttribute, SymbolAttribute
+from kvtrace.ir.attributes import SymbolAttribute
+from kvtrace.ir.flow import deciding, jumps
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import DATA, MEMORY, Kind, mask_of, named, operands_of
 from kvtrace.symbolic.carried_undefined import Course, Slot, courses
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque
 from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 from kvtrace.symbolic.meanings.tt_shape import reshaped
 from kvtrace.symbolic.summary import Access, BlockPointer, Place, Summary
-from kvtrace.symbolic.taint import leaves_lanes, operand_counts, tainted
+from kvtrace.symbolic.taint import leaves_lanes, tainted
 from kvtrace.symbolic.terms import Substitution, lane
 from kvtrace.symbolic.undefined import (
     NOWHERE,
@@ -34,29 +36,18 @@ from kvtrace.symbolic.undefined import (
     where_true,
 )
 from kvtrace.symbolic.undefined_elements import MEANINGS, anywhere, as_condition, elementwise
+from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import pointee_bytes, shape_of
 from kvtrace.symbolic.zeros import Zeros
 
 if TYPE_CHECKING:
-    from kvtrace.ir import Block, Value
+    from kvtrace.ir import Block, Module, Value
     from kvtrace.ir.model import Function
 
 Use = Literal["value", "address", "mask", "branch"]
 
 _CALLED_TWICE: Final = "it is in a function that is called from several places"
 _BLOCKS: Final = "it is carried by a loop of blocks"
-_STORED: Final = {
-    "tt.store": (1,),
-    "tt.atomic_rmw": (1,),
-    "tt.atomic_cas": (1, 2),
-    "tt.descriptor_store": (1,),
-    "tt.descriptor_reduce": (1,),
-    "tt.descriptor_scatter": (3,),
-    "tt.load": (),
-    "tt.descriptor_load": (),
-    "tt.descriptor_gather": (),
-}
-"""Memory ops, and which of their operands are written."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +64,10 @@ class Sink:
     undefined: Undefined
 
 
-def sinks_of(summary: Summary) -> tuple[Sink, ...]:
-    """Give what elements without a value may reach in a kernel; worked out once per module."""
-    key = summary.module.op
-    found = _sinks.get(key)
-    if found is None:
-        found = _sinks[key] = _Flow(summary).sinks()
-    return found
-
-
-_sinks: weakref.WeakKeyDictionary[Op, tuple[Sink, ...]] = weakref.WeakKeyDictionary()
+@once_per_module
+def sinks_of(module: Module) -> tuple[Sink, ...]:
+    """Return what elements without a value may reach in a kernel."""
+    return _Flow(summarise(module)).sinks()
 
 
 class _Flow:
@@ -92,7 +77,7 @@ class _Flow:
         self._tainted = tainted(self._module)
         self._values: dict[int, Undefined] = {}
         self._accesses: dict[Op, list[Access]] = {}
-        self._found: dict[tuple[Op, Use, int, int], Sink] = {}
+        self._found: dict[tuple[Op, Use, str, int], Sink] = {}
         self._recording = True
         self._vague = False
         self.zeros = Zeros(summary, self._mask)
@@ -108,7 +93,7 @@ class _Flow:
         return tuple(self._found.values())
 
     def of(self, value: Value) -> Undefined:
-        """Give where a value is undefined."""
+        """Return where a value is undefined."""
         return self._values.get(value.id, NOWHERE)
 
     def set(self, value: Value, undefined: Undefined) -> None:
@@ -132,8 +117,8 @@ class _Flow:
             self._block(block)
             last = block.ops[-1]
             if last.name == "cf.cond_br":
-                self._used(last, 0, "branch", self.summary.places.get(block))
-            for target, values in _jumps(last):
+                self._branches(last, self.summary.places.get(block))
+            for target, values in jumps(last):
                 arriving.setdefault(target, []).append([self.of(value) for value in values])
             if last.name.endswith(".return"):
                 returned.append([self.of(value) for value in last.operands])
@@ -161,7 +146,7 @@ class _Flow:
                 self._visit(op)
 
     def _visit(self, op: Op) -> None:
-        if op.name in _STORED:
+        if op.name in MEMORY:
             self._memory(op)
             return
         region_op = _WITH_REGIONS.get(op.name)
@@ -184,57 +169,44 @@ class _Flow:
     # -- memory --------------------------------------------------------------------------------
 
     def _memory(self, op: Op) -> None:
-        stored = _STORED[op.name]
-        masked = self._mask_position(op)
-        other = sum(operand_counts(op)[:2]) if op.name == "tt.load" else len(op.operands)
         accesses = self._accesses.get(op, [])
-        for position in range(len(op.operands)):
-            if position == masked:
-                self._used(op, position, "mask", self._place(op))
-                continue
-            if position == other:
-                continue
-            use: Use = "value" if position in stored else "address"
-            for access in accesses:
-                self._used(op, position, use, access)
+        for name, value in operands_of(op):
+            if name == "mask":
+                self._used(op, name, value, "mask", self._place(op))
+            elif name != "other":
+                use: Use = "value" if name in DATA else "address"
+                for access in accesses:
+                    self._used(op, name, value, use, access)
         if op.name == "tt.load" and op.results[0].id in self._tainted:
-            self.set(op.results[0], self._loaded(op, other))
+            self.set(op.results[0], self._loaded(op))
 
-    def _loaded(self, op: Op, other: int) -> Undefined:
+    def _loaded(self, op: Op) -> Undefined:
         value = op.results[0]
         if self._vague:
             return self._not_followed(value, _CALLED_TWICE, frozenset((op,)))
         off = ~self._mask(op)
         if leaves_lanes(op):
             return made(off, off, frozenset((op,)))
-        return self.of(op.operands[other]).where(lambda condition: off & condition)
-
-    @staticmethod
-    def _mask_position(op: Op) -> int | None:
-        if op.name == "tt.load":
-            return 1 if operand_counts(op)[1] else None
-        if op.name in ("tt.store", "tt.atomic_rmw"):
-            return 2 if len(op.operands) > 2 else None
-        return None
+        return self.of(op.operand("other")).where(lambda condition: off & condition)
 
     def _mask(self, op: Op) -> Condition:
-        """Give where lanes of a load are on."""
+        """Return where lanes of a load are on."""
         accesses = self._accesses.get(op, [])
         if len(accesses) == 1:
             return accesses[0].mask
-        position = self._mask_position(op)
-        known = None if position is None else self.summary.values.get(op.operands[position].id)
+        mask = mask_of(op)
+        known = None if mask is None else self.summary.values.get(mask.id)
         if isinstance(known, Condition):
             return known
-        pointer = self.summary.values.get(op.operands[0].id)
+        pointer = self.summary.values.get(op.operand("pointer").id)
         if isinstance(pointer, BlockPointer):
-            size = pointee_bytes(op.operands[0].type)
+            size = pointee_bytes(op.operand("pointer").type)
             shape = shape_of(op.results[0].type)
             return block_access(pointer, shape, size, checked_axes(op))[1]
-        return TRUE if position is None else self.unknown(op, "a mask that is not followed")
+        return TRUE if mask is None else self.unknown(op, "a mask that is not followed")
 
     def unknown(self, op: Op, reason: str) -> Opaque:
-        """Give a condition that is not followed, over the lanes of an op's result."""
+        """Return a condition that is not followed, over the lanes of an op's result."""
         shape = shape_of(op.results[0].type)
         lanes = (lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
         return Opaque(("undefined", op.index), reason, tuple(lanes))
@@ -243,9 +215,8 @@ class _Flow:
         found = None if op.block is None else self.summary.places.get(op.block)
         return None if found is None else replace(found, op=op)
 
-    def _used(self, op: Op, position: int, use: Use, place: Place | None) -> None:
+    def _used(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:
         """Note a use of what may be undefined where it counts."""
-        value = op.operands[position]
         if not self._recording or value.id not in self._tainted or place is None:
             return
         undefined = self.of(value)
@@ -260,14 +231,19 @@ class _Flow:
         holding = frozenset(part for each in conditions for part in each.conjuncts())
         undefined = undefined.where(lambda condition: where_true(condition, holding))
         if not undefined.is_nowhere:
-            key = (op, use, position, id(place) if isinstance(place, Access) else 0)
+            key = (op, use, name, id(place) if isinstance(place, Access) else 0)
             self._found[key] = Sink(use, op, value, place, undefined)
+
+    def _branches(self, op: Op, place: Place | None) -> None:
+        """Note what decides which way an op goes."""
+        for value in deciding(op):
+            self._used(op, str(value.id), value, "branch", place)
 
     # -- branches and loops --------------------------------------------------------------------
 
     def _if(self, op: Op) -> None:
-        self._used(op, 0, "branch", self._place(op))
-        condition = self.summary.values.get(op.operands[0].id)
+        self._branches(op, self._place(op))
+        condition = self.summary.values.get(op.operand("condition").id)
         for region in op.regions:
             for block in region.blocks:
                 self._block(block)
@@ -280,8 +256,7 @@ class _Flow:
 
     def _regions(self, op: Op) -> None:
         """Follow an op of which one region runs."""
-        for position in range(len(op.operands)):
-            self._used(op, position, "branch", self._place(op))
+        self._branches(op, self._place(op))
         for region in op.regions:
             for block in region.blocks:
                 self._block(block)
@@ -294,10 +269,9 @@ class _Flow:
             self.set(value, united(ways))
 
     def _for(self, op: Op) -> None:
-        for position in range(3):
-            self._used(op, position, "branch", self._place(op))
+        self._branches(op, self._place(op))
         block = op.regions[0].blocks[0]
-        initial = [self.of(value) for value in op.operands[3:]]
+        initial = [self.of(value) for value in op.group("initial")]
 
         def run() -> list[Undefined]:
             self._block(block)
@@ -313,15 +287,15 @@ class _Flow:
 
         def run() -> list[Undefined]:
             self._block(before)
-            self._used(end, 0, "branch", self.summary.places.get(before))
-            for argument, value in zip(after.arguments, end.operands[1:], strict=True):
+            self._branches(end, self.summary.places.get(before))
+            for argument, value in zip(after.arguments, end.group("passed"), strict=True):
                 self.set(argument, self.of(value))
             self._block(after)
             return [self.of(value) for value in after.ops[-1].operands]
 
         self._loop(op, before.arguments, [self.of(value) for value in op.operands], run)
         loop = next((each for each in self.summary.loops if each.op is op), None)
-        for value, given in zip(op.results, end.operands[1:], strict=True):
+        for value, given in zip(op.results, end.group("passed"), strict=True):
             undefined = self.of(given)
             if loop is not None:
                 at_end = Substitution({loop.trip: loop.trips})
@@ -380,7 +354,7 @@ class _Flow:
         own: tuple[Sequence[Opaque], Sequence[Opaque]],
         run: Callable[[], list[Undefined]],
     ) -> list[Undefined]:
-        """Give what comes out of a loop's body for placeholders; no sinks are noted."""
+        """Return what comes out of a loop's body for placeholders; no sinks are noted."""
         for i, surely, possibly in zip(carried, *own, strict=True):
             self.set(arguments[i], Undefined(surely, possibly))
         recording, self._recording = self._recording, False
@@ -409,10 +383,7 @@ class _Flow:
             self.set(value, undefined)
 
 
-_TERMINATORS: Final = frozenset(
-    {"scf.yield", "scf.condition", "tt.return", "func.return", "cf.br", "cf.cond_br",
-     "llvm.return", "tt.reduce.return", "tt.scan.return"}
-)  # fmt: skip
+_TERMINATORS: Final = named(lambda row: row.kind in (Kind.END, Kind.JUMP))
 _WITH_REGIONS: Final[dict[str, Callable[[_Flow, Op], None]]] = {
     "scf.if": _Flow._if,
     "scf.for": _Flow._for,
@@ -440,7 +411,7 @@ def _sources(
     outcomes: Sequence[Undefined],
     own: Sequence[Opaque],
 ) -> dict[int, frozenset[Op]]:
-    """Give the loads that what is carried comes from, also by way of what else is carried."""
+    """Return the loads that what is carried comes from, also by way of what else is carried."""
     positions = list(carried)
     found = {i: initial[i].sources | outcomes[i].sources for i in positions}
     at = {opaque.key: i for opaque, i in zip(own, positions, strict=True)}
@@ -450,15 +421,6 @@ def _sources(
                 if opaque.key in at:
                     found[i] |= found[at[opaque.key]]
     return found
-
-
-def _jumps(op: Op) -> list[tuple[Block, Sequence[Value]]]:
-    if op.name == "cf.cond_br":
-        sizes = op.attributes.get("operandSegmentSizes")
-        first = int(sizes.values[1]) if isinstance(sizes, DenseArrayAttribute) else 0
-        one, other = op.successors
-        return [(one, op.operands[1 : 1 + first]), (other, op.operands[1 + first :])]
-    return [(target, op.operands) for target in op.successors]
 
 
 def _jumped_back_to(blocks: Sequence[Block]) -> set[Block]:

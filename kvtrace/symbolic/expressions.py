@@ -6,13 +6,13 @@ ops of a statement carry it, so the variable is the value that no op of the same
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+from kvtrace.ir.flow import flow_of
 from kvtrace.ir.locations import (
     CallSiteLocation,
     FusedLocation,
@@ -20,6 +20,9 @@ from kvtrace.ir.locations import (
     NameLocation,
     location_frames,
 )
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import FUNCTIONS, LOOPS, address_of
+from kvtrace.ir.types import TensorDescriptorType
 from kvtrace.symbolic.conditions import (
     And,
     AtLeast,
@@ -85,24 +88,25 @@ _COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 
 
 def address_expression(access: Access, summary: Summary) -> str | None:
-    """Give an access's address as the kernel writes it, as in `x + rows[:, None] * stride`.
+    """Return an access's address as the kernel writes it, as in `x + rows[:, None] * stride`.
 
     Counts elements, from pointers that are named; None for descriptors and block pointers, or where
     it gets too long to be read.
     """
-    if access.op.name.startswith("tt.descriptor") or not access.op.operands:
+    pointer = address_of(access.op)
+    if isinstance(pointer.type, TensorDescriptorType):
         return None
-    text = _printer(summary.module).address(access.op.operands[0])
+    text = _printer(summary.module).address(pointer)
     return text if len(text) <= _LONGEST else None
 
 
 def value_expression(value: Value, summary: Summary) -> str:
-    """Give a value as the kernel writes it: its variable's name, or the expression that it is."""
+    """Return a value as the kernel writes it: its variable's name, or the expression that it is."""
     return _printer(summary.module).value(value)
 
 
 def operation_expression(op: Op, summary: Summary) -> str:
-    """Give what an op computes, from the variables that go into it."""
+    """Return what an op computes, from the variables that go into it."""
     return _printer(summary.module).operation(op)
 
 
@@ -117,15 +121,12 @@ class _Name:
 class _Printer:
     def __init__(self, module: Module) -> None:
         self._names: dict[int, _Name] = {}
-        users: dict[int, list[Op]] = defaultdict(list)
+        self._flow = flow_of(module)
         for op in module.ops:
             name = _name_of(op.location)
             frames = location_frames(op.location)
             if name is not None and frames:
                 self._names[op.index] = _Name(name, (frames[-1].file, frames[-1].line))
-            for value in op.operands:
-                users[value.id].append(op)
-        self._users = users
         self._parts = 0
 
     def address(self, value: Value) -> str:
@@ -149,7 +150,7 @@ class _Printer:
         if op is None or depth > _DEEPEST:
             return _ELSEWHERE
         if op.name in _UNSEEN:
-            return self.text(op.operands[0], strength, address=address, depth=depth + 1)
+            return self.text(op.operand("source"), strength, address=address, depth=depth + 1)
         if op.name == "tt.expand_dims":
             return self._expanded(op, depth)
         if op.name in ("arith.constant", "llvm.mlir.constant"):
@@ -165,7 +166,7 @@ class _Printer:
         if own is None:
             return None
         for value in op.results:
-            if any(self._names.get(user.index) == own for user in self._users[value.id]):
+            if any(self._names.get(user.index) == own for user in self._flow.uses(value)):
                 return None
         return own.name
 
@@ -177,8 +178,9 @@ class _Printer:
     def _operation(self, op: Op, strength: int, *, address: bool, depth: int) -> str:
         if op.name in _BINARY:
             sign, own = _BINARY[op.name]
-            left = self.text(op.operands[0], own, address=address, depth=depth)
-            right = self.text(op.operands[1], own + (sign != "+"), depth=depth)
+            first, second = op.operands
+            left = self.text(first, own, address=address, depth=depth)
+            right = self.text(second, own + (sign != "+"), depth=depth)
             text = left if sign == "+" and right == "0" else f"{left} {sign} {right}"
             return f"({text})" if own < strength or (own == 0 and strength) else text
         if op.name == "arith.cmpi":
@@ -191,7 +193,8 @@ class _Printer:
         if op.name == "tt.make_range":
             return f"arange({number_of(op, 'start')}, {number_of(op, 'end')})"
         if op.name == "tt.load":
-            return f"load({self.text(op.operands[0], 0, address=True, depth=depth)})"
+            place = self.text(op.operand("pointer"), 0, address=True, depth=depth)
+            return f"load({place})"
         if op.name == "scf.if":
             return self._names[op.index].name if op.index in self._names else _ELSEWHERE
         called = _CALLED.get(op.name, op.name.rpartition(".")[2])
@@ -204,7 +207,7 @@ class _Printer:
         inner = op
         while True:
             places[number_of(inner, "axis")] = "None"
-            source = inner.operands[0]
+            source = inner.operand("source")
             if not (isinstance(source.owner, Op) and source.owner.name == "tt.expand_dims"):
                 break
             if number_of(source.owner, "axis") >= number_of(inner, "axis"):
@@ -216,21 +219,20 @@ class _Printer:
         self, value: Value, block: Block, strength: int, *, address: bool, depth: int
     ) -> str:
         owner = block.region.owner
-        if owner.name in ("tt.func", "func.func", "llvm.func"):
+        if owner.name in FUNCTIONS:
             return value.name.lstrip("%")
         if owner.name != "scf.for" or depth > _DEEPEST:
             return _ELSEWHERE
         if value.position == 0:
             return self._trip(owner)
-        initial = owner.operands[2 + value.position]
-        following = block.ops[-1].operands[value.position - 1]
+        initial, following = self._flow.origins(value)
         name = self._following_name(following)
         if not address:
             return name or self.text(initial, strength, depth=depth + 1)
         start = self.text(initial, _ADD, address=True, depth=depth + 1)
         step = following.owner
-        if isinstance(step, Op) and step.name == "tt.addptr" and step.operands[0] is value:
-            by = self.text(step.operands[1], _MULTIPLY, depth=depth + 1)
+        if isinstance(step, Op) and step.name == "tt.addptr" and step.operand("pointer") is value:
+            by = self.text(step.operand("offset"), _MULTIPLY, depth=depth + 1)
             text = f"{start} + {self._count(owner)} * {by}"
             return f"({text})" if strength > _ADD else text
         return name or start
@@ -248,24 +250,16 @@ class _Printer:
         return f"trip{_depth(loop) or ''}"
 
 
-_printers: dict[int, tuple[Module, _Printer]] = {}
-
-
+@once_per_module
 def _printer(module: Module) -> _Printer:
-    """Give the printer of a module; the last few are kept."""
-    found = _printers.get(id(module.op))
-    if found is None or found[0].op is not module.op:
-        if len(_printers) > 32:
-            _printers.clear()
-        found = _printers[id(module.op)] = (module, _Printer(module))
-    return found[1]
+    return _Printer(module)
 
 
 def _depth(loop: Op) -> int:
     """Count the loops around a loop."""
     depth, parent = 0, loop.parent
     while parent is not None:
-        depth += parent.name in ("scf.for", "scf.while")
+        depth += parent.name in LOOPS
         parent = parent.parent
     return depth
 
@@ -293,12 +287,12 @@ def _constant(op: Op) -> str:
 
 
 def expression(term: Term, summary: Summary) -> str:
-    """Give a term by the names of the kernel's arguments: `4 * pid * stride + 4 * lane`."""
+    """Return a term by the names of the kernel's arguments: `4 * pid * stride + 4 * lane`."""
     return _Terms(summary).term(term, 0)
 
 
 def condition_expression(condition: Condition, summary: Summary) -> str:
-    """Give a condition likewise: `pid * 128 + lane < n`."""
+    """Return a condition likewise: `pid * 128 + lane < n`."""
     return _Terms(summary).condition(condition)
 
 
@@ -307,7 +301,7 @@ class _Terms:
         self._arguments = [value.name.lstrip("%") for value in summary.module.main.arguments]
 
     def term(self, term: Term, strength: int) -> str:
-        """Print a sum; those that hang on the program first, the constant last."""
+        """Print a sum; those that depend on the program first, the constant last."""
         parts = []
         for monomial, coefficient in sorted(term.coefficients.items(), key=_place):
             factors = [self.atom(atom) for atom in sorted(monomial, key=_rank)]

@@ -55,7 +55,7 @@ class Applied(Atom):
         raise NotImplementedError
 
     def within(self) -> frozenset[Atom]:
-        """Give the atom itself and all atoms inside it."""
+        """Return the atom itself and all atoms inside it."""
         return self._within
 
     def __repr__(self) -> str:
@@ -104,7 +104,7 @@ def _quotient_by(left: Term, number: int) -> Term:
 
 
 def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False) -> Term:
-    """Give what division leaves, with the dividend's sign, or (`floor`) with the divisor's."""
+    """Return what division leaves, with the dividend's sign, or (`floor`) with the divisor's."""
     left, right = as_term(dividend), as_term(divisor)
     number = right.constant
     if number is None:
@@ -128,7 +128,7 @@ def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False)
 
 
 def _multiples(term: Term, number: int) -> tuple[Term, Term]:
-    """Give (even, odd) with term = number * even + odd, all of `odd` not divisible."""
+    """Return (even, odd) with term = number * even + odd, all of `odd` not divisible."""
     even, odd = {}, {}
     for monomial, coefficient in term.coefficients.items():
         times, left = divmod(coefficient, number)
@@ -151,7 +151,7 @@ def _divided(left: int, right: int, *, floor: bool) -> int:
 
 
 def _single(term: Term) -> Atom | None:
-    """Give the atom that a term is, if it is nothing more."""
+    """Return the atom that a term is, if it is nothing more."""
     if len(term.coefficients) != 1:
         return None
     ((monomial, coefficient),) = term.coefficients.items()
@@ -241,7 +241,7 @@ def _array_quotient(left: Any, right: Any, *, floor: bool) -> Any:
 
 
 def minimum(left: Term | int, right: Term | int) -> Term:
-    """Give the smaller of two."""
+    """Return the smaller of two."""
     first, second = as_term(left), as_term(right)
     gap = second - first
     if gap.low >= 0:
@@ -250,7 +250,7 @@ def minimum(left: Term | int, right: Term | int) -> Term:
 
 
 def maximum(left: Term | int, right: Term | int) -> Term:
-    """Give the larger of two."""
+    """Return the larger of two."""
     first, second = as_term(left), as_term(right)
     gap = second - first
     if gap.low >= 0:
@@ -300,7 +300,7 @@ class Maximum(Applied):
 
 
 def choice(condition: Condition, then: Term | int, otherwise: Term | int) -> Term:
-    """Give one of two terms; which, a condition tells."""
+    """Return one of two terms; which, a condition tells."""
     first, second = as_term(then), as_term(otherwise)
     decided = condition.decided
     if decided is not None:
@@ -332,7 +332,7 @@ class Choice(Atom):
         return atom
 
     def within(self) -> frozenset[Atom]:
-        """Give the atom itself and all atoms inside it."""
+        """Return the atom itself and all atoms inside it."""
         return self._within
 
     def substituted(self, substitution: Substitution) -> Term:
@@ -358,7 +358,7 @@ class Choice(Atom):
 
 
 def wrapped(term: Term | int, bits: int, *, signed: bool) -> Term:
-    """Give what is left of an ideal value in a width: it modulo 2^bits, signed or not."""
+    """Return what is left of an ideal value in a width: it modulo 2^bits, signed or not."""
     inner = as_term(term)
     low, high = signed_range(bits) if signed and bits > 1 else (0, (1 << bits) - 1)
     if low <= inner.low and inner.high <= high:

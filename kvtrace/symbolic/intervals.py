@@ -51,7 +51,7 @@ class Ranges:
         self._truths: dict[int, tuple[Condition, bool | None]] = {}
 
     def of(self, symbol: Symbol) -> Interval:
-        """Give the range of a symbol: its own, narrowed by what is known of it here."""
+        """Return the range of a symbol: its own, narrowed by what is known of it here."""
         known = self._known.get((symbol.kind, symbol.key))
         if known is None and self._more is not None:
             known = self._more(symbol)
@@ -60,7 +60,7 @@ class Ranges:
         return max(symbol.low, known[0]), min(symbol.high, known[1])
 
     def form(self, term: Term) -> Linear:
-        """Give a term as a linear form over variables, all of which get their ranges."""
+        """Return a term as a linear form over variables, all of which get their ranges."""
         found = self._terms.get(term)
         if found is None:
             found = self._terms[term] = self._form(term)
@@ -71,7 +71,7 @@ class Ranges:
         return interval(self.form(term), self.intervals)
 
     def definitions(self, variable: Variable) -> tuple[Linear, ...]:
-        """Give forms that are never negative and say what a variable is."""
+        """Return forms that are never negative and say what a variable is."""
         found = self._defined.get(variable)
         if found is None:
             make = self._definitions.get(variable)
@@ -195,7 +195,7 @@ class Ranges:
         return self._rounded(left, by)
 
     def left_over(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
-        """Give what division leaves; by 0 the dividend itself."""
+        """Return what division leaves; by 0 the dividend itself."""
         if not right.is_constant:
             return self._opaque_remainder(left, right, floor=floor)
         by = right.constant
@@ -217,7 +217,7 @@ class Ranges:
         return odd if least >= 0 and most < by else self._rest(odd, by)
 
     def _whole(self, left: Linear, by: int) -> Linear:
-        """Give floor(left / by), a variable unless it is one number; `by` is positive."""
+        """Return floor(left / by), a variable unless it is one number; `by` is positive."""
         variable = ("/", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
@@ -229,7 +229,7 @@ class Ranges:
         return single(variable)
 
     def _rest(self, left: Linear, by: int) -> Linear:
-        """Give left - by * floor(left / by) as a variable, from 0 to by - 1."""
+        """Return left - by * floor(left / by) as a variable, from 0 to by - 1."""
         variable = ("%", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
@@ -245,7 +245,7 @@ class Ranges:
         return single(variable)
 
     def _rounded(self, left: Linear, by: int) -> Linear:
-        """Give left / by, rounded toward zero, of what may have either sign."""
+        """Return left / by, rounded toward zero, of what may have either sign."""
         variable = ("trunc", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
@@ -259,7 +259,7 @@ class Ranges:
         return single(variable)
 
     def _signed_rest(self, left: Linear, by: int) -> Linear:
-        """Give what is left of a division toward zero of what may have either sign."""
+        """Return what is left of a division toward zero of what may have either sign."""
         variable = ("rest", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
@@ -387,7 +387,7 @@ _MAKERS: Final[dict[type[Atom], Callable[[Ranges, Atom], Linear]]] = {
 
 
 def key_of(form: Linear) -> tuple[int, frozenset[tuple[Variable, int]]]:
-    """Give what equal forms share, to be a part of a variable."""
+    """Return what equal forms share, to be a part of a variable."""
     return form.constant, frozenset(form.coefficients.items())
 
 
@@ -419,7 +419,7 @@ def _product_interval(factors: list[Interval]) -> Interval:
 
 
 def _multiples(form: Linear, by: int) -> tuple[Linear, Linear]:
-    """Give (even, odd): form = by * even + odd, all of odd's coefficients not divisible."""
+    """Return (even, odd): form = by * even + odd, all of odd's coefficients not divisible."""
     even, odd = {}, {}
     for variable, factor in form.coefficients.items():
         if factor % by:

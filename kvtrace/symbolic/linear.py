@@ -55,7 +55,7 @@ class Linear:
         return not self.coefficients
 
     def plus(self, other: Linear, factor: int) -> Linear:
-        """Give `self + factor * other`."""
+        """Return `self + factor * other`."""
         if not factor:
             return self
         if not other.coefficients:
@@ -70,7 +70,7 @@ class Linear:
         return Linear(self.constant + factor * other.constant, total)
 
     def scaled(self, factor: int) -> Linear:
-        """Give `factor * self`."""
+        """Return `factor * self`."""
         if factor == 1:
             return self
         if not factor:
@@ -79,21 +79,21 @@ class Linear:
         return Linear(factor * self.constant, scaled)
 
     def shifted(self, by: int) -> Linear:
-        """Give `self + by`."""
+        """Return `self + by`."""
         return Linear(self.constant + by, self.coefficients) if by else self
 
     def value(self, point: Mapping[Variable, int]) -> int:
-        """Give its value where all variables have one."""
+        """Return its value where all variables have one."""
         return self.constant + sum(k * point[v] for v, k in self.coefficients.items())
 
 
 def constant(value: int) -> Linear:
-    """Give the form that is a number."""
+    """Return the form that is a number."""
     return Linear(value, {})
 
 
 def single(variable: Variable) -> Linear:
-    """Give the form that is a variable."""
+    """Return the form that is a variable."""
     return Linear(0, {variable: 1})
 
 
@@ -232,7 +232,7 @@ def first_point(
     ranges: Mapping[Variable, Interval],
     order: Iterable[Variable],
 ) -> dict[Variable, int] | None:
-    """Give a point that satisfies `given` as far as narrowing can tell, small in `order`.
+    """Return a point that satisfies `given` as far as narrowing can tell, small in `order`.
 
     The caller checks it. Each variable in turn takes the smallest value that is left, or else the
     largest, and what that leaves of the others is worked out.

@@ -119,7 +119,7 @@ class _Translation:
         return parts[0] if len(parts) == 1 else z3.Sum(parts)
 
     def point(self, model: Any) -> dict[Symbol | Opaque, int]:
-        """Give the numbers of all symbols, and the truths of opaque conditions."""
+        """Return the numbers of all symbols, and the truths of opaque conditions."""
         found: dict[Symbol | Opaque, int] = {
             symbol: model.eval(variable, model_completion=True).as_long()
             for symbol, variable in self._symbols.items()
@@ -226,7 +226,7 @@ class _Translation:
         return found
 
     def _shifted(self, atom: Bitwise, low: int, high: int) -> Any | None:
-        """Give a shift by one of a few amounts, each as a product or a division."""
+        """Return a shift by one of a few amounts, each as a product or a division."""
         if low < 0 or high >= atom.bits or high - low > 64:
             return None
         value, by = (self.term(term) for term in atom.arguments)

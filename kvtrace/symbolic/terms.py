@@ -22,7 +22,7 @@ Key = int | tuple[Any, ...]
 Monomial = tuple["Atom", ...]
 """A product of atoms, in ascending order of `Atom.order`, repeated for powers; () is 1."""
 Resolve = Callable[["Symbol", tuple[Any, ...]], Any]
-"""Gives the number of a symbol that has coordinates, from the numbers of these."""
+"""Returns the number of a symbol that has coordinates, from the numbers of these."""
 
 MOST_PROGRAMS: Final = (1 << 31) - 1
 MOST_TRIPS: Final = 1 << 62
@@ -52,7 +52,7 @@ class Atom:
         return Term({(self,): 1})
 
     def within(self) -> frozenset[Atom]:
-        """Give the atom itself and all atoms inside it."""
+        """Return the atom itself and all atoms inside it."""
         raise NotImplementedError
 
     def substituted(self, substitution: Substitution) -> Term:
@@ -60,12 +60,12 @@ class Atom:
         raise NotImplementedError
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Give its number, or array of numbers."""
+        """Return its number, or array of numbers."""
         raise NotImplementedError
 
 
 def intern(kind: type[Any], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """Give the one atom of a class and a key; `make` builds it if there is none yet."""
+    """Return the one atom of a class and a key; `make` builds it if there is none yet."""
     full = (kind, *key)
     found = _interned.get(full)
     if found is not None:
@@ -80,7 +80,7 @@ def intern(kind: type[Any], key: tuple[Any, ...], make: Callable[[], Any]) -> An
 
 
 def interned_count() -> int:
-    """Give the number of atoms that are alive."""
+    """Return the number of atoms that are alive."""
     return len(_interned)
 
 
@@ -120,7 +120,7 @@ class Symbol(Atom):
         return symbol
 
     def within(self) -> frozenset[Atom]:
-        """Give the symbol itself and what is in its coordinates."""
+        """Return the symbol itself and what is in its coordinates."""
         return frozenset((self,)) if self._within is None else self._within
 
     def substituted(self, substitution: Substitution) -> Term:
@@ -140,27 +140,27 @@ class Symbol(Atom):
 
 
 def scalar(index: int, bits: int = 32) -> Term:
-    """Give the kernel's integer argument at an index, signed."""
+    """Return the kernel's integer argument at an index, signed."""
     return Symbol("scalar", index, *signed_range(bits)).term
 
 
 def program(axis: int) -> Term:
-    """Give the program's index along an axis of the grid."""
+    """Return the program's index along an axis of the grid."""
     return Symbol("program", axis, 0, MOST_PROGRAMS - 1).term
 
 
 def programs(axis: int) -> Term:
-    """Give the grid's extent along an axis."""
+    """Return the grid's extent along an axis."""
     return Symbol("programs", axis, 1, MOST_PROGRAMS).term
 
 
 def lane(axis: int, extent: int) -> Term:
-    """Give the index along an axis of the tensor at hand, of so many elements."""
+    """Return the index along an axis of the tensor at hand, of so many elements."""
     return Symbol("lane", axis, 0, extent - 1).term if extent > 1 else ZERO
 
 
 def signed_range(bits: int) -> tuple[int, int]:
-    """Give the least and the greatest signed integer of a width (of 1 bit: 0 and 1)."""
+    """Return the least and the greatest signed integer of a width (of 1 bit: 0 and 1)."""
     return (0, 1) if bits == 1 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
@@ -213,14 +213,14 @@ class Term:
         return self._bounds
 
     def atoms(self) -> frozenset[Atom]:
-        """Give all atoms, also those inside functions and coordinates."""
+        """Return all atoms, also those inside functions and coordinates."""
         if self._atoms is None:
             direct = {atom for monomial in self.coefficients for atom in monomial}
             self._atoms = frozenset().union(*(atom.within() for atom in direct))
         return self._atoms
 
     def affine(self) -> tuple[int, dict[Atom, int]] | None:
-        """Give (constant, coefficient of each atom), or None if atoms are multiplied."""
+        """Return (constant, coefficient of each atom), or None if atoms are multiplied."""
         form: dict[Atom, int] = {}
         constant = 0
         for monomial, coefficient in self.coefficients.items():
@@ -233,33 +233,33 @@ class Term:
         return constant, form
 
     def symbols(self, kind: Kind) -> frozenset[Symbol]:
-        """Give the symbols of a kind in it, also those inside functions."""
+        """Return the symbols of a kind in it, also those inside functions."""
         return frozenset(a for a in self.atoms() if isinstance(a, Symbol) and a.kind == kind)
 
     # -- arithmetic ------------------------------------------------------------------------------
 
     def __add__(self, other: Term | int) -> Term:
-        """Give the sum."""
+        """Return the sum."""
         return _sum(self, as_term(other), 1)
 
     def __radd__(self, other: int) -> Term:
-        """Give the sum."""
+        """Return the sum."""
         return _sum(self, as_term(other), 1)
 
     def __sub__(self, other: Term | int) -> Term:
-        """Give the difference."""
+        """Return the difference."""
         return _sum(self, as_term(other), -1)
 
     def __rsub__(self, other: int) -> Term:
-        """Give the difference."""
+        """Return the difference."""
         return _sum(as_term(other), self, -1)
 
     def __neg__(self) -> Term:
-        """Give the negative."""
+        """Return the negative."""
         return Term({monomial: -number for monomial, number in self.coefficients.items()})
 
     def __mul__(self, other: Term | int) -> Term:
-        """Give the product, multiplied out."""
+        """Return the product, multiplied out."""
         return _product(self, as_term(other))
 
     __rmul__ = __mul__
@@ -287,7 +287,7 @@ class Term:
         return replacements(self)
 
     def value(self, assignment: Mapping[Any, int], resolve: Resolve | None = None) -> int:
-        """Give the exact number for numbers of the symbols.
+        """Return the exact number for numbers of the symbols.
 
         Raises:
             KeyError: a symbol has no number.
@@ -296,7 +296,7 @@ class Term:
         return int(Evaluation(assignment, resolve, arrays=False)(self))
 
     def values(self, assignment: Mapping[Any, Any], resolve: Resolve | None = None) -> Any:
-        """Give the numbers for NumPy arrays (int64, of shapes that broadcast) of the symbols.
+        """Return the numbers for NumPy arrays (int64, of shapes that broadcast) of the symbols.
 
         Computed in 64 bits: ideal values outside of them wrap around.
 
@@ -321,7 +321,7 @@ class Term:
 
 
 def as_term(number: Term | int) -> Term:
-    """Give an int as a constant term; a term as it is."""
+    """Return an int as a constant term; a term as it is."""
     if isinstance(number, Term):
         return number
     return Term({(): int(number)}) if number else ZERO
@@ -385,7 +385,7 @@ class Substitution:
         return self._keys.isdisjoint(atoms)
 
     def __call__(self, term: Term) -> Term:
-        """Give the term with its atoms replaced."""
+        """Return the term with its atoms replaced."""
         if self._keys.isdisjoint(term.atoms()):
             return term
         total: dict[Monomial, int] = {}
@@ -421,7 +421,7 @@ class Substitution:
 
 
 class Evaluation:
-    """Gives numbers (or arrays) to terms from those of their symbols, each function once."""
+    """Returns numbers (or arrays) to terms from those of their symbols, each function once."""
 
     def __init__(
         self, assignment: Mapping[Any, Any], resolve: Resolve | None, *, arrays: bool
@@ -432,7 +432,7 @@ class Evaluation:
         self._known: dict[Any, Any] = {}
 
     def __call__(self, term: Term) -> Any:
-        """Give the number of a term."""
+        """Return the number of a term."""
         total: Any = 0
         for monomial, coefficient in term.coefficients.items():
             product: Any = coefficient
@@ -442,7 +442,7 @@ class Evaluation:
         return np.asarray(total, np.int64) if self.arrays else total
 
     def atom(self, atom: Any) -> Any:
-        """Give the number of an atom, or the truth of an opaque condition."""
+        """Return the number of an atom, or the truth of an opaque condition."""
         found = self._known.get(atom)
         if found is not None:
             return found

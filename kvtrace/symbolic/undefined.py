@@ -59,7 +59,7 @@ NOWHERE: Final = Undefined()
 
 
 def made(surely: Condition, possibly: Condition, sources: frozenset[Op]) -> Undefined:
-    """Give elements that are undefined under conditions; of none nothing is kept."""
+    """Return elements that are undefined under conditions; of none nothing is kept."""
     if possibly is FALSE:
         return NOWHERE
     kept = limited(possibly)
@@ -67,7 +67,7 @@ def made(surely: Condition, possibly: Condition, sources: frozenset[Op]) -> Unde
 
 
 def united(parts: Iterable[Undefined]) -> Undefined:
-    """Give the elements that are undefined in one of several values."""
+    """Return the elements that are undefined in one of several values."""
     found = [part for part in parts if not part.is_nowhere]
     if len(found) < 2:
         return found[0] if found else NOWHERE
@@ -80,7 +80,7 @@ def united(parts: Iterable[Undefined]) -> Undefined:
 
 
 def chosen(condition: Condition, first: Undefined, second: Undefined) -> Undefined:
-    """Give the first where a condition holds, the second elsewhere."""
+    """Return the first where a condition holds, the second elsewhere."""
     if first.is_nowhere and second.is_nowhere:
         return NOWHERE
     possibly = _chosen(condition, first.possibly, second.possibly)
@@ -92,7 +92,7 @@ def chosen(condition: Condition, first: Undefined, second: Undefined) -> Undefin
 
 
 def _chosen(condition: Condition, first: Condition, second: Condition) -> Condition:
-    """Give one of two conditions; what is part of both hangs on no choice."""
+    """Return one of two conditions; what is part of both depends on no choice."""
     one, other = dict.fromkeys(parts_of(first)), dict.fromkeys(parts_of(second))
     both = [part for part in one if part in other]
     only = disjunction(part for part in one if part not in other)
@@ -101,7 +101,7 @@ def _chosen(condition: Condition, first: Condition, second: Condition) -> Condit
 
 
 def either_of(conditions: Iterable[Condition]) -> Condition:
-    """Give the disjunction, without parts that others are true in any case where they are."""
+    """Return the disjunction, without parts that others are true in any case where they are."""
     whole = disjunction(conditions)
     parts = parts_of(whole)
     if len(parts) < 2:
@@ -116,14 +116,14 @@ def either_of(conditions: Iterable[Condition]) -> Condition:
 
 
 def parts_of(condition: Condition) -> tuple[Condition, ...]:
-    """Give the alternatives of a disjunction; any other condition is the only one."""
+    """Return the alternatives of a disjunction; any other condition is the only one."""
     if isinstance(condition, Or):
         return condition.parts
     return () if condition is FALSE else (condition,)
 
 
 def limited(condition: Condition) -> Condition:
-    """Give a condition that is not too long, and follows from the given one."""
+    """Return a condition that is not too long, and follows from the given one."""
     if _size(condition) <= _MOST_PARTS:
         return condition
     atoms = sorted((a for a in condition.atoms() if isinstance(a, Symbol)), key=lambda a: a.order)
@@ -142,7 +142,7 @@ def _size(condition: Condition) -> int:
 def somewhere(
     condition: Condition, shape: Sequence[int], axes: Iterable[int], key: object
 ) -> Condition:
-    """Give whether it holds for some index along axes: symbols of their own, named by `key`."""
+    """Return whether it holds for some index along axes: symbols of their own, named by `key`."""
     replacements: dict[Atom, Term | int] = {
         Symbol("lane", axis, 0, shape[axis] - 1): some_lane(key, axis, shape[axis])
         for axis in axes
@@ -152,7 +152,7 @@ def somewhere(
 
 
 def some_lane(key: object, axis: int, extent: int) -> Term:
-    """Give an index along an axis that stands for any."""
+    """Return an index along an axis that stands for any."""
     return Symbol("lane", ("some", key, axis), 0, extent - 1).term
 
 
@@ -174,7 +174,7 @@ def where_true(condition: Condition, holding: frozenset[Condition]) -> Condition
 
 
 def placeholder(key: object, shape: Sequence[int]) -> Opaque:
-    """Give what stands for a condition over lanes that is not known yet."""
+    """Return what stands for a condition over lanes that is not known yet."""
     lanes = tuple(lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
     return Opaque(("carried", key), "carried by a loop", lanes)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+from kvtrace.ir.ops import SPREADING
 from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, equal
 from kvtrace.symbolic.meanings.tt_shape import relaned
 from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term, lane
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op, Value
     from kvtrace.symbolic.summary import Summary
 
-_SAME: Final = frozenset({"tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout"})
 _MOVED: Final = frozenset({"tt.reshape", "tt.expand_dims", "tt.trans"})
 
 
@@ -30,13 +30,13 @@ class Flow(Protocol):
     zeros: Zeros
 
     def of(self, value: Value) -> Undefined:
-        """Give where a value is undefined."""
+        """Return where a value is undefined."""
 
     def set(self, value: Value, undefined: Undefined) -> None:
         """Say where a value is undefined."""
 
     def unknown(self, op: Op, reason: str) -> Opaque:
-        """Give a condition that is not followed, over the lanes of an op's result."""
+        """Return a condition that is not followed, over the lanes of an op's result."""
 
 
 def elementwise(flow: Flow, op: Op) -> None:
@@ -47,13 +47,13 @@ def elementwise(flow: Flow, op: Op) -> None:
 
 
 def as_shaped(flow: Flow, value: Value, op: Op, shape: tuple[int, ...]) -> Undefined:
-    """Give where an element of a shape hangs on an undefined one of an operand."""
+    """Return where an element of a shape depends on an undefined one of an operand."""
     source = shape_of(value.type)
     return flow.of(value) if source in (shape, ()) else anywhere(flow, value, op)
 
 
 def anywhere(flow: Flow, value: Value, op: Op) -> Undefined:
-    """Give whether any element of a value is undefined."""
+    """Return whether any element of a value is undefined."""
     shape, key = shape_of(value.type), (op.index, value.id)
     return flow.of(value).where(
         lambda condition: somewhere(condition, shape, range(len(shape)), key)
@@ -62,14 +62,16 @@ def anywhere(flow: Flow, value: Value, op: Op) -> Undefined:
 
 def kept(flow: Flow, op: Op) -> None:
     """Keep the elements where they are."""
-    flow.set(op.results[0], flow.of(op.operands[0]))
+    flow.set(op.results[0], flow.of(op.operand("source")))
 
 
 def moved(flow: Flow, op: Op) -> None:
     """Put the elements elsewhere."""
     flow.set(
         op.results[0],
-        flow.of(op.operands[0]).where(lambda condition: as_condition(rearranged(op, condition))),
+        flow.of(op.operand("source")).where(
+            lambda condition: as_condition(rearranged(op, condition))
+        ),
     )
 
 
@@ -89,11 +91,12 @@ def logic(flow: Flow, op: Op) -> None:
     if integer_bits(op.results[0].type) != 1:
         elementwise(flow, op)
         return
-    one, two = (flow.of(value) for value in op.operands)
+    left, right = op.operands
+    one, two = flow.of(left), flow.of(right)
     if one.is_nowhere == two.is_nowhere:
         flow.set(op.results[0], united((one, two)))
         return
-    undefined, defined = (two, op.operands[0]) if one.is_nowhere else (one, op.operands[1])
+    undefined, defined = (two, left) if one.is_nowhere else (one, right)
     decides = flow.summary.values.get(defined.id)
     if isinstance(decides, Condition):
         open_ = decides if op.name == "arith.andi" else ~decides
@@ -103,17 +106,17 @@ def logic(flow: Flow, op: Op) -> None:
 
 def product(flow: Flow, op: Op) -> None:
     """Follow a multiplication: zero times an integer is zero, times a float nearly always."""
-    first, second = op.operands[:2]
+    first, second, *added = op.operands
     parts = [
         _times(flow.of(one), flow.zeros.of(other), exact=op.name == "arith.muli")
         for one, other in ((first, second), (second, first))
     ]
-    flow.set(op.results[0], united((*parts, *(flow.of(each) for each in op.operands[2:]))))
+    flow.set(op.results[0], united((*parts, *(flow.of(each) for each in added))))
 
 
 def dot(flow: Flow, op: Op) -> None:
     """Spread along the depth."""
-    left, right = op.operands[:2]
+    left, right, added = (op.operand(name) for name in ("left", "right", "added"))
     shape, rank = shape_of(left.type), len(shape_of(left.type))
     depth = some_lane(op.index, rank, shape[-1])
 
@@ -127,14 +130,14 @@ def dot(flow: Flow, op: Op) -> None:
     parts = [
         _times(one.where(of_left), of_right(flow.zeros.of(right)), exact=False),
         _times(two.where(of_right), of_left(flow.zeros.of(left)), exact=False),
-        *(flow.of(value) for value in op.operands[2:3]),
+        flow.of(added),
     ]
     flow.set(op.results[0], united(parts))
 
 
 def reduce(flow: Flow, op: Op) -> None:
     """Spread along the axis that goes."""
-    axis, shape = number_of(op, "axis"), shape_of(op.operands[0].type)
+    axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     places = [lane(i - 1, n) if i > axis else None for i, n in enumerate(shape)]
     undefined = united(flow.of(value) for value in op.operands)
     undefined = undefined.where(
@@ -148,7 +151,7 @@ def reduce(flow: Flow, op: Op) -> None:
 
 def scan(flow: Flow, op: Op) -> None:
     """Spread along the axis, from each element on."""
-    axis, shape = number_of(op, "axis"), shape_of(op.operands[0].type)
+    axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     here, there = lane(axis, shape[axis]), some_lane(op.index, axis, shape[axis])
     behind = here - there if not number_of(op, "reverse") else there - here
     undefined = united(flow.of(value) for value in op.operands)
@@ -161,23 +164,24 @@ def scan(flow: Flow, op: Op) -> None:
 
 def join(flow: Flow, op: Op) -> None:
     """Put two tensors side by side."""
-    place = lane(len(shape_of(op.operands[0].type)), 2)
-    first, second = (flow.of(value) for value in op.operands)
-    flow.set(op.results[0], chosen(equal(place), first, second))
+    first, second = op.operands
+    place = lane(len(shape_of(first.type)), 2)
+    flow.set(op.results[0], chosen(equal(place), flow.of(first), flow.of(second)))
 
 
 def split(flow: Flow, op: Op) -> None:
     """Take two halves apart."""
-    shape = shape_of(op.operands[0].type)
+    source = op.operand("source")
+    shape = shape_of(source.type)
     for number, value in enumerate(op.results):
         place: Term = ZERO + number
-        halves = flow.of(op.operands[0])
+        halves = flow.of(source)
         flow.set(value, halves.where(_placing(shape, len(shape) - 1, place)))
 
 
 def gather(flow: Flow, op: Op) -> None:
     """Pick elements; the index counts, too."""
-    source, index = op.operands[:2]
+    source, index = op.operands
     axis, shape = number_of(op, "axis"), shape_of(source.type)
     known = flow.summary.values.get(index.id)
     place = known if isinstance(known, Term) else some_lane(op.index, axis, shape[axis])
@@ -186,7 +190,7 @@ def gather(flow: Flow, op: Op) -> None:
 
 
 MEANINGS: Final[dict[str, Callable[[Flow, Op], None]]] = {
-    **dict.fromkeys(_SAME, kept),
+    **dict.fromkeys(SPREADING, kept),
     **dict.fromkeys(_MOVED, moved),
     "arith.select": select,
     "arith.andi": logic,
@@ -204,7 +208,7 @@ MEANINGS: Final[dict[str, Callable[[Flow, Op], None]]] = {
 
 
 def _times(undefined: Undefined, zero: Condition, *, exact: bool) -> Undefined:
-    """Give where a product is undefined because of one factor; the other is `zero` somewhere."""
+    """Return where a product is undefined because of one factor; the other is `zero` somewhere."""
     if undefined.is_nowhere or zero is FALSE:
         return undefined
     counts = ~zero
@@ -226,6 +230,6 @@ def _along(condition: Condition, shape: Sequence[int], axis: int, place: Term) -
 
 
 def as_condition(known: object) -> Condition:
-    """Give what is known to be a condition."""
+    """Return what is known to be a condition."""
     assert isinstance(known, Condition)
     return known

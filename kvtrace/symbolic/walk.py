@@ -8,7 +8,6 @@ Booleans opaque conditions, pointers unknown ones, each with a reason.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,9 +21,11 @@ from kvtrace.ir.attributes import (
     DictionaryAttribute,
     IntegerAttribute,
 )
+from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.types import TensorDescriptorType
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.functions import Choice, wrapped
+from kvtrace.symbolic.hashes import makes_hash
 from kvtrace.symbolic.meanings import meaning_of
 from kvtrace.symbolic.summary import (
     GROWING,
@@ -76,20 +77,15 @@ _WIDEST = 1 << 192
 """Arithmetic beyond these (hashes, random numbers) is kept wrapped, or not followed."""
 
 
+@once_per_module
 def summarise(module: Module) -> Summary:
-    """Give what a launch of the module's kernel does; made once per module, then kept with it.
+    """Return what a launch of the module's kernel does; made once per module.
 
     Raises:
         NoKernel: the module has no function to run.
 
     """
-    summary = _summaries.get(module.op)
-    if summary is None:
-        summary = _summaries[module.op] = Walk(module).summary()
-    return summary
-
-
-_summaries: weakref.WeakKeyDictionary[Op, Summary] = weakref.WeakKeyDictionary()
+    return Walk(module).summary()
 
 
 class Walk:
@@ -148,7 +144,9 @@ class Walk:
     def visit(self, op: Op) -> None:
         """Visit one op."""
         meaning = meaning_of(op.name)
-        if meaning is not None:
+        if makes_hash(op):
+            self.set_unknown(op.results[0], op, "a hash")
+        elif meaning is not None:
             meaning(self, op)
         else:
             self._without_meaning(op)
@@ -207,11 +205,11 @@ class Walk:
     # -- values ----------------------------------------------------------------------------------
 
     def known(self, value: Value) -> Known | None:
-        """Give what is known of a value; None for floats and the like."""
+        """Return what is known of a value; None for floats and the like."""
         return self.values.get(value.id)
 
     def term(self, value: Value) -> Term:
-        """Give an integer."""
+        """Return an integer."""
         known = self.values.get(value.id)
         if isinstance(known, Term):
             return known
@@ -219,14 +217,14 @@ class Walk:
         return self.unknown(owner, "not followed", value.type)
 
     def condition(self, value: Value) -> Condition:
-        """Give a Boolean."""
+        """Return a Boolean."""
         known = self.values.get(value.id)
         if isinstance(known, Condition):
             return known
         return self.opaque(value.owner if isinstance(value.owner, Op) else None, "not followed")
 
     def pointer(self, value: Value) -> Pointer:
-        """Give a pointer."""
+        """Return a pointer."""
         known = self.values.get(value.id)
         if isinstance(known, Pointer):
             return known
@@ -263,7 +261,7 @@ class Walk:
         *,
         always_new: bool = False,
     ) -> Known | None:
-        """Give what stands for a value that is not followed."""
+        """Return what stands for a value that is not followed."""
         shape = shape_of(value.type)
         bits = integer_bits(value.type)
         if is_block_pointer(value.type) or isinstance(value.type, TensorDescriptorType):
@@ -282,13 +280,13 @@ class Walk:
     def unknown(
         self, op: Op | None, reason: str, type_: Type, bounds: tuple[int, int] | None = None
     ) -> Term:
-        """Give a symbol for an integer of a type that is not followed."""
+        """Return a symbol for an integer of a type that is not followed."""
         low, high = bounds if bounds is not None else signed_range(integer_bits(type_) or 64)
         at = self.coordinates(shape_of(type_))
         return Symbol("unknown", (self.key(op), reason), low, high, at).term
 
     def opaque(self, op: Op | None, reason: str, shape: tuple[int, ...] = ()) -> Condition:
-        """Give a condition that is not followed."""
+        """Return a condition that is not followed."""
         return Opaque(self.key(op), reason, self.coordinates(shape))
 
     def key(self, op: Op | None, *more: int) -> Key:
@@ -301,7 +299,7 @@ class Walk:
     def coordinates(
         self, shape: tuple[int, ...], *, every_program: bool = False
     ) -> tuple[Term, ...]:
-        """Give all that a value may vary over: programs, trips, lanes."""
+        """Return all that a value may vary over: programs, trips, lanes."""
         programs = tuple(program(axis) for axis in range(3)) if every_program else self._programs
         trips = (loop.trip.term for loop in self.loops)
         lanes = (lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
@@ -310,7 +308,7 @@ class Walk:
     # -- what is found ---------------------------------------------------------------------------
 
     def place(self, op: Op) -> dict[str, Any]:
-        """Give the fields of `Place`."""
+        """Return the fields of `Place`."""
         return {"op": op, "guard": self.guard, "loops": self.loops, "calls": self.calls}
 
     def computed(self, op: Op, result: Term) -> None:
@@ -461,7 +459,7 @@ def _as_integer(known: Known | None) -> Term | None:
 
 
 def _argument(position: int, type_: Type) -> Known | None:
-    """Give what stands for an argument of the kernel."""
+    """Return what stands for an argument of the kernel."""
     if is_pointer(type_):
         return Pointer((PointerChoice(position, ZERO, TRUE),), ())
     if isinstance(type_, TensorDescriptorType):
@@ -482,7 +480,7 @@ def _argument(position: int, type_: Type) -> Known | None:
 
 
 def unknown_pointer(reason: str, shape: tuple[int, ...]) -> Pointer:
-    """Give a pointer to nobody knows where."""
+    """Return a pointer to nobody knows where."""
     return Pointer((PointerChoice(None, ZERO, TRUE, reason),), shape)
 
 
@@ -492,7 +490,7 @@ def _unknown_block(reason: str, shape: tuple[int, ...]) -> BlockPointer:
 
 
 def limited(choices: Sequence[PointerChoice], shape: tuple[int, ...]) -> Pointer:
-    """Give a pointer of these choices, or an unknown one if there are too many."""
+    """Return a pointer of these choices, or an unknown one if there are too many."""
     possible = [choice for choice in choices if choice.condition is not FALSE]
     if len(possible) > _MOST_CHOICES:
         return unknown_pointer("a pointer chosen between too many", shape)
@@ -520,7 +518,7 @@ def simplified(mask: Condition, holding: Sequence[Condition]) -> Condition:
 
 
 def _decided(atoms: frozenset[Atom], true: frozenset[Condition]) -> dict[Atom, Term]:
-    """Give the choices that are decided where these conditions hold."""
+    """Return the choices that are decided where these conditions hold."""
     decided: dict[Atom, Term] = {}
     for atom in atoms:
         if not isinstance(atom, Choice):

@@ -16,7 +16,7 @@ from kvtrace.ir.types import (
 
 
 def shape_of(type_: Type) -> tuple[int, ...]:
-    """Give a tensor's shape, a descriptor's block's or a block pointer's; () for scalars."""
+    """Return a tensor's shape, a descriptor's block's or a block pointer's; () for scalars."""
     if isinstance(type_, TensorType):
         return type_.shape
     if isinstance(type_, TensorDescriptorType):
@@ -27,12 +27,12 @@ def shape_of(type_: Type) -> tuple[int, ...]:
 
 
 def element_of(type_: Type) -> Type:
-    """Give a tensor's element type; a scalar's is itself."""
+    """Return a tensor's element type; a scalar's is itself."""
     return type_.element if isinstance(type_, TensorType) else type_
 
 
 def integer_bits(type_: Type) -> int | None:
-    """Give the width of an integer, or of a tensor of them; None for all else."""
+    """Return the width of an integer, or of a tensor of them; None for all else."""
     element = element_of(type_)
     if isinstance(element, IntegerType):
         return element.width
@@ -51,7 +51,7 @@ def is_block_pointer(type_: Type) -> bool:
 
 
 def bytes_in_memory(type_: Type) -> int:
-    """Give the size of an element; pointers are of 8 bytes, a Boolean of 1."""
+    """Return the size of an element; pointers are of 8 bytes, a Boolean of 1."""
     element = element_of(type_)
     if isinstance(element, IntegerType | FloatType):
         return max(1, element.width // 8)
@@ -59,7 +59,7 @@ def bytes_in_memory(type_: Type) -> int:
 
 
 def pointee_bytes(type_: Type) -> int:
-    """Give the size of what a pointer, block pointer or descriptor points to."""
+    """Return the size of what a pointer, block pointer or descriptor points to."""
     if isinstance(type_, TensorDescriptorType):
         return bytes_in_memory(type_.block)
     element = element_of(type_)

@@ -38,11 +38,11 @@ class Zeros:
         self._mask_of = mask_of
 
     def of(self, value: Value) -> Condition:
-        """Give where a value is zero for all contents of memory."""
+        """Return where a value is zero for all contents of memory."""
         return self._of(value, 0.0, _DEEPEST)
 
     def _of(self, value: Value, number: float, deep: int) -> Condition:
-        """Give where a value is `number`: 0 or minus infinity."""
+        """Return where a value is `number`: 0 or minus infinity."""
         known = self._summary.values.get(value.id)
         if number == 0 and isinstance(known, Term):
             return equal(known)
@@ -54,7 +54,7 @@ class Zeros:
         if op.name == "arith.constant":
             return TRUE if _constant(op) == number else FALSE
         if op.name in _SAME and (number == 0 or op.name != "arith.negf"):
-            return self._of(op.operands[0], number, deep - 1)
+            return self._of(op.operand("source"), number, deep - 1)
         if op.name == "arith.select":
             return self._selected(op, number, deep)
         if op.name == "tt.load":
@@ -62,35 +62,38 @@ class Zeros:
         if op.name in ("tt.expand_dims", "tt.reshape", "tt.trans"):
             return self._moved(op, number, deep)
         if number == 0 and op.name in _EXPONENTIALS:
-            return self._of(op.operands[0], float("-inf"), deep - 1)
+            return self._of(op.operand("source"), float("-inf"), deep - 1)
         if number == 0 and op.name == "arith.mulf":
             first, second = (self._of(each, number, deep - 1) for each in op.operands)
             return first | second
         if number != 0 and op.name in ("arith.subf", "arith.mulf"):  # of finite numbers
-            return self._of(op.operands[0], number, deep - 1)
+            return self._of(op.operand("left"), number, deep - 1)
         return FALSE
 
     def _selected(self, op: Op, number: float, deep: int) -> Condition:
-        condition = self._summary.values.get(op.operands[0].id)
+        condition = self._summary.values.get(op.operand("condition").id)
         if not isinstance(condition, Condition):
             return FALSE
-        first, second = (self._of(each, number, deep - 1) for each in op.operands[1:])
+        first, second = (
+            self._of(op.operand(name), number, deep - 1) for name in ("first", "second")
+        )
         return (condition & first) | (~condition & second)
 
     def _loaded(self, op: Op, number: float, deep: int) -> Condition:
-        if len(op.operands) < 3:
+        other = op.optional("other")
+        if other is None:
             return FALSE
-        return ~self._mask_of(op) & self._of(op.operands[2], number, deep - 1)
+        return ~self._mask_of(op) & self._of(other, number, deep - 1)
 
     def _moved(self, op: Op, number: float, deep: int) -> Condition:
-        found = self._of(op.operands[0], number, deep - 1)
+        found = self._of(op.operand("source"), number, deep - 1)
         moved = rearranged(op, found)
         return FALSE if moved is None else moved
 
 
 def rearranged(op: Op, condition: Condition) -> Condition | None:
-    """Give a condition over an op's operand as one over its result; None: the op does more."""
-    source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
+    """Return a condition over an op's operand as one over its result; None: the op does more."""
+    source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
     if op.name == "tt.reshape":
         moved = reshaped(condition, source, target)
     elif op.name == "tt.expand_dims":

@@ -35,7 +35,7 @@ _NULL_PAGE: Final = 4096
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give verdicts of both rules for ops that access memory; none where all is plain."""
+    """Return verdicts of both rules for ops that access memory; none where all is plain."""
     found: dict[tuple[str, int], Verdict] = {}
     for access in bound.summary.accesses:
         verdict = _null(bound, access) if _is_number(bound, access) else _aligned(bound, access)

@@ -23,7 +23,7 @@ _MOST_LANES: Final = 1 << 25
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give a verdict for each assertion, the worst where one is reached by several calls."""
+    """Return a verdict for each assertion, the worst where one is reached by several calls."""
     found: dict[int, Verdict] = {}
     rank = ("proven", "unknown", "violation")
     for assertion in bound.summary.assertions:
@@ -35,7 +35,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Give an observer that hears of failing assertions."""
+    """Return an observer that hears of failing assertions."""
     open_ones = [v for v in undecided if v.rule == "device-assert"]
     return EvaluatedAsserts(bound.call, open_ones) if open_ones else None
 
@@ -86,7 +86,7 @@ def _unknown(assertion: Assertion, reason: str, solver_ns: int = 0) -> Verdict:
 
 
 def asserted(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
-    """Give the verdict on an assertion that was seen to fail."""
+    """Return the verdict on an assertion that was seen to fail."""
     others = f"; {failure.lanes:,} lanes do" if failure.lanes > 1 else ""
     return Verdict(
         "device-assert",
@@ -117,7 +117,7 @@ class EvaluatedAsserts(Concrete):
         self.failure = failure
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Give the one that failed; all others hold if all contents were there and none failed."""
+        """Return the one that failed; others hold if all contents were there and none failed."""
         if self.failure is not None:
             return [asserted(self.failure)]
         if failure is not None or not self._all_known:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def assumption_of(
     bound: BoundCall, access: Access, limits: Interval, symbols: Iterable[Symbol]
 ) -> str | None:
-    """Give a condition on loaded integers under which an access lies within byte limits.
+    """Return a condition on loaded integers under which an access lies within byte limits.
 
     None where its address is not affine in a single one of `symbols` that is a content. Before it
     is given it is proven to suffice, also for the arithmetic of the address to stay in its width.

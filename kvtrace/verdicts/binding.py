@@ -10,10 +10,10 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, Opaque
 from kvtrace.symbolic.decide import (
     SOLVER_SECONDS,
@@ -33,7 +33,7 @@ from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.arithmetic import fits, within_width
 from kvtrace.verdicts.by_contents import ByContents
-from kvtrace.verdicts.contents import Contents, hangs_on
+from kvtrace.verdicts.contents import Contents, depends_on
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import linear_program
 
@@ -106,7 +106,7 @@ class BoundCall:
     def lanes(self) -> int:
         """Lanes of all accesses over the grid, masked ones too, with trips at their most.
 
-        A loop whose trips hang on contents, or on what is not followed, counts as one trip.
+        A loop whose trips depend on contents, or on what is not followed, counts as one trip.
         """
         total = 0
         for access in self.summary.accesses:
@@ -119,11 +119,11 @@ class BoundCall:
         return int(self._known["trip", loop.trip.key][1]) + 1
 
     def given(self, place: Place) -> Given:
-        """Give what holds where an op is reached."""
+        """Return what holds where an op is reached."""
         return self._prepared(place, active=False)
 
     def active(self, access: Access) -> Given:
-        """Give what holds where a lane of an access is reached and not masked off."""
+        """Return what holds where a lane of an access is reached and not masked off."""
         return self._prepared(access, active=True)
 
     def _prepared(self, place: Place, *, active: bool) -> Given:
@@ -180,7 +180,7 @@ class BoundCall:
         return Undecided(f"{self.budget.seconds_a_call:g} s were spent on the call without it")
 
     def doubts(self, point: Point) -> tuple[Symbol | Opaque, ...]:
-        """Give what a point supposes that the call does not say: contents, and what is unknown."""
+        """Return what a point supposes that the call does not say: contents, what is unknown."""
         return tuple(
             key
             for key in point
@@ -194,7 +194,7 @@ class BoundCall:
 
     def missing_contents(self, op: Op) -> str:
         """Say which tensors without contents decide where an op goes, or whether it runs."""
-        return hangs_on(self.contents.read_by(feeding(op, self.call.module)))
+        return depends_on(self.contents.read_by(feeding(op, self.call.module)))
 
     def _varies(self, symbol: Symbol) -> bool:
         low, high = self.ranges.of(symbol)
@@ -219,13 +219,13 @@ class BoundCall:
         return f"an integer that is not followed ({reason})"
 
     def program_of(self, point: Point) -> int:
-        """Give the linear id of the program of a point; axes that nothing hangs on are 0."""
+        """Return the linear id of the program of a point; axes that nothing depends on are 0."""
         axes = {key.key: number for key, number in point.items() if _is_program(key)}
         program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
         return linear_program(program, self.call.grid)
 
     def may_wrap(self, place: Place) -> tuple[Arithmetic, Refuted | Undecided] | None:
-        """Give arithmetic that an op's address or mask is made of and that may wrap around.
+        """Return arithmetic that an op's address or mask is made of and that may wrap around.
 
         With it comes a point where it does, or why that is not known. None: all of it stays within
         its width in all programs, lanes and trips, so that ideal integers are those that the kernel
@@ -242,7 +242,7 @@ class BoundCall:
         return not self.programs or (given.is_impossible and self.may_wrap(place) is None)
 
     def arithmetic_of(self, place: Place) -> Iterator[Arithmetic]:
-        """Give the arithmetic that an op's address, mask and execution are made of."""
+        """Return the arithmetic that an op's address, mask and execution are made of."""
         if not self.summary.arithmetic:
             return
         fed = feeding(place.op, self.call.module)
@@ -251,11 +251,11 @@ class BoundCall:
                 yield arithmetic
 
     def supposing(self, more: Mapping[tuple[str, Any], Interval]) -> Ranges:
-        """Give ranges as they would be if so much more were known of some symbols."""
+        """Return ranges as they would be if so much more were known of some symbols."""
         return Ranges({**self._known, **more}, self.contents.range_of)
 
     def unrecorded(self, symbols: Iterable[Symbol]) -> tuple[TensorArgument, ...]:
-        """Give the tensors without contents that content symbols were loaded from."""
+        """Return the tensors without contents that content symbols were loaded from."""
         tensors = {
             tensor.name: tensor
             for symbol in symbols
@@ -292,7 +292,7 @@ def _is_program(key: Symbol | Opaque) -> bool:
 
 
 def _known(call: Call) -> dict[tuple[str, Any], Interval]:
-    """Give the ranges of symbols that the call's numbers decide."""
+    """Return the ranges of symbols that the call's numbers decide."""
     known: dict[tuple[str, Any], Interval] = {}
     for axis, extent in enumerate(call.grid):
         known["program", axis] = (0, max(extent - 1, 0))
@@ -312,7 +312,7 @@ def _known(call: Call) -> dict[tuple[str, Any], Interval]:
 
 
 def _integer(argument: ScalarArgument, bits: int | None) -> int | None:
-    """Give a scalar as the kernel sees it: wrapped to its parameter's width, signed."""
+    """Return a scalar as the kernel sees it: wrapped to its parameter's width, signed."""
     value = argument.value
     if bits is None or value is None or isinstance(value, float):
         return None

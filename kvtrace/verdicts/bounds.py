@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Observer, TensorArgument
-from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.passes.data_dependence import depending_on_data
 from kvtrace.passes.metrics import kind_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
@@ -31,8 +31,9 @@ from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts import overflow
 from kvtrace.verdicts.assumptions import assumption_of
-from kvtrace.verdicts.contents import hangs_on
+from kvtrace.verdicts.contents import depends_on
 from kvtrace.verdicts.evaluated import EvaluatedBounds, violation
+from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
@@ -92,7 +93,7 @@ _Finding = _Inside | _Outside | _Open
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give one or more verdicts for each op that accesses memory."""
+    """Return one or more verdicts for each op that accesses memory."""
     by_op: dict[int, list[Access]] = {}
     for access in bound.summary.accesses:
         by_op.setdefault(access.op.index, []).append(access)
@@ -105,7 +106,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Give an observer that decides ops by what an evaluation of the grid touches."""
+    """Return an observer that decides ops by what an evaluation of the grid touches."""
     ops = {verdict.op.index for verdict in undecided if verdict.rule == "out-of-bounds"}
     return EvaluatedBounds(bound.call, ops) if ops else None
 
@@ -145,7 +146,7 @@ def _verdicts(
     scope = "in every program" if any(found.reached for found in inside) else (
         "no program reaches it"
     )  # fmt: skip
-    if bound.call.recorded and op.index in hanging_on_data(bound.call.module):
+    if bound.call.recorded and op.index in depending_on_data(bound.call.module):
         scope += f"; for the recorded contents of {', '.join(bound.call.recorded)}"
     yield Verdict(
         "out-of-bounds",
@@ -160,8 +161,8 @@ def _verdicts(
 
 
 def _is_evaluable(bound: BoundCall, op: Op) -> bool:
-    """Whether an evaluation could tell where an op goes: it hangs on no contents, or some exist."""
-    return bool(bound.call.recorded) or op.index not in hanging_on_data(bound.call.module)
+    """Whether an evaluation could tell where an op goes: it depends on none, or some exist."""
+    return bool(bound.call.recorded) or op.index not in depending_on_data(bound.call.module)
 
 
 def _judged(bound: BoundCall, access: Access) -> _Finding:
@@ -185,9 +186,11 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
 def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Undecided) -> bool:
     """Tell whether no number that wraps around shows in an access, although one may be computed.
 
-    Not asked, as it may take the solver long, where it hangs on what formulas do not follow, or on
-    contents that were all recorded: an evaluation tells.
+    Not asked, since it may take the solver long, of what formulas do not follow, or of
+    contents that were all recorded, and an evaluation tells.
     """
+    if bound.contents.read_by(feeding(access.op, bound.call.module)):
+        return not overflow.wraps(bound, access)  # an evaluation would not tell
     if isinstance(decision, Undecided):
         return False
     doubts = bound.doubts(decision.model)
@@ -242,7 +245,7 @@ def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: G
 
 
 def _view(tensor: TensorArgument) -> Interval:
-    """Give the byte limits of what a tensor's view has of its storage."""
+    """Return the byte limits of what a tensor's view has of its storage."""
     storage, view = tensor.storage_bytes, tensor.view_bytes
     return max(view[0], storage[0]), min(view[1], storage[1])
 
@@ -293,7 +296,7 @@ def _unrecorded(
     """Say which tensor's contents would decide, and what they would have to be."""
     symbols = tuple(symbols)
     assumption = assumption_of(bound, access, view, symbols)
-    reason = hangs_on(bound.unrecorded(symbols))
+    reason = depends_on(bound.unrecorded(symbols))
     return _Open(reason, False, assumption, solver_ns, names_tensors=True)
 
 
@@ -338,7 +341,7 @@ class _Witnesses:
     def verdicts(
         self, op: Op, found: Sequence[_Outside], arg: str | None, kind: str
     ) -> Iterator[Verdict]:
-        """Give what a run shows of an op that is said to leave its tensor."""
+        """Return what a run shows of an op that is said to leave its tensor."""
         refuted = found[0].refuted
         seen, counted = self._run(op, refuted.model)
         defects = seen.defects(op.index)
@@ -357,7 +360,7 @@ class _Witnesses:
             yield replace(shown, solver_ns=refuted.solver_ns or None)
 
     def _run(self, op: Op, point: Point) -> tuple[EvaluatedBounds, bool]:
-        """Give what was seen, and whether in all programs."""
+        """Return what was seen, and whether in all programs."""
         bound = self._bound
         if self._whole is None and bound.lanes <= bound.budget.replay_lanes:
             self._whole = EvaluatedBounds(bound.call)

@@ -6,7 +6,7 @@ from kvtrace.schema.errors import BadSetting
 
 
 def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, ...]:
-    """Give the ids of rules, in the table's order.
+    """Return the ids of rules, in the table's order.
 
     Args:
         names: rule ids, `default` and `all`; one that begins with `-` is left out, whatever names
@@ -46,7 +46,7 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
 
 
 def rule_texts(ids: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Give what rules are about, as the pass that judges by them writes it beside its findings."""
+    """Return what rules are about, as the pass that judges by them writes it with its findings."""
     from kvtrace.verdicts.rules import RULES
 
     return {

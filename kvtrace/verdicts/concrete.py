@@ -17,5 +17,5 @@ class Concrete(Observer):
     rules: ClassVar[frozenset[str]] = frozenset()
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Give the verdicts in place of the undecided ones; `failure`: why it ended early."""
+        """Return the verdicts in place of the undecided ones; `failure`: why it ended early."""
         raise NotImplementedError

@@ -48,7 +48,7 @@ class Contents:
         self._recorded: dict[tuple[Key, int], Recorded | None] = {}
 
     def range_of(self, symbol: Symbol) -> Interval | None:
-        """Give the range of what a load may give, None where it is not known.
+        """Return the range of what a load may give, None where it is not known.
 
         It is that of the whole storage, of what lies outside, and 0, which lanes give that are
         masked off.
@@ -99,14 +99,14 @@ class Contents:
         return None
 
     def sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
-        """Give the tensors that the integer of a content symbol was loaded from."""
+        """Return the tensors that the integer of a content symbol was loaded from."""
         op = _load_of(symbol)
         accesses = [access for access in self._summary.accesses if access.op.index == op]
         found = (self._tensor(access) for access in accesses)
         return tuple(tensor for tensor in found if tensor is not None)
 
     def read_by(self, ops: Collection[int]) -> tuple[TensorArgument, ...]:
-        """Give the tensors without contents that ops of these indices read."""
+        """Return the tensors without contents that ops of these indices read."""
         found = (
             self._tensor(access) for access in self._summary.accesses if access.op.index in ops
         )
@@ -163,8 +163,8 @@ class Contents:
         return argument if isinstance(argument, TensorArgument) else None
 
 
-def hangs_on(tensors: Iterable[TensorArgument]) -> str:
-    """Say that something hangs on what tensors hold, and which setting records it."""
+def depends_on(tensors: Iterable[TensorArgument]) -> str:
+    """Say that something depends on what tensors hold, and which setting records it."""
     named = list(tensors)
     names = ", ".join(dict.fromkeys(tensor.name for tensor in named)) or "memory"
     setting = "int" if all(tensor.dtype[0] in _INTEGERS for tensor in named) else "all"
@@ -175,7 +175,7 @@ def hangs_on(tensors: Iterable[TensorArgument]) -> str:
 
 
 def _load_of(symbol: Symbol) -> int | None:
-    """Give the op index of the load that a content symbol stands for."""
+    """Return the op index of the load that a content symbol stands for."""
     if symbol.kind != "content":
         return None
     return symbol.key if isinstance(symbol.key, int) else symbol.key[0]

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
-from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.ir.ops import mask_of
+from kvtrace.passes.data_dependence import depending_on_data
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.decide import Method, Proven, Refuted, is_counterexample
 from kvtrace.symbolic.definedness import Sink, sinks_of
 from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.taint import operand_counts
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.fills import Difference, Look, Replays
@@ -43,8 +43,8 @@ _DECIDES: Final = {
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give one verdict for each op that such a lane may reach, by the kernel's formulas."""
-    sinks = sinks_of(bound.summary)
+    """Return one verdict for each op that such a lane may reach, by the kernel's formulas."""
+    sinks = sinks_of(bound.call.module)
     if not sinks or not bound.programs:
         return ()
     looks = (_look(sink) for sink in sinks)
@@ -111,7 +111,7 @@ def _wraps(bound: BoundCall, sink: Sink) -> bool:
 def _doubts(
     bound: BoundCall, point: Point, claim: Condition, given: Given
 ) -> Sequence[Symbol | Opaque]:
-    """Give what a counterexample supposes and the call does not say, if it makes a difference."""
+    """Return what a counterexample supposes and the call does not say, if it makes a difference."""
     doubts = bound.doubts(point)
     opaque = [key for key in doubts if isinstance(key, Opaque)]
     if len(opaque) < len(doubts) or len(opaque) > _MOST_FLIPPED:
@@ -125,13 +125,13 @@ def _doubts(
 
 
 def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaque]) -> bool:
-    """Whether a run tells although formulas do not: what it hangs on was recorded, or is none."""
+    """Whether a run tells although formulas do not: what it depends on was recorded, or is none."""
     tensors = [a for a in bound.call.arguments if isinstance(a, TensorArgument)]
     if all(tensor.storage.data is not None for tensor in tensors):
         return True
     module = bound.call.module
     ops = (sink.op, *sink.undefined.sources)
-    hanging = hanging_on_data(module)
+    hanging = depending_on_data(module)
     if not any(op.index in hanging for op in ops):
         return True
     contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts)
@@ -141,18 +141,13 @@ def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaqu
 
 
 def _look(sink: Sink) -> Look | None:
-    """Give what a run is looked at for; None: a loop's own value, which no op gives."""
+    """Return what a run is looked at for; None: a loop's own value, which no op gives."""
     op, value = sink.op, sink.value
     if sink.use == "branch":
         return Look(value.owner, value, None) if isinstance(value.owner, Op) else None
     if sink.use == "mask":
         return Look(op, value, None)
-    position = None
-    if op.name == "tt.load":
-        position = 1 if operand_counts(op)[1] else None
-    elif op.name in ("tt.store", "tt.atomic_rmw"):
-        position = 2 if len(op.operands) > 2 else None
-    return Look(op, value, None if position is None else op.operands[position])
+    return Look(op, value, mask_of(op))
 
 
 # -- what is said -------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.summary import Division
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk_types import integer_bits
-from kvtrace.verdicts.contents import hangs_on
+from kvtrace.verdicts.contents import depends_on
 from kvtrace.verdicts.values import Sighting, ValueWatch, evaluated
 from kvtrace.verdicts.verdict import Verdict
 
@@ -27,7 +27,7 @@ _RANK: Final = ("proven", "unknown", "violation")
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give a verdict for each division whose divisor is not plainly a number."""
+    """Return a verdict for each division whose divisor is not plainly a number."""
     found: dict[int, Verdict] = {}
     for division in bound.summary.divisions:
         verdict = _judged(bound, division)
@@ -48,7 +48,7 @@ def _judged(bound: BoundCall, division: Division) -> Verdict:
     symbols = [a for a in division.divisor.atoms() if isinstance(a, Symbol)]
     unrecorded = bound.unrecorded(symbols)
     if unrecorded:
-        return _unknown(bound, division, hangs_on(unrecorded))
+        return _unknown(bound, division, depends_on(unrecorded))
     if isinstance(decision, Refuted) and exact and not bound.doubts(decision.model):
         seen = _seen(bound, division, bound.program_of(decision.model))
         if isinstance(seen, Sighting):
@@ -76,7 +76,7 @@ def _by_evaluation(bound: BoundCall, division: Division) -> Verdict:
 
 
 def _seen(bound: BoundCall, division: Division, program: int | None) -> Sighting | str | None:
-    """Give the first divisor that is 0, None if none is, or why not all were seen."""
+    """Return the first divisor that is 0, None if none is, or why not all were seen."""
     op = division.op
     watch = ValueWatch(op, op.operands[1], lambda numbers: numbers == 0)
     failure = evaluated(bound, watch, None if program is None else (program,))

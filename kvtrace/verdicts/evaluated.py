@@ -2,7 +2,7 @@
 
 An op is *proven* where every lane of every program and iteration was evaluated and lies inside its
 tensor's view. It is *violated* where a lane that certainly executes does not, with the first such
-lane as the witness. It is *unknown* where an address, a mask or a branch hangs on tensor data that
+lane as the witness. It is *unknown* where an address, mask or branch depends on tensor data that
 was not recorded, or the evaluation could not get there.
 """
 
@@ -16,7 +16,7 @@ from kvtrace.converters.text import plural
 from kvtrace.evaluate import Argument
 from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
-from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.passes.data_dependence import depending_on_data
 from kvtrace.passes.metrics import kind_of
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.nearest import nearest_tensor
@@ -70,7 +70,7 @@ class EvaluatedBounds(Concrete):
         state.lanes[defect.rule] = state.lanes.get(defect.rule, 0) + defect.lanes
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Give one or more verdicts per memory op; `failure`: why the evaluation ended."""
+        """Return one or more verdicts per memory op; `failure`: why the evaluation ended."""
         found: list[Verdict] = []
         for op in self._call.module.ops:
             kind = kind_of(op)
@@ -81,12 +81,12 @@ class EvaluatedBounds(Concrete):
         return found
 
     def defects(self, op: int) -> dict[str, OutOfBounds]:
-        """Give the first certain defect of an op by its rule."""
+        """Return the first certain defect of an op by its rule."""
         state = self._ops.get(op)
         return {} if state is None else state.defects
 
     def lanes(self, op: int, rule: str) -> int:
-        """Give how many lanes of an op break a rule, in all programs that were evaluated."""
+        """Return how many lanes of an op break a rule, in all programs that were evaluated."""
         return self._ops[op].lanes[rule]
 
     def _of(self, op: Op, kind: str, failure: str | None) -> Iterator[Verdict]:
@@ -102,7 +102,7 @@ class EvaluatedBounds(Concrete):
             yield Verdict("out-of-bounds", "unknown", op, message, "evaluated", reason, kind, arg)
             return
         scope = "in every program" if state.executions else "no program reaches it"
-        if self._call.recorded and op.index in hanging_on_data(self._call.module):
+        if self._call.recorded and op.index in depending_on_data(self._call.module):
             scope += f"; for the recorded contents of {', '.join(self._call.recorded)}"
         message = f"{kind} stays inside its tensor for this call ({scope})"
         yield Verdict("out-of-bounds", "proven", op, message, "evaluated", access=kind, arg=arg)
@@ -114,7 +114,7 @@ def violation(
     arguments: Sequence[Argument],
     method: str = "evaluated",
 ) -> Verdict:
-    """Give the verdict on an access that was seen to leave its tensor; `lanes`: if counted."""
+    """Return the verdict on an access that was seen to leave its tensor; `lanes`: if counted."""
     name = arguments[defect.argument].name
     inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
     others = f"; {lanes:,} lanes over the grid do" if lanes is not None and lanes > 1 else ""

@@ -7,46 +7,30 @@ arithmetic of the kernel's.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
-
-#: Ops that read memory: what they give is no arithmetic of the kernel's.
-READING: Final = frozenset(
-    {
-        "tt.load",
-        "tt.descriptor_load",
-        "tt.descriptor_gather",
-        "tt.atomic_rmw",
-        "tt.atomic_cas",
-    }
-)
-#: Operands of memory ops that are data and neither address nor mask, by position.
-_DATA: Final = {
-    "tt.load": (2,),
-    "tt.store": (1,),
-    "tt.atomic_rmw": (1,),
-    "tt.atomic_cas": (1, 2),
-    "tt.descriptor_store": (1,),
-    "tt.descriptor_scatter": (3,),
-    "tt.descriptor_reduce": (1,),
-}
-CALLS: Final = ("tt.call", "func.call")
-_FUNCTIONS: Final = ("tt.func", "func.func")
+from kvtrace.ir.flow import called as called
+from kvtrace.ir.flow import deciding, flow_of, returns
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, LOOPS, MEMORY, READING, data_of
 
 
 def feeding(op: Op, module: Module) -> frozenset[int]:
-    """Give the indices of the ops that decide where a memory op goes and whether it runs."""
-    slices = _slices.setdefault(module, {})
+    """Return the indices of the ops that decide where a memory op goes and whether it runs."""
+    slices = _slices(module)
     if op.index not in slices:
         slices[op.index] = _Slice(module).of(op)
     return slices[op.index]
 
 
+@once_per_module
+def _slices(_module: Module) -> dict[int, frozenset[int]]:
+    return {}
+
+
 def loads_behind(op: Op, module: Module) -> frozenset[int]:
-    """Give the indices of all ops that read memory on which another depends, through any others."""
+    """Return the indices of all ops that read memory on which another depends, through any."""
     found: set[int] = set()
     waiting = [op]
     while waiting:
@@ -57,27 +41,24 @@ def loads_behind(op: Op, module: Module) -> frozenset[int]:
     return frozenset(found)
 
 
-_slices: weakref.WeakKeyDictionary[Module, dict[int, frozenset[int]]] = weakref.WeakKeyDictionary()
-
-
 def feeding_values(values: Iterable[Value], module: Module) -> frozenset[int]:
-    """Give the indices of the ops that values are made of."""
+    """Return the indices of the ops that values are made of."""
     return _Slice(module).of_values(values)
 
 
 class _Slice:
     def __init__(self, module: Module) -> None:
-        self._module = module
+        self._flow = flow_of(module)
         self._ops: set[int] = set()
         self._values: set[int] = set()
         self._reached: set[int] = set()
         self._queue: list[Value] = []
 
     def of(self, op: Op) -> frozenset[int]:
-        """Follow everything that an op hangs on."""
+        """Follow everything that an op depends on."""
         self._execution(op)
-        deciding = (v for i, v in enumerate(op.operands) if i not in _DATA.get(op.name, ()))
-        return self.of_values(deciding)
+        data = data_of(op) if op.name in MEMORY else ()
+        return self.of_values(value for value in op.operands if value not in data)
 
     def of_values(self, values: Iterable[Value]) -> frozenset[int]:
         """Follow everything that values are made of."""
@@ -93,90 +74,60 @@ class _Slice:
                 self._queue.append(value)
 
     def _follow(self, value: Value) -> None:
-        if isinstance(value.owner, Op):
-            self._result(value.owner, value.position)
-        elif isinstance(value.owner, Block):
-            self._argument(value.owner, value)
+        owner = value.owner
+        if isinstance(owner, Op):
+            self._result(owner, value)
+        elif isinstance(owner, Block):
+            self._want(self._flow.made_of(value))
+            around = owner.region.owner
+            if around.name in LOOPS:
+                self._want(deciding(around))
+            elif around.name in FUNCTIONS:
+                self._entering(owner)
 
-    def _result(self, op: Op, place: int) -> None:
-        """A result depends on the op's operands, on what its regions yield, and that it runs."""
+    def _result(self, op: Op, value: Value) -> None:
+        """A result depends on what it is made of, on what its regions do, and that the op runs."""
         if op.index not in self._ops:
             self._ops.add(op.index)
             self._execution(op)
         if op.name in READING:
             return
-        if op.name == "scf.for":
-            self._want((*op.operands[:3], op.operands[3 + place], _end(op, 0).operands[place]))
-        elif op.name == "scf.while":
-            self._want((_end(op, 0).operands[0], _end(op, 0).operands[1 + place]))
-        elif op.name == "scf.if":
-            self._want(op.operands)
-            self._want(_end(op, region).operands[place] for region in range(len(op.regions)))
+        self._want(self._flow.made_of(value))
+        if op.name in LOOPS or op.name in BRANCHES:
+            self._want(deciding(op))
+        elif op.name in CALLS:
+            self._want(op.operands)  # also what the function makes nothing of
+            function = called(op, self._flow.module)
+            for end in () if function is None else returns(function):
+                self._execution(end)
         else:
-            self._want(op.operands)
-            function = self._called(op) if op.name in CALLS else None
-            for inner in (op if function is None else function).walk():
+            for inner in op.walk() if op.regions else ():
                 self._want(inner.operands)
 
-    def _argument(self, block: Block, value: Value) -> None:
-        """A block's argument depends on what its op is given, yields, or jumps with."""
-        owner, place = block.region.owner, value.position
-        if owner.name == "scf.for":
-            self._want(owner.operands[:3])
-            if place:  # not the loop's own counter
-                self._want((owner.operands[2 + place], _end(owner, 0).operands[place - 1]))
-        elif owner.name == "scf.while":
-            if block.region is owner.regions[0]:
-                self._want((owner.operands[place], _end(owner, 1).operands[place]))
-            else:
-                self._want((_end(owner, 0).operands[1 + place],))
-        elif owner.name not in _FUNCTIONS:
-            self._want(owner.operands)
-        elif block is owner.regions[0].blocks[0]:
-            for op in self._module.ops:
-                if op.name in CALLS and self._called(op) is owner:
-                    self._want(op.operands)
-                    self._execution(op)
-        else:
-            for op in _jumps(block):
-                if block in op.successors:
-                    self._want(op.operands)
-                    self._execution(op)
+    def _entering(self, block: Block) -> None:
+        """Which values a block's arguments are depends on the jumps or calls that lead to it."""
+        if block is block.region.blocks[0]:
+            for caller in self._flow.callers(block.region.owner):
+                self._execution(caller)
+        for jump in _jumps(block):
+            if block in jump.successors:
+                self._want(deciding(jump))
+                self._execution(jump)
 
     def _execution(self, op: Op) -> None:
         """Whether an op runs depends on the branches and loops around it, and on who calls."""
         parent, block = op.parent, op.block
         while parent is not None and block is not None and id(block) not in self._reached:
             self._reached.add(id(block))
-            if parent.name == "scf.if":
-                self._want(parent.operands[:1])
-            elif parent.name == "scf.for":
-                self._want(parent.operands[:3])
-            elif parent.name == "scf.while":
-                self._want(_end(parent, 0).operands[:1])
-            elif parent.name in _FUNCTIONS:
+            if parent.name in FUNCTIONS:
                 for jump in _jumps(block):
                     if _decides(jump, block):
-                        self._want(jump.operands[:1])
-                for caller in self._module.ops:
-                    if caller.name in CALLS and self._called(caller) is parent:
-                        self._execution(caller)
+                        self._want(deciding(jump))
+                for caller in self._flow.callers(parent):
+                    self._execution(caller)
+            else:
+                self._want(deciding(parent))
             block, parent = parent.block, parent.parent
-
-    def _called(self, op: Op) -> Op | None:
-        return called(op, self._module)
-
-
-def called(op: Op, module: Module) -> Op | None:
-    """Give the function that a call is of; None: it is not in the module."""
-    callee = getattr(op.attributes.get("callee"), "value", None)
-    function = module.functions.get(str(callee))
-    return None if function is None else function.op
-
-
-def _end(op: Op, region: int) -> Op:
-    """Return what ends a region of one block: what it yields, or whether a loop goes on."""
-    return op.regions[region].blocks[0].ops[-1]
 
 
 def _jumps(block: Block) -> Iterator[Op]:

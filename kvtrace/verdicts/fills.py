@@ -1,6 +1,6 @@
 """Showing what undefined lanes change: one program run twice, with other numbers in them.
 
-Where contents were not recorded there are made-up ones, which is right for what hangs on none.
+Where contents were not recorded there are made-up ones, which is right for what depends on none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.taint import leaves_lanes, operand_counts
+from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.verdicts.replaying import Limit, program_at, untouched
 
 if TYPE_CHECKING:
@@ -80,9 +80,10 @@ class _Filled(Instrument):
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around loads, and around the ops that are looked at."""
-        if leaves_lanes(op) and operand_counts(op)[1]:
-            self._left[op.results[0].id] = op.operands[1]
-            step = self._filling(op.results[0], op.operands[1], step)
+        mask = op.optional("mask") if leaves_lanes(op) else None
+        if mask is not None:
+            self._left[op.results[0].id] = mask
+            step = self._filling(op.results[0], mask, step)
         elif self._fill is _SCATTERED and (mask := self._disagreeing(op)) is not None:
             step = self._filling(op.results[0], mask, step)
         for look in self.seen:
@@ -91,7 +92,7 @@ class _Filled(Instrument):
         return step
 
     def _disagreeing(self, op: Op) -> Value | None:
-        """Give the mask of what an op takes twice, if its lanes have no value in between.
+        """Return the mask of what an op takes twice, if its lanes have no value in between.
 
         Two loads of one place that the compiler has made one: each may have given any number.
         """
@@ -117,7 +118,7 @@ class _Filled(Instrument):
         return filled
 
     def _numbers(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Give what goes into lanes without a value; it fits into 8 bits."""
+        """Return what goes into lanes without a value; it fits into 8 bits."""
         if self._fill is not _SCATTERED:
             return _as(self._fill, dtype)
         self._filled += 1
@@ -153,7 +154,7 @@ def _as(fill: float, dtype: Any) -> Any:
 
 
 def _numbers(value: Any, type_: Type) -> Any:
-    """Give an array of a value; None if it is not known. Pointers are their byte offsets."""
+    """Return an array of a value; None if it is not known. Pointers are their byte offsets."""
     if isinstance(value, Pointer):
         value = value.offset
         offset = IntegerType(64)
@@ -175,7 +176,7 @@ class Replays:
         self._runs: dict[tuple[int | None, int], tuple[dict[Look, Difference], str]] = {}
 
     def difference(self, look: Look, program: int | None) -> Difference | str:
-        """Give where other numbers change what is looked at in a program (None: in all).
+        """Return where other numbers change what is looked at in a program (None: in all).
 
         Gives the reason in words where no difference is seen.
         """
@@ -246,7 +247,7 @@ def _difference(seen: _Seen, place: int, lane: tuple[int, ...]) -> Difference:
 
 
 def with_contents(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
-    """Give arguments that all have contents: recorded ones (not written to), else made-up ones.
+    """Return arguments that all have contents: recorded ones (not written to), else made-up ones.
 
     Floats are small and not zero, integers zero, which is a place in any tensor.
     """

@@ -13,12 +13,12 @@ conditions of the same kind.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.ir.memo import once_per_module
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import (
     FALSE,
     TRUE,
@@ -88,27 +88,20 @@ class AccessCondition:
 
 
 def extent(argument: int) -> Symbol:
-    """Give the bytes of an argument's tensor from its data pointer to its end."""
+    """Return the bytes of an argument's tensor from its data pointer to its end."""
     return Symbol("scalar", (argument, "extent", 0), 0, _MOST_BYTES)
 
 
+@once_per_module
 def conditions_of(module: Module) -> tuple[AccessCondition, ...]:
-    """Give the condition of each access of a kernel; made once per module, then kept with it.
+    """Return the condition of each access of a kernel; made once per module, then kept with it.
 
     Raises:
         NoKernel: the module has no function to run.
 
     """
-    found = _conditions.get(module.op)
-    if found is None:
-        maker = _Maker(summarise(module))
-        found = _conditions[module.op] = tuple(map(maker.access, maker.summary.accesses))
-    return found
-
-
-_conditions: weakref.WeakKeyDictionary[Op, tuple[AccessCondition, ...]] = (
-    weakref.WeakKeyDictionary()
-)
+    maker = _Maker(summarise(module))
+    return tuple(map(maker.access, maker.summary.accesses))
 
 
 class _Without(Exception):
@@ -145,7 +138,7 @@ class _Given:
     scalars: dict[Condition, frozenset[Symbol]]
 
     def scalars_of(self, part: Condition) -> frozenset[Symbol]:
-        """Give the scalars of a part; of one that was made in a case, all."""
+        """Return the scalars of a part; of one that was made in a case, all."""
         found = self.scalars.get(part)
         return self.all_scalars if found is None else found
 
@@ -177,7 +170,7 @@ class _Maker:
         self._widths: dict[int, _Widths | str] = {}
 
     def access(self, access: Access) -> AccessCondition:
-        """Give the condition of one access."""
+        """Return the condition of one access."""
         try:
             return self._of(access)
         except _Without as reason:
@@ -218,7 +211,7 @@ class _Maker:
         )
 
     def _scalars(self, what: Term | Condition) -> frozenset[Symbol]:
-        """Give the scalars in something of which anything is assumed, as they are without it."""
+        """Return the scalars in something of which anything is assumed, as they are without it."""
         found = (a.key for a in what.atoms() if isinstance(a, Symbol) and a.kind == "scalar")
         return frozenset(self._by_key[key] for key in found if key in self._by_key)
 
@@ -232,7 +225,7 @@ class _Maker:
     def _cases(
         self, term: Term, given: tuple[Condition, ...], left: int = _MOST_CASES
     ) -> Iterator[tuple[Term, tuple[Condition, ...]]]:
-        """Give a term without choices, and what is given, in each case of those it has."""
+        """Return a term without choices, and what is given, in each case of those it has."""
         atom = varying_choice(term)
         either = next((each for each in given if isinstance(each, Or) and _is_linear(each)), None)
         if atom is None and (either is None or left < len(either.parts)):
@@ -293,7 +286,7 @@ class _Maker:
     def _supposition(
         self, wanted: Term, known: tuple[Condition, ...], given: _Given
     ) -> Condition | None:
-        """Give the condition on parameters under which a term is certainly never negative."""
+        """Return the condition on parameters under which a term is certainly never negative."""
         minimum, more = smaller_of(wanted)
         if minimum is not None:
             parts = [self._supposition(each + more, known, given) for each in minimum.arguments]
@@ -306,7 +299,7 @@ class _Maker:
     def _certain(
         self, term: Term, found: Iterable[Bound], known: tuple[Condition, ...], given: _Given
     ) -> tuple[tuple[Bound, ...], frozenset[Symbol]]:
-        """Give the bounds that are certified, and the scalars that they rest on."""
+        """Return the bounds that are certified, and the scalars that they rest on."""
         decided = [each for each in known if _is_decided_by_parameters(each)]
         scalars = self._scalars(term).union(*map(given.scalars_of, decided))
         certifiers: dict[frozenset[Symbol], Certifier] = {}
@@ -324,7 +317,7 @@ class _Maker:
     def _used(
         self, bound: Bound, conditions: Iterable[Condition], given: _Given
     ) -> frozenset[Symbol]:
-        """Give the scalars that a bound rests on."""
+        """Return the scalars that a bound rests on."""
         added = {step.fact for step in bound.steps}
         scalars = frozenset().union(
             self._scalars(bound.limit),
@@ -340,7 +333,7 @@ class _Maker:
     # -- widths ----------------------------------------------------------------------------------
 
     def _all_widths(self, access: Access) -> _Widths:
-        """Give when no arithmetic of an address wraps around."""
+        """Return when no arithmetic of an address wraps around."""
         conditions: list[Condition] = []
         scalars: frozenset[Symbol] = frozenset()
         fed = feeding(access.op, self.summary.module) if self.summary.arithmetic else frozenset()
@@ -401,7 +394,7 @@ def _plainly_implies(one: Condition, other: Condition) -> bool:
 
 
 def _least_scalars(summary: Summary) -> dict[Symbol, int]:
-    """Give what is assumed of scalars that may be negative: 0, or 1 of divisors and steps."""
+    """Return what is assumed of scalars that may be negative: 0, or 1 of divisors and steps."""
     terms: list[Term | Condition] = []
     for access in summary.accesses:
         terms += (access.offset, access.active)
@@ -424,7 +417,7 @@ def _least_scalars(summary: Summary) -> dict[Symbol, int]:
 
 
 def _facts(given: Iterable[Condition]) -> Iterator[Term]:
-    """Give terms that are never negative where conditions hold."""
+    """Return terms that are never negative where conditions hold."""
     for condition in given:
         if isinstance(condition, AtLeast):
             yield condition.term
@@ -443,7 +436,7 @@ def _is_linear(either: Or) -> bool:
 
 
 def _options(atom: Choice | object) -> Sequence[tuple[Condition, Term]]:
-    """Give what an atom may be, and when."""
+    """Return what an atom may be, and when."""
     if isinstance(atom, Choice):
         return ((atom.condition, atom.then), (~atom.condition, atom.otherwise))
     left, right = atom.arguments  # type: ignore[attr-defined]

@@ -74,7 +74,7 @@ class Elimination:
         self._signs: dict[Term, bool] = {}
 
     def bounds(self, term: Term) -> tuple[Bound, ...]:
-        """Give upper bounds of a term, none of them implied by another; () if none is found."""
+        """Return upper bounds of a term, none of them implied by another; () if none is found."""
         found: dict[tuple[int, Term], Bound] = {}
         seen: set[tuple[int, Term]] = set()
         stack: list[tuple[int, Term, tuple[Step, ...], frozenset[Term]]] = [
@@ -112,7 +112,7 @@ class Elimination:
     # -- steps -----------------------------------------------------------------------------------
 
     def _steps(self, left: Term, atom: Atom, used: frozenset[Term]) -> Iterator[tuple[Step, Term]]:
-        """Give what replaces an atom in a term that is to be bounded from above."""
+        """Return what replaces an atom in a term that is to be bounded from above."""
         coefficient, _ = split(left, atom)
         if coefficient.low >= 0:
             sign = 1
@@ -131,7 +131,7 @@ class Elimination:
                 yield step, left * step.scale + step.factor * fact
 
     def _about(self, atom: Atom) -> tuple[Term, ...]:
-        """Give facts about a variable that come from what it is."""
+        """Return facts about a variable that come from what it is."""
         if atom not in self._own:
             self._own[atom] = ()  # what is asked of it on the way to its own facts
             self._own[atom] = tuple(self._facts_about(atom))
@@ -197,7 +197,7 @@ class Elimination:
 
 
 def _rounded(fact: Term) -> Iterator[Term]:
-    """Give `rest // a - v >= 0` of a fact `rest - a * v >= 0`, the rest being of parameters."""
+    """Return `rest // a - v >= 0` of a fact `rest - a * v >= 0`, the rest being of parameters."""
     for monomial, number in fact.coefficients.items():
         if len(monomial) != 1 or number >= -1 or not varies(monomial[0]):
             continue
@@ -213,7 +213,7 @@ def _is_of_programs(term: Term) -> bool:
 
 
 def smaller_of(term: Term) -> tuple[Minimum | None, int]:
-    """Give a minimum and what is added to it, if that is all there is."""
+    """Return a minimum and what is added to it, if that is all there is."""
     for monomial, number in term.coefficients.items():
         if len(monomial) == 1 and number == 1 and isinstance(monomial[0], Minimum):
             more = (term - monomial[0].term).constant
@@ -222,7 +222,7 @@ def smaller_of(term: Term) -> tuple[Minimum | None, int]:
 
 
 def split(term: Term, atom: Atom) -> tuple[Term, Term]:
-    """Give (coefficient, rest) with term = coefficient * atom + rest; powers leave the atom in."""
+    """Return (coefficient, rest): term = coefficient * atom + rest; powers leave the atom in."""
     inside: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, number in term.coefficients.items():
@@ -235,7 +235,7 @@ def split(term: Term, atom: Atom) -> tuple[Term, Term]:
 
 
 def _cancelling(coefficient: Term, other: Term, fact: Term) -> Step | None:
-    """Give the step that cancels `coefficient` times a variable, of which a fact has `-other`."""
+    """Return the step that cancels `coefficient` times a variable, of which a fact has `-other`."""
     number = other.constant
     if number is not None:
         common = gcd(number, *coefficient.coefficients.values())
@@ -285,7 +285,7 @@ def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
 
 
 def _next(term: Term) -> Atom | None:
-    """Give the variable to eliminate next."""
+    """Return the variable to eliminate next."""
     found = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
     return min(found, key=_rank) if found else None
 
@@ -313,7 +313,7 @@ def _implies(one: Bound, other: Bound) -> bool:
 
 
 def _without_quotients(term: Term) -> Term:
-    """Give what is never more than a term: quotients by numbers are what they are at least."""
+    """Return what is never more than a term: quotients by numbers are what they are at least."""
     total = term
     for monomial, number in term.coefficients.items():
         for position, atom in enumerate(monomial):
@@ -335,7 +335,7 @@ def in_order(atoms: Iterable[Atom]) -> list[Atom]:
 
 
 def positive_sizes(atoms: Iterable[Atom]) -> dict[Atom, Term]:
-    """Give scalars that are at least 0 as ones that are at least 1."""
+    """Return scalars that are at least 0 as ones that are at least 1."""
     return {
         atom: Symbol(atom.kind, atom.key, 1, atom.high, atom.at).term
         for atom in in_order(atoms)
@@ -344,7 +344,7 @@ def positive_sizes(atoms: Iterable[Atom]) -> dict[Atom, Term]:
 
 
 def varying_choice(term: Term) -> Choice | Maximum | None:
-    """Give an atom of a term that is one of two terms, for which there are no bounds as it is."""
+    """Return an atom of a term that is one of two terms, for which there are no bounds as it is."""
     found = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
     either = [atom for atom in found if isinstance(atom, Choice | Maximum)]
     return min(either, key=lambda atom: atom.order) if either else None

@@ -1,4 +1,4 @@
-"""Calls held against the conditions of their kernel: inside, or judged by themselves.
+"""Calls compared with the conditions of their kernel: inside, or judged by themselves.
 
 A call whose numbers satisfy the condition of an access has it inside, by the condition's proof.
 What is not shown that way (the numbers are outside, or there is no condition) is judged as every
@@ -53,7 +53,7 @@ def held_against(call: Call) -> tuple[HeldAgainst, ...]:
 def judged(
     call: Call, held: tuple[HeldAgainst, ...], budget: Budget | None = None
 ) -> tuple[Verdict, ...]:
-    """Give the verdicts of ops that the conditions do not show to be inside.
+    """Return the verdicts of ops that the conditions do not show to be inside.
 
     An address that wraps around may lie inside: so the arithmetic of the call is judged with them.
     """

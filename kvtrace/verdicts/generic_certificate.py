@@ -154,7 +154,7 @@ def _follows_where_sizes_are_positive(claim: Condition, given: Sequence[Conditio
 
 
 def _place(term: Term, bound: Bound, active: Sequence[Condition]) -> Mapping[Atom, Term] | None:
-    """Give values of all variables that make the facts of a bound 0; None: not found."""
+    """Return values of all variables that make the facts of a bound 0; None: not found."""
     place: dict[Atom, Term] = {}
     for step in bound.steps:
         fact = step.fact.substitute(place)
@@ -181,7 +181,7 @@ def _place(term: Term, bound: Bound, active: Sequence[Condition]) -> Mapping[Ato
 
 
 def _solved(fact: Term) -> tuple[Symbol, Term] | None:
-    """Give a variable and what it is where a fact is 0; lanes first."""
+    """Return a variable and what it is where a fact is 0; lanes first."""
     choices = [
         atom
         for (*rest, atom) in (monomial for monomial in fact.coefficients if monomial)

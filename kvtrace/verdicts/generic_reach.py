@@ -18,7 +18,7 @@ from kvtrace.verdicts.generic_certificate import Certifier
 
 
 def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[Condition]:
-    """Give for each bound of a mask that the greatest index is at least that bound.
+    """Return for each bound of a mask that the greatest index is at least that bound.
 
     Args:
         masks: what a store's lanes are active under.
@@ -43,7 +43,7 @@ def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[
 
 
 def _index(term: Term) -> Term | None:
-    """Give the index of a mask `last - index >= 0`, a sum that grows; None: it is another."""
+    """Return the index of a mask `last - index >= 0`, a sum that grows; None: it is another."""
     varying = {
         monomial: -number
         for monomial, number in term.coefficients.items()

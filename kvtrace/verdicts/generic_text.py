@@ -27,7 +27,7 @@ _Product = tuple[int, tuple[str, ...]]
 
 
 def inside_text(found: AccessCondition, summary: Summary) -> str:
-    """Give when an access stays inside its tensor; "always" where nothing is asked for."""
+    """Return when an access stays inside its tensor; "always" where nothing is asked for."""
     assert found.condition is not None
     assert found.access.argument is not None
     room = extent(found.access.argument)
@@ -35,12 +35,12 @@ def inside_text(found: AccessCondition, summary: Summary) -> str:
 
 
 def width_text(condition: Condition, summary: Summary) -> str:
-    """Give when no arithmetic wraps around."""
+    """Return when no arithmetic wraps around."""
     return _Printer(summary, None, 1).condition(condition)
 
 
 def assumption_text(symbol: Symbol, least: int, summary: Summary) -> str:
-    """Give what is assumed of a scalar."""
+    """Return what is assumed of a scalar."""
     return f"{_renamed(expression(symbol.term, summary))} >= {least}"
 
 
@@ -82,7 +82,7 @@ class _Printer:
         return " or ".join(texts)
 
     def _need(self, part: Condition) -> tuple[Term, Term] | None:
-        """Give (need, limit) of a condition `need <= limit`: limits are an extent, or a number."""
+        """Return (need, limit) of a condition `need <= limit`: an extent, or a number."""
         if not isinstance(part, AtLeast):
             return None
         room = self._room
@@ -128,7 +128,7 @@ class _Printer:
         return _added(self._products(dict(term.coefficients)))
 
     def _products(self, left: dict[Monomial, int]) -> list[_Product]:
-        """Give summands; `a * p - a` is one, `(p - 1) * a`. Takes all that is left."""
+        """Return summands; `a * p - a` is one, `(p - 1) * a`. Takes all that is left."""
         found: list[_Product] = []
         for monomial in sorted(left, key=lambda m: (-len(m), self._text(m))):
             number = left.get(monomial, 0)
@@ -153,7 +153,7 @@ class _Printer:
     def _product(
         self, common: tuple[int, Monomial], factors: tuple[str, ...], left: dict[Monomial, int]
     ) -> _Product:
-        """Give a minimum times what its parts have in common, less that where it is subtracted."""
+        """Return a minimum times what its parts have in common, less it where subtracted."""
         number, monomial = common
         if (number, monomial) != (1, ()) and left.get(monomial) == -number:
             del left[monomial]
@@ -194,7 +194,7 @@ def _by_limit(needs: Iterable[tuple[Term, Term]]) -> list[tuple[Term, list[Term]
 
 
 def _factored(terms: Sequence[Term]) -> tuple[Term, list[tuple[Term, ...]]]:
-    """Give a base and groups: the least of the terms is the base and the least of each group."""
+    """Return a base and groups: the least of the terms is the base and the least of each group."""
     left = list(dict.fromkeys(terms))
     groups: list[tuple[Term, ...]] = []
     while len(left) > 1:
@@ -210,7 +210,7 @@ def _factored(terms: Sequence[Term]) -> tuple[Term, list[tuple[Term, ...]]]:
 
 
 def _pair(terms: Sequence[Term]) -> tuple[Term, Term] | None:
-    """Give what differs between the two halves of the terms, wherever else they agree."""
+    """Return what differs between the two halves of the terms, wherever else they agree."""
     there = frozenset(terms)
     for other in terms[1:]:
         gap = other - terms[0]
@@ -229,7 +229,7 @@ def _shared(terms: Sequence[Term]) -> Term:
 
 
 def _common_factor(terms: Sequence[Term]) -> tuple[int, Monomial]:
-    """Give the number and the parameters that all summands of all terms are multiples of."""
+    """Return the number and the parameters that all summands of all terms are multiples of."""
     numbers = [value for term in terms for value in term.coefficients.values()]
     monomials = [monomial for term in terms for monomial in term.coefficients]
     if not all(term.coefficients for term in terms):

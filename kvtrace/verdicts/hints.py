@@ -36,7 +36,7 @@ _ALIGNED: Final = 256
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give verdicts on the promises of the kernel; of arguments only where they are broken."""
+    """Return verdicts on the promises of the kernel; of arguments only where they are broken."""
     for hint in bound.summary.hints:
         if hint.position is not None:
             yield from _of_argument(bound, hint, hint.position)
@@ -133,7 +133,7 @@ def _claim(
 
 
 def _along(numbers: Any, axis: int) -> Any:
-    """Give the index along a lane axis, to broadcast against (programs, *block)."""
+    """Return the index along a lane axis, to broadcast against (programs, *block)."""
     if numbers.ndim <= axis + 1:
         return np.zeros((1,) * numbers.ndim, np.int64)
     shape = [1] * numbers.ndim
@@ -142,7 +142,7 @@ def _along(numbers: Any, axis: int) -> Any:
 
 
 def _group_of(bound: BoundCall, hint: Hint, term: Term, axis: int, unit: int) -> int:
-    """Give how many elements count upwards together: as promised too, or as they are seen to."""
+    """Return how many elements count upwards together: as promised too, or as they are seen to."""
     for other in bound.summary.hints:
         if other.value is hint.value and other.what == "contiguity" and axis < len(other.numbers):
             return max(other.numbers[axis], 1)

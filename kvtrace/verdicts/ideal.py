@@ -9,7 +9,6 @@ is masked off or never used does not.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -29,19 +28,13 @@ from kvtrace.evaluate.values import (
     ideal_numbers,
 )
 from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import deciding
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import MEMORY, MIXING, MOVING, address_of, mask_of, positions_of
+from kvtrace.symbolic.hashes import is_hash, makes_hash
 from kvtrace.symbolic.summary import GROWING
 from kvtrace.symbolic.walk_types import integer_bits, number_of
-from kvtrace.verdicts.deciding import (
-    ADDRESSES,
-    MIXING,
-    MOVING,
-    Purpose,
-    deciding,
-    is_hash,
-    mask_of,
-    stored_index,
-    unsigned_differences,
-)
+from kvtrace.verdicts.deciding import Purpose, deciding_ops, stored_index, unsigned_differences
 from kvtrace.verdicts.exact_integers import (
     BINARY,
     TooLarge,
@@ -78,7 +71,7 @@ _EXTENSIONS: Final = ("arith.extsi", "arith.extui", "arith.index_cast", "arith.i
 _PASSING: Final = ("scf.while", "tt.call", "func.call", "scf.execute_region")
 
 _Ideal = Callable[[Op, Sequence[Any]], Array]
-"""Gives what an op would give, from its operands."""
+"""Returns what an op would give, from its operands."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +119,7 @@ def followed(call: Call, programs: Sequence[int] | None, lanes: int) -> tuple[Se
     Gives what was seen, and why the end was not reached, if it was not: after so many `lanes` of
     memory accesses it ends.
     """
-    kept = _instruments.setdefault(call.module.op, [])
+    kept = _instruments(call.module)
     instrument = kept.pop() if kept else Ideals(call.module)
     instrument.seen = seen = Seen()
     failure = run(call, (), programs, lanes=lanes, instrument=instrument)
@@ -141,7 +134,7 @@ class Ideals(Instrument):
     def __init__(self, module: Module) -> None:
         super().__init__()
         self._module = module
-        self._deciding = deciding(module)
+        self._deciding = deciding_ops(module)
         self._differences = unsigned_differences(module)
         self._hashes = frozenset(op.index for op in module.ops if is_hash(op))
         self._sightings: dict[int, tuple[Any, Array, Array]] = {}
@@ -166,7 +159,7 @@ class Ideals(Instrument):
         name = op.name
         if name in _PASSING:
             return step
-        if name in ADDRESSES:
+        if name in MEMORY:
             return self._access(op, step)
         if name in ("scf.for", "scf.if", "scf.index_switch"):
             return self._control(op, step)
@@ -179,16 +172,19 @@ class Ideals(Instrument):
         ideal = self._meaning(op)
         if ideal is None:
             return self._without_meaning(op, step)
+        if makes_hash(op):
+            return self._hash(op, step, ideal)
         if op.index in self._deciding and name in GROWING and is_number(op.results[0]):
             return self._growing(op, step, ideal)
         return self._following(op, step, ideal)
 
     def ending(self, op: Op) -> Step | None:
         """Compare what decides a jump, or whether a loop goes on."""
-        if op.name not in ("cf.cond_br", "scf.condition"):
+        found = deciding(op)
+        if not found:
             return None
-        condition = op.operands[0]
-        purpose: Purpose = "branch" if op.name == "cf.cond_br" else "loop"
+        (condition,) = found
+        purpose: Purpose = "branch" if op.successors else "loop"
 
         def ended(values: list[Any], scope: Any) -> None:
             self._use(op, condition, values[condition.id], scope, purpose)
@@ -213,7 +209,7 @@ class Ideals(Instrument):
         return meanings.get(op.name)
 
     def _binary(self, op: Op, given: Sequence[Any]) -> Array:
-        type_ = value_type(op.operands[0].type)
+        type_ = value_type(op.operand("left").type)
         bits = type_.element.bits
         meant = [self._meant(op, value) for value in given]
         left, right = (ideal_numbers(value, type_) for value in meant)
@@ -225,7 +221,7 @@ class Ideals(Instrument):
         return combined(op.name, left, right, bits)
 
     def _extended(self, op: Op, given: Sequence[Any]) -> Array:
-        source = value_type(op.operands[0].type)
+        source = value_type(op.operand("source").type)
         numbers = ideal_numbers(given[0], source)
         from_unsigned = op.name in ("arith.extui", "arith.index_castui")
         if numbers.dtype == np.bool_:
@@ -243,6 +239,19 @@ class Ideals(Instrument):
         """Take a hash for what it is: what mixes its bits takes what the kernel computes."""
         hashed = isinstance(value, Wrapped) and not self._hashes.isdisjoint(value.origins)
         return actual(value) if hashed and op.name in MIXING else value
+
+    def _hash(self, op: Op, step: Step, ideal: _Ideal) -> Step:
+        """Take a hash for what the kernel computes, unless what it is made of has wrapped."""
+        slots = [value.id for value in op.operands]
+
+        def hashed(values: list[Any], scope: Any) -> None:
+            wrapped = [values[slot] for slot in slots if type(values[slot]) is Wrapped]
+            if all(value.origins <= self._hashes for value in wrapped):
+                self._actually(op, step, values, scope)
+            else:
+                self._both(op, step, values, scope, ideal)
+
+        return hashed
 
     # -- computing both --------------------------------------------------------------------------
 
@@ -296,7 +305,7 @@ class Ideals(Instrument):
         values[op.results[0].id] = self._joined(op, given, numbers, result, scope)
 
     def _joined(self, op: Op, given: Sequence[Any], ideal: Array, result: Any, scope: Any) -> Any:
-        """Give a result together with what it would be, if that is another number."""
+        """Return a result together with what it would be, if that is another number."""
         value = op.results[0]
         type_ = value_type(value.type)
         plain = ideal_numbers(result, type_)
@@ -326,7 +335,7 @@ class Ideals(Instrument):
         return Wrapped(result, ideal, origins)
 
     def _below(self, op: Op, given: Sequence[Any], ideal: Array) -> Array:
-        type_ = value_type(op.operands[0].type)
+        type_ = value_type(op.operand("left").type)
         first, second = (ideal_numbers(value, type_) for value in given)
         return np.asarray((first >= 0) & (second >= 0) & (ideal < 0), np.bool_)
 
@@ -400,14 +409,15 @@ class Ideals(Instrument):
 
     def _reduction(self, op: Op, step: Step) -> Step:
         """Reduce or scan ideal numbers where one op combines them; else they are not followed."""
-        type_ = value_type(op.operands[0].type)
+        source, *others = op.group("source")
+        type_ = value_type(source.type)
         result = op.results[0].id
         block = op.regions[0].blocks[0]
-        whole = len(op.operands) == 1 and simple_ufunc(block, type_) is not None
+        whole = not others and simple_ufunc(block, type_) is not None
         combining = block.ops[0].name if whole else ""
         axis = number_of(op, "axis") + 1
         grows = combining in ("arith.addi", "arith.muli")
-        followed = integer_bits(op.operands[0].type) is not None
+        followed = integer_bits(source.type) is not None
         inner = any(each.name in GROWING and is_number(each.results[0]) for each in block.ops)
 
         def reduced(values: list[Any], scope: Any) -> None:
@@ -439,7 +449,7 @@ class Ideals(Instrument):
 
     def _control(self, op: Op, step: Step) -> Step:
         """Compare what decides a branch or a loop's bounds; what a loop carries is carried."""
-        deciding_ones = op.operands[:3] if op.name == "scf.for" else op.operands[:1]
+        deciding_ones = deciding(op)
         purpose: Purpose = "loop" if op.name == "scf.for" else "branch"
 
         def controlled(values: list[Any], scope: Any) -> None:
@@ -459,8 +469,7 @@ class Ideals(Instrument):
         """Compare an access' addresses where its mask lets it, its mask, and an index it stores."""
         mask = mask_of(op)
         stored = stored_index(op, self._module)
-        pointer = op.operands[0]
-        positions = op.operands[1:] if op.name.startswith("tt.descriptor_") else ()
+        pointer, positions = address_of(op), positions_of(op)
         unsigned = self._stored_as_unsigned
 
         def accessed(values: list[Any], scope: Any) -> None:
@@ -470,8 +479,7 @@ class Ideals(Instrument):
                 self._use(op, mask, active, scope, "mask")
             self._use(op, pointer, values[pointer.id], scope, "address", active=active)
             for value in positions:
-                if value is not stored:
-                    self._use(op, value, values[value.id], scope, "address")
+                self._use(op, value, values[value.id], scope, "address")
             if stored is not None:
                 self._use(op, stored, values[stored.id], scope, "index", active=active)
             self._actually(op, step, values, scope)
@@ -482,7 +490,7 @@ class Ideals(Instrument):
 
     def _stored_as_unsigned(self, op: Op, values: list[Any], scope: Any) -> None:
         """Read what a tensor of unsigned integers holds as that."""
-        pointer, result = actual(values[op.operands[0].id]), op.results[0]
+        pointer, result = actual(values[op.operand("pointer").id]), op.results[0]
         loaded = values[result.id]
         if is_unknown(loaded) or not is_number(result) or not isinstance(pointer, Pointer):
             return
@@ -526,7 +534,7 @@ class Ideals(Instrument):
 
     def _is_undecided(self, op: Op, value: Value) -> bool:
         """Whether a condition decides nothing that counts."""
-        if op.name in ADDRESSES:
+        if op.name in MEMORY:
             return False
         return isinstance(value.owner, Op) and value.owner.index not in self._deciding
 
@@ -556,7 +564,7 @@ class Ideals(Instrument):
         )  # fmt: skip
 
     def _numbers(self, origin: int, program: int) -> tuple[int, int]:
-        """Give what an op would have given in a program, and what it gave."""
+        """Return what an op would have given in a program, and what it gave."""
         linear, ideal, plain = self._sightings[origin]
         ideal, plain = np.broadcast_arrays(ideal, plain)
         places = np.argwhere(ideal != plain)
@@ -565,5 +573,7 @@ class Ideals(Instrument):
         return int(ideal[at]), int(plain[at])
 
 
-_instruments: weakref.WeakKeyDictionary[Op, list[Ideals]] = weakref.WeakKeyDictionary()
-"""Those of a module that no evaluation uses now: each has its ops compiled."""
+@once_per_module
+def _instruments(_module: Module) -> list[Ideals]:
+    """Return those of a module that no evaluation uses now: each has its ops compiled."""
+    return []

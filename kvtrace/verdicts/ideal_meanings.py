@@ -46,7 +46,7 @@ def is_followed(value: Value) -> bool:
 
 
 def is_unknown(value: Any) -> bool:
-    """Tell whether a value, or where a pointer goes, hangs on what was not recorded."""
+    """Tell whether a value, or where a pointer goes, depends on what was not recorded."""
     value = actual(value)
     if isinstance(value, Pointer):
         return isinstance(value.offset, Unknown)

@@ -59,7 +59,7 @@ class _Roots:
         self._position = {value.id: number for number, value in enumerate(main)}
 
     def of(self, ops: Iterable[Op]) -> frozenset[int] | None:
-        """Give the arguments that the ops' pointers may come from; None: not known."""
+        """Return the arguments that the ops' pointers may come from; None: not known."""
         found: set[int] = set()
         seen: set[int] = set()
         queue: list[Value] = [op.operands[0] for op in ops]
@@ -79,7 +79,7 @@ class _Roots:
 
 
 def _before(value: Value) -> list[Value] | None:
-    """Give the values that a pointer is made of, or taken from; None where that is not followed."""
+    """Return the values that a pointer is made of, or taken from; None: it is not followed."""
     owner = value.owner
     if isinstance(owner, Block):
         around = owner.region.owner

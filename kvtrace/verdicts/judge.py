@@ -73,7 +73,7 @@ class Judgement:
         return replace(verdict, reason=reason, message=message)
 
     def verdicts(self, failure: str | None = None) -> list[Verdict]:
-        """Give all verdicts, in the order of the ops; `failure`: why the evaluation ended early."""
+        """Return all verdicts, in the order of ops; `failure`: why the evaluation ended early."""
         found = list(self._found)
         for observer in self.observers:
             found = _settled(found, observer.verdicts(failure), observer.rules)
@@ -139,7 +139,7 @@ def _still_open(verdict: Verdict, reason: str | None) -> Verdict:
 def judge(
     call: Call, rules: Iterable[str] | None = None, budget: Budget | None = None
 ) -> list[Verdict]:
-    """Give the verdicts of rules (None: the default ones) on one distinct call.
+    """Return the verdicts of rules (None: the default ones) on one distinct call.
 
     The tensors of the call are never written. What stays unknown says why; what rests on a load
     that is itself out of bounds does.

@@ -38,7 +38,7 @@ class _Judged:
 def judge_launches(
     call: Call, rules: Iterable[str] | None = None, budget: Budget | None = None
 ) -> list[Verdict]:
-    """Give the verdicts of rules (None: the default ones) on all launches of a distinct call.
+    """Return the verdicts of rules (None: the default ones) on all launches of a distinct call.
 
     Raises:
         BadSetting: there is no rule of an id.
@@ -96,7 +96,7 @@ def _key(verdict: Verdict) -> _Key:
 def _together(
     without: Sequence[Verdict], known: Sequence[_Judged], launches: KnownLaunches
 ) -> Iterator[Verdict]:
-    """Give what holds whatever tensors hold, and what was found of all else."""
+    """Return what holds whatever tensors hold, and what was found of all else."""
     base = _by_key(without)
     for key in dict.fromkeys([*base, *(key for judged in known for key in judged.verdicts)]):
         alone = base.get(key, [])
@@ -113,7 +113,7 @@ def _together(
 def _merged(
     answers: Sequence[tuple[_Judged, list[Verdict]]], launches: KnownLaunches
 ) -> Iterator[Verdict]:
-    """Give one answer for the launches whose contents are known, and one for the others."""
+    """Return one answer for the launches whose contents are known, and one for the others."""
     for answer in ("violation", "unknown"):
         having = [
             (judged, verdicts)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Observer
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.ops import effect_of, mask_of
 from kvtrace.symbolic.conditions import FALSE
-from kvtrace.symbolic.decide import Method, Proven
+from kvtrace.symbolic.decide import Method, Proven, Refuted
 from kvtrace.symbolic.summary import Access, Place
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.replaying import run
@@ -22,19 +23,18 @@ from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import Access as Seen
-    from kvtrace.ir import Op, Value
+    from kvtrace.ir import Op
     from kvtrace.symbolic.decide import Given
     from kvtrace.verdicts.binding import BoundCall
 
 ALWAYS_FALSE: Final = "mask-always-false"
 ALWAYS_TRUE: Final = "mask-always-true"
 
-_KINDS: Final = {"tt.load": "load", "tt.store": "store", "tt.atomic_rmw": "atomic"}
 _STRENGTH: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give a violation for each op whose mask is the same in all lanes of all programs."""
+    """Return a violation for each op whose mask is the same in all lanes of all programs."""
     if not bound.programs:
         return
     by_op: dict[Op, list[Access]] = {}
@@ -66,7 +66,7 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
         if not isinstance(decision, Proven):
             return
         methods.append(decision.method)
-    if all(_is_unreached(bound, access) for access in reached):
+    if not any(_is_reached(bound, access) for access in reached):
         return
     if any(bound.may_wrap(access) is not None for access in reached):
         return  # numbers that wrap around may fulfil what ideal ones do not
@@ -74,10 +74,12 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
     yield from _never_seen(bound, op, accesses[0].kind, _names(bound, accesses), method)
 
 
-def _is_unreached(bound: BoundCall, place: Place) -> bool:
-    """Whether no program of the call gets there, for what is recorded of contents too."""
-    given = bound.given(place)
-    return given.is_impossible or isinstance(bound.decide(FALSE, given), Proven)
+def _is_reached(bound: BoundCall, place: Place) -> bool:
+    """Whether a program of the call gets there, for what is recorded of contents too.
+
+    Of what nobody is known to reach nothing is said: a mask there is true and false in every lane.
+    """
+    return isinstance(bound.decide(FALSE, bound.given(place)), Refuted)
 
 
 def _runs_at_first(bound: BoundCall, access: Access) -> bool:
@@ -97,21 +99,21 @@ def _runs_at_first(bound: BoundCall, access: Access) -> bool:
 def _holds(given: Given, point: dict[Symbol, int]) -> bool:
     try:
         return all(condition.value(point) for condition in given.exact)
-    except (KeyError, ZeroDivisionError):  # it hangs on what is not known
+    except (KeyError, ZeroDivisionError):  # it depends on what is not known
         return False
 
 
 def _plainly_never(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[Verdict]:
     """Say it of ops whose mask is false for all arguments: they have no access in the summary."""
     for op in bound.call.module.ops:
-        kind = _KINDS.get(op.name)
+        kind = effect_of(op)
         if kind is None or op in by_op:
             continue
-        mask, place = _mask_of(op), bound.summary.places.get(op.block) if op.block else None
+        mask, place = mask_of(op), bound.summary.places.get(op.block) if op.block else None
         if mask is None or place is None or bound.summary.values.get(mask.id) is not FALSE:
             continue
         here = replace(place, op=op)
-        if _is_unreached(bound, here) or bound.may_wrap(here) is not None:
+        if not _is_reached(bound, here) or bound.may_wrap(here) is not None:
             continue
         yield from _never_seen(bound, op, kind, None, "interval")
 
@@ -119,7 +121,7 @@ def _plainly_never(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[
 def _never_seen(
     bound: BoundCall, op: Op, kind: str, arg: str | None, method: Method
 ) -> Iterator[Verdict]:
-    """Give the finding, unless an evaluation of the grid (where affordable) shows otherwise."""
+    """Return the finding, unless an evaluation of the grid (where affordable) shows otherwise."""
     if bound.lanes <= bound.budget.replay_lanes:
         seen = _Active(op)
         run(bound.call, (seen,), lanes=2 * bound.budget.replay_lanes)
@@ -160,7 +162,7 @@ def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ve
         decision = bound.decide(access.mask, given)
         if not isinstance(decision, Proven) or bound.may_wrap(access) is not None:
             return
-        if not _is_unreached(bound, access):
+        if _is_reached(bound, access):
             methods.append(decision.method)
     if not methods:
         return
@@ -172,21 +174,9 @@ def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ve
 
 def _is_masked(op: Op) -> bool:
     checks = op.attributes.get("boundaryCheck")
-    return _mask_of(op) is not None or (
+    return mask_of(op) is not None or (
         isinstance(checks, DenseArrayAttribute) and bool(checks.values)
     )
-
-
-def _mask_of(op: Op) -> Value | None:
-    """Give the operand that is a load's, a store's or an atomic's mask."""
-    if op.name == "tt.load":
-        sizes = op.attributes.get("operandSegmentSizes")
-        if isinstance(sizes, DenseArrayAttribute) and not int(sizes.values[1]):
-            return None
-        return op.operands[1] if len(op.operands) > 1 else None
-    if op.name in _KINDS:
-        return op.operands[2] if len(op.operands) > 2 else None
-    return None
 
 
 def _names(bound: BoundCall, accesses: Iterable[Place]) -> str | None:

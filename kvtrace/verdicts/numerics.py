@@ -17,6 +17,7 @@ import numpy as np
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.ir.ops import WRITING, mask_of
 from kvtrace.ir.types import FloatType
 from kvtrace.symbolic.walk_types import element_of, number_of
 from kvtrace.verdicts.replaying import holds_floats, program_at, run
@@ -39,22 +40,13 @@ _ELEMENTWISE: Final = frozenset(
      "tt.elementwise_inline_asm"}
 )  # fmt: skip
 _ALONG: Final = frozenset({"tt.reduce", "tt.scan"})
-_WRITING: Final[dict[str, tuple[int, int | None]]] = {
-    "tt.store": (1, 2),
-    "tt.atomic_rmw": (1, 2),
-    "tt.atomic_cas": (2, None),
-    "tt.descriptor_store": (1, None),
-    "tt.descriptor_reduce": (1, None),
-    "tt.descriptor_scatter": (3, None),
-}
-"""Ops that write, and where their value and their mask are among the operands; None: no mask."""
 
 _MOST_TRIED: Final = 8
 _NUMBER_INSTEAD: Final = 1.0
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give a violation for each op where such a value is born that reaches memory."""
+    """Return a violation for each op where such a value is born that reaches memory."""
     ops = [op for op in bound.call.module.ops if _may_bear(op)]
     if not ops or not bound.programs:
         return
@@ -78,7 +70,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 
 def _that_count(bound: BoundCall, watch: _Births) -> Iterator[Verdict]:
-    """Give the births without which less that is not finite is stored; the first of a program."""
+    """Return the births without which less that is not finite is stored; the first of a program."""
     for op, programs in watch.births.items():
         bad = [program for program in programs if watch.stored.get(program)]
         for program in bad[:_MOST_TRIED]:
@@ -122,7 +114,7 @@ class _Births(Instrument):
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around ops of floats, and around those that write."""
-        if op.name in _WRITING and _is_float(op.operands[_WRITING[op.name][0]]):
+        if op.name in WRITING and _is_float(op.operand("value")):
             return self._writing(op, step)
         return self._bearing(op, step) if _may_bear(op) else step
 
@@ -160,9 +152,7 @@ class _Births(Instrument):
             self.first = _Birth(int(trips[row]), tuple(lane), number)
 
     def _writing(self, op: Op, step: Step) -> Step:
-        position, mask_position = _WRITING[op.name]
-        value = op.operands[position]
-        mask = None if mask_position is None else next(iter(op.operands[mask_position:]), None)
+        value, mask = op.operand("value"), mask_of(op)
 
         def looked(values: list[Any], scope: Any) -> None:
             self._count(values, value, mask, scope)
@@ -203,7 +193,7 @@ def _is_float(value: Value) -> bool:
 
 
 def _born(op: Op, numbers: Any, given: Sequence[tuple[Value, Any]]) -> Any:
-    """Give where a NaN comes from none, or an infinity from finite operands; None: not known."""
+    """Return where a NaN comes from none, or an infinity from finite operands; None: not known."""
     was_nan: Any = np.zeros((1,) * numbers.ndim, bool)
     was_infinite: Any = was_nan
     for position, (value, held) in enumerate(given):
@@ -219,7 +209,7 @@ def _born(op: Op, numbers: Any, given: Sequence[tuple[Value, Any]]) -> Any:
 
 
 def _spread(op: Op, position: int, found: Any, rank: int) -> Any:
-    """Give which elements of the result hang on those that are marked of an operand."""
+    """Return which elements of the result depend on those that are marked of an operand."""
     if op.name in _ALONG:
         axis = number_of(op, "axis") + 1
         return found.any(axis=axis, keepdims=op.name == "tt.scan")

@@ -10,7 +10,8 @@ allocated. What formulas do not decide is evaluated with ideal numbers beside th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,14 +22,14 @@ from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk_types import integer_bits
-from kvtrace.verdicts.contents import hangs_on
+from kvtrace.verdicts.contents import depends_on
 from kvtrace.verdicts.feeding import feeding, feeding_values
 from kvtrace.verdicts.ideal import Seen, Shown, followed
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
-    from kvtrace.ir import Op
+    from kvtrace.ir import Op, Value
     from kvtrace.passes.calls import Call
     from kvtrace.verdicts.binding import BoundCall
 
@@ -49,11 +50,12 @@ _MOST_LANES: Final = 1 << 25
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give a verdict for each arithmetic op that may wrap around and whose width shows."""
+    """Return a verdict for each arithmetic op that may wrap around and whose width shows."""
     found: dict[int, tuple[Verdict, Op]] = {}
+    used: dict[int, set[Value]] = defaultdict(set)
     replays = _Replays(bound)
     judged: list[tuple[Use | None, Op, Verdict | None]] = [
-        (use, use.access.op, _judged(bound, use, replays)) for use in uses(bound.summary)
+        (use, use.access.op, _judged(bound, use, replays)) for use in uses(bound.call.module)
     ]
     judged += [
         (None, access.op, _in_function(bound, access))
@@ -77,10 +79,11 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
             and not (use is not None and bound.ranges.truth(use.right))
         ):
             continue  # which lanes run may be decided wrongly, and with it what is proven
+        used[verdict.op.index].update(op.operands if use is None else (use.value,))
         known = found.get(verdict.op.index)
         if known is None or _RANK.index(verdict.verdict) > _RANK.index(known[0].verdict):
             found[verdict.op.index] = verdict, op
-    return _evaluated(bound, list(found.values()))
+    return _evaluated(bound, list(found.values()), used)
 
 
 def _is_of_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
@@ -119,7 +122,7 @@ def replayed(call: Call, program: int) -> Seen:
 
 
 def wraps(bound: BoundCall, access: Access) -> list[Arithmetic]:
-    """Give arithmetic that an access hangs on and whose wrapping around is not ruled out.
+    """Return arithmetic that an access depends on and whose wrapping around is not ruled out.
 
     For rules that reason about ideal integers: where this gives nothing, the access' `offset`,
     `mask` and `guard` are what the kernel computes; else nothing may be claimed of them for the
@@ -131,7 +134,7 @@ def wraps(bound: BoundCall, access: Access) -> list[Arithmetic]:
         return [] if found is None else [found[0]]
     return [
         use.arithmetic
-        for use in uses(bound.summary)
+        for use in uses(bound.call.module)
         if use.access.op is access.op and not _is_right(bound, use)
     ]
 
@@ -217,7 +220,7 @@ def _of_data(bound: BoundCall, use: Use, given: Given, loose: Sequence[Symbol]) 
             return _proven(bound, use, decision.method, decision.solver_ns)
     missing = bound.unrecorded(loose)
     if missing:  # mostly, what the tensor would have to hold is said of the access itself
-        found = _unknown(bound, use.arithmetic, hangs_on(missing), 0)
+        found = _unknown(bound, use.arithmetic, depends_on(missing), 0)
         return replace(found, unless=None if use.purpose == "index" else use.access.op)
     model: dict[Symbol | Opaque, int] = dict.fromkeys(loose, 0)
     reason = bound.described_doubts(model) if loose else "an argument is a large unsigned integer"
@@ -291,10 +294,13 @@ def _violation(
     )
 
 
-def _evaluated(bound: BoundCall, found: list[tuple[Verdict, Op]]) -> list[Verdict]:
+def _evaluated(
+    bound: BoundCall, found: list[tuple[Verdict, Op]], used: Mapping[int, Iterable[Value]]
+) -> list[Verdict]:
     """Evaluate the grid for what no formula decides, where that can be and is affordable.
 
-    With each verdict comes the op that accesses memory there.
+    With each verdict comes the op that accesses memory there; `used` has the values that each
+    verdict's op (by index) is a part of, where their widths show.
     """
     verdicts = [verdict for verdict, _ in found]
     open_ones = [pair for pair in found if pair[0].evaluating]
@@ -313,7 +319,7 @@ def _evaluated(bound: BoundCall, found: list[tuple[Verdict, Op]]) -> list[Verdic
         if failure is not None:
             reason = f"{verdict.reason}; evaluated: {failure}"
             settled.append(replace(verdict, reason=reason, evaluating=False))
-        elif _is_hidden(bound, seen, verdict.op):
+        elif _is_hidden(bound, seen, verdict.op, used[index]):
             settled.append(_hidden(bound, verdict, access))
         else:
             message = f"{verdict.expression} stays within its width wherever that decides an access"
@@ -325,16 +331,23 @@ def _evaluated(bound: BoundCall, found: list[tuple[Verdict, Op]]) -> list[Verdic
 def _hidden(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
     """Say that an evaluation did not see all."""
     missing = bound.contents.read_by(feeding(access, bound.call.module))
-    reason = hangs_on(missing) if missing else f"{verdict.reason}, which an evaluation did not see"
+    reason = (
+        depends_on(missing) if missing else f"{verdict.reason}, which an evaluation did not see"
+    )
     message = verdict.message.replace(verdict.reason or "", reason)
     unless = access if missing else None
     return replace(verdict, reason=reason, message=message, evaluating=False, unless=unless)
 
 
-def _is_hidden(bound: BoundCall, seen: Seen, op: Op) -> bool:
-    """Whether a wrap of an op, or of what it is made of, may show where it was not seen."""
-    if op.index in seen.hidden:
-        return True
+def _is_hidden(bound: BoundCall, seen: Seen, op: Op, values: Iterable[Value]) -> bool:
+    """Whether a wrap of what goes into some values, an op among it, may show where it was not seen.
+
+    Other ops on the way from it to the values count too: it is they that may have wrapped, or whose
+    numbers nobody has seen.
+    """
+    module = bound.call.module
+    made_of = {op.index} | feeding_values(values, module)
+    before = feeding_values(op.operands, module)
+    on_the_way = made_of if op.index in before else made_of - before  # else a loop carries it
     unseen = seen.wrapped_ops if seen.blind else seen.wrapped_ops & seen.hidden
-    made_of = {op.index} | feeding_values(op.operands, bound.call.module) if unseen else set()
-    return not unseen.isdisjoint(made_of)
+    return not (seen.hidden.isdisjoint(on_the_way) and unseen.isdisjoint(made_of))

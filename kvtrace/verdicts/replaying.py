@@ -60,7 +60,7 @@ def run(
     """Evaluate a call for observers; give the reason in words where the end was not reached.
 
     `programs` are linear ids, None: the whole grid. `contents` is what tensors are taken to hold:
-    "none" (only addresses that hang on no data are worked out), the recorded "integers", or "all"
+    "none" (only addresses that depend on no data are worked out), the recorded "integers", or "all"
     that was recorded. It ends after so many `lanes` of memory accesses. An `instrument` stands
     around ops.
     """
@@ -95,7 +95,7 @@ def holds_floats(call: Call) -> bool:
 
 
 def untouched(arguments: Sequence[Argument], contents: str = "all") -> tuple[Argument, ...]:
-    """Give arguments whose contents are read-only, and hidden unless `contents` names them."""
+    """Return arguments whose contents are read-only, and hidden unless `contents` names them."""
     tensors = [argument for argument in arguments if isinstance(argument, TensorArgument)]
     shown = {
         id(tensor.storage)
@@ -123,11 +123,11 @@ def _read_only(storage: Storage, shown: bool) -> Storage:
 
 
 def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
-    """Give the linear id (x fastest) of a program."""
+    """Return the linear id (x fastest) of a program."""
     return program[0] + grid[0] * (program[1] + grid[1] * program[2])
 
 
 def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Give a program's index along each axis from its linear id (x fastest)."""
+    """Return a program's index along each axis from its linear id (x fastest)."""
     x, y, _ = grid
     return int(linear) % x, int(linear) // x % y, int(linear) // (x * y)

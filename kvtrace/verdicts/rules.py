@@ -44,7 +44,7 @@ class Rule:
 
 @cache
 def _judge(file: str) -> Judge:
-    """Give the `judge` of a file, which is imported when a call is judged by it."""
+    """Return the `judge` of a file, which is imported when a call is judged by it."""
 
     def judge(bound: BoundCall) -> Iterable[Verdict]:
         found: Iterable[Verdict] = import_module(f"kvtrace.verdicts.{file}").judge(bound)
@@ -55,7 +55,7 @@ def _judge(file: str) -> Judge:
 
 @cache
 def _concrete(file: str) -> MakeConcrete:
-    """Give the `concrete` of a file, likewise."""
+    """Return the `concrete` of a file, likewise."""
 
     def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
         module = import_module(f"kvtrace.verdicts.{file}")
@@ -178,12 +178,12 @@ RULES: Final = _by_id(
 
 
 def default_rules() -> tuple[str, ...]:
-    """Give the ids of the rules that are looked at unless others are asked for."""
+    """Return the ids of the rules that are looked at unless others are asked for."""
     return tuple(rule.id for rule in RULES.values() if rule.default)
 
 
 def chosen_rules(ids: Iterable[str] | None) -> tuple[Rule, ...]:
-    """Give rules by their ids, in the table's order; None: the default ones.
+    """Return rules by their ids, in the table's order; None: the default ones.
 
     Raises:
         BadSetting: there is no rule of an id.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 Test = Callable[[Any], Any]
-"""Gives a Boolean array: where the numbers (programs, *block) of a value are what is looked for."""
+"""Returns where the numbers (programs, *block) of a value are what is looked for, as Booleans."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ValueWatch(Instrument):
 
     Pointers are seen as byte offsets from their argument's data pointer. `sighting` is where `test`
     was first true; evaluation ends there. `hidden`: not all of it was
-    seen, since it hangs on contents that were not recorded.
+    seen, since it depends on contents that were not recorded.
     """
 
     def __init__(self, op: Op, value: Value, test: Test) -> None:
@@ -93,13 +93,13 @@ class ValueWatch(Instrument):
 
 
 def _offsets_of(type_: Type) -> Type:
-    """Give the type of pointers' byte offsets."""
+    """Return the type of pointers' byte offsets."""
     offset = IntegerType(64)
     return TensorType(type_.shape, offset) if isinstance(type_, TensorType) else offset
 
 
 def completed(bound: BoundCall, model: Point, term: Term) -> dict[Symbol | Opaque, int]:
-    """Give a point with a number for all symbols of a term: any will do for those it leaves out."""
+    """Return a point with a number for all symbols of a term: any for those it leaves out."""
     point = dict(model)
     for atom in term.atoms():
         if isinstance(atom, Symbol) and atom not in point:

@@ -62,7 +62,7 @@ class Verdict:
 def row_of(
     verdict: Verdict, call: Call, stacks: StackRows, severity: Severity = "error"
 ) -> dict[str, Any]:
-    """Give the row of `findings`; `severity` is that of the rule where it is violated."""
+    """Return the row of `findings`; `severity` is that of the rule where it is violated."""
     frames = source_stack(verdict.op)
     x, y, z = verdict.program or (None, None, None)
     other_x, other_y, other_z = verdict.other_program or (None, None, None)

@@ -10,58 +10,60 @@ how it goes on: then all that it is made of must fit.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from kvtrace.ir import Block, Op, Value
+from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.flow import around, deciding, flow_of
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import (
+    CALLS,
+    FUNCTIONS,
+    GIVEN,
+    LOOPS,
+    MIXING,
+    MODULAR,
+    READING,
+    SIGNED,
+    SPREADING,
+    UNSIGNED,
+    address_of,
+    mask_of,
+    positions_of,
+)
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.functions import quotient, remainder, wrapped
+from kvtrace.symbolic.hashes import is_hash, is_mixed
 from kvtrace.symbolic.meanings.arith import comparison
 from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane, signed_range
+from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 from kvtrace.verdicts.arithmetic import within_width
-from kvtrace.verdicts.deciding import (
-    COUNTING,
-    MIXING,
-    MODULAR,
-    Purpose,
-    carried,
-    is_hash,
-    mask_of,
-    modular_ops,
-    stored_index,
-)
+from kvtrace.verdicts.deciding import Purpose, modular_ops, stored_index
 from kvtrace.verdicts.exact_integers import FIRST_UNSIGNED
-from kvtrace.verdicts.feeding import READING, feeding_values
+from kvtrace.verdicts.feeding import feeding_values
 
 Lanes = tuple[Term, ...] | None
 """The index along each axis of a value, in the lanes of the access; None: its own lanes."""
 
-_UNCHANGED: Final = frozenset({"tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout"})
-_SIGNED: Final = frozenset(
+_UNSIGNED: Final = UNSIGNED | MIXING | {"arith.uitofp"}
+_SHOWING: Final = SIGNED | _UNSIGNED | {"arith.sitofp"}
+"""Ops whose result is another where what they take has wrapped around."""
+#: What a reduction is made of that takes one of its elements as it is.
+_SELECTING: Final = frozenset(
     {
-        "arith.extsi", "arith.index_cast", "arith.divsi", "arith.remsi", "arith.floordivsi",
-        "arith.ceildivsi", "arith.minsi", "arith.maxsi", "arith.shrsi", "math.absi",
+        "arith.cmpf", "arith.cmpi", "arith.select", "arith.andi", "arith.ori", "arith.xori",
+        "arith.constant",
     }
 )  # fmt: skip
-_UNSIGNED: Final = COUNTING | MIXING
 #: What one op combines so that it does not matter whether elements have wrapped around.
 _MODULAR_COMBINING: Final = frozenset(
     {"arith.addi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"}
 )
-_GIVEN: Final = frozenset(
-    {
-        "arith.constant", "llvm.mlir.constant", "tt.get_program_id", "tt.get_num_programs",
-        "tt.make_range", "ub.poison", "llvm.mlir.undef", "llvm.mlir.poison",
-    }
-)  # fmt: skip
-"""Ops that give integers which are made of no others."""
-_FUNCTIONS: Final = ("tt.func", "func.func", "llvm.func")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +87,10 @@ class Use:
     exact_lanes: bool
 
 
-def uses(summary: Summary) -> tuple[Use, ...]:
-    """Give the uses that decide memory accesses of the kernel itself; made once per module."""
-    found = _uses.get(summary.module.op)
-    if found is None:
-        found = _uses[summary.module.op] = tuple(_Finder(summary).all())
-    return found
-
-
-_uses: weakref.WeakKeyDictionary[Op, tuple[Use, ...]] = weakref.WeakKeyDictionary()
+@once_per_module
+def uses(module: Module) -> tuple[Use, ...]:
+    """Return the uses that decide memory accesses of the kernel itself."""
+    return tuple(_Finder(summarise(module)).all())
 
 
 class _Finder:
@@ -104,53 +101,53 @@ class _Finder:
         self._accesses = summary.accesses
         self._arithmetic = {each.op.index: each for each in summary.arithmetic if not each.calls}
         self._main = summary.module.main.op
+        self._flow = flow_of(summary.module)
         self._found: dict[object, Use] = {}
         self._seen: set[tuple[int, Lanes, Purpose, bool]] = set()
 
     def all(self) -> Iterator[Use]:
         """Look backwards from all accesses."""
         ops = self._summary.module.ops
-        if not self._summary.arithmetic and not any(op.name in COUNTING for op in ops):
+        if not self._summary.arithmetic and not any(op.name in UNSIGNED for op in ops):
             return
         for access in self._accesses:
             if access.calls:
                 continue
             self._access = access
             self._seen = set()
-            for value in access.op.operands[:1]:
-                self._look(value, _own_lanes(value), "address")
+            address = address_of(access.op)
+            self._look(address, _own_lanes(address), "address")
             mask = mask_of(access.op)
             if mask is not None:
                 self._look(mask, _own_lanes(mask), "mask")
             stored = stored_index(access.op, self._summary.module)
             if stored is not None:
                 self._look(stored, _own_lanes(stored), "index", by=access.op, signed=False)
-            for value in _positions_of(access.op):
+            for value in positions_of(access.op):
                 self._look(value, (), "address", by=access.op)
             self._execution(access.op)
         yield from self._found.values()
 
     def _execution(self, op: Op) -> None:
         """Look at what decides that an op runs."""
-        parent = op.parent
-        while parent is not None:
-            if parent.name == "scf.if":
-                self._look(parent.operands[0], (), "branch")
-            elif parent.name == "scf.index_switch":
-                self._look(parent.operands[0], (), "branch", by=parent)
-            elif parent.name == "scf.for":
+        for parent in around(op):
+            if parent.name == "scf.for":
                 self._bounds(parent)
-            elif parent.name == "scf.while":
-                self._look(parent.regions[0].blocks[0].ops[-1].operands[0], (), "loop")
             elif parent is self._main:
-                for inner in parent.walk():
-                    if inner.name == "cf.cond_br" and inner.parent is parent:
-                        self._look(inner.operands[0], (), "branch")
-            parent = parent.parent
+                for block in parent.regions[0].blocks:
+                    self._ways(block.ops[-1], "branch")
+            else:
+                self._ways(parent, "loop" if parent.name in LOOPS else "branch")
+
+    def _ways(self, op: Op, purpose: Purpose) -> None:
+        """Look at what decides which way an op goes."""
+        for value in deciding(op):
+            truth = integer_bits(value.type) == 1
+            self._look(value, (), purpose, by=None if truth else op)
 
     def _bounds(self, loop: Op) -> None:
         """Look at where a loop begins and ends: its trips are counted by comparing."""
-        for value in loop.operands[:3]:
+        for value in deciding(loop):
             self._look(value, (), "loop", by=loop)
 
     # -- backwards -------------------------------------------------------------------------------
@@ -171,7 +168,9 @@ class _Finder:
         """
         if by is not None:
             self._use(by, value, lanes, purpose, signed=signed)
-        if not strictly and self._is_lost(value):
+        if is_mixed(value):  # of what goes into a hash, only what shows there counts
+            strictly, lanes = False, None
+        elif not strictly and self._is_lost(value):
             strictly, lanes = True, None
         if (value.id, lanes, purpose, strictly) in self._seen:
             return
@@ -189,7 +188,7 @@ class _Finder:
         known = self._values.get(value.id)
         owner = value.owner
         if isinstance(owner, Op):
-            if owner.name in READING or owner.name in _GIVEN:
+            if owner.name in READING or owner.name in GIVEN:
                 return False
             arithmetic = self._arithmetic.get(owner.index)
             if arithmetic is not None and not arithmetic.followed:
@@ -204,13 +203,25 @@ class _Finder:
 
     def _strictly(self, value: Value, op: Op, purpose: Purpose) -> None:
         """Look at all that an op takes, and at all ops in it, and ask of each that it fits."""
-        if op.name in READING or op.name in _GIVEN:
+        if op.name in READING or op.name in GIVEN:
             return
         arithmetic = self._arithmetic.get(op.index)
         if arithmetic is not None:
             self._fits(op, arithmetic, value, purpose)
-        if op.name in ("tt.call", "func.call"):
+        if op.name in CALLS:
             self._called(op, value, purpose)
+        if op.name in ("scf.if", "scf.for", "scf.while"):
+            self._control(value, op, None, purpose, strictly=True)
+            return
+        if op.name in _SHOWING:  # right here, its operands are right for whatever follows
+            for operand in op.operands:
+                self._look(operand, None, purpose, by=op, signed=op.name not in _UNSIGNED)
+            return
+        selected = _selected(op, value.position)
+        if selected is not None:
+            for operand in selected:
+                self._look(operand, None, purpose, by=op)
+            return
         for operand in op.operands:
             self._look(operand, None, purpose, by=op, strictly=True)
         for inner in op.walk() if op.regions else ():
@@ -239,24 +250,25 @@ class _Finder:
 
     def _result(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
         name = op.name
-        if name in _UNCHANGED:
-            self._look(op.operands[0], () if not shape_of(op.operands[0].type) else lanes, purpose)
-        elif name in _SIGNED or name in _UNSIGNED:
+        if name in SPREADING:
             for operand in op.operands:
-                self._look(operand, lanes, purpose, by=op, signed=name in _SIGNED)
+                self._look(operand, lanes if shape_of(operand.type) else (), purpose)
+        elif name in ("tt.expand_dims", "tt.trans", "tt.reshape"):
+            self._look(op.operand("source"), _before(op, lanes), purpose)
+        elif name in SIGNED or name in _UNSIGNED:
+            for operand in op.operands:
+                self._look(operand, lanes, purpose, by=op, signed=name in SIGNED)
         elif name in MODULAR:
             for operand in op.operands:
                 self._look(operand, _lanes_of(operand, op, lanes), purpose)
         elif name == "arith.shli":
-            self._look(op.operands[0], lanes, purpose)
-            self._look(op.operands[1], lanes, purpose, by=op)
+            self._look(op.operand("left"), lanes, purpose)
+            self._look(op.operand("right"), lanes, purpose, by=op)
         elif name == "arith.cmpi":
             self._compare(op, lanes, purpose)
         elif name == "tt.addptr":
-            self._look(op.operands[0], lanes, purpose)
-            self._look(op.operands[1], lanes, purpose, by=op)
-        elif name in ("tt.expand_dims", "tt.trans", "tt.reshape"):
-            self._look(op.operands[0], _before(op, lanes), purpose)
+            self._look(op.operand("pointer"), lanes, purpose)
+            self._look(op.operand("offset"), lanes, purpose, by=op)
         elif name in ("scf.if", "scf.for", "scf.while"):
             self._control(value, op, lanes, purpose)
         elif name.startswith("tt.make_tensor_") or name == "tt.advance":
@@ -265,24 +277,24 @@ class _Finder:
         elif name in ("tt.reduce", "tt.scan") and _combining(op) in _MODULAR_COMBINING:
             for operand in op.operands:
                 self._look(operand, None, purpose)
-        elif name not in READING and name not in _GIVEN:
+        elif name not in READING and name not in GIVEN:
             self._strictly(value, op, purpose)
 
-    def _control(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
+    def _control(
+        self, value: Value, op: Op, lanes: Lanes, purpose: Purpose, *, strictly: bool = False
+    ) -> None:
         """Look at what branches and loops give, and at what decides which."""
+        by = op if strictly else None
+
+        def look(operand: Value) -> None:
+            self._look(operand, lanes, purpose, by=by, strictly=strictly)
+
+        for operand in self._flow.origins(value):
+            look(operand)
         if op.name == "scf.for":
-            self._look(op.operands[3 + value.position], lanes, purpose)
             self._bounds(op)
-        elif op.name == "scf.if":
-            self._look(op.operands[0], (), purpose)
         else:
-            goes_on, *forwarded = op.regions[0].blocks[0].ops[-1].operands
-            self._look(goes_on, (), "loop")
-            self._look(forwarded[value.position], lanes, purpose)
-            return
-        for region in op.regions:
-            for block in region.blocks:
-                self._look(block.ops[-1].operands[value.position], lanes, purpose)
+            self._ways(op, "loop" if op.name in LOOPS else purpose)
 
     def _argument(
         self, value: Value, block: Block, lanes: Lanes, purpose: Purpose, *, strictly: bool
@@ -293,20 +305,13 @@ class _Finder:
         def look(operand: Value) -> None:
             self._look(operand, lanes, purpose, by=by, strictly=strictly)
 
-        if owner.name == "scf.for":
-            if value.position == 0:
+        if owner.name in LOOPS:
+            origins = self._flow.origins(value)
+            for operand in origins:
+                look(operand)
+            if not origins:  # the loop's counter
                 self._bounds(owner)
-                return
-            look(owner.operands[2 + value.position])
-            look(block.ops[-1].operands[value.position - 1])
-        elif owner.name == "scf.while":
-            before, after = (region.blocks[0] for region in owner.regions)
-            if block is before:
-                look(owner.operands[value.position])
-                look(after.ops[-1].operands[value.position])
-            else:
-                look(before.ops[-1].operands[1 + value.position])
-        elif owner.name in _FUNCTIONS and block is not owner.regions[0].blocks[0]:
+        elif owner.name in FUNCTIONS and block is not owner.regions[0].blocks[0]:
             for op in owner.walk():
                 if op.successors:
                     for operand in op.operands:
@@ -324,7 +329,7 @@ class _Finder:
             return  # it is meant to wrap around
         low, high = signed_range(bits)
         if not signed:
-            difference = self._difference(value) if op.name in COUNTING else None
+            difference = self._difference(value) if op.name in UNSIGNED else None
             low, source = (low, source) if difference is None else (0, source or difference)
             high = (1 << bits) - 1
         if source is None or (low <= term.low and term.high <= high):
@@ -333,7 +338,7 @@ class _Finder:
         self._note(op, source, value, term, (right, right), purpose, lanes)
 
     def _difference(self, value: Value) -> Arithmetic | None:
-        """Give the difference that an unsigned integer is made of: it may go below zero."""
+        """Return the difference that an unsigned integer is made of: it may go below zero."""
         for op in modular_ops(value, self._summary.module):
             result = self._values.get(op.results[0].id)
             place = None if op.block is None else self._places.get(op.block)
@@ -407,7 +412,7 @@ class _Finder:
             )
 
     def _term(self, value: Value, lanes: Lanes) -> Term | None:
-        """Give an integer in the lanes of the access."""
+        """Return an integer in the lanes of the access."""
         known = self._values.get(value.id)
         if not isinstance(known, Term) or lanes is None:
             return known if isinstance(known, Term) else None
@@ -418,29 +423,14 @@ class _Finder:
         return Substitution(replacements)(known) if replacements else known
 
     def _source(self, value: Value) -> Arithmetic | None:
-        """Give the arithmetic that makes a value, seen through what only moves it."""
+        """Return the arithmetic that makes a value, seen through what only moves it."""
         waiting, seen = [value], {value.id}
         while waiting:
             current = waiting.pop(0)
             op = current.owner
-            if isinstance(op, Block):
-                following = carried(current, op)
-            elif op is None:
-                continue
-            elif op.index in self._arithmetic:
+            if isinstance(op, Op) and op.index in self._arithmetic:
                 return self._arithmetic[op.index]
-            elif op.name in ("scf.if", "scf.for"):
-                following = [
-                    block.ops[-1].operands[current.position]
-                    for region in op.regions
-                    for block in region.blocks
-                ]
-                following += op.operands[3:][current.position : current.position + 1]
-            elif op.name == "scf.while":
-                following = [op.regions[0].blocks[0].ops[-1].operands[1 + current.position]]
-            else:
-                following = list(op.operands)
-            for operand in following:
+            for operand in self._flow.made_of(current):
                 if operand.id not in seen:
                     seen.add(operand.id)
                     waiting.append(operand)
@@ -453,13 +443,13 @@ def _own_lanes(value: Value) -> tuple[Term, ...]:
 
 
 def _before(op: Op, lanes: Lanes) -> Lanes:
-    """Give the lanes of what an op rearranges, from those of its result."""
+    """Return the lanes of what an op rearranges, from those of its result."""
     if lanes is None:
         return None
     if op.name == "tt.expand_dims":
         axis = number_of(op, "axis")
         return lanes[:axis] + lanes[axis + 1 :]
-    source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
+    source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
     if op.name == "tt.trans":
         order = op.attributes.get("order")
         if not isinstance(order, DenseArrayAttribute):
@@ -476,20 +466,43 @@ def _before(op: Op, lanes: Lanes) -> Lanes:
 
 
 def _lanes_of(operand: Value, op: Op, lanes: Lanes) -> Lanes:
-    """Give the lanes of an operand of an elementwise op; others put elements elsewhere."""
+    """Return the lanes of an operand of an elementwise op; others put elements elsewhere."""
     if op.name in ("tt.join", "tt.split", "tt.cat"):
         return None
     return lanes if shape_of(operand.type) else ()
+
+
+def _selected(op: Op, position: int) -> list[Value] | None:
+    """Return what a reduction's result is made of, if it is one of the elements of an operand.
+
+    An argmax gives one of the indices that it is given. Floats by which it finds which one select
+    the index and do not compute it: whatever they are, it is one of these.
+    """
+    if op.name != "tt.reduce":
+        return None
+    block = op.regions[0].blocks[0]
+    *inner, end = block.ops
+    if any(each.name not in _SELECTING for each in inner):
+        return None
+    places = (position, position + len(op.operands))
+    waiting = [end.operands[position]]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value.owner, Block):
+            if value.position not in places:
+                return None
+        elif isinstance(value.owner, Op) and value.owner.name == "arith.select":
+            waiting += value.owner.operands[1:]
+        else:
+            return None
+    return [
+        value
+        for place, value in enumerate(op.operands)
+        if place == position or integer_bits(value.type) is not None
+    ]
 
 
 def _combining(op: Op) -> str:
     """Name the one op that combines two elements, "" if there are more."""
     block = op.regions[0].blocks[0]
     return block.ops[0].name if len(block.ops) == 2 and len(op.operands) == 1 else ""
-
-
-def _positions_of(op: Op) -> Sequence[Value]:
-    """Give where in a descriptor's tensor a block begins."""
-    if not op.name.startswith("tt.descriptor_"):
-        return ()
-    return [value for value in op.operands[1:] if integer_bits(value.type) == 32]

@@ -10,12 +10,12 @@ and names the load.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.arguments import Outside
 from kvtrace.ir import source_stack
-from kvtrace.schema.dataclass import replace
 from kvtrace.verdicts.feeding import loads_behind
 from kvtrace.verdicts.races.replay import replayed, touched
 from kvtrace.verdicts.replaying import linear_program

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 import venv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -92,9 +91,4 @@ def interrupt(pid: int) -> None:
 
 
 def kill_at_once(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-
-
-def kill_after_a_flush(pid: int) -> None:
-    time.sleep(1.2)  # a flush comes at least every second
     os.kill(pid, signal.SIGKILL)

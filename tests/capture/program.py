@@ -83,7 +83,11 @@ def fork() -> None:
 
 
 def fork_while_a_thread_launches() -> None:
-    """Another thread holds each lock that a launch takes at one of the forks, new sizes at all."""
+    """Another thread holds each lock that a launch takes at one of the forks, new sizes at all.
+
+    Threads change every 10 µs, not every 5 ms, so that forks fall anywhere in a launch.
+    """
+    sys.setswitchinterval(1e-5)
     ended = threading.Event()
 
     def go_on() -> None:
@@ -95,7 +99,7 @@ def fork_while_a_thread_launches() -> None:
     launch(1)
     thread = threading.Thread(target=go_on)
     thread.start()
-    for _ in range(30):
+    for _ in range(10):
         child = os.fork()
         if child == 0:
             launch(2, 50)
@@ -105,6 +109,7 @@ def fork_while_a_thread_launches() -> None:
             if time.monotonic() > late:
                 ended.set()
                 os.kill(child, signal.SIGKILL)
+                thread.join()
                 raise TimeoutError("a forked child hangs")
             time.sleep(0.001)
     ended.set()

@@ -89,13 +89,16 @@ def test_a_killed_rank_leaves_all_traces_readable_and_recoverable(jobs):
     launches = {run.rank: trace.table("launches", [run]).num_rows for run in trace.select()}
     assert launches.keys() == {0, 1}
     assert min(launches.values()) > 8
-    assert not any(run.sealed for run in trace.runs)
+    # the other one, which loses its peer and is sent SIGTERM, may have come to its own end
+    ended = {run.rank: run.sealed for run in trace.runs}
+    assert not ended[1]
     # when it is recovered, then both are sealed, with as many launches
-    assert len(recover(out).sealed) == 2
+    assert len(recover(out).sealed) == list(ended.values()).count(False)
     trace = open_trace(out)
     again = {run.rank: trace.table("launches", [run]).num_rows for run in trace.select()}
     assert again == launches
-    assert {(run.sealed, run.ending) for run in trace.runs} == {(True, "killed")}
+    assert all(run.sealed for run in trace.runs)
+    assert {run.rank: run.ending for run in trace.runs}[1] == "killed"
 
 
 def _group(answer):

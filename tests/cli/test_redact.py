@@ -68,11 +68,14 @@ def captured(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("home") / "canary_paths"
     folder.mkdir()
     (folder / "program.py").write_text(PROGRAM)
-    caches = {name: str(folder.parent / name) for name in ("TRITON_CACHE_DIR", "KVTRACE_CACHE")}
     subprocess.run(
         [sys.executable, "program.py", "canary_command"],
         cwd=folder,
-        env={**os.environ, **caches, "PYTHONPATH": str(Path.cwd())},
+        env={
+            **os.environ,
+            "TRITON_CACHE_DIR": str(folder.parent / "cache"),
+            "PYTHONPATH": str(Path.cwd()),
+        },
         check=True,
     )
     return folder / "out"

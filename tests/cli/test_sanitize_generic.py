@@ -1,4 +1,4 @@
-"""`kvtrace sanitize --generic`: conditions, calls held against them, exit codes, bad input."""
+"""`kvtrace sanitize --generic`: conditions, calls compared with them, exit codes, bad input."""
 
 import json
 from importlib.util import find_spec

@@ -32,7 +32,8 @@ def slices_of_one_track(draw):
     spans = draw(st.lists(st.tuples(TIMES, TIMES), min_size=1, max_size=20))
     begin = np.array([EPOCH + start for start, _ in spans], np.int64)
     duration = np.array([length for _, length in spans], np.int64)
-    keep = lanes(begin, begin + duration) == 0
+    lane = lanes(begin, duration)
+    keep = np.ones(begin.size, np.bool_) if lane is None else lane == 0
     count = int(keep.sum())
 
     def column(values, kind):

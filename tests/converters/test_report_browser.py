@@ -175,7 +175,8 @@ def test_names_of_a_megabyte_and_those_that_turn_the_text_round_are_shown_as_wha
 
 def interfaces():
     """Interface → names of its fields, of what the front end says that Python writes."""
-    text = (FRONTEND / "src" / "data" / "types.ts").read_text(encoding="utf-8")
+    data = FRONTEND / "src" / "data"
+    text = "".join((data / name).read_text(encoding="utf-8") for name in ("model.ts", "types.ts"))
     found = re.findall(r"^export interface (\w+)(?: extends \w+)? \{$(.*?)^\}", text, re.M | re.S)
     return {name: set(re.findall(r"^  readonly (\w+):", body, re.M)) for name, body in found}
 
@@ -195,7 +196,7 @@ def test_the_types_of_the_front_end_have_the_fields_that_python_writes(report):
         "Recompiled": recompiled, "Change": recompiled["changes"][0],
         "Occupancy": variant["occupancy"], "Argument": told["arguments"][0],
         "Call": told["calls"][0], "PlacedFinding": finding, "Finding": finding["found"],
-        "SourcePlace": finding["found"]["launched_at"],
+        "StackFrame": finding["found"]["launched_at"],
         "FindingCount": told["finding_counts"][0], "Message": told["messages"][0],
         "Mark": told["marks"][0], "Track": told["tracks"][0],
         "SliceColumns": read_columns(blocks["launches"]),

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.report.slices import Slices, bin_slices, medians, narrow, thin
+from kvtrace.converters.columns import narrow
+from kvtrace.converters.report.slices import Slices, bin_slices, medians, thin
 
 
 def slices(rows: list[tuple[int, int, int, int, int]]) -> Slices:

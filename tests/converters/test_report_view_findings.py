@@ -98,6 +98,27 @@ def hash_of(opened):
     return opened.page.evaluate("() => decodeURIComponent(location.hash)")
 
 
+def test_what_a_run_saw_of_itself_is_listed_and_is_no_judgement(report_browser, tmp_path):
+    import kvtrace
+    from tests.backends import live_kernels as kernels
+
+    chosen = torch.arange(1000)
+    chosen[17] = 1003
+    with kvtrace.capture(tmp_path / "out", tensors="none"):
+        kernels.gather[(4,)](torch.randn(1000), chosen, torch.zeros(1000), 1000, BLOCK=256)
+    path = written_page(tmp_path / "out", tmp_path / "seen.html", "--no-replay")
+
+    with opened_page(report_browser, path, "#/findings") as opened:
+        assert "Not judged" in opened.text("main .note")
+        assert "what the run saw of its own launches" in opened.text("main .note")
+        assert "out-of-bounds" in opened.text("main")
+        opened.go("#/")
+        assert "Not judged" in opened.text("main")
+        assert "no violation" not in opened.text("main")
+        opened.go("#/kernels")
+        assert "none" not in opened.text("main table")
+
+
 def test_before_anything_was_judged_the_page_names_the_command(report_browser, unjudged, folder):
     with opened_page(report_browser, unjudged, "#/findings") as opened:
         assert "No access of this trace has been judged yet" in opened.text("main .note")

@@ -29,7 +29,7 @@ def layered(x, weights):
 
 @pytest.fixture(scope="module")
 def graph():
-    """The transformer block as `specialize` gives it: what the page is held against."""
+    """The transformer block as `specialize` gives it: what the page is compared with."""
     return trace(programs.transformer_block).specialize(*_arguments())
 
 

@@ -1,6 +1,6 @@
 """A kernel's view in Chromium: code with heat and linked lines, variants, compilation, roofline.
 
-What is shown is held against the page's own blocks, whose figures have tests of their own.
+What is shown is compared with the page's own blocks, whose figures have tests of their own.
 """
 
 import re

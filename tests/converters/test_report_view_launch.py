@@ -414,7 +414,7 @@ def test_an_address_holds_all_that_is_chosen(report_browser, pages, blocks):
 
 
 def test_an_op_that_goes_to_two_tensors(report_browser, pages, blocks, tmp_path):
-    # given a load whose pointer hangs on data: some programs read a, others b
+    # given a load whose pointer depends on data: some programs read a, others b
     index, call = call_named(blocks, "product")
     op = op_of(call, "load", "a")
     accesses = [access for access in call["accesses"] if access["op"] == op["index"]]
@@ -429,7 +429,7 @@ def test_an_op_that_goes_to_two_tensors(report_browser, pages, blocks, tmp_path)
             assert figure(opened, "accesses") == expected.total()
 
 
-def test_volume_in_slices_side_by_side_and_as_a_solid(report_browser, pages, blocks):
+def test_volume_in_slices_side_by_side(report_browser, pages, blocks):
     index, call = call_named(blocks, "halved_volume")
     op = op_of(call, "load", "x")
     address = f"#/call/{index}?op={op['index']}&look=1"
@@ -442,19 +442,6 @@ def test_volume_in_slices_side_by_side_and_as_a_solid(report_browser, pages, blo
         page.locator("#look-editor label:has-text('Slices') select").select_option("2")
         address_has(opened, "axes=2,1,0")
         assert page.locator("#side-by-side figure").count() == 7
-        page.get_by_label("Layout").select_option("solid")
-        page.wait_for_selector("#solid")
-        before = page.locator("#solid").screenshot()
-        pressed(opened, "#solid", "ArrowRight", "ArrowRight", "ArrowUp")
-        address_has(opened, "lay=solid", "turn=40", "tilt=30")
-        page.wait_for_timeout(100)
-        assert page.locator("#solid").screenshot() != before
-        box = page.locator("#solid").bounding_box()
-        page.mouse.move(box["x"] + 100, box["y"] + 100)
-        page.mouse.down()
-        page.mouse.move(box["x"] + 140, box["y"] + 100)
-        page.mouse.up()
-        address_has(opened, "turn=60")
 
 
 def test_product_is_stepped_through_its_slices_of_k(report_browser, pages, blocks):
@@ -577,7 +564,7 @@ def test_nothing_stands_in_anyones_way(report_browser, pages, blocks, scheme):
         opened.go(f"#/call/{product}?op={call['dots'][0]['op']}")
         opened.page.wait_for_selector("#matmul")
         assert accessibility_problems(opened) == []
-        show(opened, f"#/call/{volume}", "look=1", "lay=solid", "el=3")
+        show(opened, f"#/call/{volume}", "look=1", "lay=side", "el=3")
         assert accessibility_problems(opened) == []
 
 
@@ -585,7 +572,7 @@ def test_what_is_not_there_is_said(report_browser, pages, blocks):
     index, call = call_named(blocks, "gathered")
     op = op_of(call, "load", "x")
     with opened_page(report_browser, pages.page, f"#/call/{index}?op={op['index']}") as opened:
-        opened.page.wait_for_selector("#records")
+        opened.page.wait_for_selector("#op-figures")
         assert "1,000 of its 1,000 accesses are too irregular to be kept" in opened.text(
             "#chosen-op"
         )

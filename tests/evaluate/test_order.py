@@ -20,7 +20,7 @@ def runs_in_order(function, grid, arguments, constexprs):
     full = (*grid, *(1,) * (3 - len(grid)))
     launched = Launch("test", full, tuple(bound), ())
     evaluate(module, bind(function, arguments, unknown=True), grid)  # compiles
-    return order_matters(module, launched, written_storages(module, bound, {}))
+    return order_matters(module, launched, written_storages(module, bound))
 
 
 def test_reading_what_another_program_wrote_needs_order():

@@ -6,7 +6,6 @@ its text to a folder; what was found is kept in test_fuzz.py.
 """
 
 import argparse
-import marshal
 import random
 import re
 import resource
@@ -25,7 +24,6 @@ from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.ir import Module, parse, source_stack
-from kvtrace.ir.stored import module_of, plain_module
 from kvtrace.ir.types import FloatType, IndexType, IntegerType, PointerType
 from kvtrace.passes.calls import Call
 from kvtrace.schema.errors import KvtraceError
@@ -195,7 +193,6 @@ def exercise(text: str, seed: int) -> str:
         module = parse(text)
         for op in module.ops:
             source_stack(op)
-        module_of(marshal.loads(marshal.dumps(plain_module(module))))
         call = Call(0, "k", rng.choice(_GRIDS), module, _arguments(module, rng), ())
         together = ClientPass([as_client(name) for name in ("tracer", "profiler", "sanitizer")])
         failure = together.run(call)

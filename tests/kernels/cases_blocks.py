@@ -103,7 +103,7 @@ def sum_bound(dtype: str, terms: int) -> Bound:
 
 
 def long_sum_cases() -> Iterator[Case]:
-    """Sums of fractions, whose last bits hang on their order."""
+    """Sums of fractions, whose last bits depend on their order."""
     for dtype in FLOATS:
         n = 1024
         x = floats(random_of("long sum", dtype), dtype, (4, n), 0, 1)

@@ -1,4 +1,4 @@
-"""What hangs on data is found through loops, branches, calls, early returns; nothing else is."""
+"""What depends on data is found through loops, branches, calls, early returns; nothing else is."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.ir import parse, source_stack
-from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.passes.data_dependence import depending_on_data
 from tests.support.compile_ttir import compile_generic
 
 
@@ -72,11 +72,11 @@ def test_lines_are_as_their_comments_say(kernel):
     module = parse(compile_generic(kernel, types, {"BLOCK": 16}))
     lines = Path(__file__).read_text().splitlines()
 
-    hanging = hanging_on_data(module)
+    hanging = depending_on_data(module)
 
     memory = [op for op in module.ops if op.name in ("tt.load", "tt.store")]
     for op in memory:
         line = lines[source_stack(op)[0].line - 1]
         assert ("# hangs" in line) == (op.index in hanging), line
     assert len(memory) >= 2
-    assert hanging_on_data(module) is hanging
+    assert depending_on_data(module) is hanging

@@ -1,5 +1,9 @@
 """Counts of what each op did, against arithmetic done by hand."""
 
+import shutil
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.cli import main
@@ -73,3 +77,33 @@ def test_progress_counts_every_call(trace):
     outcome = replay(trace, run, lambda done, total: seen.append((done, total)))
     assert outcome.failures == ()
     assert seen == [(number, 7) for number in range(1, 8)]
+
+
+@pytest.fixture(scope="module")
+def without_a_kernel(recorded, tmp_path_factory):
+    """The trace, where the record of `copy` has failed; its calls are there."""
+    folder = shutil.copytree(recorded, tmp_path_factory.mktemp("lost") / "out")
+    (part,) = (folder / "kernels").rglob("*.parquet")
+    rows = pq.read_table(part, partitioning=None)
+    kept = rows.filter(pc.not_equal(rows.column("name"), "copy"))
+    pq.write_table(kept.replace_schema_metadata(rows.schema.metadata), part)
+    return folder
+
+
+def test_a_call_without_its_kernel_is_told_in_a_sentence_and_the_others_go_on(without_a_kernel):
+    from kvtrace.schema.trace import open_trace
+
+    trace = open_trace(without_a_kernel)
+    outcome = replay(trace, trace.runs[0])
+
+    assert len(outcome.failures) == 2
+    assert all("the trace has no record of its kernel" in each for each in outcome.failures)
+    assert {row["kind"] for row in trace.table("ops").to_pylist()} >= {"load", "store"}
+
+
+def test_sanitize_judges_the_calls_whose_kernels_are_there(without_a_kernel, capsys):
+    code = main(["sanitize", str(without_a_kernel)])
+    told = capsys.readouterr()
+
+    assert code in (0, 1)
+    assert "the trace has no record of its kernel" in told.out + told.err

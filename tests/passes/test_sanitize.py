@@ -124,7 +124,7 @@ def test_recorded_indices_decide_a_gather(tmp_path, largest, verdict):
     assert rows[1]["lane"] == ([17] if verdict == "violation" else None)
     if verdict == "proven":
         assert "for the recorded contents of chosen" in rows[1]["message"]
-    # What does not hang on data holds for all contents.
+    # What does not depend on data holds for all contents.
     assert "recorded contents" not in rows[0]["message"] + rows[2]["message"]
 
 

@@ -63,6 +63,7 @@ def vllm_values() -> Values:
         "vllm.triton_utils.allocation": {"set_triton_allocator": lambda *_: None},
         "vllm.utils.math_utils": {
             "next_power_of_2": triton.next_power_of_2, "cdiv": triton.cdiv,
+            "RCP_LN2": 1.4426950216,
             "round_up": lambda x, y: -(-x // y) * y,
         },
         "vllm.utils.platform_utils": {"num_compute_units": platform.num_compute_units},

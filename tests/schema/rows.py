@@ -7,6 +7,7 @@ import pyarrow as pa
 import zstandard
 from hypothesis import strategies as st
 
+from kvtrace.schema.repair import RANGES
 from kvtrace.schema.tables import TABLES, Table
 
 #: 2026-01-02 03:04:05.123456789 UTC.
@@ -28,13 +29,14 @@ def values(kind: pa.DataType) -> st.SearchStrategy[Any]:
     if pa.types.is_boolean(kind):
         return st.booleans()
     if pa.types.is_timestamp(kind):
-        return st.integers(-(2**63) + 1, 2**63 - 1)
+        return st.integers(-(2**62), 2**62)
     if pa.types.is_integer(kind):
         return st.integers(-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
     if pa.types.is_map(kind):
         return st.dictionaries(TEXTS, nullable(kind.item_type), max_size=3)
     if pa.types.is_list(kind):
-        return st.lists(nullable(kind.value_type), max_size=3)
+        entries = values if pa.types.is_struct(kind.value_type) else nullable
+        return st.lists(entries(kind.value_type), max_size=3)
     if pa.types.is_struct(kind):
         return st.fixed_dictionaries({field.name: nullable(field.type) for field in kind})
     raise AssertionError(f"no strategy for {kind}")
@@ -46,12 +48,24 @@ def nullable(kind: pa.DataType) -> st.SearchStrategy[Any]:
 
 
 def rows_of(table: Table, max_size: int = 8) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Lists of rows with every column."""
+    """Lists of rows with every column, as they are read: see `kvtrace.schema.repair`."""
     row = {
         column.name: values(column.type) if column.key else nullable(column.type)
         for column in table.columns
     }
-    return st.lists(st.fixed_dictionaries(row), max_size=max_size)
+    return st.lists(st.fixed_dictionaries(row).map(_forwards), max_size=max_size)
+
+
+def _forwards(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with no end before its begin, nor one without a begin: a writer may fill that in."""
+    for begin, end in RANGES.values():
+        if begin not in row or end not in row:
+            continue
+        if None in (row[begin], row[end]):
+            row[end] = None
+        else:
+            row[begin], row[end] = sorted((row[begin], row[end]))
+    return row
 
 
 def plain(rows: pa.Table) -> list[dict[str, Any]]:

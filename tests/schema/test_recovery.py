@@ -289,13 +289,13 @@ def test_a_segment_that_is_damaged_before_its_own_run_seals_it_is_kept_aside(tmp
 
 
 def test_what_a_run_said_of_its_end_is_kept(tmp_path):
-    code = KILLED.replace('"rank": 1', '"ended": 5, "ending": "disk-full"')
+    code = KILLED.replace('"rank": 1', '"ended": 2**62 - 1, "ending": "disk-full"')
     assert run_child(code, tmp_path).returncode == 9
 
     recover(tmp_path)
 
     (run,) = open_trace(tmp_path).runs
-    assert (run.ended, run.ending) == (5, "disk-full")
+    assert (run.ended, run.ending) == (2**62 - 1, "disk-full")
 
 
 def test_a_live_process_is_left_alone_and_read_meanwhile(tmp_path):

@@ -1,7 +1,7 @@
 """Compiles Triton functions to TTIR without a GPU and without launching them.
 
 What `compile_generic` gave is kept on disk, for the other processes of a test session and for the
-next one, under all that it hangs on: see `_key`. `pytest --cache-clear` forgets it.
+next one, under all that it depends on: see `_key`. `pytest --cache-clear` forgets it.
 """
 
 import hashlib
@@ -91,7 +91,7 @@ def _key(
     constexprs: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> str | None:
-    """Digest of all that the text hangs on; None if something among it has no name of its own.
+    """Digest of all that the text depends on; None if something among it has no name of its own.
 
     That is Triton and our printing of its IR, the function with all that it calls and the constants
     it reads (Triton's own key, lines included), its file, the types, and what the language is told

@@ -54,6 +54,10 @@ module {{
 
 PHASES = ("warmup", "autotune", "run")
 
+#: Launches that are made at once; traces of more repeat them, later, and have no device executions
+#: for these.
+PIECE = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class SyntheticTrace:
@@ -148,14 +152,19 @@ def _write_run(
     messages.add(time=start, level="info", code="native", text="The native path is used.", count=1)
     for rows in writer_rows:
         rows.write(writer)
-    columns, executions = _launch_columns(start, launches, kernels * 2, random)
+    columns, executions = _launch_columns(start, min(launches, PIECE), kernels * 2, random)
     writer.append("launches", columns)
+    written = len(columns["seq"])
+    while written < launches + len(CRAFTED):
+        columns = _later_launches(columns, min(launches + len(CRAFTED) - written, PIECE))
+        writer.append("launches", columns)
+        written += len(columns["seq"])
     _marks(start, hostile).write(writer)
     if device:
         _gpu_kernels(columns, executions, names).write(writer)
     writer.flush()
     writer.seal(_runs_row(run_id, number, rank, world, commit, start, device))
-    return run_id, len(columns["seq"])
+    return run_id, written
 
 
 def _kernel_names(kernels: int, hostile: bool) -> list[str]:
@@ -293,6 +302,18 @@ def _launch_columns(
         ),
     }
     return columns, np.flatnonzero((phase == 2) & (thread == 4242))
+
+
+def _later_launches(before: Mapping[str, pa.Array], rows: int) -> dict[str, pa.Array]:
+    """Return launches like those before, crafted ones left out, and later than all of them."""
+    random = slice(-min(rows, PIECE), None)
+    columns = {name: array[random] for name, array in before.items()}
+    begin, end = (columns[name].cast(pa.int64()).to_numpy() for name in ("enter", "exit"))
+    later = int(end[-1]) - int(begin[0]) + MICROSECOND
+    seq = int(before["seq"][-1].as_py()) + 1
+    for name, times in (("enter", begin), ("exit", end)):
+        columns[name] = pa.array(times + later).cast(columns[name].type)
+    return columns | {"seq": pa.array(np.arange(seq, seq + rows))}
 
 
 def second_stream(rows: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the labels of the corpus are held against: every program run, every byte looked at.
+"""What the labels of the corpus are compared with: every program run, every byte looked at.
 
 Shares nothing with the rules but the evaluator, which says what each lane of each program touches.
 Bounds are recomputed from offsets, races from the programs that touched each byte, overflow from

@@ -64,7 +64,7 @@ def by_turns(x, y, out, n, m, steps, BLOCK: tl.constexpr):
 
 @triton.jit
 def mask_from_memory(x, wanted, out, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
-    """Whether a lane is loaded hangs on a flag that may have no value."""
+    """Whether a lane is loaded depends on a flag that may have no value."""
     lanes = tl.arange(0, BLOCK)
     if OTHER:
         flags = tl.load(wanted + lanes, mask=lanes < n, other=0)
@@ -101,7 +101,7 @@ def chosen_by_data(x, wanted, out, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def until(x, out, n, limit, BLOCK: tl.constexpr):
-    """How long a loop runs hangs on lanes that may have no value."""
+    """How long a loop runs depends on lanes that may have no value."""
     lanes = tl.arange(0, BLOCK)
     values = tl.load(x + lanes, mask=lanes < n)
     total = tl.sum(values, axis=0)
@@ -137,6 +137,16 @@ def straddling(x, out, n, BLOCK: tl.constexpr):
         tl.store(out + lanes, tl.load(x + lanes))
     elif first < n:
         tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit
+def straddling_masked(x, out, n, BLOCK: tl.constexpr):
+    """That branch, with a mask that nothing fulfils."""
+    first = tl.program_id(0) * BLOCK
+    lanes = first + tl.arange(0, BLOCK)
+    if first + BLOCK > n:  # noqa: SIM102
+        if first < n:
+            tl.store(out + lanes, 1.0, mask=lanes < 0)
 
 
 @triton.jit

@@ -402,3 +402,32 @@ def passes_on(x, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out + (lanes + tl.program_id(0)) % BLOCK, tl.load(x + lanes))
     elif HOW == "volatile":
         tl.store(out, tl.load(x, volatile=True))
+
+
+@triton.jit
+def reads_back(x, starts, out, n, HOW: tl.constexpr, BLOCK: tl.constexpr):
+    """All programs store a table, of which each loads an entry: HOW says what is wrong with it."""
+    pid = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    row = tl.load(x + lanes)
+    table = tl.cumsum(row) - row
+    if HOW == "early":
+        first = tl.load(starts + pid)
+        tl.store(starts + lanes, table, mask=lanes < n)
+    else:
+        if HOW == "others' part":
+            tl.store(starts + lanes, table, mask=lanes < pid)
+        elif HOW == "own number":
+            tl.store(starts + lanes, table + pid, mask=lanes < n)
+        elif HOW == "perhaps":
+            if tl.load(x + pid) > 0:
+                tl.store(starts + lanes, table, mask=lanes < n)
+        elif HOW == "another one":
+            tl.store(starts + lanes, table, mask=lanes < n)
+            tl.store(starts + pid, pid)
+        elif HOW == "shifted":
+            tl.store(starts + lanes + pid, table, mask=lanes < n)
+        else:
+            tl.store(starts + lanes, table, mask=lanes < n)
+        first = tl.load(starts + pid + (1 if HOW == "next" else 0))
+    tl.store(out + (first if HOW == "address" else pid) * BLOCK + lanes, first + lanes)

@@ -1,4 +1,4 @@
-"""The corpus of defects: labels held against brute force, verdicts held against labels.
+"""The corpus of defects: labels compared with brute force, verdicts compared with labels.
 
 Nothing may be missed, nothing may be found that is not there, and what is unknown must be unknown
 for the reason that the label gives. Every witness is shown to be true by running its program.

@@ -1,4 +1,4 @@
-"""Verdicts on undefined lanes held against runs with other numbers in them.
+"""Verdicts on undefined lanes compared with runs with other numbers in them.
 
 The kernels of the catalogue have their loads' `other` taken away. Where runs of the whole grid then
 store something else for another number in these lanes, that must have been found, or be unknown.

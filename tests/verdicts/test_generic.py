@@ -1,6 +1,6 @@
 """Conditions for all shapes: what they say, and that no call inside of them leaves a tensor.
 
-Brute force is the measure: of each kernel thousands of small calls are drawn, held against the
+Brute force is the measure: of each kernel thousands of small calls are drawn, compared with the
 condition, and run over their whole grid.
 """
 

@@ -1,4 +1,4 @@
-"""Promises to the compiler are held against the arguments of the call."""
+"""Promises to the compiler are compared with the arguments of the call."""
 
 from dataclasses import replace
 

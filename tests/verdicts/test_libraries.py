@@ -144,7 +144,7 @@ def test_inductors_accesses_are_proven(judged_inductor, say):
     counts = shares("Inductor, recorded on an H200", judged_inductor, say)
 
     assert errors(judged_inductor) == []
-    # The rest hangs on indices (gather, scatter, embedding, bucketize) that were not recorded.
+    # The rest depends on indices (gather, scatter, embedding, bucketize) that were not recorded.
     assert counts["proven"] >= 0.93 * counts.total()
     assert reasons_are_given(judged_inductor)
 

@@ -7,6 +7,7 @@ from itertools import islice
 import pytest
 
 from kvtrace.evaluate import Observer
+from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import run
 from tests.kernels.defects.corpus import CORPUS
@@ -99,3 +100,12 @@ def test_verdicts_are_what_all_programs_do(say):
     say("masks", f"corpus and mutants: {dict(answers)}, none of them wrong or missed")
     assert answers["mask-always-false"]
     assert answers["mask-always-true"]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_a_branch_that_may_be_taken_by_none_is_not_told_where_time_runs_out(seconds):
+    """A mask that is false in a branch whose own condition nobody fulfils, which takes a solver."""
+    tensors = {"x": tensor(1024), "out": tensor(1024)}
+    made = call(kernels.straddling_masked, (5,), **tensors, n=1024, BLOCK=256)
+
+    assert judge(made, RULES, Budget(solver_seconds=seconds, solver_seconds_a_call=seconds)) == []

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.verdicts.overflow_oracle import failures
+from tests.verdicts.overflow_oracle import PATIENT, failures
 from tests.verdicts.random_kernels import Kernel, Number, Point, Type
 
 #: Kernels of which an address, a mask, a branch or a loop was once proven by numbers that wrapped.
@@ -32,6 +32,15 @@ FOUND_BEFORE = (
     777146,
     900004,
 )
+
+
+#: The same where the solver has time: what it proves then is what a quicker machine proves.
+FOUND_WITH_PATIENCE = (5500079, 6400084, 7100023)
+
+
+@pytest.mark.parametrize("seed", FOUND_WITH_PATIENCE)
+def test_nothing_is_proven_that_is_not_so_with_time_to_prove_it(seed):
+    assert list(failures(seed, Counter(), PATIENT)) == []
 
 
 @pytest.mark.parametrize("seeds", [FOUND_BEFORE, range(1000, 1012)])

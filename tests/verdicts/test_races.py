@@ -461,3 +461,34 @@ def test_what_is_loaded_from_where_the_launch_writes_is_not_the_same_for_all(how
     memory = torch.arange(1, 257, dtype=torch.int32)
 
     assert verdicts(passed_on(how, x=memory, out=memory)) != {"proven"}
+
+
+# -- a table that all programs store, and each loads from -----------------------------------------
+
+
+def read_back(how, programs=6):
+    rows = torch.ones(16, dtype=torch.int32)
+    given = {"x": rows, "starts": integers(32), "out": integers(16 * 32), "n": 6}
+    constants = {"HOW": how, "BLOCK": 16}
+    return call_of(kernels.reads_back, (programs,), given, constants, recorded=True)
+
+
+@pytest.mark.parametrize("how", ["plain", "address"])
+def test_what_all_programs_store_each_may_load_from_its_own(how):
+    found = judged(read_back(how))
+
+    assert {v.verdict for v in found} == {"proven"}
+    assert any("each program loads what it has itself stored" in v.message for v in found)
+
+
+BROKEN = ("early", "others' part", "own number", "perhaps", "another one", "shifted", "next")
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_what_a_program_loads_of_others_is_a_race(how):
+    assert verdicts(read_back(how)) != {"proven"}
+    assert not any("itself stored" in v.message for v in judged(read_back(how)))
+
+
+def test_an_entry_past_its_own_mask_is_not_what_a_program_has_stored():
+    assert not any("itself stored" in v.message for v in judged(read_back("plain", programs=7)))

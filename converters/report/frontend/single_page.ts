@@ -29,7 +29,7 @@ export function singlePage(name: string): Plugin {
         else if (file.endsWith(".css")) style += String(output.source);
         else if (file.endsWith(".html")) page = String(output.source);
         else throw new Error(`the page cannot carry ${file}`);
-        delete bundle[file];
+        Reflect.deleteProperty(bundle, file);
       }
       script = checked(script, "script");
       style = checked(style.trim(), "style");

@@ -46,7 +46,7 @@ def _packed(context: Context) -> str:
 def _counted(
     context: Context, run: "Run"
 ) -> Iterator[tuple[int | None, str | None, str | None, int]]:
-    """Give each call, rule and verdict of a run, with how many accesses have it."""
+    """Return each call, rule and verdict of a run, with how many accesses have it."""
     table = context.trace.table("findings", (run,), _COLUMNS)
     plain = pa.table({name: without_dictionary(table[name]) for name in _COLUMNS})
     counted = plain.group_by(list(_COLUMNS)).aggregate([([], "count_all")])

@@ -59,7 +59,7 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _graph_rows(context: Context) -> Iterator[tuple[int, pa.Table]]:
-    """Give each variant that is a graph, with its rows and those of its bodies."""
+    """Return each variant that is a graph, with its rows and those of its bodies."""
     variants = context.report.variants
     places = {(one.run, one.kernel_id): index for index, one in enumerate(variants)}
     for run in range(len(context.runs)):
@@ -118,7 +118,7 @@ def _block_of(context: Context, table: pa.Table) -> str:
 
 
 def _owners(ops: Sequence[GraphOp]) -> dict[int, dict[str, Any]]:
-    """Give the op that each body belongs to, and what it is of that op."""
+    """Return the op that each body belongs to, and what it is of that op."""
     return {
         int(op.attributes[role]): {
             "body": op.graph_id >> BODY_SHIFT,

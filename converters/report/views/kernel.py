@@ -36,7 +36,7 @@ def _entry(content: dict[int, dict[str, Any]], kernel: int) -> dict[str, Any]:
 
 
 def _tunings(context: Context, places: Places) -> Iterable[tuple[int, dict[str, Any]]]:
-    """Give each tuning with the kernel of the report that it is of."""
+    """Return each tuning with the kernel of the report that it is of."""
     if "autotune" not in context.report.phases:
         return
     runs = {run.run_id: index for index, run in enumerate(context.runs)}
@@ -63,7 +63,7 @@ def _trial(trial: Trial, variant: int) -> dict[str, Any]:
 
 
 def _loads(context: Context, places: Places) -> Iterable[tuple[int, int]]:
-    """Give each variant whose loading onto a device was timed, and the nanoseconds it took."""
+    """Return each variant whose loading onto a device was timed, and the nanoseconds it took."""
     for index, run in enumerate(context.runs):
         table = context.trace.table("kernels", (run,), ["kernel_id", "load_ns"])
         rows = zip(table["kernel_id"].to_pylist(), table["load_ns"].to_pylist(), strict=True)

@@ -99,7 +99,7 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
-    """Give the NKI calls of the report by their places in it, in its order."""
+    """Return the NKI calls of the report by their places in it, in its order."""
     calls = {(call.run, call.call_id): call for call in on_chip_calls(context.trace, context.runs)}
     for place, call in enumerate(context.report.calls):
         known = calls.get((context.runs[call.run].run_id, call.call_id))

@@ -56,7 +56,7 @@ class Launches:
         return len(self.seq)
 
     def chosen(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Launches":
-        """Give some of the rows, by index, mask or slice."""
+        """Return some of the rows, by index, mask or slice."""
         return Launches(**{name: column[rows] for name, column in vars(self).items()})
 
 
@@ -145,7 +145,7 @@ class Joiner:
             stream.lost = True
 
     def take(self, final: bool = False) -> list[Joined]:
-        """Give what is decided by now; `final`: everything, for nothing more will come."""
+        """Return what is decided by now; `final`: everything, for nothing more will come."""
         given = []
         for stream in self._streams.values():
             given += self._take_stream(stream, final)
@@ -276,7 +276,7 @@ class Joiner:
         return Joined(kernels, seq, call, call == NONE)
 
     def _nodes_of(self, graph: int, replay: Kernels) -> dict[int, tuple[int, int]] | None:
-        """Give launch and call of each node, from the captured graph that this one copies."""
+        """Return launch and call of each node, from the captured graph that this one copies."""
         order = np.argsort(replay.graph_node, kind="stable")
         nodes = replay.chosen(order[self._named(replay)[order]])
         fitting = [
@@ -296,7 +296,7 @@ class Joiner:
         return dict(zip(nodes.graph_node.tolist(), pairs, strict=True))
 
     def _captured_before(self, graph: int) -> list[tuple[int, Launches]]:
-        """Give the captured graphs with smaller numbers, the nearest first."""
+        """Return the captured graphs with smaller numbers, the nearest first."""
         earlier = sorted((number for number in self._captured if number < graph), reverse=True)
         return [(number, _in_order(self._captured[number])) for number in earlier]
 
@@ -325,7 +325,7 @@ class _Waiting:
         return max(returned - self._begin, 0), entered > max(returned, self._begin)
 
     def first(self, count: int) -> Launches:
-        """Give the first ones that wait."""
+        """Return the first ones that wait."""
         return self._launches.chosen(slice(self._begin, self._begin + count))
 
     def leave_out(self, moment: int, also_under_way: bool) -> None:
@@ -341,7 +341,7 @@ class _Waiting:
             self._wait_for(rest.chosen(rest.enter >= moment))
 
     def rest(self) -> Launches:
-        """Give all that wait still."""
+        """Return all that wait still."""
         return self._launches.chosen(slice(self._begin, len(self._launches)))
 
 
@@ -373,7 +373,7 @@ def _in_order(parts: list[Launches]) -> Launches:
 
 
 def _idle_before(kernels: Kernels) -> list[int]:
-    """Give the kernels before which the stream stood idle."""
+    """Return the kernels before which the stream stood idle."""
     if len(kernels) < 2:
         return []
     ended = np.maximum.accumulate(kernels.end)[:-1]

@@ -91,7 +91,7 @@ class Cupti:
         return stamp.value
 
     def stream_id(self, device: int, handle: int) -> int | None:
-        """Give CUPTI's number of a stream, by its driver's handle; None if it is gone."""
+        """Return CUPTI's number of a stream, by its driver's handle; None if it is gone."""
         context = self._context(device)
         if context is None:
             return None
@@ -178,7 +178,7 @@ def _places() -> Iterator[str]:
 
 
 def _loaded() -> Iterator[str]:
-    """Give the copies that the process has mapped already (Linux)."""
+    """Return the copies that the process has mapped already (Linux)."""
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:

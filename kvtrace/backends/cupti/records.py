@@ -82,7 +82,7 @@ class Kernels:
         return len(self.start)
 
     def chosen(self, rows: NDArray[Any] | slice) -> "Kernels":
-        """Give some of the rows, by index, mask or slice."""
+        """Return some of the rows, by index, mask or slice."""
         if isinstance(rows, np.ndarray) and rows.dtype == np.bool_ and rows.all():
             return self
         return Kernels(**{name: column[rows] for name, column in vars(self).items()})
@@ -106,7 +106,7 @@ class Identities:
         self._numbers: dict[tuple[str, tuple[int, int, int]], int] = {}
 
     def number(self, name: str, grid: tuple[int, int, int]) -> int:
-        """Give the number of a name and a grid, the same ever after."""
+        """Return the number of a name and a grid, the same ever after."""
         key = (name, grid)
         found = self._numbers.get(key)
         if found is None:
@@ -163,7 +163,7 @@ _SPREAD: Final = np.asarray([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19
 def _distinct(
     names: NDArray[np.uint64], grid: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give a row of each distinct (name, grid), and for each row which of them it is."""
+    """Return a row of each distinct (name, grid), and for each row which of them it is."""
     key = names * np.uint64(0xD6E8FEB86659FD93)
     for axis, factor in enumerate(_SPREAD):
         key = (key ^ (key >> np.uint64(29))) + grid[:, axis].astype(np.uint64) * factor

@@ -93,7 +93,7 @@ class Launches:
         return refusal
 
     def observed(self, function: Any) -> list[ObservedCall]:
-        """Give the records of a kernel's distinct calls."""
+        """Return the records of a kernel's distinct calls."""
         with self._lock:
             return [each for each in self._observed if each.function is function]
 
@@ -175,7 +175,7 @@ def _contents(bound: dict[str, Any], *, everything: bool) -> dict[str, bytes]:
 
 
 def _arguments(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:
-    """Give each argument of a call as a parameter and its record, lists and tuples flattened."""
+    """Return each argument of a call as a parameter and its record, lists and tuples flattened."""
     found: list[tuple[Parameter, ArgumentRecord]] = []
     storages: dict[int, int] = {}
     for name, value in bound.items():
@@ -185,7 +185,7 @@ def _arguments(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:
 
 
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Give the arrays and other values of an argument; containers without arrays stay whole."""
+    """Return the arrays and other values of an argument; containers without arrays stay whole."""
     if isinstance(value, dict):
         items = [(f"{name}.{key}", item) for key, item in value.items()]
     elif isinstance(value, tuple | list):
@@ -197,7 +197,7 @@ def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    """Give a constant as text that tells it from others of its type."""
+    """Return a constant as text that tells it from others of its type."""
     if isinstance(value, Enum | Token | np.dtype | dict) or is_dataclass(value):
         return capped(repr(value))
     return literal(value)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def refused_rules(session: "Session") -> tuple[str, ...]:
-    """Give the rules that the session's setting names; the default ones where it is wrong."""
+    """Return the rules that the session's setting names; the default ones where it is wrong."""
     try:
         return rule_ids([session.settings.rules], RULES)
     except BadSetting as error:
@@ -25,7 +25,7 @@ def refused_rules(session: "Session") -> tuple[str, ...]:
 
 
 def refusal_of(outcome: Outcome, rules: Container[str]) -> KernelDefect | None:
-    """Give the error to raise for a launch; None where it breaks none of the rules."""
+    """Return the error to raise for a launch; None where it breaks none of the rules."""
     broken = [
         finding
         for finding in outcome.recorder.findings
@@ -42,7 +42,7 @@ def refusal_of(outcome: Outcome, rules: Container[str]) -> KernelDefect | None:
 
 
 def _as_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
-    """Give a finding as `kvtrace sanitize --json` lists it, as far as it is known."""
+    """Return a finding as `kvtrace sanitize --json` lists it, as far as it is known."""
     site = outcome.recorder.sites[finding.site]
     place = site.frames[0] if site.frames else None
     return {

@@ -49,7 +49,7 @@ class _Stacks:
 
 
 def derived_tables(observed: Observed) -> dict[str, pa.Table]:
-    """Give all derived tables of a call, `stacks` with them."""
+    """Return all derived tables of a call, `stacks` with them."""
     stacks = _Stacks()
     tables = {
         "ops": _of_rows(TABLES["ops"], _op_rows(observed, stacks)),
@@ -65,7 +65,7 @@ def derived_tables(observed: Observed) -> dict[str, pa.Table]:
 
 
 def finding_tables(observed: Observed, found: Sequence[Finding]) -> dict[str, pa.Table]:
-    """Give the rows of some findings of a call, and the stacks that they refer to."""
+    """Return the rows of some findings of a call, and the stacks that they refer to."""
     stacks = _Stacks()
     rows = [_finding_row(observed, finding, stacks) for finding in found]
     return {
@@ -75,7 +75,7 @@ def finding_tables(observed: Observed, found: Sequence[Finding]) -> dict[str, pa
 
 
 def finding_identity(observed: Observed, finding: Finding) -> str:
-    """Give the `finding_id`: the same for the same rule at the same place, whatever the run."""
+    """Return the `finding_id`: the same for the same rule at the same place, whatever the run."""
     frames = observed.recorder.sites[finding.site].frames
     stack = stack_id(frames) if frames else None
     return _identity(finding.rule, finding.argument, finding.access, stack)
@@ -318,7 +318,7 @@ def _life_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
 def buffer_columns(
     observed: Observed, add_stack: Callable[[Sequence[Place]], int]
 ) -> dict[str, list[Any]]:
-    """Give `buffers` as columns: tiles from first to last use, and transfers to and from them."""
+    """Return `buffers` as columns: tiles from first to last use, and transfers to and from them."""
     recorder = observed.recorder
     # Order, rank within it, event, buffer, bytes, site.
     events: list[tuple[int, int, str, int, int, int]] = []

@@ -49,7 +49,7 @@ class ObservedCall:
         return fresh
 
     def tables(self) -> dict[str, pa.Table]:
-        """Give the derived tables."""
+        """Return the derived tables."""
         with self._lock:
             if self._tables is None:
                 assert self._observed is not None
@@ -61,7 +61,7 @@ class ObservedCall:
             }
 
     def buffers(self, add_stack: Callable[[Any], int]) -> dict[str, list[Any]]:
-        """Give `buffers` as columns, once; the record is not needed any more then."""
+        """Return `buffers` as columns, once; the record is not needed any more then."""
         assert self._observed is not None
         columns = buffer_columns(self._observed, add_stack)
         self.tables()
@@ -70,7 +70,7 @@ class ObservedCall:
 
 
 def joined(calls: Sequence[ObservedCall]) -> dict[str, pa.Table]:
-    """Give the derived tables of several calls together, each stack once."""
+    """Return the derived tables of several calls together, each stack once."""
     found = [call.tables() for call in calls]
     tables = {name: pa.concat_tables([each[name] for each in found]) for name in found[0]}
     stacks = tables["stacks"]

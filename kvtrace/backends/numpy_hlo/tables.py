@@ -36,7 +36,7 @@ def short_name(dtype: Any) -> str:
 def graph_columns(
     graph: Graph, graph_id: int, add_stack: Callable[[Sequence[Frame]], int]
 ) -> dict[str, Any]:
-    """Give the columns of `graph_ops`, bodies included; large constants are artifacts."""
+    """Return the columns of `graph_ops`, bodies included; large constants are artifacts."""
     ops = graph.rows(graph_id, constants_apart=True)
     return {
         "graph_id": [op.graph_id for op in ops],
@@ -60,7 +60,7 @@ def _frames(stack: Sequence[Any]) -> list[Frame]:
 
 
 def constant_columns(graph: Graph, written: set[str]) -> dict[str, Any]:
-    """Give the columns of `artifacts` for large constants that are not `written` yet."""
+    """Return the columns of `artifacts` for large constants that are not `written` yet."""
     rows = [artifact_row("tensor", content) for content in constant_contents(graph)]
     new = {row["sha256"]: row for row in rows if row["sha256"] not in written}
     written.update(new)
@@ -69,7 +69,7 @@ def constant_columns(graph: Graph, written: set[str]) -> dict[str, Any]:
 
 
 def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:
-    """Give a row per op, and behind them one per result, which is a store of it.
+    """Return a row per op, and behind them one per result, which is a store of it.
 
     Only loads and stores have bytes, as for a graph that is fused into one kernel: those of the
     inputs and outputs. What each op moves by itself is in `Graph.figures`.

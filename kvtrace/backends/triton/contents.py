@@ -142,7 +142,7 @@ class Watching:
         module: Callable[[], Any],
         at_once: bool = False,
     ) -> Watch | None:
-        """Give the watch of a kernel, made when first asked for; None if it needs none.
+        """Return the watch of a kernel, made when first asked for; None if it needs none.
 
         Args:
             kernel: what the watch is remembered for.
@@ -242,7 +242,7 @@ class Watching:
     # -- Triton's launchers -------------------------------------------------------------------
 
     def as_property(self, before: property) -> property:
-        """Give the property that takes the place of `CompiledKernel.run`."""
+        """Return the property that takes the place of `CompiledKernel.run`."""
         plain: Any = before.fget
 
         def run(kernel: Any) -> Any:
@@ -362,7 +362,7 @@ def _storage(value: Any) -> Any:
 
 
 def _flattening(signature: Sequence[tuple[Any, Any]]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Give what flattens the values of a launch as `parameters_of` flattens the signature."""
+    """Return what flattens the values of a launch as `parameters_of` flattens the signature."""
     if not any(isinstance(kind, tuple | list) for _, kind in signature):
         return lambda values: values
     from kvtrace.capture.arguments import flattened

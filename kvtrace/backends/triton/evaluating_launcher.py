@@ -153,7 +153,7 @@ class EvaluatingLauncher:
             return []
 
     def _watchers(self) -> "tuple[Watch | None, list[Member]]":
-        """Give the clients that watch this launch (mode ops, kvtrace.trace)."""
+        """Return the clients that watch this launch (mode ops, kvtrace.trace)."""
         session = state.session
         if session is None or not (state.watched or session.settings.mode == "ops"):
             return None, []

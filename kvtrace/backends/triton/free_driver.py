@@ -66,42 +66,42 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
         return str(sys.modules[backends[vendor].driver.__module__].ty_to_cpp(ty))
 
     def get_current_target(self) -> GPUTarget:
-        """Give what to compile for."""
+        """Return what to compile for."""
         return self._target
 
     def get_active_torch_device(self) -> Any:
-        """Give the device that tensors are to be on."""
+        """Return the device that tensors are to be on."""
         import torch
 
         return torch.device("cpu")
 
     def get_device_interface(self) -> type["HostInterface"]:
-        """Give what stands for `torch.cuda`."""
+        """Return what stands for `torch.cuda`."""
         return HostInterface
 
     def get_current_device(self) -> int:
-        """Give the index of the only device."""
+        """Return the index of the only device."""
         return 0
 
     def set_current_device(self, device: Any) -> None:
         """There is only one device."""
 
     def get_current_stream(self, _device: Any = None) -> int:
-        """Give the handle of the only stream."""
+        """Return the handle of the only stream."""
         return 0
 
     def get_device_capability(self, _device: Any = None) -> tuple[int, int]:
-        """Give the compute capability; (0, 0) for targets that have none."""
+        """Return the compute capability; (0, 0) for targets that have none."""
         return self._number // 10, self._number % 10
 
     def get_benchmarker(self) -> Callable[..., Any]:
-        """Give Triton's own way to measure, which then measures the evaluator."""
+        """Return Triton's own way to measure, which then measures the evaluator."""
         from triton.testing import do_bench
 
         return do_bench  # type: ignore[no-any-return]
 
     def get_empty_cache_for_benchmark(self) -> Any:
-        """Give the least that there is: no cache needs to be cleared."""
+        """Return the least that there is: no cache needs to be cleared."""
         import torch
 
         return torch.empty(1, dtype=torch.int32)
@@ -110,7 +110,7 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
         """There is no cache to clear."""
 
     def allocate_default_profile_scratch(self, size: int, alignment: int, stream: Any) -> None:
-        """Give no scratch memory: nothing runs that would write to it."""
+        """Return no scratch memory: nothing runs that would write to it."""
 
 
 class HostInterface:
@@ -139,7 +139,7 @@ class HostInterface:
 
     @staticmethod
     def current_device() -> int:
-        """Give the index of the only device."""
+        """Return the index of the only device."""
         return 0
 
 

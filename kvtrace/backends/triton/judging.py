@@ -208,7 +208,7 @@ class JudgedRun:
         self._judging = judging
 
     def as_property(self) -> property:
-        """Give the property that takes its place."""
+        """Return the property that takes its place."""
         return property(self._launcher)
 
     def _launcher(self, kernel: Any) -> Callable[..., Any]:
@@ -225,7 +225,7 @@ _lives: "weakref.WeakKeyDictionary[Session, Live]" = weakref.WeakKeyDictionary()
 
 
 def live_of(session: "Session") -> "Live":
-    """Give what judges in a session, made when it is first asked for; all backends share it."""
+    """Return what judges in a session, made when it is first asked for; all backends share it."""
     found = _lives.get(session)
     if found is None:
         from kvtrace.verdicts.live import Live
@@ -301,7 +301,7 @@ def _rules(session: "Session") -> tuple[str, ...]:
 def _argument_rows(
     launch: Launch, setting: "Tensors"
 ) -> tuple[list[dict[str, Any]], Mapping[str, bytes]]:
-    """Give arguments as rows of `calls.args`, and the contents of those that are kept."""
+    """Return arguments as rows of `calls.args`, and the contents of those that are kept."""
     rows, contents = [], {}
     for number, (record, value) in enumerate(zip(launch.records, launch.values, strict=True)):
         row = asdict(record)
@@ -315,7 +315,7 @@ def _argument_rows(
 
 
 def _contents(record: ArgumentRecord, value: Any, setting: "Tensors") -> bytes | None:
-    """Give what a tensor holds now, as far as the setting asks for it.
+    """Return what a tensor holds now, as far as the setting asks for it.
 
     On a GPU that waits for the device, which is done for the settings that ask for all of it only.
     """

@@ -186,7 +186,7 @@ _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
 
 
 def _handing_over(session: Session) -> Callable[[str, Compilation], None] | None:
-    """Give what takes compilations in a process of Inductor's that compiles for another."""
+    """Return what takes compilations in a process of Inductor's that compiles for another."""
     process = works_for(sys.argv)
     return None if process is None else partial(hand_over, session.out, process)
 

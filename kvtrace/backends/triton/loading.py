@@ -36,7 +36,7 @@ class Loads:
         self._begun = threading.local()
 
     def take(self, cache_key: str) -> Load | None:
-        """Give the last load of the kernel with that hash, once."""
+        """Return the last load of the kernel with that hash, once."""
         return self._loads.pop(cache_key, None)
 
     def add(self, cache_key: str, begin: int, duration: int) -> None:
@@ -63,7 +63,7 @@ LOADS: Final = Loads()
 
 
 def load_of(cache_key: str) -> Load | None:
-    """Give how the kernel with that hash was loaded, once; None where there is no device."""
+    """Return how the kernel with that hash was loaded, once; None where there is no device."""
     load = LOADS.take(cache_key)
     return None if device_free.is_active() else load
 

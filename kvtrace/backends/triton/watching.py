@@ -40,7 +40,7 @@ class Watch:
         session.at_end.append(self._finish)
 
     def members(self, kernel: str) -> list[Member]:
-        """Give those who watch the launch of a kernel that the thread makes now."""
+        """Return those who watch the launch of a kernel that the thread makes now."""
         settings = self._session.settings
         if not self._session.recording or not settings.records_kernel(kernel):
             return []
@@ -86,7 +86,7 @@ _watches: weakref.WeakKeyDictionary[Session, Watch] = weakref.WeakKeyDictionary(
 
 
 def watch_of(session: Session) -> Watch:
-    """Give the watch of a session, made when it is first asked for."""
+    """Return the watch of a session, made when it is first asked for."""
     found = _watches.get(session)
     if found is None:
         found = _watches[session] = Watch(session)

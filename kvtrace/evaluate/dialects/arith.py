@@ -49,7 +49,7 @@ def _signed(array: Array, like: Array) -> Array:
 
 @semantics("arith.constant", "llvm.mlir.constant")
 def constant(op: Op, _compiler: Compiler) -> Step:
-    """Give a value that does not depend on the program."""
+    """Return a value that does not depend on the program."""
     result = op.results[0].id
     value = constant_value(op, value_type(op.results[0].type))
 
@@ -123,7 +123,7 @@ def xori(left: Array, right: Array) -> Array:
 def andi(op: Op, compiler: Compiler) -> Step:
     """And of bits. Booleans stay factors of a conjunction."""
     type_ = value_type(op.results[0].type)
-    left, right = op.operands[0].id, op.operands[1].id
+    left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
 
     def booleans(values: list[Any], _scope: Scope) -> None:
@@ -264,8 +264,8 @@ def compare_integers(predicate: str, left: Array, right: Array) -> Array:
 def cmpi(op: Op, compiler: Compiler) -> Step:
     """Compare integers; ranges may decide it without looking at lanes."""
     predicate = _PREDICATES[op.attributes["predicate"].value]  # type: ignore[union-attr, index]
-    type_ = value_type(op.operands[0].type)
-    left, right = op.operands[0].id, op.operands[1].id
+    type_ = value_type(op.operand("left").type)
+    left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
     number = type_.element.kind == "i"
     bits = type_.element.bits
@@ -343,7 +343,7 @@ elementwise("arith.cmpf", attributes=("predicate",))(compare_floats)
 def select(op: Op, compiler: Compiler) -> Step:
     """Choose lane by lane; a pointer keeps its argument under an unknown condition."""
     type_ = value_type(op.results[0].type)
-    condition_type = value_type(op.operands[0].type)
+    condition_type = value_type(op.operand("condition").type)
     condition_slot, left, right = (value.id for value in op.operands)
     result = op.results[0].id
 

@@ -82,9 +82,9 @@ typed_result(
 @semantics("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 def integer_cast(op: Op, compiler: Compiler) -> Step:
     """Change the width of integers. Sums stay sums where the number stays the same."""
-    source = value_type(op.operands[0].type)
+    source = value_type(op.operand("source").type)
     target = value_type(op.results[0].type)
-    slot, result = op.operands[0].id, op.results[0].id
+    slot, result = op.operand("source").id, op.results[0].id
     unsigned_source = op.name in ("arith.extui", "arith.index_castui")
     boolean = source.element.kind == "b"
 
@@ -135,9 +135,9 @@ def rebits(array: Array, source: ElementType, target: ElementType) -> Array:
 @semantics("arith.bitcast", "tt.bitcast")
 def bitcast(op: Op, compiler: Compiler) -> Step:
     """See bits under another type; for pointers only what they point to changes."""
-    source = value_type(op.operands[0].type)
+    source = value_type(op.operand("source").type)
     target = value_type(op.results[0].type)
-    slot, result = op.operands[0].id, op.results[0].id
+    slot, result = op.operand("source").id, op.results[0].id
     if source.pointer or source.element == target.element:
 
         def keep(values: list[Any], _scope: Scope) -> None:

@@ -20,8 +20,8 @@ from kvtrace.ir import Op
 def _two_results(
     op: Op, compiler: Compiler, function: Callable[[Array, Array], tuple[Array, Array]]
 ) -> Step:
-    type_ = value_type(op.operands[0].type)
-    left, right = op.operands[0].id, op.operands[1].id
+    type_ = value_type(op.operand("left").type)
+    left, right = op.operand("left").id, op.operand("right").id
     first, second = op.results[0].id, op.results[1].id
 
     def step(values: list[Any], _scope: Scope) -> None:

@@ -40,7 +40,7 @@ _UP: Final = np.exp(1j / 3 * np.pi)
 
 
 def bessel_of_order(order: Array, x: Array) -> tuple[Array, Array]:
-    """Give J and Y of floats `x`; `order` has their shape and is at least `SMALLEST_ORDER`."""
+    """Return J and Y of floats `x`; `order` has their shape and is at least `SMALLEST_ORDER`."""
     orders = np.asarray(order, np.float64).reshape(-1)
     flat = np.asarray(x, np.float64).reshape(-1)
     first, second = np.empty_like(flat), np.empty_like(flat)
@@ -66,7 +66,7 @@ def _of_any(order: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _above(order: Array, x: Array) -> tuple[Array, Array]:
-    """Give J and Y where x >= n."""
+    """Return J and Y where x >= n."""
     root = np.sqrt(x - order) * np.sqrt(x + order)
     angle = np.arctan2(root, order)
     saddle = _Saddle(1j * root, order)
@@ -78,7 +78,7 @@ def _above(order: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _below(order: Array, x: Array) -> tuple[Array, Array]:
-    """Give J and Y where x < n."""
+    """Return J and Y where x < n."""
     root = np.sqrt(order - x) * np.sqrt(order + x)
     height = np.arcsinh(root / x)
     wide = np.longdouble
@@ -94,7 +94,7 @@ def _below(order: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _turned(order: Array, x: Array) -> Array:
-    """Give exp(i (√(x² - n²) - n b)), where both terms may be huge.
+    """Return exp(i (√(x² - n²) - n b)), where both terms may be huge.
 
     Far from n it is x - n π/2 + δ, of which the first two are reduced exactly.
     """
@@ -119,7 +119,7 @@ class _Saddle:
     odd: Array
 
     def exponent(self, tau: Array) -> Array:
-        """Give it at a row of points for each element."""
+        """Return it at a row of points for each element."""
         half = np.sinh(tau / 2)
         even, odd = self.even[:, None], self.odd[:, None]
         return np.asarray(2 * even * half * half + odd * _sinh_less(tau))
@@ -133,7 +133,7 @@ class _Saddle:
         return np.asarray((values @ weights) * reach[:, 0] * way)
 
     def _reach(self, begin: Array, way: complex, length: Array) -> Array:
-        """Give the length after which the integrand has vanished; it falls all the way."""
+        """Return the length after which the integrand has vanished; it falls all the way."""
         low = np.full_like(length, -400.0)
         high = np.log(np.maximum(length, 1e-150))
         for _ in range(20):
@@ -153,13 +153,13 @@ def _to_the_right(saddle: _Saddle, angle: Array) -> Array:
 
 @cache
 def _gauss() -> tuple[Array, Array]:
-    """Give nodes and weights of Gauss's rule on 0 to 1."""
+    """Return nodes and weights of Gauss's rule on 0 to 1."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return np.asarray((nodes + 1) / 2), np.asarray(weights / 2)
 
 
 def _sinh_less(tau: Array) -> Array:
-    """Give sinh τ - τ, by the series where the difference would lose digits."""
+    """Return sinh τ - τ, by the series where the difference would lose digits."""
     near = np.abs(tau) < 1
     inside, outside = np.where(near, tau, 0.0), np.where(near, 0.0, tau)
     square = inside * inside

@@ -7,6 +7,7 @@ those that wait, the first in that order runs next.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Block, Op
 from kvtrace.ir.types import Type
-from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass

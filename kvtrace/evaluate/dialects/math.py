@@ -106,7 +106,7 @@ def cttz(array: Array) -> Array:
 
 
 def _bits(array: Array) -> Array:
-    """Give the bits of integers along a new last axis, lowest first."""
+    """Return the bits of integers along a new last axis, lowest first."""
     raw = np.ascontiguousarray(array)[..., None].view(np.uint8)
     return np.unpackbits(raw, axis=-1, bitorder="little").astype(np.bool_)
 

@@ -29,6 +29,7 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.flow import deciding
 
 
 def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: bool) -> list[Any]:
@@ -41,7 +42,7 @@ def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: b
 
 
 def in_doubt(value: Any, unknown: Unknown) -> Any:
-    """Give what is left of a value that may have changed: pointers keep their argument."""
+    """Return what is left of a value that may have changed: pointers keep their argument."""
     value = actual(value)
     if isinstance(value, Pointer):
         return Pointer(value.argument, unknown)
@@ -75,7 +76,7 @@ def _equal_constants(first: Any, second: Any) -> bool:
 @semantics("scf.if")
 def if_(op: Op, compiler: Compiler) -> Step:
     """Run the branch that each program takes."""
-    condition_slot = op.operands[0].id
+    condition_slot = op.operand("condition").id
     results = slots_of(op.results)
     types = [value_type(value.type) for value in op.results]
     branches = [
@@ -131,8 +132,8 @@ def if_(op: Op, compiler: Compiler) -> Step:
 @semantics("scf.index_switch")
 def index_switch(op: Op, compiler: Compiler) -> Step:
     """Run the region whose case equals the operand, the first region (default) if none does."""
-    selector = op.operands[0].id
-    selector_type = value_type(op.operands[0].type)
+    selector = op.operand("selector").id
+    selector_type = value_type(op.operand("selector").type)
     cases = [int(case) for case in attribute(op, "cases", [])]
     results = slots_of(op.results)
     types = [value_type(value.type) for value in op.results]
@@ -187,10 +188,10 @@ class _For:
     def __init__(self, op: Op, compiler: Compiler) -> None:
         self.op = op
         self.body = compiler.block(op.regions[0].blocks[0])
-        self.bounds = slots_of(op.operands[:3])
-        self.initial = slots_of(op.operands[3:])
+        self.bounds = slots_of(deciding(op))
+        self.initial = slots_of(op.group("initial"))
         self.results = slots_of(op.results)
-        self.type = value_type(op.operands[0].type)
+        self.type = value_type(op.operand("first").type)
         self.types = [value_type(value.type) for value in op.results]
 
     def step(self, values: list[Any], scope: Scope) -> None:

@@ -155,7 +155,7 @@ def _is_far(x: Array, order: int) -> Array:
 
 
 def _hankel(x: Array, order: int) -> tuple[Array, Array]:
-    """Give J and Y for large x by Hankel's expansion 10.17.3 and 10.17.4."""
+    """Return J and Y for large x by Hankel's expansion 10.17.3 and 10.17.4."""
     cosine_part, sine_part = np.ones_like(x), np.zeros_like(x)
     term = np.ones_like(x)
     for k in range(1, 24):

@@ -39,9 +39,9 @@ def address_of(tensor: TensorArgument) -> int | None:
 
 @semantics("tt.ptr_to_int")
 def ptr_to_int(op: Op, compiler: Compiler) -> Step:
-    """Give addresses; they are unknown for tensors without data."""
+    """Return addresses; they are unknown for tensors without data."""
     type_ = value_type(op.results[0].type)
-    slot, result = op.operands[0].id, op.results[0].id
+    slot, result = op.operand("source").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
         values[result] = addresses_of(scope.launch, values[slot], type_)
@@ -74,8 +74,8 @@ def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
 @semantics("tt.int_to_ptr")
 def int_to_ptr(op: Op, compiler: Compiler) -> Step:
     """Find the arguments whose storages addresses lie in; unknown if there is none."""
-    type_ = value_type(op.operands[0].type)
-    slot, result = op.operands[0].id, op.results[0].id
+    type_ = value_type(op.operand("source").type)
+    slot, result = op.operand("source").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
         values[result] = located(scope.launch, values[slot], type_)

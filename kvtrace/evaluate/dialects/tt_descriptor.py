@@ -41,14 +41,18 @@ _REDUCTIONS = ("", "add", "min", "max", "inc", "dec", "and", "or", "xor")
 @semantics("tt.make_tensor_descriptor")
 def make_tensor_descriptor(op: Op, _compiler: Compiler) -> Step:
     """Keep base, extents and strides."""
-    slots = slots_of(op.operands)
-    rank = (len(slots) - 1) // 2
+    base, sizes = op.operand("pointer").id, slots_of(op.group("size"))
+    strides = slots_of(op.group("stride"))
     padding_nan = attribute(op, "padding", 1) in (_PAD_NAN, "nan")
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
-        base, *rest = (values[slot] for slot in slots)
-        values[result] = Descriptor(base, tuple(rest[:rank]), tuple(rest[rank:]), padding_nan)
+        values[result] = Descriptor(
+            values[base],
+            tuple(values[slot] for slot in sizes),
+            tuple(values[slot] for slot in strides),
+            padding_nan,
+        )
 
     return step
 
@@ -56,7 +60,7 @@ def make_tensor_descriptor(op: Op, _compiler: Compiler) -> Step:
 def block_access(
     descriptor: Descriptor, positions: Sequence[Any], block: ValueType
 ) -> tuple[Any, Any]:
-    """Give pointers and mask of a block that starts at a position (one scalar per axis).
+    """Return pointers and mask of a block that starts at a position (one scalar per axis).
 
     A position may also be a vector of the axis's own extents (as gathers have).
     """
@@ -125,9 +129,9 @@ def _padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array |
 @semantics("tt.descriptor_load")
 def descriptor_load(op: Op, _compiler: Compiler) -> Step:
     """Read a block; what lies outside the extents is padding."""
-    block = value_type(op.operands[0].type)
+    block = value_type(op.operand("descriptor").type)
     target = value_type(op.results[0].type)
-    source, *positions = slots_of(op.operands)
+    source, positions = op.operand("descriptor").id, slots_of(op.group("index"))
     result = op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -151,9 +155,10 @@ def _reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
 @semantics("tt.descriptor_store")
 def descriptor_store(op: Op, _compiler: Compiler) -> Step:
     """Write a block; what lies outside the extents is dropped."""
-    block = value_type(op.operands[0].type)
-    given = value_type(op.operands[1].type)
-    target, source, *positions = slots_of(op.operands)
+    block = value_type(op.operand("descriptor").type)
+    given = value_type(op.operand("value").type)
+    target, source = op.operand("descriptor").id, op.operand("value").id
+    positions = slots_of(op.group("index"))
 
     def step(values: list[Any], scope: Scope) -> None:
         pointer, mask = block_access(
@@ -170,12 +175,13 @@ def descriptor_store(op: Op, _compiler: Compiler) -> Step:
 @semantics("tt.descriptor_reduce")
 def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     """Combine a block into memory atomically."""
-    block = value_type(op.operands[0].type)
-    given = value_type(op.operands[1].type)
-    target, source, *positions = slots_of(op.operands)
+    block = value_type(op.operand("descriptor").type)
+    given = value_type(op.operand("value").type)
+    target, source = op.operand("descriptor").id, op.operand("value").id
+    positions = slots_of(op.group("index"))
     kind = attribute(op, "kind")
     name = _REDUCTIONS[kind] if isinstance(kind, int) else str(kind)
-    if name in ("min", "max") and "xui" in str(op.operands[0].type):
+    if name in ("min", "max") and "xui" in str(op.operand("descriptor").type):
         name = f"u{name}"
     if name in ("", "inc", "dec"):
         raise unsupported(op, compiler.kernel, f"of kind {name!r}")
@@ -203,8 +209,9 @@ def _rows_block(op_type: ValueType, tensor: ValueType) -> ValueType:
 @semantics("tt.descriptor_gather")
 def descriptor_gather(op: Op, _compiler: Compiler) -> Step:
     """Read rows by index, from a column on."""
-    block = _rows_block(value_type(op.operands[0].type), value_type(op.results[0].type))
-    source, rows, column = slots_of(op.operands)
+    block = _rows_block(value_type(op.operand("descriptor").type), value_type(op.results[0].type))
+    source = op.operand("descriptor").id
+    rows, column = op.operand("row").id, op.operand("column").id
     result = op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -219,9 +226,10 @@ def descriptor_gather(op: Op, _compiler: Compiler) -> Step:
 @semantics("tt.descriptor_scatter")
 def descriptor_scatter(op: Op, _compiler: Compiler) -> Step:
     """Write rows by index, from a column on."""
-    given = value_type(op.operands[3].type)
-    block = _rows_block(value_type(op.operands[0].type), given)
-    target, rows, column, source = slots_of(op.operands)
+    given = value_type(op.operand("value").type)
+    block = _rows_block(value_type(op.operand("descriptor").type), given)
+    target, source = op.operand("descriptor").id, op.operand("value").id
+    rows, column = op.operand("row").id, op.operand("column").id
 
     def step(values: list[Any], scope: Scope) -> None:
         pointer, mask = block_access(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
 from kvtrace.evaluate.numerics import from_memory, rounding_to, truncated_to_tf32
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import element_of, value_type
 from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of
 from kvtrace.ir import Op
-from kvtrace.schema.dataclass import dataclass
 
 _TF32 = 0
 """Triton's InputPrecision: 0 tf32, 1 tf32x3, 2 ieee, 3 bf16x3, 4 bf16x6."""
@@ -33,7 +33,7 @@ class DotForm:
 
 def dot_form(op: Op) -> DotForm:
     """Read the form of a `tt.dot`; what is neither tf32 nor integer counts as exact products."""
-    left, _, total = (value_type(value.type).element for value in op.operands[:3])
+    left, total = (value_type(op.operand(name).type).element for name in ("left", "added"))
     integers = total.kind == "i"
     working = np.dtype(np.float64 if integers or total.bits == 64 else np.float32)
     tf32 = left.name == "f32" and attribute(op, "inputPrecision", 2) in (_TF32, "tf32")
@@ -52,8 +52,9 @@ def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) ->
 @semantics("tt.dot")
 def dot(op: Op, compiler: Compiler) -> Step:
     """Multiply and add. tf32 inputs are truncated, see numerics.py; other splits count as exact."""
-    left_type, right_type, sum_type = (value_type(value.type) for value in op.operands[:3])
-    left, right, addend = (value.id for value in op.operands[:3])
+    given = [op.operand(name) for name in ("left", "right", "added")]
+    left_type, right_type, sum_type = (value_type(value.type) for value in given)
+    left, right, addend = slots_of(given)
     result = op.results[0].id
     element = sum_type.element
     form = dot_form(op)
@@ -114,23 +115,24 @@ def scale_factors(bits: Array) -> Array:
 @semantics("tt.dot_scaled")
 def dot_scaled(op: Op, compiler: Compiler) -> Step:
     """Multiply blocks of K elements that share a power-of-two scale each, and add."""
-    sizes = attribute(op, "operandSegmentSizes")
     along_depth = [bool(attribute(op, f"{side}_k_pack", default=True)) for side in ("lhs", "rhs")]
     kinds = (attribute(op, "a_elem_type"), attribute(op, "b_elem_type"))
-    slots = [value.id for value in op.operands]
-    types = [value_type(value.type) for value in op.operands]
-    left_scale = 3 if sizes[3] else None
-    right_scale = 3 + sizes[3] if sizes[4] else None
-    result, sum_type = op.results[0].id, types[2]
+    slots = slots_of(op.operands)
+    factors_given = [op.operand("left"), op.operand("right")]
+    types = [value_type(value.type) for value in factors_given]
+    scales = [op.optional("left_scale"), op.optional("right_scale")]
+    added, sum_type = op.operand("added").id, value_type(op.operand("added").type)
+    result = op.results[0].id
 
-    def scaled(values: list[Any], position: int, scale: int | None) -> Array:
+    def scaled(values: list[Any], position: int) -> Array:
         axis = -1 - position
-        raw = full_array(values[slots[position]], types[position])
+        raw = full_array(values[factors_given[position].id], types[position])
         packed_axis = axis if along_depth[position] else -3 - axis
         array = unpacked(raw, kinds[position], packed_axis)
+        scale = scales[position]
         if scale is None:
             return array
-        factors = scale_factors(full_array(values[slots[scale]], types[scale]))
+        factors = scale_factors(full_array(values[scale.id], value_type(scale.type)))
         depth = array.shape[axis] // factors.shape[-1]
         spread = np.repeat(factors, depth, axis=-1)
         product: Array
@@ -142,8 +144,8 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         if unknown is not None:
             values[result] = unknown
             return
-        left, right = scaled(values, 0, left_scale), scaled(values, 1, right_scale)
-        total = np.matmul(left, right) + to_array(values[slots[2]], sum_type)
+        total = np.matmul(scaled(values, 0), scaled(values, 1))
+        total = total + to_array(values[added], sum_type)
         values[result] = total.astype(sum_type.element.value, copy=False)
 
     depth = types[0].shape[-1] * (2 if kinds[0] in _PACKED and along_depth[0] else 1)

@@ -35,13 +35,13 @@ _SPECIAL = re.compile(r"%\w*(smid|timer|clock)")
 @assembly("griddepcontrol.launch_dependents; // dummy $0")
 @assembly("mov.u32 $0, %smid;")
 def first_processor() -> Array:
-    """Give 0: all programs run on one processor, and kernels one after the other."""
+    """Return 0: all programs run on one processor, and kernels one after the other."""
     return np.zeros((), np.int32)
 
 
 @assembly("mov.u64 $0, %globaltimer;")
 def global_timer() -> Array:
-    """Give the host's clock in nanoseconds."""
+    """Return the host's clock in nanoseconds."""
     return np.asarray(time.time_ns(), np.int64)
 
 
@@ -170,7 +170,7 @@ def map_elementwise(op: Op, compiler: Compiler) -> Step:
 
 
 def blocks_end(op: Op, position: int) -> Any:
-    """Give the value that the region returns at a position."""
+    """Return the value that the region returns at a position."""
     for block in op.regions[0].blocks:
         if block.ops[-1].name == "tt.map_elementwise.return":
             return block.ops[-1].operands[position]

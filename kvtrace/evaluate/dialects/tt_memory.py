@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 from typing import Any
 
-from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.compiler import Compiler, slot_of
 from kvtrace.evaluate.dialects.tt_addresses import addresses_of, located
 from kvtrace.evaluate.integers import ADDRESS, joined_terms, scaled
 from kvtrace.evaluate.registry import Step, semantics
@@ -55,8 +55,8 @@ def moved(pointer: Any, steps: Any, size: int) -> Any:
 @semantics("tt.addptr")
 def addptr(op: Op, compiler: Compiler) -> Step:
     """Advance pointers; the index counts elements and is sign-extended."""
-    size = value_type(op.operands[0].type).element.bytes
-    pointer, index = op.operands[0].id, op.operands[1].id
+    size = value_type(op.operand("pointer").type).element.bytes
+    pointer, index = op.operand("pointer").id, op.operand("offset").id
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -70,7 +70,7 @@ def load(op: Op, _compiler: Compiler) -> Step:
     """Read; masked-off lanes give `other`, or zero as NVIDIA's code does without one."""
     loaded_type = value_type(op.results[0].type)
     type_ = _as_stored(loaded_type)
-    pointer, mask, other = _operands(op)
+    pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
     result = op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -89,32 +89,24 @@ def load(op: Op, _compiler: Compiler) -> Step:
 
 
 def _as_stored(type_: ValueType) -> ValueType:
-    """Give the type that lies in memory: pointers are integers of 64 bits there."""
+    """Return the type that lies in memory: pointers are integers of 64 bits there."""
     return ValueType("i64", type_.shape, ADDRESS.element) if type_.pointer else type_
-
-
-def _operands(op: Op) -> tuple[int, int | None, int | None]:
-    sizes = attribute(op, "operandSegmentSizes") or [1, *([1] * (len(op.operands) - 1)), 0, 0]
-    slots = [value.id for value in op.operands]
-    mask = slots[1] if sizes[1] else None
-    other = slots[1 + sizes[1]] if sizes[2] else None
-    return slots[0], mask, other
 
 
 @semantics("tt.store")
 def store(op: Op, _compiler: Compiler) -> Step:
     """Write where the mask allows."""
-    stored_type = value_type(op.operands[1].type)
+    stored_type = value_type(op.operand("value").type)
     type_ = _as_stored(stored_type)
-    slots = [value.id for value in op.operands]
+    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def step(values: list[Any], scope: Scope) -> None:
-        value = values[slots[1]]
+        value = values[given]
         if stored_type.pointer:
             value = addresses_of(scope.launch, value, type_)
         if not isinstance(value, Unknown):
             value = to_array(value, type_)
-        mask = values[slots[2]] if len(slots) > 2 else None
-        scope.launch.memory.store(op, scope, values[slots[0]], value, mask, type_)
+        chosen = None if mask is None else values[mask]
+        scope.launch.memory.store(op, scope, values[pointer], value, chosen, type_)
 
     return step

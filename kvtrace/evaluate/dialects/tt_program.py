@@ -27,7 +27,7 @@ from kvtrace.ir import Op
 
 @semantics("tt.get_program_id")
 def program_id(op: Op, _compiler: Compiler) -> Step:
-    """Give the program's index along an axis of the grid."""
+    """Return the program's index along an axis of the grid."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -46,7 +46,7 @@ def program_id(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.get_num_programs")
 def num_programs(op: Op, _compiler: Compiler) -> Step:
-    """Give the grid's extent along an axis."""
+    """Return the grid's extent along an axis."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -57,7 +57,7 @@ def num_programs(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.make_range")
 def make_range(op: Op, _compiler: Compiler) -> Step:
-    """Give consecutive integers along a lane axis."""
+    """Return consecutive integers along a lane axis."""
     start, end = int(attribute(op, "start")), int(attribute(op, "end"))
     result = op.results[0].id
     line = np.arange(start, end, dtype=np.int64).reshape(1, -1)
@@ -71,7 +71,7 @@ def make_range(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
 def poison(op: Op, _compiler: Compiler) -> Step:
-    """Give any value: zero, so that runs can be repeated."""
+    """Return any value: zero, so that runs can be repeated."""
     type_ = value_type(op.results[0].type)
     result = op.results[0].id
     zero: Any
@@ -91,8 +91,8 @@ def poison(op: Op, _compiler: Compiler) -> Step:
 @semantics("tt.assert")
 def assert_(op: Op, _compiler: Compiler) -> Step:
     """Stop with the kernel's own message if the condition fails in a program that gets here."""
-    slot, message = op.operands[0].id, attribute(op, "message", "")
-    kind = value_type(op.operands[0].type)
+    slot, message = op.operand("condition").id, attribute(op, "message", "")
+    kind = value_type(op.operand("condition").type)
 
     def step(values: list[Any], scope: Scope) -> None:
         condition = values[slot]
@@ -128,7 +128,7 @@ def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedA
 
 
 def _coordinates(scope: Scope, position: int) -> tuple[int, int, int]:
-    """Give a program's place in the grid."""
+    """Return a program's place in the grid."""
     linear = int(scope.linear[position])
     x, y, _ = scope.launch.grid
     return linear % x, linear // x % y, linear // (x * y)
@@ -202,7 +202,7 @@ def _shown(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> str:
 @semantics("gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "llvm.intr.assume",
            "ttg.barrier", "rocdl.barrier")  # fmt: skip
 def nothing(_op: Op, _compiler: Compiler) -> Step:
-    """Do nothing: no result hangs on it."""
+    """Do nothing: no result depends on it."""
 
     def step(_values: list[Any], _scope: Scope) -> None:
         return

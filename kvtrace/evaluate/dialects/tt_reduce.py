@@ -38,7 +38,7 @@ _UFUNCS: dict[str, Any] = {
 
 
 def simple_ufunc(block: Block, type_: ValueType) -> Any:
-    """Give the NumPy function that a combining region of one op is, None if it is more."""
+    """Return the NumPy function that a combining region of one op is, None if it is more."""
     if len(block.ops) != 2:
         return None
     op, end = block.ops
@@ -250,12 +250,13 @@ def _accumulate(combiner: _Combiner, axis: int) -> _Accumulation:
 @semantics("tt.histogram")
 def histogram(op: Op, compiler: Compiler) -> Step:
     """Count values 0 to bins - 1; others (and masked lanes) are not counted."""
-    type_ = value_type(op.operands[0].type)
+    type_ = value_type(op.operand("source").type)
     bins = value_type(op.results[0].type).shape[0]
     dtype = value_type(op.results[0].type).element.value
-    slot, result = op.operands[0].id, op.results[0].id
-    mask_slot = op.operands[1].id if len(op.operands) > 1 else None
-    mask_type = value_type(op.operands[1].type) if len(op.operands) > 1 else None
+    slot, result = op.operand("source").id, op.results[0].id
+    given = op.optional("mask")
+    mask_slot = None if given is None else given.id
+    mask_type = None if given is None else value_type(given.type)
 
     def step(values: list[Any], _scope: Scope) -> None:
         mask = True if mask_slot is None else values[mask_slot]

@@ -22,7 +22,7 @@ from kvtrace.ir import Op
 
 
 def _mapped(op: Op, change: Callable[[Array], Array]) -> Step:
-    slot, result = op.operands[0].id, op.results[0].id
+    slot, result = op.operand("source").id, op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
         values[result] = map_arrays(values[slot], change)
@@ -61,7 +61,7 @@ def trans(op: Op, _compiler: Compiler) -> Step:
 @semantics("tt.reshape")
 def reshape(op: Op, _compiler: Compiler) -> Step:
     """Give the elements another shape, in row-major order."""
-    source = value_type(op.operands[0].type).shape
+    source = value_type(op.operand("source").type).shape
     target = value_type(op.results[0].type).shape
 
     def change(array: Array) -> Array:
@@ -77,7 +77,7 @@ def reshape(op: Op, _compiler: Compiler) -> Step:
 def _reshaped_lanes(
     lanes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Give the physical lanes after a reshape if no element need be repeated, else None."""
+    """Return the physical lanes after a reshape if no element need be repeated, else None."""
     if all(extent == 1 for extent in lanes):
         return (1,) * len(target)
     if lanes == source:
@@ -93,8 +93,8 @@ def _reshaped_lanes(
 @semantics("tt.join")
 def join(op: Op, compiler: Compiler) -> Step:
     """Put two tensors side by side along a new last axis."""
-    type_ = value_type(op.operands[0].type)
-    left, right = op.operands[0].id, op.operands[1].id
+    type_ = value_type(op.operand("first").type)
+    left, right = op.operand("first").id, op.operand("second").id
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -112,8 +112,8 @@ def join(op: Op, compiler: Compiler) -> Step:
 @semantics("tt.split")
 def split(op: Op, compiler: Compiler) -> Step:
     """Take apart along the last axis, of extent 2."""
-    type_ = value_type(op.operands[0].type)
-    slot = op.operands[0].id
+    type_ = value_type(op.operand("source").type)
+    slot = op.operand("source").id
     left, right = op.results[0].id, op.results[1].id
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -130,8 +130,8 @@ def split(op: Op, compiler: Compiler) -> Step:
 @semantics("tt.cat")
 def cat(op: Op, compiler: Compiler) -> Step:
     """Join two tensors along their only axis."""
-    type_ = value_type(op.operands[0].type)
-    left, right = op.operands[0].id, op.operands[1].id
+    type_ = value_type(op.operand("first").type)
+    left, right = op.operand("first").id, op.operand("second").id
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -152,7 +152,7 @@ def gather(op: Op, compiler: Compiler) -> Step:
     """Pick elements along an axis by index."""
     axis = int(attribute(op, "axis")) + 1
     source_type, index_type = (value_type(value.type) for value in op.operands)
-    source, index = op.operands[0].id, op.operands[1].id
+    source, index = op.operand("source").id, op.operand("index").id
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:

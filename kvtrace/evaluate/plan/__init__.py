@@ -3,7 +3,7 @@
 Integers, pointers and masks stay affine forms over program axes, lane axes and loop trips, so each
 access is a formula, and what is left to compute is a short list of array instructions on strided
 views. Whatever does not fit (data-dependent addresses or branches, accesses that leave their
-tensor, programs that hang on each other) raises `Unplannable`; the array evaluator does it then,
+tensor, programs that depend on each other) raises `Unplannable`; the array evaluator does it then,
 or those programs of it that do not fit.
 
 grid.py plans a launch region by region with the steps of walk.py; facts.py tells observers;

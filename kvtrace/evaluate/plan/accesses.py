@@ -9,7 +9,7 @@ import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.atomics import NAMES, read_modify_write
-from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.compiler import attribute, slot_of
 from kvtrace.evaluate.dialects.tt_atomic import is_used
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.plan.affine import (
@@ -114,7 +114,7 @@ def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: Va
 
 
 def _boxed(walk: Walk, value: Tensor, mask: Resolved, outside: Any) -> Tensor:
-    """Give lanes that were read with what lies around them."""
+    """Return lanes that were read with what lies around them."""
     assert mask.box is not None
     held = walk.materialised(outside)
     if isinstance(held, Constant):
@@ -173,7 +173,7 @@ def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: V
 
 
 def _stored(walk: Walk, value: Any, mask: Resolved, element: ElementType) -> Operand:
-    """Give what is written, as it lies in memory, with the lanes that a mask leaves."""
+    """Return what is written, as it lies in memory, with the lanes that a mask leaves."""
     held = walk.materialised(value)
     narrow = narrowing(element)
     if isinstance(held, Constant):
@@ -235,17 +235,14 @@ def _refuse_repeats(
 def plan_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan `tt.load`."""
     type_ = value_type(op.results[0].type)
-    slots = [value.id for value in op.operands]
-    sizes = attribute(op, "operandSegmentSizes") or [1, *([1] * (len(slots) - 1)), 0, 0]
-    mask = slots[1] if sizes[1] else None
-    other = slots[1 + sizes[1]] if sizes[2] else None
+    pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
     result = op.results[0].id
 
     def step(walk: Walk) -> None:
         values = walk.values
         allowed = mask_of(walk, None if mask is None else values[mask])
         fill = None if other is None else values[other]
-        values[result] = load(walk, op, values[slots[0]], allowed, fill, type_)
+        values[result] = load(walk, op, values[pointer], allowed, fill, type_)
 
     return step
 
@@ -253,13 +250,13 @@ def plan_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
 @planned("tt.store")
 def plan_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan `tt.store`."""
-    type_ = value_type(op.operands[1].type)
-    slots = [value.id for value in op.operands]
+    type_ = value_type(op.operand("value").type)
+    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def step(walk: Walk) -> None:
         values = walk.values
-        allowed = mask_of(walk, values[slots[2]] if len(slots) > 2 else None)
-        store(walk, op, values[slots[0]], allowed, values[slots[1]], type_)
+        allowed = mask_of(walk, None if mask is None else values[mask])
+        store(walk, op, values[pointer], allowed, values[given], type_)
 
     return step
 
@@ -267,11 +264,11 @@ def plan_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
 @planned("tt.atomic_rmw")
 def plan_atomic(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan an atomic update of which nobody looks at the old contents."""
-    type_ = value_type(op.operands[1].type)
+    type_ = value_type(op.operand("value").type)
     number = attribute(op, "atomic_rmw_op")
     name = NAMES[number] if isinstance(number, int) else str(number)
     used = is_used(op, compiler.arrays)
-    slots = [value.id for value in op.operands]
+    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def update(memory: Array, index: Array, values: Array) -> None:
         read_modify_write(memory, index, values, name, wants_old=False)
@@ -280,8 +277,8 @@ def plan_atomic(op: Op, compiler: PlanCompiler) -> PlanStep:
         values = walk.values
         if used and walk.runs:
             raise Unplannable("the old contents of an atomic update are used")
-        allowed = mask_of(walk, values[slots[2]] if len(slots) > 2 else None)
-        _atomic(walk, op, values[slots[0]], allowed, values[slots[1]], type_, update)
+        allowed = mask_of(walk, None if mask is None else values[mask])
+        _atomic(walk, op, values[pointer], allowed, values[given], type_, update)
         # Not known, and not asked for where this plan is run.
         old = walk.register((True,) * len(walk.axes), type_.shape, type_.element.value)
         values[op.results[0].id] = Tensor(old, type_.shape)
@@ -327,7 +324,7 @@ def _atomic(
 @planned("tt.assert")
 def plan_assert(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan an assertion that holds whatever the data are."""
-    slot = op.operands[0].id
+    slot = op.operand("condition").id
 
     def step(walk: Walk) -> None:
         condition = walk.values[slot]

@@ -38,7 +38,7 @@ class Affine:
         return not self.outer and not self.lanes
 
     def coefficient(self, symbol: int) -> int:
-        """Give the coefficient of a symbol, 0 if it does not occur."""
+        """Return the coefficient of a symbol, 0 if it does not occur."""
         for name, number in self.outer:
             if name == symbol:
                 return number
@@ -54,7 +54,7 @@ ZERO = Affine(0)
 
 
 def plus(left: Affine, right: Affine, factor: int = 1) -> Affine:
-    """Give left + factor * right; both are over the same lane axes."""
+    """Return left + factor * right; both are over the same lane axes."""
     constant = left.constant + factor * right.constant
     if not right.outer:
         outer = left.outer
@@ -81,7 +81,7 @@ def plus(left: Affine, right: Affine, factor: int = 1) -> Affine:
 
 
 def times(form: Affine, factor: int) -> Affine:
-    """Give factor * form."""
+    """Return factor * form."""
     if factor == 1:
         return form
     if factor == 0:
@@ -94,7 +94,7 @@ def times(form: Affine, factor: int) -> Affine:
 
 
 def shifted(form: Affine, by: int) -> Affine:
-    """Give form + by."""
+    """Return form + by."""
     return Affine(form.constant + by, form.outer, form.lanes)
 
 
@@ -189,5 +189,5 @@ def within(form: Affine, lanes: Sequence[Interval]) -> Interval:
 
 @lru_cache(maxsize=256)
 def whole(shape: tuple[int, ...]) -> tuple[Interval, ...]:
-    """Give the range of every lane axis of a shape."""
+    """Return the range of every lane axis of a shape."""
     return tuple([(0, extent - 1) for extent in shape])

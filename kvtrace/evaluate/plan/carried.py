@@ -27,19 +27,19 @@ class Shape(NamedTuple):
 
 
 def shape_of(walk: Walk, value: Constant | Tensor) -> Shape:
-    """Give what a value varies over."""
+    """Return what a value varies over."""
     if isinstance(value, Tensor):
         return Shape(value.register.axes, value.register.lanes)
     return Shape((False,) * len(walk.axes), (1,) * len(value.shape))
 
 
 def full_shape(walk: Walk, value: Constant | Tensor) -> Shape:
-    """Give the shape of what varies over everything."""
+    """Return the shape of what varies over everything."""
     return Shape((True,) * len(walk.axes), value.shape)
 
 
 def joined(shape: Shape, other: Shape | Register) -> Shape:
-    """Give the shape of what varies as either does."""
+    """Return the shape of what varies as either does."""
     return Shape(
         tuple([a or b for a, b in zip(shape.axes, other.axes, strict=True)]),
         tuple([max(a, b) for a, b in zip(shape.lanes, other.lanes, strict=True)]),
@@ -69,7 +69,7 @@ def are_reached(
         if target is None:
             return False
         if not any(source in least for source in sources):
-            continue  # it does not hang on what is carried
+            continue  # it does not depend on what is carried
         known = [least.get(s) or Shape(s.axes, s.lanes) for s in sources]
         least[target] = _least(instruction, target, known)
     return all(
@@ -82,7 +82,7 @@ _PLAIN = frozenset({Load, Map, Ramp, Reduce, View})
 
 
 def _least(instruction: Instruction, target: Register, known: Sequence[Shape]) -> Shape:
-    """Give what a result varies over, where its operands vary over no more than is known."""
+    """Return what a result varies over, where its operands vary over no more than is known."""
     first, *others = known
     if isinstance(instruction, View):
         count = len(first.axes)

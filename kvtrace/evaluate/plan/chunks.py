@@ -43,7 +43,7 @@ def executable(
 
 
 def moved(instructions: Sequence[Instruction], axes: Sequence[int]) -> list[Cell]:
-    """Give what is read and written as if it were cells; what is read twice counts once."""
+    """Return what is read and written as if it were cells; what is read twice counts once."""
     found: dict[tuple[object, ...], Cell] = {}
     _find_moved(instructions, axes, {}, found)
     return list(found.values())

@@ -37,8 +37,8 @@ from kvtrace.ir import Op
 def cmpi(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a comparison of integers: conditions on affine forms."""
     predicate = PREDICATES[attribute(op, "predicate")]
-    type_ = value_type(op.operands[0].type)
-    left, right = op.operands[0].id, op.operands[1].id
+    type_ = value_type(op.operand("left").type)
+    left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
     shape = type_.shape
 
@@ -88,7 +88,7 @@ def _comparison(
 
 
 def settled(walk: Walk, forms: tuple[Affine, ...], shape: tuple[int, ...]) -> Condition | Constant:
-    """Give a condition without what always holds."""
+    """Return a condition without what always holds."""
     left = []
     for form in forms:
         low, high = walk.extremes(form, shape)
@@ -103,7 +103,7 @@ def settled(walk: Walk, forms: tuple[Affine, ...], shape: tuple[int, ...]) -> Co
 def andi(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a conjunction: conditions join."""
     type_ = value_type(op.results[0].type)
-    left, right = op.operands[0].id, op.operands[1].id
+    left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
     operation = ufunc_operation("andi", np.bitwise_and, type_.element.value)
     if type_.element.kind == "b":
@@ -128,7 +128,7 @@ def andi(op: Op, _compiler: PlanCompiler) -> PlanStep:
 def logic(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan exclusive or, or; the negation of one condition is a condition."""
     type_ = value_type(op.results[0].type)
-    left, right = op.operands[0].id, op.operands[1].id
+    left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
     exclusive = op.name == "arith.xori"
     function = np.bitwise_xor if exclusive else np.bitwise_or
@@ -169,7 +169,7 @@ def select(op: Op, _compiler: PlanCompiler) -> PlanStep:
     slots = tuple(value.id for value in op.operands)
     result = op.results[0].id
     operation = selection(type_.element.value)
-    scalar = not value_type(op.operands[0].type).shape and bool(type_.shape)
+    scalar = not value_type(op.operand("condition").type).shape and bool(type_.shape)
 
     def step(walk: Walk) -> None:
         condition, first, second = (walk.values[slot] for slot in slots)

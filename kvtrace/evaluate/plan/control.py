@@ -11,6 +11,8 @@ from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned
 from kvtrace.evaluate.plan.values import Condition, Constant
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.ir import Op, Region
+from kvtrace.ir.flow import deciding, jumps
+from kvtrace.ir.ops import KINDS
 
 _MOST_BLOCKS = 1000
 
@@ -27,7 +29,7 @@ def decided(walk: Walk, condition: Any) -> bool:
 @planned("scf.if")
 def if_(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan the branch that is taken."""
-    slot = op.operands[0].id
+    slot = op.operand("condition").id
     results = tuple(value.id for value in op.results)
     branches = [
         compiler.block(region.blocks[0]) if region.blocks else None for region in op.regions
@@ -52,15 +54,14 @@ def walk_function(walk: Walk, compiler: PlanCompiler, body: Region) -> list[Any]
         end = block.terminator
         if not end.successors:
             return operands
-        way, passed = 0, operands
-        if end.name == "cf.cond_br":
-            way = 0 if decided(walk, operands[0]) else 1
-            sizes = attribute(end, "operandSegmentSizes", [1, len(operands) - 1, 0])
-            passed = operands[1 : 1 + sizes[1]] if way == 0 else operands[1 + sizes[1] :]
-        elif end.name != "cf.br":
+        if end.name not in KINDS:
             raise Unplannable(f"{end.name} is not planned")
-        block = compiler.block(end.successors[way])
-        for slot, value in zip(block.arguments, passed, strict=True):
+        condition = deciding(end)
+        way = 1 if condition and not decided(walk, walk.values[condition[0].id]) else 0
+        target, passed = jumps(end)[way]
+        block = compiler.block(target)
+        given = [walk.values[value.id] for value in passed]
+        for slot, value in zip(block.arguments, given, strict=True):
             walk.values[slot] = value
     raise Unplannable("blocks that jump backwards")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.compiler import attribute, slots_of
 from kvtrace.evaluate.plan.accesses import load, mask_of, store
 from kvtrace.evaluate.plan.affine import (
     Affine,
@@ -33,16 +33,20 @@ from kvtrace.ir import Op
 @planned("tt.make_tensor_descriptor")
 def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a descriptor: base, extents and strides."""
-    slots = [value.id for value in op.operands]
-    rank = (len(slots) - 1) // 2
+    base_slot, sizes = op.operand("pointer").id, slots_of(op.group("size"))
+    strides = slots_of(op.group("stride"))
     padding_nan = attribute(op, "padding", 1) in (2, "nan")
     result = op.results[0].id
 
     def step(walk: Walk) -> None:
-        base, *rest = (walk.values[slot] for slot in slots)
-        if not isinstance(base, Pointer) or not all(isinstance(x, Integer) for x in rest):
+        base = walk.values[base_slot]
+        extents = tuple(walk.values[slot] for slot in sizes)
+        steps = tuple(walk.values[slot] for slot in strides)
+        if not isinstance(base, Pointer) or not all(
+            isinstance(x, Integer) for x in (*extents, *steps)
+        ):
             raise Unplannable("a descriptor that is not affine")
-        walk.values[result] = Descriptor(base, tuple(rest[:rank]), tuple(rest[rank:]), padding_nan)
+        walk.values[result] = Descriptor(base, extents, steps, padding_nan)
 
     return step
 
@@ -50,7 +54,7 @@ def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
 def _block(
     walk: Walk, value: Any, positions: list[Any], block: ValueType
 ) -> tuple[Pointer, Resolved]:
-    """Give pointers and mask of a block of a descriptor that starts at a position."""
+    """Return pointers and mask of a block of a descriptor that starts at a position."""
     if not isinstance(value, Descriptor) or not all(isinstance(x, Integer) for x in positions):
         raise Unplannable("a descriptor's block is not at an affine position")
     form = value.base.form
@@ -71,8 +75,8 @@ def _block(
 @planned("tt.descriptor_load")
 def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a read of a block; outside the extents it is padded."""
-    block, target = value_type(op.operands[0].type), value_type(op.results[0].type)
-    source, *positions = [value.id for value in op.operands]
+    block, target = value_type(op.operand("descriptor").type), value_type(op.results[0].type)
+    source, positions = op.operand("descriptor").id, slots_of(op.group("index"))
     result = op.results[0].id
 
     def step(walk: Walk) -> None:
@@ -91,8 +95,9 @@ def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
 @planned("tt.descriptor_store")
 def descriptor_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a write of a block; what lies outside the extents is dropped."""
-    block, given = value_type(op.operands[0].type), value_type(op.operands[1].type)
-    target, source, *positions = [value.id for value in op.operands]
+    block, given = value_type(op.operand("descriptor").type), value_type(op.operand("value").type)
+    target, source = op.operand("descriptor").id, op.operand("value").id
+    positions = slots_of(op.group("index"))
 
     def step(walk: Walk) -> None:
         values = walk.values

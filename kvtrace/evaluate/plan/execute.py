@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.code.cells import Cell, Generated
@@ -30,7 +28,7 @@ class _Scratch(threading.local):
     block: Array | None = None
 
     def of(self, size: int) -> Array:
-        """Give a block of at least so many bytes, which begins at an aligned address."""
+        """Return a block of at least so many bytes, which begins at an aligned address."""
         if self.block is None or self.block.nbytes < size:
             self.block = _block_of(size)
         return self.block

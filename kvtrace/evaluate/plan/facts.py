@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,6 @@ from kvtrace.evaluate.plan.points import (
 from kvtrace.evaluate.plan.records import AccessRecord, Region, RegionPlan
 from kvtrace.evaluate.scope import listeners
 from kvtrace.ir import Block
-from kvtrace.schema.dataclass import replace
 
 Counts = Mapping[int, tuple[int, int]]
 """Elements and floating-point operations of one execution of each compute op, by op index."""
@@ -78,7 +78,7 @@ def _tell_ops(plans: Sequence[RegionPlan], observers: Iterable[Observer], counts
 
 
 def access_of(record: AccessRecord, origin_bytes: int, parts: AccessParts | None = None) -> Access:
-    """Give a record as observers see it.
+    """Return a record as observers see it.
 
     `origin_bytes`: where its argument's pointer lies; with `parts`, the record is of one trip.
     """
@@ -111,7 +111,7 @@ def access_of(record: AccessRecord, origin_bytes: int, parts: AccessParts | None
 
 
 def each_trip(record: AccessRecord, origin_bytes: int) -> Iterator[Access]:
-    """Give an access trip by trip, with its parts; what no trip changes is shared."""
+    """Return an access trip by trip, with its parts; what no trip changes is shared."""
     assert record.lanes is not None
     shapes = [range(first, last + 1) for _, (first, last) in record.trips]
     symbols = [symbol for symbol, _ in record.trips]
@@ -189,7 +189,7 @@ def _line(axis: int, rank: int, extent: int) -> NDArray[np.int64]:
 
 
 def formula_of(record: AccessRecord, origin_bytes: int = 0) -> AffineFormula:
-    """Give the formula of an access; `origin_bytes`: where its argument's pointer lies."""
+    """Return the formula of an access; `origin_bytes`: where its argument's pointer lies."""
     region, form = record.region, record.form
     numbers = dict(form.outer)
     axes = [
@@ -217,7 +217,7 @@ def formula_of(record: AccessRecord, origin_bytes: int = 0) -> AffineFormula:
 
 
 def program_axes(region: Region) -> list[tuple[int, int, int, tuple[int, int, int]]]:
-    """Give (symbol, first, last, by how much it moves each program id), slowest first.
+    """Return (symbol, first, last, by how much it moves each program id), slowest first.
 
     Symbols that are always 0 are left out.
     """

@@ -4,7 +4,7 @@
 
 `buffers` are the storages as bytes, `numbers` the float arguments, `cells` the arrays for
 intermediate results, `starts` and `extents` the chunk: first value and count along each program
-axis. The code hangs on nothing but the instructions, and whether PyTorch is there; code/ writes it.
+axis. The code depends on the instructions alone, and on whether PyTorch is there; code/ writes it.
 Numbers are the function's globals: calls of a kernel on other sizes share the compiled text.
 """
 

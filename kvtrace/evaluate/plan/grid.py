@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer,
 from kvtrace.evaluate.plan.walk import FIRST_TRIP, Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import wrap
-from kvtrace.schema.dataclass import dataclass, replace
 
 _PLANNED_WITH = (
     accesses, bridge, comparisons, control, descriptors, integers, loops, products, shapes,
@@ -91,7 +91,7 @@ def planned_regions(
 
 
 def _programs_of(region: Region) -> list[int]:
-    """Give the linear ids of a region's programs, x fastest."""
+    """Return the linear ids of a region's programs, x fastest."""
     width, height, _ = region.grid
     x, y, z = region.ids
     linear = plus(plus(x, times(y, width)), times(z, width * height))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from kvtrace.evaluate.plan.affine import Affine, Interval
 from kvtrace.evaluate.plan.values import Box, Register
 from kvtrace.evaluate.types import ElementType
-from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.staircase import Staircase
@@ -194,7 +193,7 @@ class Loop(Instruction):
         self._defined = self.results
 
     def with_body(self, body: list[Instruction]) -> Loop:
-        """Give the loop around another body."""
+        """Return the loop around another body."""
         return Loop(
             None, self.operands, self.symbol, self.trips, self.carried, self.outcomes,
             self.results, body, self.stairs,

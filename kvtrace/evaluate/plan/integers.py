@@ -122,7 +122,7 @@ def fits(walk: Walk, form: Affine, shape: tuple[int, ...], bits: int) -> bool:
 
 def _arithmetic(rule: _Rule) -> Callable[[Op, PlanCompiler], PlanStep]:
     def planner(op: Op, _compiler: PlanCompiler) -> PlanStep:
-        left, right = op.operands[0].id, op.operands[1].id
+        left, right = op.operand("left").id, op.operand("right").id
         result = op.results[0].id
         type_ = value_type(op.results[0].type)
         operation, _ = operations_of(op, ELEMENTWISE[op.name], type_)
@@ -182,7 +182,7 @@ def _remainder(walk: Walk, left: Integer, right: Integer) -> Affine | None:
 
 
 def _parts(walk: Walk, left: Integer, right: Integer) -> tuple[Affine, Affine] | None:
-    """Give quotient and remainder of a non-negative form by a positive constant.
+    """Return quotient and remainder of a non-negative form by a positive constant.
 
     Raises FactorAxis or SplitAxis where program axes can be seen so that they are affine.
     """
@@ -239,7 +239,7 @@ def _ask_for_axes(walk: Walk, odd: Affine, divisor: int, shape: tuple[int, ...])
 def _end_of_period(
     walk: Walk, divisor: int, symbol: int, number: int, low: int, high: int
 ) -> int | None:
-    """Give where a symbol is to be cut before or behind the first block over a multiple."""
+    """Return where a symbol is to be cut before or behind the first block over a multiple."""
     first, last = walk.domain.ranges[symbol]
     if number <= 0:
         return None
@@ -333,8 +333,8 @@ planned("arith.shrsi", "arith.shrui")(_arithmetic(_shifted_right))
 @planned("tt.addptr")
 def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan pointers that advance by elements."""
-    size = value_type(op.operands[0].type).element.bytes
-    pointer, index = op.operands[0].id, op.operands[1].id
+    size = value_type(op.operand("pointer").type).element.bytes
+    pointer, index = op.operand("pointer").id, op.operand("offset").id
     result = op.results[0].id
 
     def step(walk: Walk) -> None:
@@ -354,8 +354,8 @@ def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
 @planned("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a change of width; the number stays where it fits."""
-    source, target = value_type(op.operands[0].type), value_type(op.results[0].type)
-    slot, result = op.operands[0].id, op.results[0].id
+    source, target = value_type(op.operand("source").type), value_type(op.results[0].type)
+    slot, result = op.operand("source").id, op.results[0].id
     unsigned = op.name in ("arith.extui", "arith.index_castui")
     element = target.element
 

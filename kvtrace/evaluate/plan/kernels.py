@@ -56,7 +56,7 @@ def choose(condition: Any, first: Any, second: Any, out: Array) -> Array:
 
 
 def selection(dtype: np.dtype[Any]) -> Operation:
-    """Give the operation (condition, first, second)."""
+    """Return the operation (condition, first, second)."""
     return Operation("choose", np.where, choose, frozenset({2}), dtype)
 
 
@@ -134,7 +134,7 @@ ROUND_AND_NARROW = Operation(
 
 
 def widening(element: ElementType) -> Operation | None:
-    """Give the operation from memory to values in flight, None if they are the same."""
+    """Return the operation from memory to values in flight, None if they are the same."""
     if element.name == "bf16":
         return WIDEN_BF16
     if element.value == element.memory:
@@ -149,7 +149,7 @@ def widening(element: ElementType) -> Operation | None:
 
 
 def narrowing(element: ElementType) -> Operation | None:
-    """Give the operation from values in flight, already rounded, to memory."""
+    """Return the operation from values in flight, already rounded, to memory."""
     if element.name == "bf16":
         return NARROW_BF16
     if element.value == element.memory:
@@ -251,7 +251,7 @@ def _ones(count: int, dtype: np.dtype[Any]) -> Array:
 
 
 def reduction(function: Any, working: np.dtype[Any]) -> Any:
-    """Give the function (array, axis, dtype, out) that reduces by a ufunc."""
+    """Return the function (array, axis, dtype, out) that reduces by a ufunc."""
     if function is np.add and working in (np.float32, np.float64):
         return _row_sums
     if function is np.fmax:

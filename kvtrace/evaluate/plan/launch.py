@@ -1,36 +1,30 @@
-"""Plans of launches, kept per module and in the cache on disk, and their execution.
+"""Plans of launches, kept with their module, and their execution.
 
-A plan hangs on the integer arguments, the grid, and where tensors lie in which storages: not on
+A plan depends on the integer arguments, the grid, and where tensors lie in which storages: not on
 what is in them, nor on float arguments. What makes plans is imported when one is made.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
-from kvtrace.evaluate.modules import content_of
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.evaluate.plan.facts import access_of, tell
-from kvtrace.evaluate.plan.kept import plain_plan, plan_of
 from kvtrace.evaluate.plan.records import LaunchPlan
-from kvtrace.evaluate.store import store
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module
+from kvtrace.ir.memo import once_per_module
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.steps import PlanCompiler
 
 _KEPT_PLANS = 1024
-
-_MOST_STORED = 64
-"""Plans of one module that a process puts into the cache on disk."""
 
 
 class ModulePlans:
@@ -48,7 +42,6 @@ class ModulePlans:
         )
         self.floats = frozenset(position for position, _ in self.numbers)
         self._compiler: PlanCompiler | None = None
-        self._stored = 0
 
     @property
     def compiler(self) -> PlanCompiler:
@@ -60,30 +53,19 @@ class ModulePlans:
         return self._compiler
 
     def plan(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
-        """Give the plan of a launch, made once; code and all that observers are told included."""
+        """Return the plan of a launch, made once; code and all that observers are told included."""
         key = (grid, _call_of(arguments, self.floats))
         found = self.plans.get(key)
         if found is not None:
             return found
         if len(self.plans) >= _KEPT_PLANS:
             self.plans.clear()
-        content = self._content(key)
-        found = None if content is None else plan_of(store().get("plan", content), self.module)
-        if found is None:
-            found = self._made(arguments, grid)
-            if content is not None and self._stored < _MOST_STORED:
-                self._stored += 1
-                self._store(content, found)
-        self.plans[key] = found
+        found = self.plans[key] = self._made(arguments, grid)
         return found
 
     def forget(self) -> None:
-        """Drop the plans in memory; what hangs on the module alone stays."""
+        """Drop the plans in memory; what depends on the module alone stays."""
         self.plans.clear()
-
-    def counts(self, plan: LaunchPlan) -> Mapping[int, tuple[int, int]]:
-        """Give (elements, floating-point operations) of one execution of each compute op."""
-        return self.compiler.counts() if plan.counts is None else plan.counts
 
     def _made(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
         from kvtrace.evaluate.plan.planning import executables, planned_launch
@@ -93,23 +75,9 @@ class ModulePlans:
             plan.executables = executables(plan)
         return plan
 
-    def _content(self, key: tuple[Any, ...]) -> bytes | None:
-        """Give what a plan in the cache is found by; None if the module's text is not known.
-
-        Code differs where PyTorch does a part of it, if the program has imported it.
-        """
-        text = content_of(self.module)
-        if text is None:
-            return None
-        torch = getattr(sys.modules.get("torch"), "__version__", None)
-        return text + repr((key, torch)).encode()
-
-    def _store(self, content: bytes, plan: LaunchPlan) -> None:
-        store().put("plan", content, lambda: plain_plan(plan, self.counts(plan)))
-
 
 def _call_of(arguments: Sequence[Argument], floats: frozenset[int]) -> tuple[Any, ...]:
-    """Everything that a plan hangs on, but the grid."""
+    """Everything that a plan depends on, but the grid."""
     storages: dict[int, int] = {}
     parts: list[Any] = []
     for position, argument in enumerate(arguments):
@@ -137,12 +105,10 @@ def _accesses(plan: LaunchPlan) -> list[Access]:
     ]
 
 
+@once_per_module
 def plans_of(module: Module) -> ModulePlans:
-    """Give the plans of a module; they are kept with it, and go with it."""
-    found = module.__dict__.get("_plans")
-    if not isinstance(found, ModulePlans):
-        found = module.__dict__["_plans"] = ModulePlans(module)
-    return found
+    """Return the plans of a module."""
+    return ModulePlans(module)
 
 
 def evaluate_planned(
@@ -163,7 +129,7 @@ def evaluate_planned(
     if observers:
         if plan.accesses is None:
             plan.accesses = _accesses(plan)
-        tell(plan.regions, plan.accesses, observers, lambda: plans.counts(plan))
+        tell(plan.regions, plan.accesses, observers, plans.compiler.counts)
     if not plan.runs:
         return np.array(plan.left, np.int64)
     buffers = [
@@ -173,7 +139,7 @@ def evaluate_planned(
     if not all(buffer is None or buffer.flags.writeable for buffer in buffers):
         from kvtrace.evaluate.order import written_storages
 
-        written = written_storages(module, arguments, {})
+        written = written_storages(module, arguments)
         buffers = _with_copies(arguments, written)
     numbers: list[Any] = [None] * len(arguments)
     with np.errstate(all="ignore"), ONE_THREAD:
@@ -190,7 +156,7 @@ def evaluate_planned(
 def _with_copies(
     arguments: Sequence[Argument], written: frozenset[Storage]
 ) -> list[NDArray[np.uint8] | None]:
-    """Give the bytes of the storages; of those that the kernel writes but must not, copies."""
+    """Return the bytes of the storages; of those that the kernel writes but must not, copies."""
     buffers = {
         argument.storage: argument.storage.data
         for argument in arguments
@@ -216,7 +182,7 @@ def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]
 
 
 def sources(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]) -> list[str]:
-    """Give the code that a planned launch runs, region by region."""
+    """Return the code that a planned launch runs, region by region."""
     x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
     plan = plans_of(module).plan(tuple(arguments), (x, y, z))
     return [part.code.source for part in plan.executables]

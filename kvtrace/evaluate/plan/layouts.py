@@ -8,9 +8,10 @@ rows of memory with one another.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kvtrace.evaluate.plan.instructions import Dot, Instruction, Loop, Map, Reduce
 from kvtrace.evaluate.plan.values import Register
-from kvtrace.schema.dataclass import dataclass
 
 Layout = tuple[int, ...]
 """Logical axis per axis of memory, slowest first."""
@@ -54,11 +55,11 @@ class Layouts:
         self._settle(instructions)
 
     def of(self, register: Register) -> Layout:
-        """Give a register's layout."""
+        """Return a register's layout."""
         return self._found.get(register) or identity(register)
 
     def of_product(self, dot: Dot) -> Layout:
-        """Give the layout in which a product comes."""
+        """Return the layout in which a product comes."""
         left, right = dot.sources()[:2]
         fold, count = folding(left, right), len(left.axes)
         rank = len(left.lanes)

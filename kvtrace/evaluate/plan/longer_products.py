@@ -6,12 +6,13 @@ tiles of several trips are one tile in memory, and BLAS does the rest at once.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kvtrace.evaluate.plan.affine import Affine, substituted
 from kvtrace.evaluate.plan.instructions import Dot, Instruction, Load, Loop, Map
 from kvtrace.evaluate.plan.values import Register
-from kvtrace.schema.dataclass import replace
 
 _LONGEST = 512
 """Up to how long the inner axis may get: its tiles must still fit the cache."""
@@ -21,7 +22,7 @@ _FIRST_NUMBER = 1_000_000
 
 
 def with_longer_products(instructions: list[Instruction]) -> list[Instruction]:
-    """Give the instructions with such loops shortened, or replaced by one product."""
+    """Return the instructions with such loops shortened, or replaced by one product."""
     result: list[Instruction] = []
     for instruction in instructions:
         if isinstance(instruction, Loop):
@@ -85,7 +86,7 @@ Chain = list[Instruction]
 
 
 def _chains(loop: Loop) -> tuple[Dot, Chain, Chain] | None:
-    """Give the product that a loop is, and how its operands come about; None if it is more."""
+    """Return the product that a loop is, and how its operands come about; None if it is more."""
     if len(loop.carried) != 1 or not loop.body or not isinstance(loop.body[-1], Dot):
         return None
     dot = loop.body[-1]
@@ -134,7 +135,7 @@ def _largest_divisor(number: int, limit: int) -> int:
 def _stretched(
     chain: Chain, axis: int, factor: int, symbol: int, trip: Affine
 ) -> tuple[Chain, Register]:
-    """Give the chain for `factor` trips at once, and the register at its end."""
+    """Return the chain for `factor` trips at once, and the register at its end."""
     result: Chain = []
     target: Register | None = None
     for instruction in chain:

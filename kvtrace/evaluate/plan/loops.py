@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
 from kvtrace.evaluate.plan.carried import Shape, are_reached, full_shape, joined, shape_of
 from kvtrace.evaluate.plan.instructions import Instruction, Loop, Operand
@@ -26,6 +27,7 @@ from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk, is_open
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Block, Op
+from kvtrace.ir.flow import deciding
 
 _MOST_SEGMENTS = 64
 _UNROLLED = 1
@@ -42,11 +44,11 @@ class _For:
     def __init__(self, op: Op, compiler: PlanCompiler) -> None:
         self.op = op
         self.body: PlannedBlock = compiler.block(op.regions[0].blocks[0])
-        self.bounds = tuple(value.id for value in op.operands[:3])
-        self.initial = tuple(value.id for value in op.operands[3:])
+        self.bounds = slots_of(deciding(op))
+        self.initial = slots_of(op.group("initial"))
         self.results = tuple(value.id for value in op.results)
-        self.bits = value_type(op.operands[0].type).element.bits
-        self.varies_fully = True  # for all that is known so far; only time hangs on it
+        self.bits = value_type(op.operand("first").type).element.bits
+        self.varies_fully = True  # for all that is known so far; only time depends on it
         self.slices = {
             position: _slice_of(op.regions[0].blocks[0], self.body, position)
             for position, value in enumerate(op.results)
@@ -121,7 +123,7 @@ class _For:
         return self._all_trips(walk, symbol, counter, trips, carried, stairs)
 
     def _trips(self, walk: Walk, span: Affine, stride: int) -> int:
-        """Give the number of trips; asks for a split where it differs between programs."""
+        """Return the number of trips; asks for a split where it differs between programs."""
         low, high = walk.extremes(span, ())
         least, most = (max(0, -(-number // stride)) for number in (low, high))
         if least == most:
@@ -156,7 +158,8 @@ class _For:
                 together = walk.domain.extent(stairs.symbol)
                 walk.executions = executions // together * stairs.executions((first, last))
             for position, by in steps.items():
-                carried[position] = _advanced(walk, starts[position], Affine(0, ((symbol, by),)))
+                way = times(Affine(0, ((symbol, 1),)), by)
+                carried[position] = _advanced(walk, starts[position], way)
             kept = walk.instructions
             mark = walk.mark()
             try:
@@ -345,11 +348,11 @@ def _may_be_affine(value: Any) -> bool:
 
 
 def _slice_of(block: Block, body: PlannedBlock, position: int) -> list[PlanStep] | None:
-    """Give the steps of a body that one yielded value hangs on.
+    """Return the steps of a body that one yielded value depends on.
 
     None if control flow is among them.
     """
-    needed = {block.ops[-1].operands[position].id}
+    needed = {block.ops[-1].group("passed")[position].id}
     steps: list[PlanStep] = []
     for op, step in zip(reversed(block.ops[:-1]), reversed(body.steps), strict=True):
         if not any(value.id in needed for value in op.results):

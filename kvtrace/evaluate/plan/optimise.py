@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kvtrace.evaluate.plan.instructions import (
     Call,
@@ -19,7 +20,6 @@ from kvtrace.evaluate.plan.longer_products import with_longer_products
 from kvtrace.evaluate.plan.shared import with_shared_results
 from kvtrace.evaluate.plan.trips_at_once import with_trips_at_once
 from kvtrace.evaluate.plan.values import Register
-from kvtrace.schema.dataclass import replace
 
 Instructions = list[Instruction]
 
@@ -28,7 +28,7 @@ _WRITING = (Store, Loop, Call)
 
 
 def optimised(instructions: Instructions) -> Instructions:
-    """Give instructions that compute the same with less."""
+    """Return instructions that compute the same with less."""
     shorter = with_longer_products(_hoisted(without_dead(instructions)))
     return _sunk(with_shared_results(with_trips_at_once(shorter)))
 
@@ -37,14 +37,14 @@ def optimised(instructions: Instructions) -> Instructions:
 
 
 def without_dead(instructions: Instructions) -> Instructions:
-    """Give the instructions without those whose results nobody needs."""
+    """Return the instructions without those whose results nobody needs."""
     return _without_dead(instructions, set())[0]
 
 
 def _without_dead(
     instructions: Instructions, live: set[Register]
 ) -> tuple[Instructions, set[Register]]:
-    """Keep stores and what they hang on; `live` are registers that are read later."""
+    """Keep stores and what they depend on; `live` are registers that are read later."""
     kept: Instructions = []
     for instruction in reversed(instructions):
         if isinstance(instruction, Loop):

@@ -33,7 +33,7 @@ def planned_launch(
         refuse_unfit(compiler.module)
         if not all(grid):
             return LaunchPlan([], offsets, runs=False)
-        storages = written_storages(compiler.module, arguments, compiler.arrays.cache)
+        storages = written_storages(compiler.module, arguments)
         written = frozenset(
             position
             for position, argument in enumerate(arguments)
@@ -57,8 +57,7 @@ def planned_launch(
 
 def _refuse_order(compiler: PlanCompiler, found: Regions, arguments: tuple[Argument, ...]) -> None:
     """See that it does not matter that the programs that do not fit run after the others."""
-    module, cache = compiler.module, compiler.arrays.cache
-    certain, contested = contested_storages(module, arguments, cache)
+    certain, contested = contested_storages(compiler.module, arguments)
     shared = any(
         record.kind != "load" and not record.form.coefficient(symbol)
         for plan in found.planned
@@ -85,7 +84,7 @@ def _refuse_partly_known(
 
 
 def executables(plan: LaunchPlan) -> list[Executable]:
-    """Give the code of a plan, region by region."""
+    """Return the code of a plan, region by region."""
     made = []
     for region in plan.regions:
         axes = region.region.axes

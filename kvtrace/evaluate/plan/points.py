@@ -67,7 +67,7 @@ def linear_program(record: AccessRecord) -> Affine:
 def counted(record: AccessRecord) -> tuple[int, int | None, int | None]:
     """Count active lanes, and find the lowest and highest offset, under an intricate mask.
 
-    What neither the conditions nor one another hang on together is counted once and multiplied.
+    What neither the conditions nor one another depend on together is counted once and multiplied.
     """
     assert record.lanes is not None
     outer = outer_axes(record)
@@ -117,7 +117,7 @@ def _number(form: Affine, outer: Outer, axis: int) -> int:
 
 
 def by_program(record: AccessRecord) -> ProgramAccesses:
-    """Give an access program by program and trip by trip."""
+    """Return an access program by program and trip by trip."""
     assert record.lanes is not None
     outer = outer_axes(record)
     shape = shape_of(outer, ())
@@ -164,7 +164,7 @@ def executions_of(
 
 
 def elements(record: AccessRecord) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the byte offset of every active element, and the program that touches it."""
+    """Return the byte offset of every active element, and the program that touches it."""
     assert record.lanes is not None
     outer = outer_axes(record)
     full = shape_of(outer, record.lanes)
@@ -185,5 +185,5 @@ def by_nobody(record: AccessRecord) -> ProgramAccesses:
 
 
 def no_elements() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the elements of an access of which the mask left nothing."""
+    """Return the elements of an access of which the mask left nothing."""
     return np.zeros(0, np.int64), np.zeros(0, np.int64)

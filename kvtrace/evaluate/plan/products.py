@@ -26,13 +26,13 @@ _COUNTED = (np.add, np.multiply, np.bitwise_xor)
 @planned("tt.reduce")
 def reduce(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan a reduction by one op; others go to the array evaluator's step."""
-    types = [value_type(value.type) for value in op.operands]
-    function = simple_ufunc(op.regions[0].blocks[0], types[0]) if len(types) == 1 else None
+    source, *others = op.group("source")
+    type_ = value_type(source.type)
+    function = None if others else simple_ufunc(op.regions[0].blocks[0], type_)
     if function is None:
         return bridged(op, compiler)
     axis = int(attribute(op, "axis"))
-    slot, result = op.operands[0].id, op.results[0].id
-    type_ = types[0]
+    slot, result = source.id, op.results[0].id
 
     def step(walk: Walk) -> None:
         walk.values[result] = _reduced(walk, walk.values[slot], function, axis, type_)
@@ -125,7 +125,7 @@ def _without_axis(walk: Walk, value: Constant | Tensor, axis: int) -> Constant |
 
 
 def _plus_zero(walk: Walk, held: Tensor, function: Any) -> Register | None:
-    """Give x if what is summed is x + 0.0: zero is then added to the sum, to the same bits."""
+    """Return x if what is summed is x + 0.0: zero is then added to the sum, to the same bits."""
     if function is not np.add or held.box is not None or held.register.dtype.kind != "f":
         return None
     for instruction in reversed(walk.instructions[-8:]):
@@ -160,8 +160,9 @@ def _from_doubles(dtype: np.dtype[Any]) -> Operation:
 @planned("tt.dot")
 def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a matrix product; programs that share an operand are multiplied in one go."""
-    sum_type = value_type(op.operands[2].type)
-    left, right, addend = (value.id for value in op.operands[:3])
+    sum_type = value_type(op.operand("added").type)
+    left, right = op.operand("left").id, op.operand("right").id
+    addend = op.operand("added").id
     result = op.results[0].id
     element = sum_type.element
     form = dot_form(op)

@@ -6,12 +6,10 @@ Nothing here needs what plans are made with, so that a plan from the cache can b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvtrace.evaluate.plan.affine import Affine, Interval
-from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import Access, AccessKind
@@ -113,4 +111,3 @@ class LaunchPlan:
     why_left: str | None = None
     executables: list[Executable] = field(default_factory=list)
     accesses: list[Access] | None = None
-    counts: Mapping[int, tuple[int, int]] | None = None

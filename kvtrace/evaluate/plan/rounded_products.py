@@ -13,7 +13,7 @@ from kvtrace.evaluate.plan.values import Register
 
 
 def with_rounded_products(instructions: list[Instruction]) -> list[Instruction]:
-    """Give the instructions with such products; what only they replaced is gone."""
+    """Return the instructions with such products; what only they replaced is gone."""
     if not _rounds(instructions):
         return instructions
     found = _replaced(instructions)
@@ -62,7 +62,7 @@ def _product(
 
 
 def _narrow(maker: Instruction | None) -> Register | None:
-    """Give the bfloat16 that a factor was made of."""
+    """Return the bfloat16 that a factor was made of."""
     if isinstance(maker, Map) and maker.operation is WIDEN_BF16:
         return maker.sources()[0]
     return None

@@ -33,7 +33,7 @@ def _moved_form(form: Affine, axes: Axes) -> Affine:
 
 
 def rearranged(walk: Walk, value: Any, axes: Axes, shape: tuple[int, ...]) -> Any:
-    """Give a value with its lane axes moved; `shape` is the result's."""
+    """Return a value with its lane axes moved; `shape` is the result's."""
     if isinstance(value, Integer):
         return Integer(_moved_form(value.form, axes), shape, value.bits)
     if isinstance(value, Pointer):
@@ -62,7 +62,7 @@ def _moved_tensor(walk: Walk, value: Tensor, axes: Axes, shape: tuple[int, ...])
 
 def _planner(axes_of: Callable[[Op], Axes]) -> Callable[[Op, PlanCompiler], PlanStep]:
     def planner(op: Op, _compiler: PlanCompiler) -> PlanStep:
-        slot, result = op.operands[0].id, op.results[0].id
+        slot, result = op.operand("source").id, op.results[0].id
         axes = axes_of(op)
         shape = value_type(op.results[0].type).shape
 
@@ -109,8 +109,8 @@ def trans(op: Op) -> Axes:
 @planned("tt.reshape")
 def reshape(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Give the elements another shape, in row-major order."""
-    slot, result = op.operands[0].id, op.results[0].id
-    source = value_type(op.operands[0].type).shape
+    slot, result = op.operand("source").id, op.results[0].id
+    source = value_type(op.operand("source").type).shape
     shape = value_type(op.results[0].type).shape
     kept = _only_unit_axes(source, shape)
 
@@ -149,8 +149,8 @@ def bitcast(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan a change of what pointers point to; bits of numbers go to the array function."""
     from kvtrace.evaluate.plan.bridge import bridged
 
-    source, target = value_type(op.operands[0].type), value_type(op.results[0].type)
-    slot, result = op.operands[0].id, op.results[0].id
+    source, target = value_type(op.operand("source").type), value_type(op.results[0].type)
+    slot, result = op.operand("source").id, op.results[0].id
     if not source.pointer and source.element != target.element:
         return bridged(op, compiler)
 

@@ -7,6 +7,7 @@ a loop run at once, these are the same instructions.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 from kvtrace.evaluate.plan.instructions import (
     Instruction,
@@ -18,13 +19,12 @@ from kvtrace.evaluate.plan.instructions import (
     View,
 )
 from kvtrace.evaluate.plan.values import Register
-from kvtrace.schema.dataclass import replace
 
 _Key = tuple[Hashable, ...]
 
 
 def with_shared_results(instructions: list[Instruction]) -> list[Instruction]:
-    """Give instructions of which no two, outside of loops, read, convert or compute the same."""
+    """Return instructions of which no two, outside of loops, read, convert or compute the same."""
     loops = [instruction for instruction in instructions if isinstance(instruction, Loop)]
     inside = {register for loop in loops for register in loop.reads()}
     known: dict[_Key, Register] = {}

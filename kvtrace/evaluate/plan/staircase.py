@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from kvtrace.evaluate.plan.affine import Affine, Domain, Interval, substituted
 from kvtrace.evaluate.plan.instructions import Atomic, Dot, Loop, Store
 from kvtrace.evaluate.plan.layouts import folding
 from kvtrace.evaluate.plan.records import AccessRecord, LoopRecord, Region
 from kvtrace.ir import Op
-from kvtrace.schema.dataclass import dataclass, replace
 
 LEAST_STEPS = 3
 """With fewer different numbers of trips, the programs are split instead."""
@@ -43,7 +43,7 @@ class Staircase:
         return -(-(self.slope * program + self.base) // self.stride)
 
     def counts(self) -> Iterator[tuple[int, int]]:
-        """Give each number of trips, and how many programs take so many."""
+        """Return each number of trips, and how many programs take so many."""
         first, last = self.programs
         numbers = map(self.count, range(first, last + 1))
         for trips, group in itertools.groupby(numbers):
@@ -60,7 +60,7 @@ class Staircase:
         return self.most - 1 - trip if self.together_at_end else trip
 
     def active(self, trip: int) -> Interval:
-        """Give the first and last program that take a trip; there is one at least."""
+        """Return the first and last program that take a trip; there is one at least."""
         first, last = self.programs
         over = self._of_end(trip) * self.stride + 1 - self.base
         if self.slope > 0:
@@ -84,7 +84,7 @@ class Staircase:
 def staircase_of(
     low: Affine, span: Affine, stride: int, region: Region, within: Sequence[int]
 ) -> Staircase | None:
-    """Give the staircase that a loop from `low` over `span` is, None if it is none.
+    """Return the staircase that a loop from `low` over `span` is, None if it is none.
 
     `within`: symbols of the loops around it.
     """
@@ -140,7 +140,7 @@ def loop_records(op: Op, stairs: Staircase, executions: int) -> Iterator[LoopRec
 
 
 def stepwise(record: AccessRecord, stairs: Staircase, symbol: int) -> Iterator[AccessRecord]:
-    """Give a record of a loop's body as records over programs and trips that are independent.
+    """Return a record of a loop's body as records over programs and trips that are independent.
 
     `symbol` stands for the trips, as the staircase numbers them; in what is given, every program's
     begin at 0.

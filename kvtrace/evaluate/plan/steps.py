@@ -7,6 +7,7 @@ evaluator need none here: the same function becomes an array instruction.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS, Elementwise, Step
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Block, Module, Op
-from kvtrace.schema.dataclass import dataclass
+from kvtrace.ir.ops import SILENT, Kind, named
 
 PlanStep = Callable[[Walk], None]
 Planner = Callable[[Op, "PlanCompiler"], PlanStep]
@@ -72,7 +73,7 @@ class PlanCompiler:
         self._counts: dict[int, tuple[int, int]] | None = None
 
     def block(self, block: Block) -> PlannedBlock:
-        """Give the steps of a block, made once."""
+        """Return the steps of a block, made once."""
         found = self._blocks.get(block)
         if found is None:
             *body, terminator = block.ops
@@ -87,7 +88,7 @@ class PlanCompiler:
         return found
 
     def _step(self, op: Op) -> PlanStep:
-        if op.name in _SILENT:
+        if op.name in SILENT:
             return _nothing
         planner = PLANNERS.get(op.name)
         try:
@@ -119,7 +120,7 @@ class PlanCompiler:
         return step
 
     def counts(self) -> dict[int, tuple[int, int]]:
-        """Give (elements, floating-point operations) of one execution of each compute op.
+        """Return (elements, floating-point operations) of one execution of each compute op.
 
         They are what the array evaluator counts.
         """
@@ -131,15 +132,12 @@ class PlanCompiler:
         return self._counts
 
 
-_UNCOUNTED = frozenset(
-    {
-        "builtin.module", "tt.func", "func.func", "tt.return", "func.return", "scf.for", "scf.if",
-        "scf.while", "scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return", "tt.load",
-        "tt.store", "tt.get_program_id", "tt.get_num_programs", "arith.constant", "tt.make_range",
-        "tt.splat", "tt.expand_dims", "tt.broadcast",
-    }
-)  # fmt: skip
-"""Ops that hold or end others, or that count as accesses or not at all."""
+_COMPUTING = frozenset({
+    Kind.ELEMENTWISE, Kind.REARRANGED, Kind.PICKED, Kind.REDUCTION, Kind.SCAN, Kind.COUNT,
+    Kind.PRODUCT, Kind.ADDRESS,
+})  # fmt: skip
+_COUNTED = named(lambda row: row.kind in _COMPUTING)
+"""Ops that count as computing; others hold or end ops, or count as accesses or not at all."""
 
 
 class _CountReader(Compiler):
@@ -152,7 +150,7 @@ class _CountReader(Compiler):
     def read(self, op: Op) -> None:
         """Note what an op counts, if it counts."""
         name = op.name
-        if name in _UNCOUNTED:
+        if name not in _COUNTED:
             return
         meaning = ELEMENTWISE.get(name)
         try:
@@ -187,13 +185,6 @@ def refusal(reason: str) -> PlanStep:
     return step
 
 
-_SILENT = frozenset(
-    {
-        "gpu.barrier", "nvvm.barrier0", "llvm.intr.assume", "tt.debug_barrier", "ttg.barrier",
-        "rocdl.barrier",
-    }
-)  # fmt: skip
-
 _INTEGER_UFUNCS = {"arith.addi": np.add, "arith.subi": np.subtract}
 _COMPARISONS = {
     1: np.equal,
@@ -209,7 +200,7 @@ _COMPARISONS = {
 def operations_of(
     op: Op, meaning: Elementwise, type_: ValueType
 ) -> tuple[Operation | None, Operation | None]:
-    """Give the operation that an elementwise op is, and a rounding that follows it, if any.
+    """Return the operation that an elementwise op is, and a rounding that follows it, if any.
 
     None for the operation: the operand stays as it is.
     """
@@ -241,7 +232,7 @@ def _keeps_dtype(op: Op, type_: ValueType) -> bool:
 
 def _is_plain_cast(op: Op, type_: ValueType) -> bool:
     """Whether NumPy's cast, rounded to bfloat16 where that is the type, is the meaning."""
-    source = value_type(op.operands[0].type).element
+    source = value_type(op.operand("source").type).element
     if source.kind == "b" or (type_.element.rounded and source.value != type_.element.value):
         return False  # to bfloat16 from what float32 does not hold, it is rounded only once
     if type_.element.rounded and type_.element.name != "bf16":

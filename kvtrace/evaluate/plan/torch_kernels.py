@@ -81,7 +81,7 @@ def _suits(*arrays: Array) -> bool:
 
 
 def reduction(function: Any, working: np.dtype[Any]) -> Any:
-    """Give the function (array, axis, dtype, out) that reduces by a ufunc."""
+    """Return the function (array, axis, dtype, out) that reduces by a ufunc."""
     if working == np.float32 and function is np.fmax:
         return largest
     if working == np.float32 and function is np.fmin:
@@ -249,7 +249,7 @@ def _product(left: Array, right: Array) -> Array:
 
 
 def _dense(matrix: Array) -> Array:
-    """Give a matrix without gaps: for others, oneDNN falls back to code 2000 times slower."""
+    """Return a matrix without gaps: for others, oneDNN falls back to code 2000 times slower."""
     return matrix if matrix.flags.forc else np.ascontiguousarray(matrix)
 
 

@@ -37,7 +37,7 @@ _MOST_ELEMENTS = 1 << 16
 
 
 def with_trips_at_once(instructions: list[Instruction]) -> list[Instruction]:
-    """Give the instructions with such loops replaced."""
+    """Return the instructions with such loops replaced."""
     result: list[Instruction] = []
     for instruction in instructions:
         if isinstance(instruction, Loop):
@@ -63,7 +63,7 @@ def _suits(loop: Loop) -> bool:
 
 
 def _summand(loop: Loop, number: int) -> Register | None:
-    """Give what a loop adds up, from zero on, in a carried register; None if it does more."""
+    """Return what a loop adds up, from zero on, in a carried register; None if it does more."""
     carried, outcome, start = loop.carried[number], loop.outcomes[number], loop.operands[number]
     if isinstance(start, Register) or start != 0 or carried.dtype.kind != "f":
         return None
@@ -98,7 +98,7 @@ class _Whole:
         self._result: list[Instruction] = []
 
     def instructions(self) -> list[Instruction] | None:
-        """Give the instructions; None if the loop does not allow for it."""
+        """Return the instructions; None if the loop does not allow for it."""
         adding = set(self._loop.outcomes)
         for instruction in self._loop.body:
             if instruction.target in adding:
@@ -168,7 +168,7 @@ class _Whole:
         return whole if math.prod(lanes) <= _MOST_ELEMENTS else None
 
     def _operand(self, operand: Operand, rank: int) -> Operand | None:
-        """Give an operand with an axis for the trips; None for one that does not allow for it."""
+        """Return an operand with an axis for the trips; None for one that does not allow for it."""
         if not isinstance(operand, Register):
             return operand
         if operand not in self._stretched:

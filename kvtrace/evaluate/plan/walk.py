@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,6 @@ from kvtrace.evaluate.plan.values import (
     Register,
     Tensor,
 )
-from kvtrace.schema.dataclass import dataclass
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.steps import PlannedBlock
@@ -114,12 +113,12 @@ class Walk:
         del self.executed[mark.executed :]
 
     def new_trip(self) -> int:
-        """Give a symbol for the trips of a loop."""
+        """Return a symbol for the trips of a loop."""
         self.symbols += 1
         return self.symbols
 
     def new_placeholder(self) -> int:
-        """Give a symbol for a carried value whose step is not known."""
+        """Return a symbol for a carried value whose step is not known."""
         self.placeholders += 1
         self.domain.ranges[self.placeholders] = (0, 1)
         return self.placeholders
@@ -135,7 +134,7 @@ class Walk:
         return self.domain.extremes(form, whole(shape) if form.lanes else ())
 
     def constant_of(self, value: Any) -> int | None:
-        """Give the number that an integer value is everywhere, None if it varies."""
+        """Return the number that an integer value is everywhere, None if it varies."""
         if not isinstance(value, Integer):
             return None
         form = value.form
@@ -214,7 +213,7 @@ class Walk:
     # -- values --------------------------------------------------------------------------------
 
     def materialised(self, value: Any) -> Constant | Tensor:
-        """Give a number as a register or a constant."""
+        """Return a number as a register or a constant."""
         if type(value) in _HELD:
             held: Constant | Tensor = value
             return held
@@ -242,7 +241,7 @@ class Walk:
         return Tensor(self.conditions(open_forms, whole(value.shape)), value.shape)
 
     def padded(self, value: Tensor) -> Tensor:
-        """Give a tensor without a box."""
+        """Return a tensor without a box."""
         if value.box is None:
             return value
         source, fill = value.register, value.fill
@@ -263,7 +262,7 @@ class Walk:
         return Tensor(target, value.shape)
 
     def spread(self, value: Number) -> Tensor:
-        """Give a number as a register with all lanes there, without a box."""
+        """Return a number as a register with all lanes there, without a box."""
         held = self.materialised(value)
         if isinstance(held, Tensor):
             held = self.padded(held)
@@ -280,7 +279,7 @@ class Walk:
         return Tensor(target, held.shape)
 
     def in_register(self, value: Number) -> Register:
-        """Give a number as a register without a box; lanes that do not vary stay single."""
+        """Return a number as a register without a box; lanes that do not vary stay single."""
         held = self.materialised(value)
         if isinstance(held, Tensor):
             return self.padded(held).register
@@ -350,7 +349,7 @@ _HELD = frozenset({Constant, Tensor})
 
 
 def _shared_box(tensors: Sequence[Tensor]) -> Box | None:
-    """Give the one box of some tensors if the others do not vary along the axes that it cuts."""
+    """Return the one box of some tensors if the others do not vary along the axes that it cuts."""
     boxes = {tensor.box for tensor in tensors if tensor.box is not None}
     if len(boxes) != 1:
         return None

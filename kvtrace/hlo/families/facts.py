@@ -77,7 +77,7 @@ def isrealobj(x: Operand) -> bool:
 
 @implements(np.array_equal)
 def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Tensor:
-    """Whether shapes and all elements are equal; a tensor, since it hangs on them."""
+    """Whether shapes and all elements are equal; a tensor, since it depends on them."""
     x, y = together(a1, a2)
     if x.shape != y.shape:
         return full(False, (), BOOL)
@@ -89,5 +89,5 @@ def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Tensor:
 def allclose(
     a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether all elements are close; a tensor, since it hangs on them."""
+    """Whether all elements are close; a tensor, since it depends on them."""
     return all_(isclose(a, b, rtol, atol, equal_nan))

@@ -65,7 +65,7 @@ class Positions:
         return len(self.indices.shape) == 1
 
     def read(self, x: Tensor) -> Tensor:
-        """Give the elements."""
+        """Return the elements."""
         inner = self.window.read(x)
         if not self.is_element:
             return gather(inner, self.indices, self.windows)
@@ -73,7 +73,7 @@ class Positions:
         return reshape(taken, self.windows.result_shape(()))
 
     def write(self, x: Tensor, value: Tensor, update: Update = "assign") -> Tensor:
-        """Give the tensor with the elements replaced, or joined with a value of their shape."""
+        """Return the tensor with the elements replaced, or joined with a value of their shape."""
         inner = self.window.read(x)
         if self.is_element and update == "assign":
             block = reshape(value, self.windows.sizes)
@@ -136,7 +136,7 @@ def _stretch(part: slice) -> Stretch:
     """Read a slice like `x[i : i + 4]`, whose ends are one traced position and two numbers.
 
     Raises:
-        DataDependent: its length hangs on data.
+        DataDependent: its length depends on data.
 
     """
     if isinstance(part.start, Tensor) and part.stop is not None and part.step in (None, 1):

@@ -52,12 +52,12 @@ class Window:
     shape: Shape
 
     def read(self, x: Tensor) -> Tensor:
-        """Give the elements."""
+        """Return the elements."""
         taken = slice_(x, self.start, self.limit, self.strides)
         return reshape(reverse(taken, self.reversed_axes), self.shape)
 
     def write(self, x: Tensor, value: Tensor) -> Tensor:
-        """Give the tensor with the elements replaced; `value` has this window's shape."""
+        """Return the tensor with the elements replaced; `value` has this window's shape."""
         update = reverse(reshape(value, self.taken), self.reversed_axes)
         if self.taken == x.shape:
             return update

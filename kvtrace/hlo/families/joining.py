@@ -200,7 +200,7 @@ def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
         x, axis = reshape(x, (x.size,)), 0
     place = axis_of(axis, len(x.shape))
     if isinstance(repeats, Tensor):
-        repeats.__index__()  # how many elements there are cannot hang on data
+        repeats.__index__()  # how many elements there are cannot depend on data
     counts = np.asarray(repeats)
     if counts.size != 1:
         if counts.shape != (x.shape[place],):

@@ -23,5 +23,5 @@ def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: 
 
 
 def simulate(kernel: Any) -> Any:
-    """Give the kernel itself: it runs on NumPy anyway."""
+    """Return the kernel itself: it runs on NumPy anyway."""
     return kernel if isinstance(kernel, Kernel) else Kernel(kernel, NkiTensor)

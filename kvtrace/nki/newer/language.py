@@ -84,17 +84,17 @@ all = reductions.all_.older  # noqa: A001 - the public name
 
 
 def broadcast_to(src: Any, shape: Any) -> Any:
-    """Give a view in which dimensions of one element are repeated."""
+    """Return a view in which dimensions of one element are repeated."""
     return src.broadcast_to(shape)
 
 
 def expand_dims(data: Any, axis: int) -> Any:
-    """Give a view with a new dimension of one element."""
+    """Return a view with a new dimension of one element."""
     return data.expand_dims(axis)
 
 
 def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Any:
-    """Give an identity matrix in SBUF."""
+    """Return an identity matrix in SBUF."""
     return moves.load.older(_identity_in_device_memory(n, dtype))
 
 

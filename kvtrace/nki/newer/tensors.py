@@ -43,13 +43,13 @@ class NkiTensor(Tensor):
     # -- views by name ----------------------------------------------------------------------
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> "NkiTensor":
-        """Give a part of one dimension."""
+        """Return a part of one dimension."""
         parts: list[Any] = [slice(None)] * self.ndim
         parts[dim] = slice(start, end, step)
         return self[tuple(parts)]
 
     def select(self, dim: int, index: int) -> "NkiTensor":
-        """Give one place of a dimension, which goes."""
+        """Return one place of a dimension, which goes."""
         parts: list[Any] = [slice(None)] * self.ndim
         parts[dim] = index
         return self[tuple(parts)]
@@ -59,17 +59,17 @@ class NkiTensor(Tensor):
         return self.broadcast_to(*self.shape[:dim], size, *self.shape[dim + 1 :])
 
     def expand_dim(self, dim: int) -> "NkiTensor":
-        """Give a view with a new dimension of one element."""
+        """Return a view with a new dimension of one element."""
         return self.expand_dims(dim)
 
     def squeeze_dim(self, dim: int) -> "NkiTensor":
-        """Give a view without a dimension of one element."""
+        """Return a view without a dimension of one element."""
         if self.shape[dim] != 1:
             raise NkiError(f"dimension {dim} has {self.shape[dim]} elements, not one")
         return self.reshape(*self.shape[:dim], *self.shape[dim + 1 :])
 
     def reshape_dim(self, dim: int, shape: Any) -> "NkiTensor":
-        """Give a view with one dimension as several; one of them may be -1."""
+        """Return a view with one dimension as several; one of them may be -1."""
         sizes = [int(size) for size in shape]
         if -1 in sizes:
             known = 1
@@ -79,12 +79,12 @@ class NkiTensor(Tensor):
         return self.reshape(*self.shape[:dim], *sizes, *self.shape[dim + 1 :])
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> "NkiTensor":
-        """Give a view with some neighbouring dimensions as one."""
+        """Return a view with some neighbouring dimensions as one."""
         total = 1
         for size in self.shape[start_dim : end_dim + 1]:
             total *= size
         return self.reshape(*self.shape[:start_dim], total, *self.shape[end_dim + 1 :])
 
     def get_pattern(self) -> list[list[int]]:
-        """Give the view as `[step, count]` for each dimension."""
+        """Return the view as `[step, count]` for each dimension."""
         return [[step, size] for step, size in zip(self.strides, self.shape, strict=True)]

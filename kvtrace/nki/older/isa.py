@@ -71,7 +71,7 @@ tensor_tensor_scan = scans.tensor_tensor_scan.older
 
 
 def select_reduce(*, dst: Any, mask: Any = None, dtype: Any = None, **operands: Any) -> None:
-    """Give elements of a tile to `dst` where a predicate is not zero, and others elsewhere."""
+    """Return elements of a tile to `dst` where a predicate is not zero, and others elsewhere."""
     searches.select_reduce.into(dst, mask=mask, dtype=dtype, **operands)
 
 

@@ -92,22 +92,22 @@ loop_reduce = reductions.loop_reduce.older
 
 
 def expand_dims(data: Any, axis: int) -> Any:
-    """Give a view with a new dimension of one element."""
+    """Return a view with a new dimension of one element."""
     return data.expand_dims(axis)
 
 
 def broadcast_to(src: Any, *, shape: Any) -> Any:
-    """Give a view in which dimensions of one element are repeated."""
+    """Return a view in which dimensions of one element are repeated."""
     return src.broadcast_to(shape)
 
 
 def static_cast(data: Any, dtype: Any) -> Any:
-    """Give a tile in another type."""
+    """Return a tile in another type."""
     return moves.copy.older(data, dtype=dtype)
 
 
 def finfo(dtype: Any) -> Any:
-    """Give the ends of a floating-point type."""
+    """Return the ends of a floating-point type."""
     return ml_dtypes.finfo(dtypes.as_dtype(dtype))
 
 

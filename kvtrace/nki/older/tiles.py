@@ -16,7 +16,7 @@ class Tile(Tensor):
     __slots__ = ()
 
     def astype(self, dtype: Any) -> "Tile":
-        """Give a copy in another type."""
+        """Return a copy in another type."""
         copied: Tile = moves.copy.older(self, dtype=dtype)
         return copied
 

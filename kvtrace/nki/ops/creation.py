@@ -82,7 +82,7 @@ def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "")
 
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tensor:
-    """Give a constant of the program as a tensor in device memory."""
+    """Return a constant of the program as a tensor in device memory."""
     values = np.array(constant)
     given = values.dtype if dtype is None else dtypes.as_dtype(dtype)
     raw = np.ascontiguousarray(dtypes.rounded(values, given)).view(np.uint8).reshape(-1)
@@ -92,12 +92,12 @@ def shared_constant(constant: Any, dtype: Any = None) -> Tensor:
 
 
 def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Tensor:
-    """Give an identity matrix as a tensor in device memory."""
+    """Return an identity matrix as a tensor in device memory."""
     return shared_constant(np.eye(int(n), dtype=np.float32), dtype)
 
 
 def rand(shape: Any, dtype: Any, **placement: Any) -> Tensor:
-    """Give a tile of random numbers from 0 to 1; the same ones in every run."""
+    """Return a tile of random numbers from 0 to 1; the same ones in every run."""
     tensor = full(shape, 0, dtype, **placement)
     tensor.array()[...] = current().random.random(size_of(tensor.shape)).reshape(tensor.shape)
     return tensor

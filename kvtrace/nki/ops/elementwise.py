@@ -33,7 +33,7 @@ def applied(token: Token, *operands: Values | Array) -> Array:
 
 
 def _of_one_width(arrays: list[Array]) -> list[Array]:
-    """Give plain numbers the type of the tile that they meet."""
+    """Return plain numbers the type of the tile that they meet."""
     tiles = [array.dtype for array in arrays if array.ndim]
     if not tiles:
         return arrays
@@ -90,7 +90,7 @@ for _name, _operation in LANGUAGE.items():
 def where(
     issue: Issue, condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Give `x` where the condition holds, and `y` elsewhere."""
+    """Return `x` where the condition holds, and `y` elsewhere."""
     chosen, one, other = (issue.read(operand, mask) for operand in (condition, x, y))
     values = np.where(chosen.values.astype(bool), one.computed(), other.computed())
     given = _language_dtype(TOKENS["add"], [one, other], dtype)
@@ -127,13 +127,13 @@ def tensor_tensor(
 
 
 def _either_way(op: Any) -> Token | None:
-    """Give a token if its operands can change places: what was there can then be the second."""
+    """Return a token if its operands can change places: what was there can then be the second."""
     token = token_of(op, 2)
     return None if token.name in ("subtract", "divide") else token
 
 
 def reshaped(operand: Values, shape: tuple[int, ...]) -> Values:
-    """Give an operand of equal size under another shape."""
+    """Return an operand of equal size under another shape."""
     if operand.values.shape == shape:
         return operand
     states = None if operand.states is None else operand.states.reshape(shape)
@@ -235,7 +235,7 @@ def activation(
     mask: Any = None,
     dtype: Any = None,
 ) -> Result:
-    """Give `op(data × scale + bias)`; scale and bias are numbers or columns.
+    """Return `op(data × scale + bias)`; scale and bias are numbers or columns.
 
     With `reduce_res` the results are also reduced over the free dimensions, into that column.
     `reduce_cmd` says what the engine's registers, from which that is read, do before.
@@ -322,7 +322,7 @@ def activation_reduce(
     mask: Any = None,
     dtype: Any = None,
 ) -> Result | None:
-    """Give `op(data × scale + bias)`, and reduce it over the free dimensions as well."""
+    """Return `op(data × scale + bias)`, and reduce it over the free dimensions as well."""
     return activation.function(
         issue,
         op,
@@ -340,7 +340,7 @@ def activation_reduce(
 def reciprocal(
     issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None
 ) -> Result:
-    """Give one over each element."""
+    """Return one over each element."""
     issue.runs_on(engine)
     tile = issue.read(data, mask)
     values = np.reciprocal(tile.computed())
@@ -357,7 +357,7 @@ def exponential(
     reduce_cmd: Any = None,
     reduce_init: float = 0.0,
 ) -> Result:
-    """Give `exp(src - max_value)`; with `reduce_res`, its sum a partition as well."""
+    """Return `exp(src - max_value)`; with `reduce_res`, its sum a partition as well."""
     del reduce_cmd
     tile = issue.read(src)
     shape = tile.values.shape

@@ -112,7 +112,7 @@ def tensor_copy(
 def memset(
     issue: Issue, shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any = None
 ) -> Result:
-    """Give a new tile filled with a number."""
+    """Return a new tile filled with a number."""
     issue.runs_on(engine)
     given = dtypes.as_dtype(dtype)
     return issue.result(np.full(tuple(shape), value, given), given, mask=mask)
@@ -129,7 +129,7 @@ def memset_into(issue: Issue, value: Any, engine: Any = None) -> Result:
 
 @operation("nisa.iota", engine="gpsimd", kind="other")
 def iota(issue: Issue, expr: Any, dtype: Any, *, mask: Any = None) -> Result:
-    """Give a new tile of the values of an index expression."""
+    """Return a new tile of the values of an index expression."""
     if not isinstance(expr, Index):
         raise NkiError("nisa.iota takes an index expression, as nl.arange(128)[:, None]")
     return issue.result(expr.values(), dtype, mask=mask)
@@ -184,7 +184,7 @@ def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
 
 @operation("nisa.register_load", engine="none", kind="load")
 def load_number(issue: Issue, src: Any) -> Result:
-    """Give the one element of a tensor."""
+    """Return the one element of a tensor."""
     read = issue.read(src, device=True)
     return issue.result(read.values, src.dtype, read)
 

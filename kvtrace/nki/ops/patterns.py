@@ -15,7 +15,7 @@ _DIMENSIONS = 4
 
 
 def _counted(destination: Tensor, pattern: Any, offset: int, multiplier: int) -> NDArray[Any]:
-    """Give `offset + partition × multiplier + Σ place × step` for each element of a tile, in int32.
+    """Return `offset + partition × multiplier + Σ place × step` of each element of a tile, int32.
 
     `pattern` is `[[step, count], …]`, the last of which runs fastest.
 

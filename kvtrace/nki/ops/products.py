@@ -37,7 +37,7 @@ def nc_matmul(
     *,
     mask: Any = None,
 ) -> Result:
-    """Give `stationary.T @ moving`, both with the contracted dimension along partitions.
+    """Return `stationary.T @ moving`, both with the contracted dimension along partitions.
 
     With a destination: `accumulate` adds to what is there; None adds where something was written.
     """
@@ -60,7 +60,7 @@ def nc_matmul(
 
 
 def _flat(operand: Values) -> Values:
-    """Give a tile with its free dimensions as one."""
+    """Return a tile with its free dimensions as one."""
     values = operand.values
     if values.ndim == 2:
         return operand
@@ -120,7 +120,7 @@ def _check_types(issue: Issue, left: np.dtype[Any], right: np.dtype[Any]) -> Non
 
 
 def _contracted(left: Values, right: Values) -> NDArray[np.uint8] | None:
-    """Give the states of a product: one undefined factor spoils its row or column."""
+    """Return the states of a product: one undefined factor spoils its row or column."""
     if left.states is None and right.states is None:
         return None
     states = np.full((left.values.shape[1], right.values.shape[1]), DEFINED, np.uint8)
@@ -163,7 +163,7 @@ def accumulated(issue: Issue, values: Array, accumulate: bool | None) -> Array:
 
 @operation("nl.matmul", engine="tensor", kind="dot")
 def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Result:
-    """Give `x @ y` in PSUM; with `transpose_x`, x has the contracted dimension first already."""
+    """Return `x @ y` in PSUM; with `transpose_x`, x has the contracted dimension first already."""
     left, right = _flat(issue.read(x, mask)), _flat(issue.read(y, mask))
     if not transpose_x:
         states = None if left.states is None else left.states.T

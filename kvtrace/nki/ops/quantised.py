@@ -70,7 +70,7 @@ def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
 
 
 def _exponents(largest: NDArray[Any], of_element: int) -> NDArray[Any]:
-    """Give the exponents of the scales of groups with a largest magnitude each."""
+    """Return the exponents of the scales of groups with a largest magnitude each."""
     with np.errstate(divide="ignore"):
         exponents = np.floor(np.log2(largest)) - of_element + 1
     return np.clip(np.where(largest > 0, exponents, -_BIAS), -_BIAS, _BIAS)
@@ -120,7 +120,7 @@ def nc_matmul_mx(
 
 
 def _dequantised(issue: Issue, tensor: Any, scale: Any) -> NDArray[Any]:
-    """Give a tile's values as (partitions, free, 4)."""
+    """Return a tile's values as (partitions, free, 4)."""
     tile = issue.read(tensor)
     if tile.space == "psum":
         issue.find(MEMORY_SPACE, "nc_matmul_mx reads SBUF, not PSUM")
@@ -132,7 +132,7 @@ def _dequantised(issue: Issue, tensor: Any, scale: Any) -> NDArray[Any]:
 
 
 def _scales(issue: Issue, scale: Tensor, groups: int) -> NDArray[Any]:
-    """Give the scales of groups, of each 32 partitions from the first four of them."""
+    """Return the scales of groups, of each 32 partitions from the first four of them."""
     if scale.shape[0] == QUADRANT // GROUP:
         return issue.read(scale).values
     starts = range(0, groups // 4 * QUADRANT, QUADRANT)
@@ -141,7 +141,7 @@ def _scales(issue: Issue, scale: Tensor, groups: int) -> NDArray[Any]:
 
 
 def _unpacked(tile: Values, partitions: int, free: int) -> NDArray[Any]:
-    """Give packed elements in float32."""
+    """Return packed elements in float32."""
     raw = np.ascontiguousarray(tile.values).reshape(partitions, free).view(np.uint8)
     if tile.dtype in _ELEMENTS:
         values = np.asarray(raw.view(_ELEMENTS[tile.dtype]), np.float32)

@@ -24,7 +24,7 @@ _NEUTRAL: Final = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": n
 
 
 def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
-    """Give the axes to reduce, each of them free, in order.
+    """Return the axes to reduce, each of them free, in order.
 
     Raises:
         NkiError: it is the partition dimension, or there is no such axis.
@@ -108,7 +108,7 @@ all_ = _language_reduction("all", "logical_and")
 def var(
     issue: Issue, x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False
 ) -> Result:
-    """Give the variance over free dimensions."""
+    """Return the variance over free dimensions."""
     tile = issue.read(x, mask)
     axes = free_axes(axis, tile.values.ndim)
     shape = _shape_of(tile.values.shape, axes, keepdims)

@@ -24,7 +24,7 @@ def tensor_tensor_scan(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Give `op1(op0(data0[i], result[i - 1]), data1[i])` along the free dimension.
+    """Return `op1(op0(data0[i], result[i - 1]), data1[i])` along the free dimension.
 
     `initial` stands before the first: a number, or one a partition. `reverse0` and `reverse1` swap
     the operands of `op0` and `op1`.

@@ -31,7 +31,7 @@ def _flat(issue: Issue, operand: Any, mask: Any = None) -> NDArray[Any]:
 
 @operation("nisa.max8", engine="vector", kind="reduce")
 def max8(issue: Issue, src: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Give the eight largest elements of each partition, in falling order."""
+    """Return the eight largest elements of each partition, in falling order."""
     flat = _flat(issue, src, mask)
     if flat.shape[1] < LEAST:
         raise NkiError(f"max8 takes at least {LEAST} elements a partition, not {flat.shape[1]}")
@@ -40,7 +40,7 @@ def max8(issue: Issue, src: Any, *, dtype: Any = None, mask: Any = None) -> Resu
 
 
 def _places(flat: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
-    """Give where each value is first found in its partition; equal ones are found in turn."""
+    """Return where each value is first found in its partition; equal ones are found in turn."""
     places = np.zeros(wanted.shape, np.int64)
     for row, values in enumerate(wanted):
         taken: set[int] = set()
@@ -56,7 +56,7 @@ def _places(flat: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
 def nc_find_index8(
     issue: Issue, data: Any, vals: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Give where each of eight values is first found in its partition."""
+    """Return where each of eight values is first found in its partition."""
     flat, wanted = _flat(issue, data, mask), _flat(issue, vals)
     if wanted.shape[1] != LEAST:
         raise NkiError(f"nc_find_index8 takes {LEAST} values a partition, not {wanted.shape[1]}")
@@ -126,7 +126,7 @@ def select_reduce(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Give `on_true` where a predicate is not zero, and a number or a column elsewhere.
+    """Return `on_true` where a predicate is not zero, and a number or a column elsewhere.
 
     With `reduce_res` the greatest of each partition goes there as well.
     """
@@ -184,7 +184,7 @@ def dma_transpose(
 def gather_flattened(
     issue: Issue, data: Any, indices: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Give elements of each partition by their places in it."""
+    """Return elements of each partition by their places in it."""
     tile, places = issue.read(data), issue.read(indices, mask)
     flat = tile.values.reshape(tile.values.shape[0], -1)
     wanted = places.values.reshape(places.values.shape[0], -1).astype(np.int64)

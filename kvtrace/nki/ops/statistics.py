@@ -15,7 +15,7 @@ from kvtrace.nki.tokens import token_of
 
 @operation("nisa.bn_stats", engine="vector", kind="reduce")
 def bn_stats(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Give count, mean, and variance times count of the even elements, then of the odd ones."""
+    """Return count, mean, and variance times count of the even elements, then of the odd ones."""
     tile = issue.read(data, mask)
     flat = tile.computed().reshape(tile.values.shape[0], -1)
     issue.limit(
@@ -33,7 +33,7 @@ def bn_stats(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) ->
 
 @operation("nisa.bn_aggr", engine="vector", kind="reduce")
 def bn_aggr(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Give mean and variance a partition, of triples as `bn_stats` gives them."""
+    """Return mean and variance a partition, of triples as `bn_stats` gives them."""
     tile = issue.read(data, mask)
     flat = tile.computed().reshape(tile.values.shape[0], -1)
     if flat.shape[1] % 3:
@@ -49,7 +49,7 @@ def bn_aggr(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) -> 
 
 
 def _worst(states: Any, count: int) -> Any:
-    """Give the least state of each partition, for so many results of it."""
+    """Return the least state of each partition, for so many results of it."""
     if states is None:
         return None
     least = states.reshape(states.shape[0], -1).min(axis=1, keepdims=True)
@@ -66,7 +66,7 @@ def softmax(
     compute_dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Give `exp(x - max) / sum` over free dimensions."""
+    """Return `exp(x - max) / sum` over free dimensions."""
     del compute_dtype
     tile = issue.read(x, mask)
     axes = free_axes(axis, tile.values.ndim)
@@ -92,7 +92,7 @@ def rms_norm(
     compute_dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Give `x × w / sqrt(sum(x²) / n + epsilon)` over free dimensions."""
+    """Return `x × w / sqrt(sum(x²) / n + epsilon)` over free dimensions."""
     del compute_dtype
     tile, weights = issue.read(x, mask), issue.read(w)
     axes = free_axes(axis, tile.values.ndim)

@@ -43,7 +43,7 @@ def meaning(*names: str) -> Callable[[Meaning], Meaning]:
 
 
 def meaning_of(name: str) -> Meaning | None:
-    """Give the meaning of an op, None if it has none; reads all files on first use."""
+    """Return the meaning of an op, None if it has none; reads all files on first use."""
     global _loaded
     if not _loaded:
         _loaded = True

@@ -32,12 +32,12 @@ _MOST_PRODUCTS = 1024
 
 
 def unsigned(term: Term, bits: int) -> Term:
-    """Give an integer as an unsigned one of its width."""
+    """Return an integer as an unsigned one of its width."""
     return wrapped(term, bits, signed=False)
 
 
 def signed(term: Term, bits: int) -> Term:
-    """Give what may be an unsigned integer of a width as the signed one of the same bits."""
+    """Return what may be an unsigned integer of a width as the signed one of the same bits."""
     return wrapped(term, bits, signed=True)
 
 
@@ -79,7 +79,7 @@ def _register(
     """Register an op of two integers, and what it does to two Booleans."""
 
     def binary(walk: Walk, op: Op) -> None:
-        first, second = op.operands[:2]
+        first, second = op.operand("left"), op.operand("right")
         bits = integer_bits(op.results[0].type)
         if bits == 1:
             if logic is None:
@@ -156,7 +156,7 @@ _register_bits("arith.shrsi", "shr")
 @meaning("math.absi")
 def absolute(walk: Walk, op: Op) -> None:
     """Set the magnitude."""
-    number = walk.term(op.operands[0])
+    number = walk.term(op.operand("source"))
     walk.computed(op, maximum(number, -number))
 
 
@@ -246,6 +246,6 @@ def compare_floats(walk: Walk, op: Op) -> None:
 @meaning("arith.select")
 def select(walk: Walk, op: Op) -> None:
     """Set one of two values."""
-    condition = walk.condition(op.operands[0])
-    first, second = (walk.known(value) for value in op.operands[1:3])
+    condition = walk.condition(op.operand("condition"))
+    first, second = (walk.known(op.operand(name)) for name in ("first", "second"))
     walk.set(op.results[0], chosen(walk, op, op.results[0], condition, first, second))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @meaning("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 def change_width(walk: Walk, op: Op) -> None:
     """Set the same number in another width, if it fits: ideal values pass wider ones unchanged."""
-    source, target = op.operands[0], op.results[0]
+    source, target = op.operand("source"), op.results[0]
     before, after = integer_bits(source.type) or 64, integer_bits(target.type) or 64
     as_unsigned = op.name in ("arith.extui", "arith.index_castui")
     if before == 1:
@@ -37,8 +37,8 @@ def change_width(walk: Walk, op: Op) -> None:
 @meaning("arith.bitcast", "tt.bitcast")
 def same_bits(walk: Walk, op: Op) -> None:
     """Set the same pointer or integer; of floats the bits are unknown."""
-    known = walk.known(op.operands[0])
-    before, after = (integer_bits(value.type) for value in (op.operands[0], op.results[0]))
+    known = walk.known(op.operand("source"))
+    before, after = (integer_bits(value.type) for value in (op.operand("source"), op.results[0]))
     if known is None or (before != after and after is not None):
         if isinstance(known, Condition) and after == 8:
             walk.set(op.results[0], choice(known, 1, 0))

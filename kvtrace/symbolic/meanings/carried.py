@@ -182,7 +182,7 @@ class Carried:
             self._walk.set(value, self._known(position, numbers))
 
     def after(self, trips: Term, results: Sequence[Value]) -> list[Known | None]:
-        """Give the values after the loop, results of its op."""
+        """Return the values after the loop, results of its op."""
         return [self._after(position, trips, value) for position, value in enumerate(results)]
 
     def _after(self, position: int, trips: Term, value: Value) -> Known | None:
@@ -219,7 +219,7 @@ class Carried:
 
 
 def _numbers_of(known: Known | None) -> tuple[Term, ...]:
-    """Give what of a value may change from trip to trip, as numbers."""
+    """Return what of a value may change from trip to trip, as numbers."""
     if isinstance(known, Term):
         return (known,)
     if isinstance(known, Condition):
@@ -230,7 +230,7 @@ def _numbers_of(known: Known | None) -> tuple[Term, ...]:
 
 
 def _numbers_after(initial: Known | None, outcome: Known | None) -> tuple[Term, ...] | None:
-    """Give the same numbers of the value that comes out; None if other things changed, too."""
+    """Return the same numbers of the value that comes out; None if other things changed, too."""
     if isinstance(initial, Term) and isinstance(outcome, Term):
         return (outcome,)
     if isinstance(initial, Condition) and isinstance(outcome, Condition):

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvtrace.ir.attributes import DenseArrayAttribute, SymbolAttribute
+from kvtrace.ir.attributes import SymbolAttribute
+from kvtrace.ir.flow import jumps
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction, disjunction
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen
@@ -87,14 +88,9 @@ def run_function(walk: Walk, function: Function) -> tuple[_Arrival, ...]:
 
 def _ways(walk: Walk, op: Op) -> list[tuple[Block, Condition, Sequence[Value]]]:
     if op.name == "cf.cond_br":
-        condition = walk.condition(op.operands[0])
-        sizes = op.attributes.get("operandSegmentSizes")
-        first = int(sizes.values[1]) if isinstance(sizes, DenseArrayAttribute) else 0
-        one, other = op.successors
-        return [
-            (one, condition, op.operands[1 : 1 + first]),
-            (other, ~condition, op.operands[1 + first :]),
-        ]
+        condition = walk.condition(op.operand("condition"))
+        (one, given), (other, otherwise) = jumps(op)
+        return [(one, condition, given), (other, ~condition, otherwise)]
     if len(op.successors) == 1:
         return [(op.successors[0], TRUE, op.operands)]
     doubt = walk.opaque(op, f"depends on {op.name}")
@@ -122,7 +118,7 @@ def _joined(
 
 
 def either(conditions: Sequence[Condition]) -> Condition:
-    """Give the disjunction; where ways part and meet again, what held before they parted."""
+    """Return the disjunction; where ways part and meet again, what held before they parted."""
     left = list(conditions)
     merged = True
     while merged and len(left) > 1:
@@ -141,7 +137,7 @@ def either(conditions: Sequence[Condition]) -> Condition:
 
 
 def _reunited(first: Condition, second: Condition) -> Condition | None:
-    """Give `a` of `a and b` with `a and not b`."""
+    """Return `a` of `a and b` with `a and not b`."""
     one, other = frozenset(first.conjuncts()), frozenset(second.conjuncts())
     common = one & other
     only, also = one - common, other - common
@@ -156,7 +152,7 @@ def _reunited(first: Condition, second: Condition) -> Condition | None:
 
 
 def _forward_order(entry: Block) -> list[Block]:
-    """Give the blocks that are reached, each after those that jump forward to it."""
+    """Return the blocks that are reached, each after those that jump forward to it."""
     order: list[Block] = []
     seen = {entry}
     stack = [(entry, iter(entry.ops[-1].successors))]
@@ -173,7 +169,7 @@ def _forward_order(entry: Block) -> list[Block]:
 
 
 def _loops(order: Sequence[Block], place: dict[Block, int]) -> dict[Block, frozenset[Block]]:
-    """Give each block that is jumped back to, and the blocks from where, with those on the way."""
+    """Return each block that is jumped back to, and from where, with the blocks on the way."""
     before: dict[Block, list[Block]] = {block: [] for block in order}
     for block in order:
         for target in block.ops[-1].successors:
@@ -199,7 +195,7 @@ def _around(
     loops: dict[Block, frozenset[Block]],
     outer: tuple[Loop, ...],
 ) -> list[Loop]:
-    """Give the loops of blocks that a block is in, outermost first."""
+    """Return the loops of blocks that a block is in, outermost first."""
     around: list[Loop] = []
     for header, members in loops.items():
         if block not in members:

@@ -25,7 +25,7 @@ def chosen(
     first: Known | None,
     second: Known | None,
 ) -> Known | None:
-    """Give the first of two where a condition holds, the second elsewhere."""
+    """Return the first of two where a condition holds, the second elsewhere."""
     if condition.decided is not None:
         return first if condition.decided else second
     if first is not None and same(first, second):
@@ -90,7 +90,7 @@ def _block_of_both(condition: Condition, first: BlockPointer, second: BlockPoint
 
 
 def rewritten(known: Known, substitution: Substitution) -> Known:
-    """Give a value with atoms replaced, wherever it holds terms."""
+    """Return a value with atoms replaced, wherever it holds terms."""
     if isinstance(known, Term):
         return substitution(known)
     if isinstance(known, Condition):
@@ -123,7 +123,7 @@ def as_number(condition: Condition) -> Term:
 
 
 def as_truth(number: Term) -> Condition:
-    """Give back the Boolean that is held as 0 or 1."""
+    """Return back the Boolean that is held as 0 or 1."""
     if len(number.coefficients) == 1:
         ((monomial, coefficient),) = number.coefficients.items()
         if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], Choice):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.flow import deciding
 from kvtrace.ir.types import FloatType
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import maximum, quotient
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 @meaning("scf.if")
 def if_(walk: Walk, op: Op) -> None:
     """Visit both ways, each under its condition."""
-    condition = walk.condition(op.operands[0])
+    condition = walk.condition(op.operand("condition"))
     first = _branch(walk, condition, op.regions[0], len(op.results))
     rest = op.regions[1] if len(op.regions) > 1 else None
     second = _branch(walk, ~condition, rest, len(op.results))
@@ -53,7 +54,7 @@ def _branch(
 @meaning("scf.index_switch")
 def index_switch(walk: Walk, op: Op) -> None:
     """Visit the region of each case, and the first, if none of them is the case."""
-    number, attribute = walk.term(op.operands[0]), op.attributes.get("cases")
+    number, attribute = walk.term(op.operand("selector")), op.attributes.get("cases")
     cases = attribute.values if isinstance(attribute, DenseArrayAttribute) else ()
     conditions = [equal(number, int(case)) for case in cases]
     default = conjunction(~condition for condition in conditions)
@@ -82,11 +83,11 @@ def execute_region(walk: Walk, op: Op) -> None:
 @meaning("scf.for")
 def for_(walk: Walk, op: Op) -> None:
     """Visit the body once, with a symbol for the trip."""
-    first, end, step = (walk.term(value) for value in op.operands[:3])
+    first, end, step = (walk.term(value) for value in deciding(op))
     if "unsignedCmp" in op.attributes:
-        bits = integer_bits(op.operands[0].type) or 64
+        bits = integer_bits(op.operand("first").type) or 64
         first, end = unsigned(first, bits), unsigned(end, bits)
-    initial = [walk.known(value) for value in op.operands[3:]]
+    initial = [walk.known(value) for value in op.group("initial")]
     trips = maximum(0, quotient(end - first + step - 1, step, floor=True))
     if trips == 0 and not walk.arithmetic:
         for value, known in zip(op.results, initial, strict=True):
@@ -119,7 +120,7 @@ def for_(walk: Walk, op: Op) -> None:
 
 
 def _slice(block: Block) -> list[Op]:
-    """Give the ops of a body that carried integers, Booleans and pointers hang on, in order."""
+    """Return the ops of a body that carried integers, Booleans and pointers depend on, in order."""
     needed = {value.id for value in block.ops[-1].operands if _is_followed(value)}
     ops = []
     for op in reversed(block.ops[:-1]):
@@ -149,9 +150,9 @@ def while_(walk: Walk, op: Op) -> None:
 
     def again() -> Condition:
         walk.block(before)
-        condition, *given = before.ops[-1].operands
-        forwarded[:] = [walk.known(value) for value in given]
-        return walk.condition(condition)
+        end = before.ops[-1]
+        forwarded[:] = [walk.known(value) for value in end.group("passed")]
+        return walk.condition(end.operand("condition"))
 
     def run() -> list[Known | None]:
         goes_on = again()

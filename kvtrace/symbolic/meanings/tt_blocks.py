@@ -23,7 +23,7 @@ _REDUCTIONS = ("", "add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
 def checked_axes(op: Op) -> tuple[int, ...]:
-    """Give the axes whose bounds an access through a block pointer checks."""
+    """Return the axes whose bounds an access through a block pointer checks."""
     attribute = op.attributes.get("boundaryCheck")
     if not isinstance(attribute, DenseArrayAttribute):
         return ()
@@ -33,7 +33,7 @@ def checked_axes(op: Op) -> tuple[int, ...]:
 def block_access(
     block: BlockPointer, shape: tuple[int, ...], size: int, checked: Sequence[int]
 ) -> tuple[Pointer, Condition]:
-    """Give the pointers and the mask of a block of elements of `size` bytes.
+    """Return the pointers and the mask of a block of elements of `size` bytes.
 
     Where positions vary along their own axis (the rows of a gather), `shape` is 1.
     """
@@ -49,27 +49,21 @@ def block_access(
 @meaning("tt.make_tensor_ptr")
 def make_tensor_ptr(walk: Walk, op: Op) -> None:
     """Keep base, extents, strides and positions."""
-    base, *rest = op.operands
-    numbers = tuple(walk.term(value) for value in rest)
-    rank = len(rest) // 3
-    walk.set(
-        op.results[0],
-        BlockPointer(
-            walk.pointer(base), numbers[:rank], numbers[rank : 2 * rank], numbers[2 * rank :]
-        ),
-    )
+    extents, strides, places = (_terms(walk, op, name) for name in ("size", "stride", "offset"))
+    base = walk.pointer(op.operand("pointer"))
+    walk.set(op.results[0], BlockPointer(base, extents, strides, places))
 
 
 @meaning("tt.advance")
 def advance(walk: Walk, op: Op) -> None:
     """Move the block."""
-    block = walk.known(op.operands[0])
+    block = walk.known(op.operand("pointer"))
     if not isinstance(block, BlockPointer):
         walk.set_unknown(op.results[0], op, "a block pointer that is not followed")
         return
     positions = tuple(
-        position + walk.term(value)
-        for position, value in zip(block.positions, op.operands[1:], strict=True)
+        position + by
+        for position, by in zip(block.positions, _terms(walk, op, "offset"), strict=True)
     )
     walk.set(op.results[0], BlockPointer(block.base, block.extents, block.strides, positions))
 
@@ -77,16 +71,15 @@ def advance(walk: Walk, op: Op) -> None:
 @meaning("tt.make_tensor_descriptor")
 def make_tensor_descriptor(walk: Walk, op: Op) -> None:
     """Keep base, extents and strides."""
-    base, *rest = op.operands
-    numbers = tuple(walk.term(value) for value in rest)
-    rank = len(rest) // 2
-    walk.set(op.results[0], BlockPointer(walk.pointer(base), numbers[:rank], numbers[rank:], ()))
+    base = walk.pointer(op.operand("pointer"))
+    extents, strides = _terms(walk, op, "size"), _terms(walk, op, "stride")
+    walk.set(op.results[0], BlockPointer(base, extents, strides, ()))
 
 
 def _descriptor_access(
     walk: Walk, descriptor: Value, positions: Sequence[Term], shape: tuple[int, ...]
 ) -> tuple[Pointer, Condition]:
-    """Give the pointers and the mask of a block; all axes are checked."""
+    """Return the pointers and the mask of a block; all axes are checked."""
     known = walk.known(descriptor)
     if not isinstance(known, BlockPointer):
         return walk.pointer(descriptor), conjunction(())
@@ -94,8 +87,9 @@ def _descriptor_access(
     return block_access(at, shape, pointee_bytes(descriptor.type), range(len(shape)))
 
 
-def _positions(walk: Walk, values: Sequence[Value]) -> list[Term]:
-    return [walk.term(value) for value in values]
+def _terms(walk: Walk, op: Op, name: str) -> tuple[Term, ...]:
+    """Return the integers that an op's operands of a name are."""
+    return tuple(walk.term(value) for value in op.group(name))
 
 
 def _read(
@@ -118,9 +112,9 @@ def _read(
 @meaning("tt.descriptor_load")
 def descriptor_load(walk: Walk, op: Op) -> None:
     """Note a read of a block."""
-    shape = shape_of(op.operands[0].type)
-    positions = _positions(walk, op.operands[1:])
-    _read(walk, op, _descriptor_access(walk, op.operands[0], positions, shape), shape)
+    shape = shape_of(op.operand("descriptor").type)
+    positions = _terms(walk, op, "index")
+    _read(walk, op, _descriptor_access(walk, op.operand("descriptor"), positions, shape), shape)
 
 
 @meaning("tt.descriptor_gather")
@@ -131,16 +125,16 @@ def descriptor_gather(walk: Walk, op: Op) -> None:
 
 
 def _rows_access(walk: Walk, op: Op, shape: tuple[int, ...]) -> tuple[Pointer, Condition]:
-    positions = _positions(walk, op.operands[1:3])
-    return _descriptor_access(walk, op.operands[0], positions, (1, *shape[1:]))
+    positions = [walk.term(op.operand("row")), walk.term(op.operand("column"))]
+    return _descriptor_access(walk, op.operand("descriptor"), positions, (1, *shape[1:]))
 
 
 @meaning("tt.descriptor_store")
 def descriptor_store(walk: Walk, op: Op) -> None:
     """Note a write of a block."""
-    shape, value = shape_of(op.operands[0].type), op.operands[1]
+    shape, value = shape_of(op.operand("descriptor").type), op.operand("value")
     pointer, mask = _descriptor_access(
-        walk, op.operands[0], _positions(walk, op.operands[2:]), shape
+        walk, op.operand("descriptor"), _terms(walk, op, "index"), shape
     )
     walk.accessed(op, "store", pointer, mask, bytes_in_memory(value.type), shape, value=value)
 
@@ -148,7 +142,7 @@ def descriptor_store(walk: Walk, op: Op) -> None:
 @meaning("tt.descriptor_scatter")
 def descriptor_scatter(walk: Walk, op: Op) -> None:
     """Note a write of rows by index, from a column on."""
-    value = op.operands[3]
+    value = op.operand("value")
     shape = shape_of(value.type)
     pointer, mask = _rows_access(walk, op, shape)
     walk.accessed(op, "store", pointer, mask, bytes_in_memory(value.type), shape, value=value)
@@ -157,9 +151,9 @@ def descriptor_scatter(walk: Walk, op: Op) -> None:
 @meaning("tt.descriptor_reduce")
 def descriptor_reduce(walk: Walk, op: Op) -> None:
     """Note an atomic update of a block."""
-    shape, value = shape_of(op.operands[0].type), op.operands[1]
+    shape, value = shape_of(op.operand("descriptor").type), op.operand("value")
     pointer, mask = _descriptor_access(
-        walk, op.operands[0], _positions(walk, op.operands[2:]), shape
+        walk, op.operand("descriptor"), _terms(walk, op, "index"), shape
     )
     kind = number_of(op, "kind")
     walk.accessed(

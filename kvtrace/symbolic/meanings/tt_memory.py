@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.ops import mask_of
 from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.meanings import meaning
@@ -45,8 +45,8 @@ _LARGEST_ADDRESS = (1 << 63) - 1
 @meaning("tt.addptr")
 def addptr(walk: Walk, op: Op) -> None:
     """Advance pointers by elements."""
-    pointer, steps = walk.pointer(op.operands[0]), walk.term(op.operands[1])
-    by = steps * pointee_bytes(op.operands[0].type)
+    pointer, steps = walk.pointer(op.operand("pointer")), walk.term(op.operand("offset"))
+    by = steps * pointee_bytes(op.operand("pointer").type)
     walk.set(op.results[0], moved(pointer, by, shape_of(op.results[0].type)))
 
 
@@ -60,7 +60,7 @@ def moved(pointer: Pointer, by: Term, shape: tuple[int, ...]) -> Pointer:
 def ptr_to_int(walk: Walk, op: Op) -> None:
     """Set addresses: an unknown one for each argument, plus the offset."""
     result: Term | None = None
-    for option in walk.pointer(op.operands[0]).choices:
+    for option in walk.pointer(op.operand("source")).choices:
         if option.argument is None:
             walk.set_unknown(op.results[0], op, option.unknown or "an unknown address")
             return
@@ -78,7 +78,7 @@ def _address_of(argument: int) -> Term:
 @meaning("tt.int_to_ptr")
 def int_to_ptr(walk: Walk, op: Op) -> None:
     """Find the argument whose address is in a sum; without one, `offset` is the address itself."""
-    address, shape = walk.term(op.operands[0]), shape_of(op.results[0].type)
+    address, shape = walk.term(op.operand("source")), shape_of(op.results[0].type)
     form = address.affine()
     atoms = form[1].items() if form is not None else ()
     bases = [
@@ -97,7 +97,7 @@ def int_to_ptr(walk: Walk, op: Op) -> None:
 
 
 def _argument_of(atom: Atom) -> int | None:
-    """Give the argument whose address a symbol is."""
+    """Return the argument whose address a symbol is."""
     match atom:
         case Symbol(kind="unknown", key=(("address", int(argument)), _)):
             return argument
@@ -110,23 +110,23 @@ def _argument_of(atom: Atom) -> int | None:
 @meaning("tt.load")
 def load(walk: Walk, op: Op) -> None:
     """Note a read; what it gives is the memory's content, or `other` in masked lanes."""
-    sizes = op.attributes.get("operandSegmentSizes")
-    counts = [int(n) for n in sizes.values] if isinstance(sizes, DenseArrayAttribute) else [
-        1, *([1] * (len(op.operands) - 1)), 0, 0
-    ]  # fmt: skip
-    pointer = walk.known(op.operands[0])
+    pointer = walk.known(op.operand("pointer"))
     if isinstance(pointer, BlockPointer):
         load_block(walk, op, pointer)
         return
-    mask = walk.condition(op.operands[1]) if counts[1] else TRUE
-    other = op.operands[1 + counts[1]] if counts[2] else None
+    mask, other = _mask(walk, op), op.optional("other")
     value = op.results[0]
     accesses = walk.accessed(
-        op, "load", walk.pointer(op.operands[0]), mask, bytes_in_memory(value.type),
+        op, "load", walk.pointer(op.operand("pointer")), mask, bytes_in_memory(value.type),
         shape_of(value.type), value=value,
     )  # fmt: skip
     fill = None if other is None else walk.known(other)
     walk.set(value, loaded(walk, op, value, accesses, mask, fill))
+
+
+def _mask(walk: Walk, op: Op) -> Condition:
+    mask = mask_of(op)
+    return TRUE if mask is None else walk.condition(mask)
 
 
 def load_block(walk: Walk, op: Op, pointer: BlockPointer) -> None:
@@ -134,8 +134,8 @@ def load_block(walk: Walk, op: Op, pointer: BlockPointer) -> None:
     from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 
     value = op.results[0]
-    place, mask = block_access(pointer, shape_of(value.type), pointee_bytes(op.operands[0].type),
-                               checked_axes(op))  # fmt: skip
+    size = pointee_bytes(op.operand("pointer").type)
+    place, mask = block_access(pointer, shape_of(value.type), size, checked_axes(op))
     accesses = walk.accessed(
         op, "load", place, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
     )
@@ -150,7 +150,7 @@ def loaded(
     mask: Condition,
     fill: Known | None,
 ) -> Known | None:
-    """Give the content of memory where the mask holds; `fill`, or an unknown, elsewhere.
+    """Return the content of memory where the mask holds; `fill`, or an unknown, elsewhere.
 
     The symbol of a content has the key (op index, argument, *calls), and varies over the byte
     offset alone: the same load of the same place gives the same.
@@ -186,17 +186,20 @@ def _filled(walk: Walk, op: Op, value: Value, fill: Known | None) -> Term:
 @meaning("tt.store")
 def store(walk: Walk, op: Op) -> None:
     """Note a write."""
-    value = op.operands[1]
-    pointer = walk.known(op.operands[0])
+    value = op.operand("value")
+    pointer = walk.known(op.operand("pointer"))
     if isinstance(pointer, BlockPointer):
         from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 
         place, mask = block_access(
-            pointer, shape_of(value.type), pointee_bytes(op.operands[0].type), checked_axes(op)
+            pointer,
+            shape_of(value.type),
+            pointee_bytes(op.operand("pointer").type),
+            checked_axes(op),
         )
     else:
-        place = walk.pointer(op.operands[0])
-        mask = walk.condition(op.operands[2]) if len(op.operands) > 2 else TRUE
+        place = walk.pointer(op.operand("pointer"))
+        mask = _mask(walk, op)
     walk.accessed(
         op, "store", place, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
     )
@@ -207,12 +210,11 @@ def atomic(walk: Walk, op: Op) -> None:
     """Note an atomic update; what it gives is unknown."""
     value = op.results[0]
     swaps = op.name == "tt.atomic_cas"
-    masked = not swaps and len(op.operands) > 2
     walk.accessed(
         op,
         "atomic",
-        walk.pointer(op.operands[0]),
-        walk.condition(op.operands[2]) if masked else TRUE,
+        walk.pointer(op.operand("pointer")),
+        _mask(walk, op),
         bytes_in_memory(value.type),
         shape_of(value.type),
         value=value,

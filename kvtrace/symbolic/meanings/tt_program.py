@@ -42,9 +42,9 @@ def assertion(walk: Walk, op: Op) -> None:
     checked = op.name == "tt.assert"
     found = Assertion(
         **walk.place(op),
-        condition=walk.condition(op.operands[0]),
+        condition=walk.condition(op.operand("condition")),
         message=message,
-        shape=shape_of(op.operands[0].type),
+        shape=shape_of(op.operand("condition").type),
         of_overflow=checked and "overflow detected for operation" in message,
     )
     (walk.assertions if checked else walk.assumptions).append(found)
@@ -54,4 +54,4 @@ def assertion(walk: Walk, op: Op) -> None:
     "tt.print", "gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "ttg.barrier", "rocdl.barrier"
 )
 def nothing(_walk: Walk, _op: Op) -> None:
-    """Do nothing: no result hangs on it."""
+    """Do nothing: no result depends on it."""

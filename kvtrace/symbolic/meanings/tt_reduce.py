@@ -24,13 +24,14 @@ _IDEMPOTENT = frozenset(
 @meaning("tt.reduce")
 def reduce(walk: Walk, op: Op) -> None:
     """Set what is left of an axis."""
-    axis, source = number_of(op, "axis"), shape_of(op.operands[0].type)
+    given = op.group("source")
+    axis, source = number_of(op, "axis"), shape_of(given[0].type)
     block = op.regions[0].blocks[0]
     combining = _only_op(block)
     bounds = _bounds(walk, op, block, source[axis])
     places = [lane(i - 1, n) if i > axis else None for i, n in enumerate(source)]
     for position, value in enumerate(op.results):
-        known = walk.known(op.operands[position])
+        known = walk.known(given[position])
         exact = None
         if isinstance(known, Term | Condition):
             exact = _exact(known, combining, axis, source[axis])
@@ -47,7 +48,7 @@ def reduce(walk: Walk, op: Op) -> None:
 @meaning("tt.scan")
 def scan(walk: Walk, op: Op) -> None:
     """Set what is left of an axis up to each element."""
-    axis, source = number_of(op, "axis"), shape_of(op.operands[0].type)
+    axis, source = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     bounds = _bounds(walk, op, op.regions[0].blocks[0], source[axis])
     for value, limits in zip(op.results, bounds, strict=True):
         _unfollowed(walk, op, value, "what a scan finds", limits)
@@ -81,7 +82,7 @@ def _only_op(block: Block) -> str:
 def _exact(
     known: Term | Condition, combining: str, axis: int, extent: int
 ) -> Term | Condition | None:
-    """Give the result as a formula, if one is known."""
+    """Return the result as a formula, if one is known."""
     along = lane_symbol(axis, extent)
     if extent == 1:
         return known
@@ -103,7 +104,7 @@ def _exact(
 
 
 def _bounds(walk: Walk, op: Op, block: Block, extent: int) -> list[tuple[int, int] | None]:
-    """Give ranges of the results: those of the elements, if combining two of them leaves none."""
+    """Return ranges of the results: those of the elements, if combining two of them leaves none."""
     ranges = []
     for value in op.operands:
         known = walk.known(value)

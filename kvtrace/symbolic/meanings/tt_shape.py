@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def lane_symbol(axis: int, extent: int) -> Symbol:
-    """Give the symbol of an axis of more than one element."""
+    """Return the symbol of an axis of more than one element."""
     return Symbol("lane", axis, 0, extent - 1)
 
 
@@ -41,15 +41,15 @@ def relaned(known: Known, source: Sequence[int], places: Sequence[Term | None]) 
 )  # fmt: skip
 def same_everywhere(walk: Walk, op: Op) -> None:
     """Keep the value: what does not vary along an axis has no lane of it."""
-    walk.set(op.results[0], walk.known(op.operands[0]))
+    walk.set(op.results[0], walk.known(op.operand("source")))
 
 
 @meaning("tt.expand_dims")
 def expand_dims(walk: Walk, op: Op) -> None:
     """Add an axis of one element."""
-    known, axis = walk.known(op.operands[0]), number_of(op, "axis")
+    known, axis = walk.known(op.operand("source")), number_of(op, "axis")
     if known is not None:
-        source = shape_of(op.operands[0].type)
+        source = shape_of(op.operand("source").type)
         places = [lane(i + 1, n) if i >= axis else None for i, n in enumerate(source)]
         known = relaned(known, source, places)
     walk.set(op.results[0], known)
@@ -58,8 +58,8 @@ def expand_dims(walk: Walk, op: Op) -> None:
 @meaning("tt.trans")
 def trans(walk: Walk, op: Op) -> None:
     """Permute axes."""
-    known, attribute = walk.known(op.operands[0]), op.attributes.get("order")
-    source = shape_of(op.operands[0].type)
+    known, attribute = walk.known(op.operand("source")), op.attributes.get("order")
+    source = shape_of(op.operand("source").type)
     if known is not None:
         order = [int(axis) for axis in attribute.values] if (
             isinstance(attribute, DenseArrayAttribute)
@@ -71,15 +71,15 @@ def trans(walk: Walk, op: Op) -> None:
 @meaning("tt.reshape")
 def reshape(walk: Walk, op: Op) -> None:
     """Give the elements another shape, in row-major order."""
-    known = walk.known(op.operands[0])
+    known = walk.known(op.operand("source"))
     if known is not None:
-        source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
+        source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
         known = reshaped(known, source, target)
     walk.set(op.results[0], known)
 
 
 def reshaped(known: Known, source: tuple[int, ...], target: tuple[int, ...]) -> Known:
-    """Give a value's elements another shape, in row-major order."""
+    """Return a value's elements another shape, in row-major order."""
     if source == target:
         return known
     linear = ZERO
@@ -113,7 +113,7 @@ def _recombined(term: Term) -> Term:
 def join(walk: Walk, op: Op) -> None:
     """Put two tensors side by side along a new last axis."""
     first, second = (walk.known(value) for value in op.operands)
-    place = lane(len(shape_of(op.operands[0].type)), 2)
+    place = lane(len(shape_of(op.operand("first").type)), 2)
     if isinstance(first, Term) and isinstance(second, Term):
         step = (second - first).constant
         if step is not None:
@@ -125,7 +125,7 @@ def join(walk: Walk, op: Op) -> None:
 @meaning("tt.split")
 def split(walk: Walk, op: Op) -> None:
     """Take apart along the last axis, of extent 2."""
-    known, source = walk.known(op.operands[0]), shape_of(op.operands[0].type)
+    known, source = walk.known(op.operand("source")), shape_of(op.operand("source").type)
     for number, value in enumerate(op.results):
         if known is None:
             walk.set(value, None)
@@ -138,7 +138,7 @@ def split(walk: Walk, op: Op) -> None:
 def cat(walk: Walk, op: Op) -> None:
     """Join two tensors along their only axis."""
     first, second = (walk.known(value) for value in op.operands)
-    source = shape_of(op.operands[0].type)
+    source = shape_of(op.operand("first").type)
     extent = source[0]
     place = lane(0, 2 * extent)
     if first is not None and second is not None:
@@ -150,8 +150,8 @@ def cat(walk: Walk, op: Op) -> None:
 @meaning("tt.gather")
 def gather(walk: Walk, op: Op) -> None:
     """Pick elements along an axis by index."""
-    known, index = walk.known(op.operands[0]), walk.term(op.operands[1])
-    axis, source = number_of(op, "axis"), shape_of(op.operands[0].type)
+    known, index = walk.known(op.operand("source")), walk.term(op.operand("index"))
+    axis, source = number_of(op, "axis"), shape_of(op.operand("source").type)
     if isinstance(known, Term | Condition) and index.low >= 0 and index.high < source[axis]:
         places: list[Term | None] = [None] * len(source)
         places[axis] = index
@@ -165,7 +165,7 @@ def gather(walk: Walk, op: Op) -> None:
 @meaning("tt.histogram")
 def histogram(walk: Walk, op: Op) -> None:
     """Count: from none to all."""
-    count = prod(shape_of(op.operands[0].type))
+    count = prod(shape_of(op.operand("source").type))
     walk.set_unknown(op.results[0], op, "counts of a histogram", (0, count))
 
 

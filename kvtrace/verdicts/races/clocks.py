@@ -213,7 +213,7 @@ class Clocks(Observer):
 
 
 def _places(watched: NDArray[np.int64], starts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """Give which of the watched bytes elements that start so touch."""
+    """Return which of the watched bytes elements that start so touch."""
     bytes_ = np.unique((starts[:, None] + np.arange(width)).reshape(-1))
     places = np.searchsorted(watched, bytes_)
     places = places[places < len(watched)] if places.size and places[-1] >= len(watched) else places

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def assumption_of(
     bound: BoundCall, pair: tuple[Sharer, Sharer], common: Common | None, axes: Sequence[Symbol]
 ) -> str | None:
-    """Give a condition on what one tensor holds under which a pair does not race.
+    """Return a condition on what one tensor holds under which a pair does not race.
 
     `common` is what two programs have in common without it, if that is known.
     """
@@ -47,7 +47,7 @@ def assumption_of(
 
 
 def _rooms(bound: BoundCall, pair: tuple[Sharer, Sharer], contents: set[Symbol]) -> Iterator[int]:
-    """Give up to where an integer may go before it reaches the next digit: the widest first."""
+    """Return up to where an integer may go before it reaches the next digit: the widest first."""
     rooms = set()
     for sharer in pair:
         coefficients = bound.ranges.form(sharer.access.offset).coefficients

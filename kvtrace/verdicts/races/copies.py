@@ -82,7 +82,7 @@ class Question:
         return disjunction(ways)
 
     def witness(self, point: Point, grid: tuple[int, int, int]) -> tuple[tuple[int, int], int]:
-        """Give both programs (linear ids), and the first byte that they share, at a point."""
+        """Return both programs (linear ids), and the first byte that they share, at a point."""
         assert all(isinstance(key, Symbol | Opaque) for key in point)
         programs = [0, 0]
         stride = 1
@@ -96,7 +96,7 @@ class Question:
         return (programs[0], programs[1]), byte
 
     def _value(self, term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
-        """Give the number at a point, which may leave out symbols that have one value only."""
+        """Return the number at a point, which may leave out symbols that have one value only."""
         symbols = [atom for atom in term.atoms() if isinstance(atom, Symbol)]
         intervals = {symbol: self.given.ranges.of(symbol) for symbol in symbols}
         settled = {symbol: low for symbol, (low, high) in intervals.items() if low == high}
@@ -104,7 +104,7 @@ class Question:
 
 
 def _renamed(condition: Condition, rename: Substitution) -> Condition:
-    """Give a condition of the second program: what is not followed may be otherwise there."""
+    """Return a condition of the second program: what is not followed may be otherwise there."""
     if isinstance(condition, And | Or):
         join = conjunction if isinstance(condition, And) else disjunction
         return join(_renamed(part, rename) for part in condition.parts)

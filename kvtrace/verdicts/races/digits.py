@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.decide import Given, proves_at_least
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.intervals import Ranges
@@ -227,12 +227,12 @@ def _without(form: Linear, variables: Iterable[Variable]) -> Linear:
 
 
 def _form_of(key: Any) -> Linear:
-    """Give the form that a variable's key stands for; see `intervals.key_of`."""
+    """Return the form that a variable's key stands for; see `intervals.key_of`."""
     return Linear(key[0], dict(key[1]))
 
 
 def _inside(variable: Variable) -> Iterator[Variable]:
-    """Give the variables, or symbols, that a function is of."""
+    """Return the variables, or symbols, that a function is of."""
     if isinstance(variable, tuple):
         if variable[0] == "*":
             yield from variable[1:]
@@ -244,7 +244,7 @@ def _inside(variable: Variable) -> Iterator[Variable]:
 
 
 def _is_followed(variable: Variable) -> bool:
-    """Whether a function hangs on nothing but variables."""
+    """Whether a function depends on nothing but variables."""
     if not isinstance(variable, Atom):
         return True
     choices = (atom for atom in variable.within() if isinstance(atom, Choice))

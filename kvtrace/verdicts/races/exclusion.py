@@ -54,7 +54,7 @@ class Exclusion:
         )
 
     def _draw(self, symbol: Symbol) -> Sharer | None:
-        """Give the atomic whose result a symbol is."""
+        """Return the atomic whose result a symbol is."""
         index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
         found = [s for s in self._sharers if s.access.op.index == index]
         if symbol.kind not in ("content", "unknown") or len(found) != 1:
@@ -102,7 +102,7 @@ class Exclusion:
         return common.determines_form(one.form)
 
     def _word(self, section: Section) -> Sharer | None:
-        """Give the access that shuts a lock, if nothing but sections' ends writes its words."""
+        """Return the access that shuts a lock, if nothing but sections' ends writes its words."""
         sections = sections_of(self._module)
         ends = {op.index for each in sections for op in (each.shuts, each.opens)}
         mine = [s for s in self._sharers if s.access.op is section.shuts]
@@ -130,7 +130,7 @@ def _is_active_for(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
 
 
 def _chosen_symbols(variable: Variable) -> list[Symbol]:
-    """Give the symbol that a variable is, or those that it is chosen from; none for others."""
+    """Return the symbol that a variable is, or those that it is chosen from; none for others."""
     if isinstance(variable, Symbol):
         return [variable]
     if not isinstance(variable, Choice):

@@ -30,14 +30,14 @@ Order = NDArray[np.int64]
 
 
 def orders_of(programs: int) -> tuple[Order, ...]:
-    """Give the orders that are looked at: by id, backwards, and one that is shuffled."""
+    """Return the orders that are looked at: by id, backwards, and one that is shuffled."""
     ascending = np.arange(programs, dtype=np.int64)
     shuffled = np.random.default_rng(programs).permutation(programs).astype(np.int64)
     return ascending, ascending[::-1], shuffled
 
 
 class Renamed(Instrument):
-    """Gives programs the ids that an order says."""
+    """Returns programs the ids that an order says."""
 
     def __init__(self, order: Order) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Two accesses of a call, by two different programs: whether they can touch one byte unordered.
 
-Both are looked at with the program's ids, lanes and trips free, so nothing hangs on how large the
+Both are looked at with the program's ids, lanes and trips free, so nothing depends on how large the
 grid is. First the digits of their addresses; then what programs may touch together without harm:
 one value that all write, and sections of one lock; then linear reasoning and a solver over two
 copies of everything that is a program's own.
@@ -21,6 +21,7 @@ from kvtrace.verdicts.races.confined import assumption_of
 from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.exclusion import Exclusion
+from kvtrace.verdicts.races.own_stores import loads_its_own
 from kvtrace.verdicts.races.read_indices import Met, ReadIndices
 from kvtrace.verdicts.races.same_values import stored_alike
 from kvtrace.verdicts.races.sharers import Sharer, is_unreached, sharers_of
@@ -34,12 +35,16 @@ _LOCKS: Final = "all locks are open when the kernel starts"
 
 @dataclass(frozen=True)
 class Free:
-    """The two do not race; `why` says so in words where they may meet all the same."""
+    """The two do not race; `why` says so in words where they may meet all the same.
+
+    `settled`: what one loads is the same in whatever order programs run.
+    """
 
     method: Method
     why: str = ""
     assumption: str | None = None
     solver_ns: int = 0
+    settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class Pairs:
         self._indices = ReadIndices(bound, self._axes)
 
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
-        """Give each two sharers (or one) that would race where they meet, the first one writing."""
+        """Return each two sharers (or one) that race where they meet, the first one writing."""
         for position, one in enumerate(self.sharers):
             for other in self.sharers[position:]:
                 if None not in (one.storage, other.storage) and one.storage is not other.storage:
@@ -108,6 +113,9 @@ class Pairs:
             return Free("affine", "each program draws its own numbers from a counter")
         if self._write_the_same(one, other, common):
             return Free("affine", "all programs write the same value")
+        if self._loads_its_own(one, other):
+            why = "each program loads what it has itself stored, and all store the same there"
+            return Free("affine", why, settled=True)
         if self._exclusion.takes_turns(one, other, common):
             return Free("affine", "a lock lets one program at a time do it", _LOCKS)
         if one is not other and are_apart(one.side, other.side):
@@ -163,6 +171,14 @@ class Pairs:
         lanes = (lane(axis, n).atoms() for axis, n in enumerate(one.access.shape))
         own = one.access.shape == other.access.shape
         return own and all(common.determines(symbol) for each in lanes for symbol in each)
+
+    def _loads_its_own(self, one: Sharer, other: Sharer) -> bool:
+        """Whether one stores what all programs store, and the other loads it in each of them."""
+        if other.part.writes or one.side is None:
+            return False
+        return self._write_the_same(one, one, Common(one.side, one.side)) and loads_its_own(
+            self._bound, one, other, self.sharers
+        )
 
     # -- two copies ----------------------------------------------------------------------------
 
@@ -227,7 +243,7 @@ class Pairs:
         return Open(f"where it goes depends on {' and '.join(found)}") if found else None
 
     def _sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
-        """Give the tensors that an integer was loaded from, or that an atomic found it in."""
+        """Return the tensors that an integer was loaded from, or that an atomic found it in."""
         index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
         loaded = self._bound.contents.sources(symbol)
         found = (s.access.argument for s in self.sharers if s.access.op.index == index)
@@ -235,7 +251,7 @@ class Pairs:
         return loaded or tuple(a for a in atomics if isinstance(a, TensorArgument))
 
     def unrecorded_atomics(self) -> tuple[str, ...]:
-        """Give the tensors without contents through which programs may wait for each other."""
+        """Return the tensors without contents through which programs may wait for each other."""
         waiting = (s.access.argument for s in self.sharers if s.part.acquires)
         tensors = (self._arguments[argument] for argument in waiting if argument is not None)
         names = {t.name for t in tensors if isinstance(t, TensorArgument) if t.storage.data is None}
@@ -249,14 +265,14 @@ def unrecorded(names: Iterable[str]) -> str:
 
 
 def _loaded(atoms: Iterable[Atom]) -> Iterator[Symbol]:
-    """Give the symbols that come from memory, or that are not followed."""
+    """Return the symbols that come from memory, or that are not followed."""
     for atom in atoms:
         if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
             yield atom
 
 
 def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
-    """Give the only program that can be active, if there is but one."""
+    """Return the only program that can be active, if there is but one."""
     found: tuple[int, ...] | None = None
     for forms in side.given.alternatives:
         box = dict(side.ranges.intervals)

@@ -9,13 +9,15 @@ did before a release happens before what another does after the acquire that rea
 from __future__ import annotations
 
 import re
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Module, Op
+from kvtrace.ir.flow import flow_of
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import effect_of
 from kvtrace.passes.metrics import kind_of
 
 _BLOCK: Final = 2
@@ -63,24 +65,15 @@ class Parts:
     unseen: str | None
 
 
+@once_per_module
 def parts_of(module: Module) -> Parts:
-    """Give the parts of a module's memory ops; found once."""
-    found = _known.get(module)
-    if found is None:
-        found = _known[module] = _parts(module)
-    return found
-
-
-_known: weakref.WeakKeyDictionary[Module, Parts] = weakref.WeakKeyDictionary()
-
-
-def _parts(module: Module) -> Parts:
-    used = {value.id for op in module.ops for value in op.operands}
+    """Return the parts of a module's memory ops."""
+    flow = flow_of(module)
     by_op = {}
     unseen = None
     for op in module.ops:
-        if kind_of(op) in ("load", "store", "atomic"):
-            by_op[op.index] = _part(op, any(result.id in used for result in op.results))
+        if effect_of(op):
+            by_op[op.index] = _part(op, any(map(flow.uses, op.results)))
         elif op.name == "tt.elementwise_inline_asm":
             text = str(attribute(op, "asm_string", ""))
             if _ASSEMBLY_ON_MEMORY.search(text):

@@ -39,7 +39,7 @@ class Witness:
     byte: int
 
     def turned(self) -> Witness:
-        """Give the same from the other side."""
+        """Return the same from the other side."""
         return Witness(self.second, self.first, self.storage, self.byte)
 
 
@@ -57,7 +57,7 @@ class _Touches(Observer):
         self.found: dict[tuple[int, int], Touch] = {}
 
     def witness(self, ops: tuple[Op, Op], programs: tuple[int, int]) -> Witness | None:
-        """Give both sides, if both were seen."""
+        """Return both sides, if both were seen."""
         first, second = (
             self.found.get((op.index, program)) for op, program in zip(ops, programs, strict=True)
         )

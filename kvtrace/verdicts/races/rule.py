@@ -40,7 +40,7 @@ class _Finding:
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Give one verdict for each op that writes: stores and atomics."""
+    """Return one verdict for each op that writes: stores and atomics."""
     parts = parts_of(bound.call.module)
     findings = {index: _Finding(p.op) for index, p in parts.by_op.items() if p.writes}
     if bound.programs > 1 and parts.unseen is None:
@@ -50,7 +50,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Give an observer that decides ops by who touches what over the whole grid."""
+    """Return an observer that decides ops by who touches what over the whole grid."""
     ops = {v.op.index for v in undecided if v.rule == RULE and v.evaluating}
     return Swept(bound, ops, _left[bound]) if ops else None
 
@@ -70,7 +70,7 @@ def _look_at_pairs(bound: BoundCall, findings: dict[int, _Finding]) -> None:
             outcome, witness = _run(bound, pairs, (one, other), outcome)
         if isinstance(outcome, Open):
             left_open.add(_key(one, other))
-        if not isinstance(outcome, Free) or outcome.why:
+        if not isinstance(outcome, Free) or (outcome.why and not outcome.settled):
             meeting.update(_key(one, other))
         for sharer in dict.fromkeys((one, other)):
             finding = findings.get(sharer.access.op.index)

@@ -7,7 +7,6 @@ is in it no other one is in a section of the same word: what both do inside has 
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.attributes import DenseAttribute
+from kvtrace.ir.memo import once_per_module
 from kvtrace.passes.metrics import kind_of
 from kvtrace.verdicts.races.parts import Parts, parts_of
 
@@ -31,15 +31,10 @@ class Section:
     inside: frozenset[int]
 
 
+@once_per_module
 def sections_of(module: Module) -> tuple[Section, ...]:
-    """Give the sections of a module; found once."""
-    found = _known.get(module)
-    if found is None:
-        found = _known[module] = tuple(_sections(module))
-    return found
-
-
-_known: weakref.WeakKeyDictionary[Module, tuple[Section, ...]] = weakref.WeakKeyDictionary()
+    """Return the sections of a module."""
+    return tuple(_sections(module))
 
 
 def _sections(module: Module) -> Iterator[Section]:
@@ -69,7 +64,7 @@ def _section(loop: Op, block: Block, parts: Parts) -> Section | None:
 
 
 def _only_atomic(loop: Op) -> Op | None:
-    """Give the scalar atomic in a loop that does nothing else in memory."""
+    """Return the scalar atomic in a loop that does nothing else in memory."""
     memory = [op for op in loop.walk() if kind_of(op) in ("load", "store", "atomic")]
     if len(memory) != 1 or memory[0].name not in ("tt.atomic_cas", "tt.atomic_rmw"):
         return None
@@ -79,7 +74,7 @@ def _only_atomic(loop: Op) -> Op | None:
 
 
 def _open_and_shut(loop: Op, atomic: Op) -> tuple[int, int] | None:
-    """Give the words of an open and a shut lock, if the loop ends only by shutting it."""
+    """Return the words of an open and a shut lock, if the loop ends only by shutting it."""
     if atomic.name == "tt.atomic_cas":
         opened, shut = (constant_of(value) for value in atomic.operands[1:3])
     elif attribute(atomic, "atomic_rmw_op") == _EXCHANGE and _is_unmasked(atomic):
@@ -121,7 +116,7 @@ def _is_unmasked(atomic: Op) -> bool:
 
 
 def constant_of(value: Value) -> int | None:
-    """Give a constant integer, or that of which a constant tensor is full; else None."""
+    """Return a constant integer, or that of which a constant tensor is full; else None."""
     owner = value.owner
     if not isinstance(owner, Op) or owner.name != "arith.constant":
         return None

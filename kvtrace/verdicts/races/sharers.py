@@ -50,7 +50,7 @@ class Sharer:
 
 
 def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
-    """Give the accesses to what is written, in the order of the summary."""
+    """Return the accesses to what is written, in the order of the summary."""
     return tuple(_sharers(bound))
 
 
@@ -108,7 +108,7 @@ def is_unreached(bound: BoundCall, access: Access) -> bool:
 
 
 def _bits_of_sum(op: Op) -> int | None:
-    """Give the width in which all of an address is summed up, if by sums and products alone.
+    """Return the width in which all of an address is summed up, if by sums and products alone.
 
     These may wrap wherever they like: what comes out is right modulo two to the power of the width.
     """
@@ -135,7 +135,7 @@ def _bits_of_sum(op: Op) -> int | None:
 
 
 def _before(value: Value) -> Value:
-    """Give the value that was only spread over a tensor."""
+    """Return the value that was only spread over a tensor."""
     while isinstance(value.owner, Op) and value.owner.name in _SPREADING:
         value = value.owner.operands[0]
     return value

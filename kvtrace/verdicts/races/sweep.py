@@ -35,7 +35,7 @@ class Meeting:
     """Two programs that touch one byte of a storage, at least one of them writing.
 
     `byte` counts from the storage's start, `bytes` how many of them the two ops share so.
-    `certain` False: whether one of them gets there hangs on data that was not recorded.
+    `certain` False: whether one of them gets there depends on data that was not recorded.
     """
 
     first: Op
@@ -49,7 +49,7 @@ class Meeting:
     cell: int = field(compare=False, repr=False)
 
     def all_bytes(self) -> NDArray[np.int64]:
-        """Give all bytes of the storage where the two ops meet, ascending."""
+        """Return all bytes of the storage where the two ops meet, ascending."""
         return np.asarray(self.places[:, None] * self.cell + np.arange(self.cell)).reshape(-1)
 
 
@@ -153,7 +153,7 @@ class Sweep(Observer):
         self._page = page
         self._order = order
         self._parts = parts_of(module).by_op
-        written = written_storages(module, arguments, {})
+        written = written_storages(module, arguments)
         self._cells: dict[Storage, _Cells | None] = dict.fromkeys(written)
         self._elements = 0
         self.lost: dict[tuple[int, int | None], str] = {}
@@ -243,7 +243,7 @@ class Sweep(Observer):
         return sum(len(c.touched) * c.count() for c in self._cells.values() if c is not None)
 
     def meetings(self) -> Iterator[Meeting]:
-        """Give one meeting for each two ops (or one) that clash somewhere, writers first."""
+        """Return one meeting for each two ops (or one) that clash somewhere, writers first."""
         for cells in self._cells.values():
             if cells is None:
                 continue

@@ -1,6 +1,6 @@
 """Deciding races by an evaluation: who meets over the whole grid, and whether atomics order them.
 
-What hangs on the order of programs (what atomics gave, or what other programs wrote) is another
+What depends on the order of programs (what atomics gave, or what other programs wrote) is another
 thing in every run. Where that decides only whether an access happens, several orders are looked at;
 where it decides an address, no evaluation is a proof.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.observe import Access as Evaluated
 from kvtrace.ir import Op
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Atom, Symbol
@@ -85,7 +85,7 @@ class Swept(Concrete):
         self._sweep.access(access)
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Give one verdict for each of the ops."""
+        """Return one verdict for each of the ops."""
         failure = failure or self._sweep.failure
         ops = [self._parts.by_op[index].op for index in sorted(self._ops)]
         if failure is not None:
@@ -119,7 +119,7 @@ class Swept(Concrete):
         return proven(self._call, op, self._names(op), "evaluated", why)
 
     def _raced(self, op: Op, seen: _Seen) -> Verdict | str | None:
-        """Give the violation that a meeting is, or why it is not known; None: it is none."""
+        """Return the violation that a meeting is, or why it is not known; None: it is none."""
         meeting = seen.meeting
         if not meeting.certain:
             return self._sweep.doubt or "whether it happens depends on data"
@@ -162,7 +162,7 @@ class Swept(Concrete):
 
     @cached_property
     def _sources(self) -> frozenset[int]:
-        """Ops whose results hang on what other programs have done before.
+        """Ops whose results depend on what other programs have done before.
 
         Where there is one, what a program writes may come from it, and so may all that it loads
         from what is written.
@@ -178,7 +178,7 @@ class Swept(Concrete):
         )
 
     def _wanders(self, access: Access) -> bool:
-        """Whether an address hangs on the order of programs."""
+        """Whether an address depends on the order of programs."""
         lost = access.unknown is not None
         return self._is_of_order(access, access.offset.atoms(), lost=lost)
 

@@ -39,7 +39,7 @@ def tell_programs_apart(
 
 
 class _Table:
-    """Values of variables over all programs; None for what hangs on more than programs."""
+    """Values of variables over all programs; None for what depends on more than programs."""
 
     def __init__(self, axes: Sequence[Symbol], extents: Sequence[int]) -> None:
         grids = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
@@ -94,7 +94,7 @@ def _divided(left: Values, right: Values, *, floor: bool, rest: bool) -> Values:
 
 
 def keys_of(variable: Variable) -> Iterator[Any]:
-    """Give the keys of the forms that a function is of."""
+    """Return the keys of the forms that a function is of."""
     assert isinstance(variable, tuple)
     if variable[0] in ("//", "%%"):
         yield from variable[1:3]

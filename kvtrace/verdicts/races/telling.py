@@ -8,7 +8,7 @@ from typing import Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.passes.calls import Call
-from kvtrace.passes.data_dependence import hanging_on_data
+from kvtrace.passes.data_dependence import depending_on_data
 from kvtrace.passes.metrics import kind_of
 from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.races.replay import Touch, Witness
@@ -32,7 +32,7 @@ def proven(
     """Say that an op races with nothing; `why` where programs meet all the same."""
     kind = kind_of(op)
     notes = list(dict.fromkeys(each for each in why if each))
-    if call.recorded and op.index in hanging_on_data(call.module):
+    if call.recorded and op.index in depending_on_data(call.module):
         notes.append(f"for the recorded contents of {', '.join(call.recorded)}")
     scope = f" ({'; '.join(notes)})" if notes else ""
     return Verdict(

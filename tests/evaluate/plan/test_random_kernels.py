@@ -1,7 +1,7 @@
 """Random affine kernels: by plan and by arrays, bit by bit and element by element."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, evaluate, parsed
@@ -114,8 +114,13 @@ def arguments_of(numbers, data, shared):
     return [*tensors, *(ScalarArgument(name, numbers[name]) for name in _NUMBERS)]
 
 
+STAYING = dict.fromkeys(_NUMBERS, 0) | {"rows": 1, "columns": 1}
+"""Pointers that each trip moves by nothing: what is read there is read before the loop."""
+
+
 @settings(max_examples=120, deadline=None)
 @given(launches())
+@example((kernel(0, 2, False), STAYING, (1, 1), False))
 def test_a_random_kernel_gives_the_same_both_ways(launch):
     code, numbers, grid, shared = launch
     module = parsed(code)

@@ -250,7 +250,7 @@ def run_by_plan(function, grid, arguments, constexprs, *, torch, used=None):
     module = compile_for(function, arguments, constexprs)
     given = tuple(with_copied_storages(bind(function, arguments)))
     tensors = {n: a for n, a in enumerate(given) if isinstance(a, TensorArgument)}
-    storages = written_storages(module, given, {})
+    storages = written_storages(module, given)
     written = frozenset(n for n, tensor in tensors.items() if tensor.storage in storages)
     compiler = PlanCompiler(module)
     regions = planned_regions(compiler, given, (*grid, 1, 1)[:3], written, runs=True).planned

@@ -1,4 +1,4 @@
-"""Addresses, loops and branches that hang on what a tensor holds, recorded or not."""
+"""Addresses, loops and branches that depend on what a tensor holds, recorded or not."""
 
 import triton
 import triton.language as tl

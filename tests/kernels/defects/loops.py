@@ -1,4 +1,4 @@
-"""Loops: a step too far, pointers moved too often, bounds that hang on the program."""
+"""Loops: a step too far, pointers moved too often, bounds that depend on the program."""
 
 import triton
 import triton.language as tl

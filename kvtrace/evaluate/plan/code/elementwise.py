@@ -42,7 +42,7 @@ def write_stored(writer: Writer, instruction: Map, store: Store, depth: int) -> 
 
 
 def _function(writer: Writer, instruction: Map) -> Any:
-    """Give the function that writes into an array; PyTorch's does not bear arrays that overlap."""
+    """Return the function that writes into an array; PyTorch's cannot have arrays overlap."""
     operation = instruction.operation
     if not writer.torch:
         return operation.into

@@ -54,7 +54,7 @@ def write_load(writer: Writer, load: Load, depth: int, copied: bool) -> None:
 
 
 def target_of_store(writer: Writer, store: Store) -> tuple[str, tuple[bool, ...], tuple[int, ...]]:
-    """Give the view that a store writes to, and what it varies over."""
+    """Return the view that a store writes to, and what it varies over."""
     named = {symbol for symbol, _ in store.form.outer}
     axes = tuple(symbol in named for symbol in writer.axes)
     steps = store.form.lanes or (0,) * len(store.lanes)

@@ -2,13 +2,13 @@
 
 Arrays that hold intermediate results are *cells*: made once for a size of chunk, handed in, and
 used again as soon as what they held is not needed any more. Everything else is a view. Numbers that
-hang on the call (offsets, strides, extents) go by names: other sizes have the same text then.
+depend on the call (offsets, strides, extents) go by names: other sizes have the same text then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvtrace.evaluate.plan.code.cells import Cell
@@ -16,7 +16,6 @@ from kvtrace.evaluate.plan.instructions import Instruction, Load, Operand, defin
 from kvtrace.evaluate.plan.layouts import Layouts
 from kvtrace.evaluate.plan.liveness import shares_memory
 from kvtrace.evaluate.plan.values import Register
-from kvtrace.schema.dataclass import dataclass
 
 
 @dataclass(eq=False)
@@ -55,13 +54,13 @@ class Writer:
         return name
 
     def number(self, value: int | tuple[int, ...]) -> str:
-        """Name a number that hangs on the call, so that the text is that of other calls too."""
+        """Name a number that depends on the call, so that the text is that of other calls too."""
         name = f"i{len(self.globals)}"
         self.globals[name] = value
         return name
 
     def numbers(self, values: Sequence[int]) -> list[str]:
-        """Name numbers that hang on the call; 0 and 1 stay, as code may be another for them."""
+        """Name numbers that depend on the call; 0 and 1 stay, as code may be another for them."""
         return [str(value) if 0 <= value <= 1 else self.number(value) for value in values]
 
     def operand(self, operand: Operand) -> str:
@@ -80,7 +79,7 @@ class Writer:
         return found
 
     def take(self, cell: Cell) -> str:
-        """Give a free cell of a kind."""
+        """Return a free cell of a kind."""
         free = self.free.setdefault(cell, [])
         if free:
             return free.pop()
@@ -147,6 +146,6 @@ def listed(items: Sequence[Any]) -> str:
 
 
 def target_of(instruction: Instruction) -> Register:
-    """Give the register that an instruction defines."""
+    """Return the register that an instruction defines."""
     assert instruction.target is not None
     return instruction.target

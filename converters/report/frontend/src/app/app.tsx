@@ -1,6 +1,5 @@
 // The frame around the views: header, navigation, the view that the address names.
 
-import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Page } from "../data/page";
@@ -12,7 +11,7 @@ import { address, href } from "./router";
 import { type Choice, nextTheme, themeChoice } from "./theme";
 import type { View } from "./view";
 
-export function App(props: { page: Page }): JSX.Element {
+export function App(props: { page: Page }) {
   const { page } = props;
   const [help, setHelp] = useState(false);
   const content = useRef<HTMLElement>(null);
@@ -83,7 +82,7 @@ export function App(props: { page: Page }): JSX.Element {
   );
 }
 
-function NavLink(props: { view: View; page: Page; match: Match | null }): JSX.Element {
+function NavLink(props: { view: View; page: Page; match: Match | null }) {
   const { view, page, match } = props;
   const badge = view.badge?.(page);
   const current = match?.view.section === view.name;
@@ -101,7 +100,7 @@ const THEME_NAMES: Readonly<Record<Choice, string>> = {
   dark: "☾ Dark",
 };
 
-function ThemeButton(): JSX.Element {
+function ThemeButton() {
   const name = THEME_NAMES[themeChoice.value];
   return (
     <button

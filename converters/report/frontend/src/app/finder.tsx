@@ -1,6 +1,5 @@
 // The search in the header: every view says what it finds for some words.
 
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
 import { shortText } from "../data/format";
@@ -9,7 +8,7 @@ import type { Found, View } from "./view";
 
 const MOST_FOUND = 12;
 
-export function Finder(props: { page: Page; views: readonly View[] }): JSX.Element {
+export function Finder(props: { page: Page; views: readonly View[] }) {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
   const [open, setOpen] = useState(false);

@@ -1,6 +1,5 @@
 // Keys that work everywhere, and the list of them.
 
-import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import { VIEWS } from "./registry";
@@ -64,7 +63,7 @@ function focusSearch(first: "main" | "header"): void {
   input?.select();
 }
 
-export function KeyHelp(props: { open: boolean; onClose(): void }): JSX.Element {
+export function KeyHelp(props: { open: boolean; onClose(): void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     if (props.open) dialog.current?.showModal();
@@ -88,7 +87,7 @@ export function KeyHelp(props: { open: boolean; onClose(): void }): JSX.Element 
   );
 }
 
-function KeyTable(props: { title: string; keys: Keys }): JSX.Element {
+function KeyTable(props: { title: string; keys: Keys }) {
   return (
     <section>
       <h3>{props.title}</h3>

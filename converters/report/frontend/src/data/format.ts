@@ -2,7 +2,7 @@
 
 import type { Grid } from "./types";
 
-type Maybe<T> = T | null | undefined;
+export type Maybe<T> = T | null | undefined;
 
 export const UNKNOWN = "–";
 
@@ -13,13 +13,18 @@ const MOMENT = new Intl.NumberFormat("en-GB", {
 });
 
 export function formatCount(value: Maybe<number>): string {
-  return value === null || value === undefined ? UNKNOWN : COUNT.format(value);
+  return value == null ? UNKNOWN : COUNT.format(value);
 }
 
 /** Three significant figures, without an exponent and without zeros that say nothing. */
 export function threeFigures(value: number): string {
   if (Math.abs(value) >= 100) return COUNT.format(Math.round(value));
   return String(Number(value.toPrecision(3)));
+}
+
+/** The same of what may not be known. */
+export function formatNumber(value: Maybe<number>): string {
+  return value == null ? UNKNOWN : threeFigures(value);
 }
 
 function scaled(value: number, step: number, units: readonly string[]): string {
@@ -33,7 +38,7 @@ function scaled(value: number, step: number, units: readonly string[]): string {
 }
 
 export function formatNanoseconds(value: Maybe<number>): string {
-  if (value === null || value === undefined) return UNKNOWN;
+  if (value == null) return UNKNOWN;
   if (Math.abs(value) < 60e9) return scaled(value, 1000, ["ns", "µs", "ms", "s"]);
   const seconds = Math.round(Math.abs(value) / 1e9);
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
@@ -42,18 +47,18 @@ export function formatNanoseconds(value: Maybe<number>): string {
 }
 
 export function formatBytes(value: Maybe<number>): string {
-  if (value === null || value === undefined) return UNKNOWN;
+  if (value == null) return UNKNOWN;
   return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
 }
 
 export function formatFlops(value: Maybe<number>): string {
-  if (value === null || value === undefined) return UNKNOWN;
+  if (value == null) return UNKNOWN;
   return scaled(value, 1000, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"]);
 }
 
 /** A rate, as "1.2 TB/s": `unit` is what stands behind the power of 1000. */
 export function formatRate(value: Maybe<number>, unit: string): string {
-  if (value === null || value === undefined) return UNKNOWN;
+  if (value == null) return UNKNOWN;
   return scaled(
     value,
     1000,
@@ -64,6 +69,11 @@ export function formatRate(value: Maybe<number>, unit: string): string {
 export function formatShare(part: Maybe<number>, whole: Maybe<number>): string {
   if (part === null || part === undefined || !whole) return UNKNOWN;
   return `${threeFigures((100 * part) / whole)} %`;
+}
+
+/** A share as a part of 1. */
+export function formatPart(part: Maybe<number>): string {
+  return formatShare(part, 1);
 }
 
 export function formatTuple(values: Maybe<readonly (number | null)[]>): string {
@@ -83,8 +93,8 @@ export function gridSize(grid: Grid): number {
 }
 
 /** A moment on the timeline: milliseconds to the microsecond, so that neighbours differ. */
-export function formatMoment(nanoseconds: number): string {
-  return `${MOMENT.format(nanoseconds / 1e6)} ms`;
+export function formatMoment(nanoseconds: Maybe<number>): string {
+  return nanoseconds == null ? UNKNOWN : `${MOMENT.format(nanoseconds / 1e6)} ms`;
 }
 
 /** Characters that change the direction of what follows, or that cannot be seen. */

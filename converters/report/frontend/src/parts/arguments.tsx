@@ -1,8 +1,8 @@
 // The arguments of a call as a table.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { code } from "./columns";
 import { formatBytes, formatTuple, shortText } from "../data/format";
 import type { Page } from "../data/page";
 import type { Argument, Call } from "../data/types";
@@ -25,23 +25,14 @@ function shapeOrValue(argument: Argument): string {
   return `${argument.dtype ?? ""}[${argument.shape.join(",")}]`;
 }
 
-export function ArgumentTable(props: { page: Page; call: Call; brief?: boolean }): JSX.Element {
+export function ArgumentTable(props: { page: Page; call: Call; brief?: boolean }) {
   const rows = useMemo(() => callArguments(props.page, props.call), [props.call]);
   const full = !props.brief;
   const columns: (Column<Argument> | false)[] = [
-    {
-      label: "Argument",
-      cell: (each) => <code>{shortText(each.name, 80)}</code>,
-      text: (each) => each.name ?? "",
-    },
+    code("Argument", (each) => each.name, { limit: 80 }),
     full && { label: "Kind", cell: (each) => each.kind ?? "–" },
     { label: "Type", cell: (each) => each.dtype ?? (full ? "" : (each.kind ?? "")) },
-    {
-      label: "Shape or value",
-      prose: true,
-      cell: (each) => <code>{valueText(each)}</code>,
-      text: valueText,
-    },
+    code("Shape or value", (each) => valueText(each), { prose: true }),
     {
       label: "Strides",
       cell: (each) => (each.strides ? <code>{formatTuple(each.strides)}</code> : ""),

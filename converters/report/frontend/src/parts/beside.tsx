@@ -1,6 +1,6 @@
 // A canvas and the table that says the same: a button goes from one to the other.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 interface WithTableProps {
@@ -12,7 +12,7 @@ interface WithTableProps {
 }
 
 /** Shows the canvas, and on demand the table below it. */
-export function WithTable(props: WithTableProps): JSX.Element {
+export function WithTable(props: WithTableProps) {
   const [open, setOpen] = useState(false);
   return (
     <div class="with-table">
@@ -31,7 +31,7 @@ export function Split(props: {
   left: ComponentChildren;
   right: ComponentChildren;
   wide?: "left" | "right";
-}): JSX.Element {
+}) {
   return (
     <div class={`split ${props.wide ? `wide-${props.wide}` : ""}`}>
       <div class="split-pane">{props.left}</div>

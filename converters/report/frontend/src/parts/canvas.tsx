@@ -1,7 +1,7 @@
 // A canvas that is drawn in device pixels, in the theme's colours, and anew when its size, the
 // theme or what it shows changes.
 
-import type { CanvasHTMLAttributes, JSX, RefObject } from "preact";
+import type { CanvasHTMLAttributes, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import { theme } from "../app/theme";
@@ -26,7 +26,7 @@ interface CanvasProps extends Omit<CanvasHTMLAttributes<HTMLCanvasElement>, "hei
   readonly elementRef?: RefObject<HTMLCanvasElement | null>;
 }
 
-export function Canvas({ label, height, draw, elementRef, ...rest }: CanvasProps): JSX.Element {
+export function Canvas({ label, height, draw, elementRef, ...rest }: CanvasProps) {
   const own = useRef<HTMLCanvasElement>(null);
   const element = elementRef ?? own;
   const latest = useRef(draw);

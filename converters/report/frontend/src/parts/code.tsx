@@ -4,7 +4,6 @@
 import { openSearchPanel, search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, highlightSpecialChars, keymap } from "@codemirror/view";
-import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import {
@@ -53,7 +52,7 @@ interface CodeProps {
   onChoose?(line: number | null): void;
 }
 
-export function Code(props: CodeProps): JSX.Element {
+export function Code(props: CodeProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const latest = useRef(props);

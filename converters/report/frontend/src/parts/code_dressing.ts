@@ -177,7 +177,9 @@ class HeatSpacer extends GutterMarker {
 
 function heatSpacer(state: EditorState): HeatSpacer {
   const texts = [...(state.field(dressingField).heat?.values() ?? [])].map(({ text }) => text);
-  return new HeatSpacer(texts.reduce((widest, text) => (text.length > widest.length ? text : widest), ""));
+  return new HeatSpacer(
+    texts.reduce((widest, text) => (text.length > widest.length ? text : widest), ""),
+  );
 }
 
 const heatGutter = gutter({

@@ -1,6 +1,5 @@
 // Curves and scatters by uPlot: small, and drawn in a canvas.
 
-import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -36,7 +35,7 @@ interface CurveProps {
   readonly onChoose?: (place: number) => void;
 }
 
-export function Curve(props: CurveProps): JSX.Element {
+export function Curve(props: CurveProps) {
   const box = useRef<HTMLDivElement>(null);
   const shown = theme.value;
   const height = props.height ?? 260;

@@ -1,15 +1,19 @@
 // A number that says where it is from.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 
+import { type Maybe, formatCount } from "../data/format";
 import { type Source, sourceText } from "./text";
 
 interface FigureProps {
   readonly name: string;
   /** The plain number, for tests and for copying; null where it is not known. */
-  readonly value: number | null;
-  readonly shown: string;
-  readonly source: Source;
+  readonly value: Maybe<number>;
+  readonly format?: (value: Maybe<number>) => string;
+  /** In place of the value in its format. */
+  readonly shown?: string;
+  /** Derived, unless it says otherwise. */
+  readonly source?: Source;
   /** How it was counted, for the tooltip. */
   readonly how?: string;
   /** Stands below; in its absence the word for the source does. */
@@ -17,26 +21,27 @@ interface FigureProps {
 }
 
 /** A large figure in a row of them. */
-export function Figure(props: FigureProps): JSX.Element {
+export function Figure(props: FigureProps) {
+  const { value, format = formatCount, source = "derived" } = props;
   return (
     <div
       class="figure"
       data-figure={props.name}
-      data-value={props.value ?? ""}
-      data-source={props.source}
-      title={sourceText(props.source, props.how)}
+      data-value={value ?? ""}
+      data-source={source}
+      title={sourceText(source, props.how)}
     >
-      <span class="figure-value">{props.shown}</span>
+      <span class="figure-value">{props.shown ?? format(value)}</span>
       <span class="figure-name">{props.name}</span>
       <span class="muted small">
-        {props.detail ?? props.source}
-        {props.detail ? <span class="hidden">, {props.source}</span> : null}
+        {props.detail ?? source}
+        {props.detail ? <span class="hidden">, {source}</span> : null}
       </span>
     </div>
   );
 }
 
-export function Figures(props: { id?: string; children: ComponentChildren }): JSX.Element {
+export function Figures(props: { id?: string; children: ComponentChildren }) {
   return (
     <div class="figures" id={props.id}>
       {props.children}
@@ -45,11 +50,7 @@ export function Figures(props: { id?: string; children: ComponentChildren }): JS
 }
 
 /** A figure inside a line of text. */
-export function Value(props: {
-  source: Source;
-  how?: string;
-  children: ComponentChildren;
-}): JSX.Element {
+export function Value(props: { source: Source; how?: string; children: ComponentChildren }) {
   return (
     <span class="value" data-source={props.source} title={sourceText(props.source, props.how)}>
       {props.children} <span class="value-source">{props.source}</span>

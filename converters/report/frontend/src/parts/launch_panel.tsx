@@ -1,6 +1,6 @@
 // A launch in brief, beside the list or below the timeline.
 
-import type { JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { href } from "../app/router";
@@ -11,8 +11,36 @@ import { ArgumentTable } from "./arguments";
 import { Value } from "./figure";
 import { CallLink, Facts, KernelLink, Note, trackName } from "./text";
 
-/** `row` is the launch's row on this page. */
-export function LaunchPanel(props: { page: Page; row: number }): JSX.Element {
+/** What is known of a launch; `row` is its row on this page. */
+export function LaunchFacts({ page, row, grid }: RowProps & { grid: ComponentChildren }) {
+  const { report, launches } = page;
+  return (
+    <Facts
+      entries={[
+        ["Kernel", <KernelLink page={page} kernel={launches.kernel[row] ?? -1} />],
+        ["Call", <CallLink page={page} call={launches.call[row] ?? -1} />],
+        [
+          "Begin",
+          <Value source="measured">
+            {formatMoment(launches.begin[row] ?? 0)} after the first event
+          </Value>,
+        ],
+        ["Host time", <Value source="measured">{formatNanoseconds(launches.duration[row])}</Value>],
+        ["On the device", <DeviceTime page={page} row={row} />],
+        ["Phase", report.phases[launches.phase[row] ?? -1]],
+        ["Thread", trackName(report, launches.track[row] ?? -1)],
+        ["Grid", grid],
+      ]}
+    />
+  );
+}
+
+interface RowProps {
+  readonly page: Page;
+  readonly row: number;
+}
+
+export function LaunchPanel(props: RowProps) {
   const { page, row } = props;
   const { report, launches } = page;
   const callIndex = launches.call[row] ?? -1;
@@ -22,21 +50,7 @@ export function LaunchPanel(props: { page: Page; row: number }): JSX.Element {
       <h2>
         <a href={href(`launch/${row}`)}>Launch {formatCount(launches.seq[row])}</a>
       </h2>
-      <Facts
-        entries={[
-          ["Kernel", <KernelLink page={page} kernel={launches.kernel[row] ?? -1} />],
-          ["Call", <CallLink page={page} call={callIndex} />],
-          ["Begin", `${formatMoment(launches.begin[row] ?? 0)} after the first event`],
-          [
-            "Host time",
-            <Value source="measured">{formatNanoseconds(launches.duration[row])}</Value>,
-          ],
-          ["On the device", <DeviceTime page={page} row={row} />],
-          ["Phase", report.phases[launches.phase[row] ?? -1]],
-          ["Thread", trackName(report, launches.track[row] ?? -1)],
-          ["Grid", call ? formatGrid(call.grid) : null],
-        ]}
-      />
+      <LaunchFacts page={page} row={row} grid={call ? formatGrid(call.grid) : null} />
       {call ? (
         <ArgumentTable page={page} call={call} brief />
       ) : (
@@ -47,7 +61,7 @@ export function LaunchPanel(props: { page: Page; row: number }): JSX.Element {
 }
 
 /** The time of what the launch caused on the device, where a timeline of that was recorded. */
-function DeviceTime({ page, row }: { page: Page; row: number }): JSX.Element | string {
+function DeviceTime({ page, row }: { page: Page; row: number }) {
   const executions = useMemo(() => executionsOf(page, row), [page, row]);
   const { device, report } = page;
   if (!executions.length) {

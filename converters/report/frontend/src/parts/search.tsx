@@ -1,7 +1,5 @@
 // A search box that filters what stands below it. The key "/" goes to the first one on the page.
 
-import type { JSX } from "preact";
-
 interface SearchProps {
   readonly label: string;
   readonly value: string;
@@ -10,7 +8,7 @@ interface SearchProps {
   readonly id?: string;
 }
 
-export function Search(props: SearchProps): JSX.Element {
+export function Search(props: SearchProps) {
   return (
     <label class="control">
       <span>{props.label}</span>
@@ -39,7 +37,7 @@ export function Choice(props: {
   value: string;
   options: readonly (readonly [value: string, text: string])[];
   onChoose(value: string): void;
-}): JSX.Element {
+}) {
   return (
     <label class="control">
       <span>{props.label}</span>

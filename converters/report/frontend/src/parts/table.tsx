@@ -1,7 +1,7 @@
 // One table for all lists. A long one is virtual: only the rows in view are in the document, each
 // of one height, so that a million rows scroll like ten.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { formatCount } from "../data/format";
@@ -53,7 +53,7 @@ const SPARE = 12;
 const TALLEST = 24_000_000;
 const MOST_COPIED = 100_000;
 
-export function Table<Row>(props: TableProps<Row>): JSX.Element {
+export function Table<Row>(props: TableProps<Row>) {
   const columns = props.columns.filter((column): column is Column<Row> => Boolean(column));
   const first = columns.find((column) => column.label === props.sort);
   const [order, setOrder] = useState<{ label: string; direction: Direction } | null>(
@@ -230,7 +230,7 @@ function Header<Row>(props: {
   column: Column<Row>;
   order: { label: string; direction: Direction } | null;
   onSort(column: Column<Row>): void;
-}): JSX.Element {
+}) {
   const { column, order } = props;
   const sorted = order?.label === column.label ? order.direction : undefined;
   const source = column.source;
@@ -249,7 +249,7 @@ function Header<Row>(props: {
   );
 }
 
-function Spacer(props: { rows: number; columns: number }): JSX.Element {
+function Spacer(props: { rows: number; columns: number }) {
   return (
     <tr class="spacer" aria-hidden="true">
       <td colSpan={props.columns} style={{ blockSize: `${props.rows * ROW}px` }} />

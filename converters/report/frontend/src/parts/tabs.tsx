@@ -1,6 +1,6 @@
 // Tabs, as the accessibility guidelines describe them: arrow keys move between them.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 
 export interface Tab {
@@ -21,7 +21,7 @@ interface TabsProps {
 
 const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 
-export function Tabs(props: TabsProps): JSX.Element {
+export function Tabs(props: TabsProps) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
 

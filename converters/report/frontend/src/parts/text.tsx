@@ -1,9 +1,9 @@
 // Small pieces of text that every view uses.
 
-import type { CSSProperties, ComponentChildren, JSX } from "preact";
+import type { CSSProperties, ComponentChildren } from "preact";
 
 import { href } from "../app/router";
-import { formatCount, shortText } from "../data/format";
+import { formatCount, shortText, formatPlace, UNKNOWN } from "../data/format";
 import type { Page } from "../data/page";
 import type { Report } from "../data/types";
 import { kernelHue } from "./colours";
@@ -29,7 +29,7 @@ export function Section(props: {
   id?: string;
   aside?: ComponentChildren;
   children: ComponentChildren;
-}): JSX.Element {
+}) {
   return (
     <section id={props.id}>
       <div class="section-head">
@@ -41,17 +41,42 @@ export function Section(props: {
   );
 }
 
-export function Note(props: { kind?: "warning"; children: ComponentChildren }): JSX.Element {
+export function Note(props: { kind?: "warning"; children: ComponentChildren }) {
   return <p class={props.kind ? `note ${props.kind}` : "note"}>{props.children}</p>;
 }
 
+/** Says that nothing was judged, and what was looked at all the same. */
+export function NotJudged({ report, what = "this trace" }: { report: Report; what?: string }) {
+  const seen =
+    report.finding_counts && !report.judged
+      ? " Only what the run saw of its own launches was looked at (pass observed)."
+      : "";
+  return (
+    <Missing
+      what={`Not judged. No access of ${what} has been judged yet.${seen} To find defects, on any machine and without running the program:`}
+      command={`kvtrace sanitize ${report.trace}`}
+    />
+  );
+}
+
+/** The colour of a severity or a message's level. */
+export function severityKind(severity: Maybe<string>): PillKind {
+  return severity === "error" || severity === "warning" || severity === "note" ? severity : "plain";
+}
+
+/** "file.py:12" of the innermost frame of a stack of the report. */
+export function stackPlace(report: Report, stack: number | null): string {
+  const frame = report.stacks[stack ?? -1]?.[0];
+  return frame ? shortText(formatPlace(frame[0], frame[1]), 80) : UNKNOWN;
+}
+
 /** A command that a click selects whole, to be copied. */
-export function Command(props: { children: string }): JSX.Element {
+export function Command(props: { children: string }) {
   return <code class="command">{props.children}</code>;
 }
 
 /** What to run where a block or table is missing: one calm sentence and the command. */
-export function Missing(props: { what: string; command: string }): JSX.Element {
+export function Missing(props: { what: string; command: string }) {
   return (
     <Note>
       {props.what} <Command>{props.command}</Command>
@@ -61,14 +86,14 @@ export function Missing(props: { what: string; command: string }): JSX.Element {
 
 export type PillKind = "error" | "warning" | "fine" | "note" | "plain";
 
-export function Pill(props: { kind: PillKind; children: ComponentChildren }): JSX.Element {
+export function Pill(props: { kind: PillKind; children: ComponentChildren }) {
   return <span class={`pill ${props.kind}`}>{props.children}</span>;
 }
 
 /** A description list; entries without content are left out. */
 export function Facts(props: {
   entries: readonly (readonly [name: string, content: ComponentChildren])[];
-}): JSX.Element {
+}) {
   const shown = props.entries.filter(
     ([, content]) => content !== null && content !== undefined && content !== "",
   );
@@ -85,7 +110,7 @@ export function Facts(props: {
 }
 
 /** A thin bar for a share between 0 and 1. */
-export function ShareBar(props: { share: number }): JSX.Element {
+export function ShareBar(props: { share: number }) {
   const width = `${Math.max(0, Math.min(1, props.share)) * 100}%`;
   return (
     <span class="share" aria-hidden="true">
@@ -94,7 +119,7 @@ export function ShareBar(props: { share: number }): JSX.Element {
   );
 }
 
-export function Swatch(props: { kernel: number }): JSX.Element {
+export function Swatch(props: { kernel: number }) {
   if (props.kernel < 0) return <span class="swatch unknown" aria-hidden="true" />;
   const style = { "--hue": String(kernelHue(props.kernel)) } as CSSProperties;
   return <span class="swatch" aria-hidden="true" style={style} />;
@@ -104,7 +129,7 @@ export function kernelName(report: Report, kernel: number): string {
   return shortText(report.kernels[kernel]?.name ?? "unknown kernel");
 }
 
-export function KernelLink(props: { page: Page; kernel: number }): JSX.Element {
+export function KernelLink(props: { page: Page; kernel: number }) {
   const { page, kernel } = props;
   return (
     <span class="kernel-name">
@@ -123,7 +148,7 @@ export function variantHref(report: Report, variant: number): string {
   return href(`kernel/${report.variants[variant]?.kernel ?? -1}/variant/${variant}`);
 }
 
-export function VariantLink(props: { page: Page; variant: number }): JSX.Element {
+export function VariantLink(props: { page: Page; variant: number }) {
   const { report } = props.page;
   const variant = report.variants[props.variant];
   if (!variant) return <span class="muted">not recorded</span>;
@@ -140,14 +165,14 @@ export function VariantLink(props: { page: Page; variant: number }): JSX.Element
   );
 }
 
-export function CallLink(props: { page: Page; call: number }): JSX.Element {
+export function CallLink(props: { page: Page; call: number }) {
   const call = props.page.report.calls[props.call];
   if (!call) return <span class="muted">–</span>;
   return <a href={href(`call/${props.call}`)}>{formatCount(call.call_id)}</a>;
 }
 
 /** What did not fit into the page. */
-export function DroppedNotes(props: { page: Page }): JSX.Element {
+export function DroppedNotes(props: { page: Page }) {
   return (
     <>
       {props.page.report.dropped.map((entry) => (

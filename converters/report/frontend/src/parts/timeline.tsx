@@ -1,8 +1,8 @@
 // The timeline: pointer, wheel and keys move its view; tables below say what is in view.
 
-import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { Tooltip } from "./pointing";
 import { setQuery } from "../app/router";
 import { executionsOf, launchOf } from "../data/executions";
 import { formatMoment, formatNanoseconds } from "../data/format";
@@ -12,7 +12,7 @@ import { Choice } from "./search";
 import { InView } from "./timeline_in_view";
 import { type Slice, lowerBound, sliceName, timelineRows } from "./timeline_rows";
 import { type Range, TimelineScene } from "./timeline_scene";
-import { SliceDetails } from "./timeline_slice";
+import { SliceDetails } from "./timeline_in_view";
 
 /** Nothing is zoomed in further than this, in nanoseconds. */
 const NARROWEST = 50;
@@ -43,7 +43,7 @@ interface Drag {
  * `query` may hold `from` and `to`, in nanoseconds: the part that is shown; `run` and `kernel`: the
  * run that is shown, and the kernel that stands out.
  */
-export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Element {
+export function Timeline(props: { page: Page; query: URLSearchParams }) {
   const { page } = props;
   const run = placeIn(page.report.runs, props.query.get("run"));
   const only = placeIn(page.report.kernels, props.query.get("kernel"));
@@ -213,7 +213,11 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
           onPointerUp={onPointerUp}
           onPointerLeave={() => setPointed(null)}
         />
-        {pointed ? <Tooltip page={page} {...pointed} width={scene.width} /> : null}
+        {pointed ? (
+          <Tooltip {...pointed} width={scene.width}>
+            {pointedText(page, pointed.slice)}
+          </Tooltip>
+        ) : null}
       </div>
       <p class="muted small" id="timeline-status" aria-live="polite">
         {notes}
@@ -226,7 +230,7 @@ export function Timeline(props: { page: Page; query: URLSearchParams }): JSX.Ele
   );
 }
 
-function RunChoice(props: { page: Page; run: number | null }): JSX.Element {
+function RunChoice(props: { page: Page; run: number | null }) {
   const runs = props.page.report.runs.map((run, index) => [String(index), run.label] as const);
   return (
     <Choice
@@ -238,7 +242,7 @@ function RunChoice(props: { page: Page; run: number | null }): JSX.Element {
   );
 }
 
-function ZoomButton(props: { label: string; text: string; onClick(): void }): JSX.Element {
+function ZoomButton(props: { label: string; text: string; onClick(): void }) {
   return (
     <button type="button" aria-label={props.label} title={props.label} onClick={props.onClick}>
       {props.text}
@@ -246,25 +250,9 @@ function ZoomButton(props: { label: string; text: string; onClick(): void }): JS
   );
 }
 
-function Tooltip(props: {
-  page: Page;
-  slice: Slice;
-  x: number;
-  y: number;
-  width: number;
-}): JSX.Element {
-  const { row, index } = props.slice;
-  const [begin, end] = [row.begin[index] as number, row.end[index] as number];
-  const atEnd = props.x > props.width / 2;
-  const style = atEnd
-    ? { insetInlineEnd: `${props.width - props.x + 12}px`, insetBlockStart: `${props.y + 16}px` }
-    : { insetInlineStart: `${props.x + 12}px`, insetBlockStart: `${props.y + 16}px` };
-  return (
-    <div class="tooltip" style={style}>
-      {sliceName(props.page.report, props.slice)} · {formatNanoseconds(end - begin)} · at{" "}
-      {formatMoment(begin)}
-    </div>
-  );
+function pointedText({ report }: Page, slice: Slice): string {
+  const [begin, end] = [slice.row.begin[slice.index] ?? 0, slice.row.end[slice.index] ?? 0];
+  return `${sliceName(report, slice)} · ${formatNanoseconds(end - begin)} · at ${formatMoment(begin)}`;
 }
 
 function placeIn(items: readonly unknown[], text: string | null): number | null {

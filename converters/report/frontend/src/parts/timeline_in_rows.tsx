@@ -1,11 +1,10 @@
 // How busy each thread and stream is in the part of the timeline that is shown.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { formatCount, formatNanoseconds, formatShare } from "../data/format";
+import { figure, sharedFigure } from "./columns";
+import { formatNanoseconds } from "../data/format";
 import { type Column, Table } from "./table";
-import { ShareBar } from "./text";
 import { type Row, lowerBound, rowNouns } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
@@ -18,47 +17,28 @@ interface Busy {
   gap: number | null;
 }
 
-export function RowsInView({ scene, range }: { scene: TimelineScene; range: Range }): JSX.Element {
+export function RowsInView({ scene, range }: { scene: TimelineScene; range: Range }) {
   const rows = useMemo(() => scene.rows.map((row) => busyTime(scene, row, range)), [scene, range]);
   const span = Math.min(range.end, scene.page.report.span_ns) - Math.max(range.begin, 0);
   const columns: Column<Busy>[] = [
     { label: "Row", cell: (each) => each.row.label, key: (each) => each.row.label },
     { label: "Of", cell: (each) => rowNouns(each.row)[1], key: (each) => each.row.kind },
-    {
-      label: "in view",
-      source: "measured",
-      number: true,
-      cell: (each) => formatCount(each.count),
-      key: (each) => each.count,
-    },
-    {
-      label: "busy",
-      source: "measured",
-      title: "Time in which at least one ran",
-      number: true,
-      cell: (each) => formatNanoseconds(each.busy),
-      key: (each) => each.busy,
-    },
-    {
-      label: "of the view",
-      source: "measured",
-      number: true,
-      cell: (each) => (
-        <span class="with-share">
-          <ShareBar share={each.busy / span} />
-          {formatShare(each.busy, span)}
-        </span>
-      ),
-      key: (each) => each.busy / span,
-    },
-    {
-      label: "longest gap",
-      source: "measured",
-      title: "Longest time between two of them",
-      number: true,
-      cell: (each) => formatNanoseconds(each.gap),
-      key: (each) => each.gap,
-    },
+    figure("in view", "measured", (each) => each.count),
+    figure(
+      "busy",
+      "measured",
+      (each) => each.busy,
+      formatNanoseconds,
+      "Time in which at least one ran",
+    ),
+    sharedFigure("of the view", "measured", (each) => each.busy, span),
+    figure(
+      "longest gap",
+      "measured",
+      (each) => each.gap,
+      formatNanoseconds,
+      "Longest time between two of them",
+    ),
   ];
   return <Table caption="Rows of the timeline in view" columns={columns} rows={rows} height={16} />;
 }

@@ -1,24 +1,23 @@
 // What is in the part of the timeline that is shown: by kernel, and one by one.
 
-import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
-
-import { setQuery } from "../app/router";
+import { href } from "../app/router";
+import { launchOf } from "../data/executions";
 import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";
 import type { Page } from "../data/page";
+import { Value } from "./figure";
+import { LaunchPanel } from "./launch_panel";
+import { CallLink, Facts, VariantLink } from "./text";
+import { type Slice, sliceName } from "./timeline_rows";
+
+import { useMemo, useState } from "preact/hooks";
+
+import { figure, words } from "./columns";
+import { setQuery } from "../app/router";
 import { type Column, Table } from "./table";
 import { RowsInView } from "./timeline_in_rows";
 import { Tabs } from "./tabs";
 import { KernelLink, Swatch, kernelName } from "./text";
-import {
-  type Row,
-  type Slice,
-  deviceName,
-  lowerBound,
-  rowNouns,
-  sliceKernel,
-  sliceName,
-} from "./timeline_rows";
+import { type Row, deviceName, lowerBound, rowNouns, sliceKernel } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Sum {
@@ -44,7 +43,7 @@ interface InViewProps {
   onChoose(slice: Slice): void;
 }
 
-export function InView(props: InViewProps): JSX.Element {
+export function InView(props: InViewProps) {
   const [tab, setTab] = useState("kernels");
   return (
     <div id="in-view">
@@ -66,7 +65,7 @@ export function InView(props: InViewProps): JSX.Element {
   );
 }
 
-function ByKernel({ scene, range, only }: InViewProps): JSX.Element {
+function ByKernel({ scene, range, only }: InViewProps) {
   const { page } = scene;
   const sums = useMemo(() => sumsInView(scene, range), [scene, range]);
   const device = sums.some((sum) => sum.executions > 0);
@@ -76,34 +75,10 @@ function ByKernel({ scene, range, only }: InViewProps): JSX.Element {
       cell: (sum) => <SumName page={page} sum={sum} />,
       key: (sum) => sum.name ?? kernelName(page.report, sum.kernel),
     },
-    {
-      label: "launches",
-      source: "measured",
-      number: true,
-      cell: (sum) => formatCount(sum.count),
-      key: (sum) => sum.count,
-    },
-    {
-      label: "host time",
-      source: "measured",
-      number: true,
-      cell: (sum) => formatNanoseconds(sum.host),
-      key: (sum) => sum.host,
-    },
-    device && {
-      label: "executions",
-      source: "measured",
-      number: true,
-      cell: (sum) => formatCount(sum.executions),
-      key: (sum) => sum.executions,
-    },
-    device && {
-      label: "device time",
-      source: "measured",
-      number: true,
-      cell: (sum) => formatNanoseconds(sum.device),
-      key: (sum) => sum.device,
-    },
+    figure("launches", "measured", (sum) => sum.count),
+    figure("host time", "measured", (sum) => sum.host, formatNanoseconds),
+    device && figure("executions", "measured", (sum) => sum.executions),
+    device && figure("device time", "measured", (sum) => sum.device, formatNanoseconds),
   ];
   return (
     <Table
@@ -119,7 +94,7 @@ function ByKernel({ scene, range, only }: InViewProps): JSX.Element {
   );
 }
 
-function SumName({ page, sum }: { page: Page; sum: Sum }): JSX.Element {
+function SumName({ page, sum }: { page: Page; sum: Sum }) {
   if (sum.name === null) return <KernelLink page={page} kernel={sum.kernel} />;
   return (
     <span class="kernel-name" title="Launched by others than Python's Triton">
@@ -129,7 +104,7 @@ function SumName({ page, sum }: { page: Page; sum: Sum }): JSX.Element {
   );
 }
 
-function OneByOne({ scene, range, onChoose }: InViewProps): JSX.Element {
+function OneByOne({ scene, range, onChoose }: InViewProps) {
   const { report } = scene.page;
   const [slices, left] = useMemo(() => slicesInView(scene, range), [scene, range]);
   const begin = ({ row, index }: Slice): number => row.begin[index] as number;
@@ -137,25 +112,9 @@ function OneByOne({ scene, range, onChoose }: InViewProps): JSX.Element {
     (row.end[index] as number) - begin({ row, index });
   const columns: Column<Slice>[] = [
     { label: "What", cell: (slice) => rowNouns(slice.row)[0], key: (slice) => slice.row.kind },
-    {
-      label: "Name",
-      cell: (slice) => shortText(sliceName(report, slice), 80),
-      key: (slice) => sliceName(report, slice),
-    },
-    {
-      label: "begin",
-      number: true,
-      source: "measured",
-      cell: (slice) => formatMoment(begin(slice)),
-      key: begin,
-    },
-    {
-      label: "duration",
-      number: true,
-      source: "measured",
-      cell: (slice) => formatNanoseconds(length(slice)),
-      key: length,
-    },
+    words("Name", (slice) => sliceName(report, slice), { limit: 80 }),
+    figure("begin", "measured", begin, formatMoment),
+    figure("duration", "measured", length, formatNanoseconds),
     { label: "Row", cell: (slice) => slice.row.label, key: (slice) => slice.row.label },
   ];
   return (
@@ -236,4 +195,55 @@ function slicesInView(scene: TimelineScene, range: Range): [Slice[], left: numbe
     }
   }
   return [found, all - found.length];
+}
+
+export function SliceDetails(props: { page: Page; slice: Slice }) {
+  const { page, slice } = props;
+  const { row, index } = slice;
+  const behind = row.indices?.[index] ?? -1;
+  if (row.kind === "launch") return <LaunchPanel page={page} row={behind} />;
+  const [begin, end] = [row.begin[index] as number, row.end[index] as number];
+  const name = shortText(sliceName(page.report, slice));
+  const mark = row.marks[index];
+  const variant = row.variants[index];
+  return (
+    <div class="panel">
+      <h3>
+        {row.kind === "mark"
+          ? `Mark ${name}`
+          : row.kind === "device"
+            ? `${name} on ${row.label}`
+            : name}
+      </h3>
+      <Facts
+        entries={[
+          ["Begin", formatMoment(begin)],
+          ["Duration", <Value source="measured">{formatNanoseconds(end - begin)}</Value>],
+          ["Variant", variant === undefined ? null : <VariantLink page={page} variant={variant} />],
+          [
+            "Launch",
+            row.kind === "device" ? <CausingLaunch page={page} execution={behind} /> : null,
+          ],
+          [
+            "Call",
+            row.columns ? <CallLink page={page} call={row.columns.call[behind] ?? -1} /> : null,
+          ],
+          ...Object.entries(mark?.attributes ?? {}).map(
+            ([key, value]) => [shortText(key, 80), shortText(value)] as const,
+          ),
+        ]}
+      />
+    </div>
+  );
+}
+
+function CausingLaunch(props: { page: Page; execution: number }) {
+  const launch = launchOf(props.page, props.execution);
+  const seq = props.page.device.launch[props.execution] ?? -1;
+  if (launch !== null) return <a href={href(`launch/${launch}`)}>{formatCount(seq)}</a>;
+  return (
+    <span class="muted">
+      {seq < 0 ? "by others than Python's Triton" : `${formatCount(seq)}, not on this page`}
+    </span>
+  );
 }

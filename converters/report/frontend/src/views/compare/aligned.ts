@@ -24,7 +24,10 @@ export interface Aligned {
   readonly after: Pane;
   readonly hunks: readonly Hunk[];
   /** Number in its pane of each row's line; null where the side has none. */
-  readonly lines: { readonly before: readonly (number | null)[]; readonly after: readonly (number | null)[] };
+  readonly lines: {
+    readonly before: readonly (number | null)[];
+    readonly after: readonly (number | null)[];
+  };
   /** Rows that differ in nothing but numbers that stand for each other. */
   readonly substituted: ReadonlySet<number>;
 }
@@ -32,7 +35,10 @@ export interface Aligned {
 export type PaneName = "before" | "after";
 
 const GAP = "⋯";
-const SIDES = [["before", 1], ["after", 3]] as const;
+const SIDES = [
+  ["before", 1],
+  ["after", 3],
+] as const;
 
 export function aligned(given: readonly Row[], substitutions: Substitutions = []): Aligned {
   const rows = realigned(given, substitutions);
@@ -127,7 +133,11 @@ function hunksOf(rows: readonly Row[], substituted: ReadonlySet<number>): Hunk[]
 }
 
 /** What lights up in a pane: the chosen change most, what is only substituted least. */
-export function litLines(of: Aligned, side: PaneName, chosen: Hunk | null): ReadonlyMap<number, Lit> {
+export function litLines(
+  of: Aligned,
+  side: PaneName,
+  chosen: Hunk | null,
+): ReadonlyMap<number, Lit> {
   const lit = new Map<number, Lit>();
   of.rows.forEach(([kind], index) => {
     const line = of.lines[side][index];

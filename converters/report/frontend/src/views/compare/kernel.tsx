@@ -1,8 +1,8 @@
 // One kernel on both sides: its figures, and for each variant what differs down to the line.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { figure, words } from "../../parts/columns";
 import { href, setQuery } from "../../app/router";
 import { formatCount, formatPlace, plural, shortText } from "../../data/format";
 import { stageLanguage } from "../../parts/code";
@@ -20,25 +20,38 @@ interface KernelProps {
   readonly query: URLSearchParams;
 }
 
-export function KernelComparison({ kernel, query }: KernelProps): JSX.Element {
+export function KernelComparison({ kernel, query }: KernelProps) {
   const { variants } = kernel;
-  const at = Math.min(Math.max(0, Number(query.get("variant")) || 0), Math.max(0, variants.length - 1));
+  const at = Math.min(
+    Math.max(0, Number(query.get("variant")) || 0),
+    Math.max(0, variants.length - 1),
+  );
   const variant = variants[at] ?? null;
   return (
     <>
       <p>
-        <StatusPill status={kernel.status} /> {shortText(formatPlace(kernel.file, kernel.line), 120)}{" "}
+        <StatusPill status={kernel.status} />{" "}
+        {shortText(formatPlace(kernel.file, kernel.line), 120)}{" "}
         {kernel.kernel === null ? (
           <span class="muted">not in AFTER, which this report is of</span>
         ) : (
           <>
-            <Swatch kernel={kernel.kernel} /> <a href={href(`kernel/${kernel.kernel}`)}>its own page, after</a>
+            <Swatch kernel={kernel.kernel} />{" "}
+            <a href={href(`kernel/${kernel.kernel}`)}>its own page, after</a>
           </>
         )}
       </p>
-      <ChangeTable id="kernel-changes" caption="What differs of the kernel" changes={kernel.changes} />
+      <ChangeTable
+        id="kernel-changes"
+        caption="What differs of the kernel"
+        changes={kernel.changes}
+      />
       <Section title="Figures" id="kernel-figures">
-        <Pairs id="kernel-pairs" caption="Figures of the kernel on both sides" metrics={kernel.metrics} />
+        <Pairs
+          id="kernel-pairs"
+          caption="Figures of the kernel on both sides"
+          metrics={kernel.metrics}
+        />
       </Section>
       <Section
         title="Code"
@@ -48,8 +61,13 @@ export function KernelComparison({ kernel, query }: KernelProps): JSX.Element {
             <Choice
               label="Variant"
               value={String(at)}
-              options={variants.map((each, place) => [String(place), `${each.status}: ${shortText(each.label, 80)}`] as const)}
-              onChoose={(place) => setQuery({ variant: place === "0" ? null : place, change: null })}
+              options={variants.map(
+                (each, place) =>
+                  [String(place), `${each.status}: ${shortText(each.label, 80)}`] as const,
+              )}
+              onChoose={(place) =>
+                setQuery({ variant: place === "0" ? null : place, change: null })
+              }
             />
           ) : null
         }
@@ -62,7 +80,7 @@ export function KernelComparison({ kernel, query }: KernelProps): JSX.Element {
 }
 
 /** Source and the first stage that differs, as tabs. */
-function Texts(props: KernelProps & { variant: VariantDifference | null }): JSX.Element {
+function Texts(props: KernelProps & { variant: VariantDifference | null }) {
   const { kernel, query } = props;
   const code = props.variant?.code ?? null;
   const tabs = [
@@ -73,15 +91,28 @@ function Texts(props: KernelProps & { variant: VariantDifference | null }): JSX.
   if (tab === undefined) {
     return (
       <p class="muted">
-        {kernel.status === "changed" ? "Its source and its code are the same, or are not on this page." : "There is no other side to stand beside it."}
+        {kernel.status === "changed"
+          ? "Its source and its code are the same, or are not on this page."
+          : "There is no other side to stand beside it."}
       </p>
     );
   }
   const change = query.get("change");
   return (
-    <Tabs label="Texts" tabs={tabs} chosen={tab} onChoose={(name) => setQuery({ tab: name === tabs[0]?.name ? null : name, change: null })}>
+    <Tabs
+      label="Texts"
+      tabs={tabs}
+      chosen={tab}
+      onChoose={(name) => setQuery({ tab: name === tabs[0]?.name ? null : name, change: null })}
+    >
       {tab === "source" && kernel.source ? (
-        <SideBySide key="source" rows={kernel.source.rows} language="python" name="Source" change={change} />
+        <SideBySide
+          key="source"
+          rows={kernel.source.rows}
+          language="python"
+          name="Source"
+          change={change}
+        />
       ) : null}
       {tab !== "source" && code ? (
         <>
@@ -104,36 +135,61 @@ function sizeOf({ removed, added }: { removed: number; added: number }): string 
   return `−${formatCount(removed)} +${formatCount(added)}`;
 }
 
-function StageNote({ code }: { code: CodeDifference }): JSX.Element {
-  const pairs = code.substitutions.map(([from, to]) => `${shortText(from, 40)} → ${shortText(to, 40)}`);
+function StageNote({ code }: { code: CodeDifference }) {
+  const pairs = code.substitutions.map(
+    ([from, to]) => `${shortText(from, 40)} → ${shortText(to, 40)}`,
+  );
   return (
     <p class="small muted">
-      The first stage that differs; later ones follow from it. Locations and names of values are left
-      aside, so lines are counted from where this text begins.
+      The first stage that differs; later ones follow from it. Locations and names of values are
+      left aside, so lines are counted from where this text begins.
       {pairs.length ? (
         <span id="substitutions">
-          {" "}{plural(code.substituted_lines, "line")} {code.substituted_lines === 1 ? "differs" : "differ"} only in{" "}
-          {pairs.join(", ")}, and {code.substituted_lines === 1 ? "is" : "are"} lit faintly.
+          {" "}
+          {plural(code.substituted_lines, "line")}{" "}
+          {code.substituted_lines === 1 ? "differs" : "differ"} only in {pairs.join(", ")}, and{" "}
+          {code.substituted_lines === 1 ? "is" : "are"} lit faintly.
         </span>
       ) : null}
     </p>
   );
 }
 
-function Variant({ variant }: { variant: VariantDifference }): JSX.Element {
+function Variant({ variant }: { variant: VariantDifference }) {
   const over = useMemo(() => overThreshold(variant), [variant]);
   return (
-    <Section title={`Variant ${shortText(variant.label, 120)}`} id="variant" aside={<StatusPill status={variant.status} />}>
+    <Section
+      title={`Variant ${shortText(variant.label, 120)}`}
+      id="variant"
+      aside={<StatusPill status={variant.status} />}
+    >
       <ChangeTable id="variant-changes" caption="How it is specialised" changes={variant.changes} />
-      <Pairs id="variant-resources" caption="Resources of the variant" metrics={variant.resources} />
-      <Pairs id="variant-pairs" caption="Figures of the variant" metrics={variant.metrics} over={over} />
-      <ChangeTable id="variant-work" caption="Work of calls that correspond" changes={variant.work} />
+      <Pairs
+        id="variant-resources"
+        caption="Resources of the variant"
+        metrics={variant.resources}
+      />
+      <Pairs
+        id="variant-pairs"
+        caption="Figures of the variant"
+        metrics={variant.metrics}
+        over={over}
+      />
+      <ChangeTable
+        id="variant-work"
+        caption="Work of calls that correspond"
+        changes={variant.work}
+      />
       {variant.times.length ? (
         <>
           <Note kind="warning">
             Its median time changed by more than <code>--time-threshold</code> allows.
           </Note>
-          <ChangeTable id="variant-times" caption="Times over the threshold" changes={variant.times} />
+          <ChangeTable
+            id="variant-times"
+            caption="Times over the threshold"
+            changes={variant.times}
+          />
         </>
       ) : null}
       <Calls variant={variant} />
@@ -142,23 +198,47 @@ function Variant({ variant }: { variant: VariantDifference }): JSX.Element {
 }
 
 const CALL_COLUMNS: readonly Column<CallChange>[] = [
-  { label: "What of calls", prose: true, cell: (row) => shortText(row.what, 120), key: (row) => row.what },
-  { label: "Before", prose: true, cell: (row) => shortText(row.before ?? "none", 300), text: (row) => row.before ?? "" },
-  { label: "After", prose: true, cell: (row) => shortText(row.after ?? "none", 300), text: (row) => row.after ?? "" },
-  { label: "calls", title: "Distinct calls in which it does so", number: true, source: "measured", cell: (row) => formatCount(row.calls), key: (row) => row.calls },
+  words("What of calls", (row) => row.what, { prose: true, limit: 120 }),
+  {
+    label: "Before",
+    prose: true,
+    cell: (row) => shortText(row.before ?? "none", 300),
+    text: (row) => row.before ?? "",
+  },
+  {
+    label: "After",
+    prose: true,
+    cell: (row) => shortText(row.after ?? "none", 300),
+    text: (row) => row.after ?? "",
+  },
+  figure(
+    "calls",
+    "measured",
+    (row) => row.calls,
+    formatCount,
+    "Distinct calls in which it does so",
+  ),
 ];
 
-function Calls({ variant }: { variant: VariantDifference }): JSX.Element | null {
+function Calls({ variant }: { variant: VariantDifference }) {
   const more = [
     variant.calls_added ? `${plural(variant.calls_added, "distinct call")} only after` : "",
     variant.calls_removed ? `${plural(variant.calls_removed, "distinct call")} only before` : "",
-    variant.calls_unread ? `${plural(variant.calls_unread, "more call")} ${variant.calls_unread === 1 ? "differs" : "differ"} and ${variant.calls_unread === 1 ? "was" : "were"} not looked at one by one` : "",
+    variant.calls_unread
+      ? `${plural(variant.calls_unread, "more call")} ${variant.calls_unread === 1 ? "differs" : "differ"} and ${variant.calls_unread === 1 ? "was" : "were"} not looked at one by one`
+      : "",
   ].filter(Boolean);
   if (!variant.calls.length && !more.length) return null;
   return (
     <>
       {variant.calls.length ? (
-        <Table id="variant-calls" caption="What differs in calls" columns={CALL_COLUMNS} rows={variant.calls} height={12} />
+        <Table
+          id="variant-calls"
+          caption="What differs in calls"
+          columns={CALL_COLUMNS}
+          rows={variant.calls}
+          height={12}
+        />
       ) : null}
       {more.length ? <p class="muted">{more.join("; ")}.</p> : null}
     </>

@@ -1,8 +1,8 @@
 // Both sides as a whole: what ran, which kernels differ, their times, and findings.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { figure, words } from "../../parts/columns";
 import { go, href, setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -13,7 +13,7 @@ import { Pairs, type Passed, PassedPill } from "./bars";
 import type { Comparison, KernelDifference, Metric, Side } from "./blocks";
 import { ChangeTable, FindingChanges, StatusPill } from "./changes";
 import { overThreshold } from "./kernel";
-import { formatMetric, formatRatio, ratioOf } from "./metrics";
+import { formatMetric, formatRatio, ratioOf } from "./bars";
 
 interface OverviewProps {
   readonly page: Page;
@@ -21,18 +21,27 @@ interface OverviewProps {
   readonly query: URLSearchParams;
 }
 
-export function ComparisonOverview({ page, comparison, query }: OverviewProps): JSX.Element {
+export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
   const { kernels, findings, times } = comparison;
   return (
     <>
       {comparison.empty ? (
         <p id="no-difference">
-          <Pill kind="fine">no difference</Pill> Both sides are the same but for times, ids and addresses.
+          <Pill kind="fine">no difference</Pill> Both sides are the same but for times, ids and
+          addresses.
         </p>
       ) : null}
-      {comparison.notes.map((note) => <Note key={note} kind="warning">{shortText(note, 600)}</Note>)}
+      {comparison.notes.map((note) => (
+        <Note key={note} kind="warning">
+          {shortText(note, 600)}
+        </Note>
+      ))}
       <Section title="Sides" id="sides">
-        <ChangeTable id="compare-context" caption="Where it ran" changes={[...sideRows(comparison.before, comparison.after), ...comparison.context]} />
+        <ChangeTable
+          id="compare-context"
+          caption="Where it ran"
+          changes={[...sideRows(comparison.before, comparison.after), ...comparison.context]}
+        />
       </Section>
       <Section title="Figures" id="figures">
         <Pairs id="compare-totals" caption="Figures of both sides" metrics={comparison.metrics} />
@@ -41,7 +50,8 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps): 
         <Kernels page={page} comparison={comparison} query={query} />
         <p class="muted">
           {plural(kernels.length, "kernel")} {kernels.length === 1 ? "differs" : "differ"},{" "}
-          {formatCount(comparison.same_kernels)} {comparison.same_kernels === 1 ? "is" : "are"} the same.
+          {formatCount(comparison.same_kernels)} {comparison.same_kernels === 1 ? "is" : "are"} the
+          same.
         </p>
       </Section>
       <Section title="Findings" id="finding-changes">
@@ -57,7 +67,11 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps): 
 }
 
 function sideRows(before: Side, after: Side) {
-  const row = (what: string, of: (side: Side) => string | null) => ({ what, before: of(before), after: of(after) });
+  const row = (what: string, of: (side: Side) => string | null) => ({
+    what,
+    before: of(before),
+    after: of(after),
+  });
   return [
     row("side", (side) => side.label),
     row("runs", (side) => side.runs.join(", ")),
@@ -74,12 +88,14 @@ interface KernelRow {
   readonly over: Passed | undefined;
 }
 
-function Kernels({ page, comparison, query }: OverviewProps): JSX.Element {
+function Kernels({ page, comparison, query }: OverviewProps) {
   const [words, status] = [query.get("q") ?? "", query.get("status") ?? ""];
   const rows = useMemo(
     () =>
       comparison.kernels.flatMap((kernel, place): KernelRow[] => {
-        const fits = (!status || kernel.status === status) && matches(words, kernel.name, kernel.file, kernel.status);
+        const fits =
+          (!status || kernel.status === status) &&
+          matches(words, kernel.name, kernel.file, kernel.status);
         if (!fits) return [];
         const passed = kernel.variants.flatMap((variant) => [...overThreshold(variant).values()]);
         const over = passed.find((way) => way === "slower") ?? passed[0];
@@ -91,11 +107,26 @@ function Kernels({ page, comparison, query }: OverviewProps): JSX.Element {
   return (
     <>
       <div class="toolbar">
-        <Search id="compare-filter" label="Filter" placeholder="name or file" value={words} onInput={(text) => setQuery({ q: text })} />
+        <Search
+          id="compare-filter"
+          label="Filter"
+          placeholder="name or file"
+          value={words}
+          onInput={(text) => setQuery({ q: text })}
+        />
         <Choice
           label="Status"
           value={status}
-          options={[["", "all"], ...(["changed", "added", "removed"] as const).map((each) => [each, `${each} (${formatCount(comparison.kernels.filter((kernel) => kernel.status === each).length)})`] as const)]}
+          options={[
+            ["", "all"],
+            ...(["changed", "added", "removed"] as const).map(
+              (each) =>
+                [
+                  each,
+                  `${each} (${formatCount(comparison.kernels.filter((kernel) => kernel.status === each).length)})`,
+                ] as const,
+            ),
+          ]}
           onChoose={(chosen) => setQuery({ status: chosen })}
         />
       </div>
@@ -133,18 +164,35 @@ function kernelColumns(page: Page): Column<KernelRow>[] {
       ),
       key: ({ kernel }) => kernel.status,
     },
-    { label: "What", prose: true, cell: ({ kernel }) => summary(kernel), key: ({ kernel }) => summary(kernel) },
+    words("What", ({ kernel }) => summary(kernel), { prose: true }),
+    figure(
+      "findings",
+      "derived",
+      ({ kernel }) => page.report.kernels[kernel.kernel ?? -1]?.violations,
+      formatCount,
+      "Findings that this report (AFTER) has of it",
+    ),
     {
-      label: "findings",
-      title: "Findings that this report (AFTER) has of it",
+      label: "before",
       number: true,
-      source: "derived",
-      cell: ({ kernel }) => formatCount(page.report.kernels[kernel.kernel ?? -1]?.violations),
-      key: ({ kernel }) => page.report.kernels[kernel.kernel ?? -1]?.violations,
+      source: "measured",
+      cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"),
+      key: ({ time }) => time?.before,
     },
-    { label: "before", number: true, source: "measured", cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"), key: ({ time }) => time?.before },
-    { label: "after", number: true, source: "measured", cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"), key: ({ time }) => time?.after },
-    { label: "change", number: true, source: "measured", cell: ({ time }) => (time ? formatRatio(time) : "–"), key: ({ time }) => (time ? ratioOf(time) : null) },
+    {
+      label: "after",
+      number: true,
+      source: "measured",
+      cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"),
+      key: ({ time }) => time?.after,
+    },
+    {
+      label: "change",
+      number: true,
+      source: "measured",
+      cell: ({ time }) => (time ? formatRatio(time) : "–"),
+      key: ({ time }) => (time ? ratioOf(time) : null),
+    },
   ];
 }
 
@@ -162,7 +210,11 @@ function summary({ changes, source, variants }: KernelDifference): string {
     source ? "source" : "",
     ...stages,
     variants.some(({ resources }) => resources.length) ? "resources" : "",
-    variants.some((each) => each.calls.length || each.calls_added || each.calls_removed || each.calls_unread) ? "calls" : "",
+    variants.some(
+      (each) => each.calls.length || each.calls_added || each.calls_removed || each.calls_unread,
+    )
+      ? "calls"
+      : "",
     variants.some(({ work }) => work.length) ? "work" : "",
     ...changes.map(({ what }) => shortText(what, 40)),
   ];
@@ -176,14 +228,48 @@ interface TimeRow {
 
 const TIME_COLUMNS: readonly Column<TimeRow>[] = [
   { label: "Kernel", cell: ({ name }) => shortText(name, 120), key: ({ name }) => name },
-  { label: "Of", cell: ({ time }) => (time?.name === "device_ns" ? "device" : "host"), key: ({ time }) => time?.name },
-  { label: "before", number: true, source: "measured", cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"), key: ({ time }) => time?.before },
-  { label: "after", number: true, source: "measured", cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"), key: ({ time }) => time?.after },
-  { label: "change", number: true, source: "measured", cell: ({ time }) => (time ? formatRatio(time) : "–"), key: ({ time }) => (time ? ratioOf(time) : null) },
+  {
+    label: "Of",
+    cell: ({ time }) => (time?.name === "device_ns" ? "device" : "host"),
+    key: ({ time }) => time?.name,
+  },
+  {
+    label: "before",
+    number: true,
+    source: "measured",
+    cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"),
+    key: ({ time }) => time?.before,
+  },
+  {
+    label: "after",
+    number: true,
+    source: "measured",
+    cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"),
+    key: ({ time }) => time?.after,
+  },
+  {
+    label: "change",
+    number: true,
+    source: "measured",
+    cell: ({ time }) => (time ? formatRatio(time) : "–"),
+    key: ({ time }) => (time ? ratioOf(time) : null),
+  },
 ];
 
 /** Of every kernel that both sides launched: shown, but no difference by itself. */
-function Times({ times }: { times: Comparison["times"] }): JSX.Element {
-  const rows = useMemo(() => times.map(({ name, metrics }) => ({ name, time: timeOf(metrics) })), [times]);
-  return <Table id="compare-times" caption="Times of kernels that both sides launched" columns={TIME_COLUMNS} rows={rows} sort="after" height={14} />;
+function Times({ times }: { times: Comparison["times"] }) {
+  const rows = useMemo(
+    () => times.map(({ name, metrics }) => ({ name, time: timeOf(metrics) })),
+    [times],
+  );
+  return (
+    <Table
+      id="compare-times"
+      caption="Times of kernels that both sides launched"
+      columns={TIME_COLUMNS}
+      rows={rows}
+      sort="after"
+      height={14}
+    />
+  );
 }

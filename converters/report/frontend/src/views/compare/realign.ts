@@ -37,7 +37,11 @@ export function realigned(rows: readonly Row[], substitutions: Substitutions): r
   return found;
 }
 
-function pairedPart(before: readonly Line[], after: readonly Line[], substitutions: Substitutions): Row[] {
+function pairedPart(
+  before: readonly Line[],
+  after: readonly Line[],
+  substitutions: Substitutions,
+): Row[] {
   if (before.length * after.length > MOST_PAIRS) return beside(before, after);
   const read = new Map(substitutions);
   const left = before.map(([, text]) => likeness(text, read));

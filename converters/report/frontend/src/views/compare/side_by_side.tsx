@@ -1,6 +1,10 @@
 // Two texts beside each other, what differs lit, scrolled together.
 
-import type { JSX } from "preact";
+import { StateEffect } from "@codemirror/state";
+import { Decoration, EditorView, WidgetType } from "@codemirror/view";
+
+import type { Pane } from "./aligned";
+
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import { setQuery } from "../../app/router";
@@ -8,7 +12,6 @@ import { formatCount, plural } from "../../data/format";
 import { Code, type Language } from "../../parts/code";
 import { type Aligned, type PaneName, aligned, hunkAt, litLines } from "./aligned";
 import type { Row } from "./blocks";
-import { addSpacers, scrollTogether } from "./editors";
 
 interface SideBySideProps {
   readonly rows: readonly Row[];
@@ -22,11 +25,12 @@ interface SideBySideProps {
 
 const PANES: readonly PaneName[] = ["before", "after"];
 
-export function SideBySide(props: SideBySideProps): JSX.Element {
+export function SideBySide(props: SideBySideProps) {
   const { rows, language, name } = props;
   const of = useMemo(() => aligned(rows, props.substitutions), [rows, props.substitutions]);
   const wanted = Number(props.change);
-  const chosen = Number.isInteger(wanted) && wanted > 0 && wanted <= of.hunks.length ? wanted - 1 : null;
+  const chosen =
+    Number.isInteger(wanted) && wanted > 0 && wanted <= of.hunks.length ? wanted - 1 : null;
   const box = useRef<HTMLDivElement>(null);
 
   useLayoutEffect(() => {
@@ -59,7 +63,7 @@ interface PaneProps {
   readonly chosen: number | null;
 }
 
-function Pane(props: PaneProps): JSX.Element {
+function Pane(props: PaneProps) {
   const { of, pane, chosen } = props;
   const hunk = chosen === null ? null : (of.hunks[chosen] ?? null);
   const lit = useMemo(() => litLines(of, pane, hunk), [of, pane, hunk]);
@@ -72,7 +76,9 @@ function Pane(props: PaneProps): JSX.Element {
       ),
     [of, pane],
   );
-  const reveal = hunk ? (of.lines[pane].slice(0, hunk.end).findLast((line) => line !== null) ?? null) : null;
+  const reveal = hunk
+    ? (of.lines[pane].slice(0, hunk.end).findLast((line) => line !== null) ?? null)
+    : null;
   return (
     <Code
       id={`compare-${pane}`}
@@ -94,19 +100,29 @@ function choose(hunk: number | null): void {
   setQuery({ change: hunk === null ? null : hunk + 1 });
 }
 
-function Changes({ of, chosen }: { of: Aligned; chosen: number | null }): JSX.Element {
+function Changes({ of, chosen }: { of: Aligned; chosen: number | null }) {
   const count = of.hunks.length;
   if (!count) return <p class="muted">No line differs.</p>;
   return (
     <div class="toolbar compare-changes">
-      <button type="button" disabled={chosen === 0} onClick={() => choose(Math.max(0, (chosen ?? count) - 1))}>
+      <button
+        type="button"
+        disabled={chosen === 0}
+        onClick={() => choose(Math.max(0, (chosen ?? count) - 1))}
+      >
         Previous change
       </button>
-      <button type="button" disabled={chosen === count - 1} onClick={() => choose(Math.min(count - 1, (chosen ?? -1) + 1))}>
+      <button
+        type="button"
+        disabled={chosen === count - 1}
+        onClick={() => choose(Math.min(count - 1, (chosen ?? -1) + 1))}
+      >
         Next change
       </button>
       <span class="muted" aria-live="polite" id="change-place">
-        {chosen === null ? plural(count, "change") : `change ${formatCount(chosen + 1)} of ${formatCount(count)}`}
+        {chosen === null
+          ? plural(count, "change")
+          : `change ${formatCount(chosen + 1)} of ${formatCount(count)}`}
       </span>
     </div>
   );
@@ -124,4 +140,78 @@ function useKeys(count: number, chosen: number | null): void {
     window.addEventListener("keydown", onKey);
     return () => window.removeEventListener("keydown", onKey);
   }, [count, chosen]);
+}
+
+const look = EditorView.theme({
+  ".compare-missing": {
+    background: "repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 6px)",
+  },
+});
+
+/** Pixels of a line, to begin with: the editor measures what is shown. */
+const LINE = 20;
+
+class Spacer extends WidgetType {
+  constructor(readonly lines: number) {
+    super();
+  }
+
+  override eq(other: Spacer): boolean {
+    return other.lines === this.lines;
+  }
+
+  override get estimatedHeight(): number {
+    return this.lines * LINE;
+  }
+
+  override toDOM(): HTMLElement {
+    const element = document.createElement("div");
+    element.className = "compare-missing";
+    element.setAttribute("aria-hidden", "true");
+    element.style.blockSize = `calc(${this.lines} * 1lh)`;
+    return element;
+  }
+}
+
+function editorIn(host: Element | null | undefined): EditorView | null {
+  const element = host?.shadowRoot?.querySelector<HTMLElement>(".cm-editor");
+  return element ? EditorView.findFromDOM(element) : null;
+}
+
+/** Make room in a code where lines are missing. */
+export function addSpacers(host: Element | null | undefined, pane: Pane): void {
+  const view = editorIn(host);
+  if (!view || !pane.spacers.length) return;
+  const { doc } = view.state;
+  const ranges = pane.spacers.map(([line, count]) => {
+    const past = line > doc.lines;
+    const at = past ? doc.length : doc.line(line).from;
+    const widget = new Spacer(count);
+    return Decoration.widget({ widget, block: true, side: past ? 1 : -1 }).range(at);
+  });
+  const set = Decoration.set(ranges, true);
+  view.dispatch({ effects: StateEffect.appendConfig.of([look, EditorView.decorations.of(set)]) });
+}
+
+/** Scroll both together; gives what ends that. */
+export function scrollTogether(hosts: readonly (Element | null)[]): () => void {
+  const scrollers = hosts.flatMap((host) => editorIn(host)?.scrollDOM ?? []);
+  // what was set here makes an event, too, and must not be answered: sides differ in their widths
+  const set = new Map<HTMLElement, string>();
+  const place = (element: HTMLElement): string => `${element.scrollTop} ${element.scrollLeft}`;
+  const follow = (event: Event): void => {
+    const from = event.currentTarget as HTMLElement;
+    if (set.get(from) === place(from)) return;
+    set.delete(from);
+    for (const other of scrollers) {
+      if (other === from) continue;
+      other.scrollTop = from.scrollTop;
+      other.scrollLeft = from.scrollLeft;
+      set.set(other, place(other));
+    }
+  };
+  for (const each of scrollers) each.addEventListener("scroll", follow, { passive: true });
+  return () => {
+    for (const each of scrollers) each.removeEventListener("scroll", follow);
+  };
 }

@@ -1,7 +1,5 @@
 // What differs between two traces; only in pages that `kvtrace diff --html` writes.
 
-import type { JSX } from "preact";
-
 import { NotHere } from "../../app/boundary";
 import { href } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
@@ -16,7 +14,7 @@ import { ComparisonOverview } from "./overview";
 
 const BLOCK = "compare";
 
-function Compare({ page, params, query }: ViewProps): JSX.Element {
+function Compare({ page, params, query }: ViewProps) {
   const loaded = useBlock<Comparison>(page, BLOCK);
   if (loaded.state === "missing") return <NotHere what="comparison" />;
   if (loaded.state !== "ready") {
@@ -44,7 +42,7 @@ function Compare({ page, params, query }: ViewProps): JSX.Element {
   );
 }
 
-function Whole(props: { page: Page; comparison: Comparison; query: URLSearchParams }): JSX.Element {
+function Whole(props: { page: Page; comparison: Comparison; query: URLSearchParams }) {
   return (
     <>
       <h1>Compare</h1>
@@ -54,12 +52,12 @@ function Whole(props: { page: Page; comparison: Comparison; query: URLSearchPara
   );
 }
 
-function Legend({ comparison: { before, after } }: { comparison: Comparison }): JSX.Element {
+function Legend({ comparison: { before, after } }: { comparison: Comparison }) {
   return (
     <p class="compare-legend wrap">
       <span class="swatch" aria-hidden="true" /> before: {shortText(before.label, 200)}{" "}
-      <span class="swatch after" aria-hidden="true" /> after: {shortText(after.label, 200)}, which the
-      rest of this report is of
+      <span class="swatch after" aria-hidden="true" /> after: {shortText(after.label, 200)}, which
+      the rest of this report is of
     </p>
   );
 }

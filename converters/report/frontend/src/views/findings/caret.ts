@@ -31,5 +31,7 @@ export function markCaret(host: Element, line: number, column: number, kind: str
   const length = /^[\w.]+/.exec(rest)?.[0].length ?? 1;
   const mark = Decoration.mark({ class: `finding-caret ${kind}` });
   const marked = Decoration.set([mark.range(from + column - 1, from + column - 1 + length)]);
-  view.dispatch({ effects: StateEffect.appendConfig.of([look, EditorView.decorations.of(marked)]) });
+  view.dispatch({
+    effects: StateEffect.appendConfig.of([look, EditorView.decorations.of(marked)]),
+  });
 }

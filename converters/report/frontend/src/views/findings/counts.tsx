@@ -1,6 +1,7 @@
 // What was judged: verdicts over all accesses, and kernel by kernel.
 
-import type { JSX } from "preact";
+import type { Report } from "../../data/types";
+
 import { useMemo } from "preact/hooks";
 
 import { href } from "../../app/router";
@@ -10,7 +11,6 @@ import { useBlock } from "../../data/use_block";
 import { Figure, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Missing, Section } from "../../parts/text";
-import { type VerdictBlock, type VerdictRow, totals, verdictsByKernel } from "./verdicts";
 
 const VERDICTS = [
   ["proven", "Holds for every program, lane and iteration of the call"],
@@ -19,7 +19,7 @@ const VERDICTS = [
   ["suppressed", "Broken or unknown, and a comment in the source says that it is meant"],
 ] as const;
 
-export function VerdictFigures({ page }: { page: Page }): JSX.Element {
+export function VerdictFigures({ page }: { page: Page }) {
   const sums = totals(page.report);
   const all = [...sums.values()].reduce((sum, count) => sum + count, 0);
   return (
@@ -30,8 +30,7 @@ export function VerdictFigures({ page }: { page: Page }): JSX.Element {
             key={verdict}
             name={verdict}
             value={sums.get(verdict) ?? 0}
-            shown={formatCount(sums.get(verdict) ?? 0)}
-            source="derived"
+
             how={`${how}. Accesses of distinct calls, once for each rule`}
             detail={`${formatShare(sums.get(verdict) ?? 0, all)} of what was judged`}
           />
@@ -41,7 +40,7 @@ export function VerdictFigures({ page }: { page: Page }): JSX.Element {
   );
 }
 
-export function KernelVerdicts(props: { page: Page; rule: string }): JSX.Element {
+export function KernelVerdicts(props: { page: Page; rule: string }) {
   const { page, rule } = props;
   const loaded = useBlock<VerdictBlock>(page, "findings/verdicts");
   const rows = useMemo(
@@ -72,7 +71,10 @@ export function KernelVerdicts(props: { page: Page; rule: string }): JSX.Element
 }
 
 function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
-  const count = (verdict: "proven" | "violation" | "unknown", title: string): Column<VerdictRow> => ({
+  const count = (
+    verdict: "proven" | "violation" | "unknown",
+    title: string,
+  ): Column<VerdictRow> => ({
     label: verdict,
     title,
     number: true,
@@ -80,7 +82,11 @@ function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
     key: (row) => row[verdict],
     cell: (row) => {
       if (!row[verdict] || verdict === "proven") return formatCount(row[verdict]);
-      return <a href={href("findings", { kernel: row.kernel, verdict, rule })}>{formatCount(row[verdict])}</a>;
+      return (
+        <a href={href("findings", { kernel: row.kernel, verdict, rule })}>
+          {formatCount(row[verdict])}
+        </a>
+      );
     },
   });
   return [
@@ -100,4 +106,49 @@ function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
       key: (row) => row.proven / (row.proven + row.violation + row.unknown),
     },
   ];
+}
+
+/** The block "findings/verdicts". */
+export interface VerdictBlock {
+  readonly measured: boolean;
+  /** Kernel (-1: none that is known), rule, verdict, accesses over distinct calls. */
+  readonly rows: readonly (readonly [
+    kernel: number,
+    rule: string,
+    verdict: string,
+    count: number,
+  ])[];
+}
+
+export interface VerdictRow {
+  readonly kernel: number;
+  readonly proven: number;
+  readonly violation: number;
+  readonly unknown: number;
+}
+
+/** One row a kernel, those with violations first; suppressed ones count as what they are. */
+export function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
+  const rows = new Map<
+    number,
+    { kernel: number; proven: number; violation: number; unknown: number }
+  >();
+  for (const [kernel, of, verdict, count] of block.rows) {
+    if (rule && of !== rule) continue;
+    const row = rows.get(kernel) ?? { kernel, proven: 0, violation: 0, unknown: 0 };
+    row[verdict === "proven" || verdict === "violation" ? verdict : "unknown"] += count;
+    rows.set(kernel, row);
+  }
+  return [...rows.values()].sort(
+    (a, b) => b.violation - a.violation || b.unknown - a.unknown || a.kernel - b.kernel,
+  );
+}
+
+/** Accesses over distinct calls by verdict, suppressed ones apart. */
+export function totals({ finding_counts: counts }: Report): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const { verdict, count } of counts ?? []) {
+    sums.set(verdict ?? "unknown", (sums.get(verdict ?? "unknown") ?? 0) + count);
+  }
+  return sums;
 }

@@ -1,9 +1,9 @@
 // A small drawing of a tensor's storage: a bar with where the access fell, and below it the
 // elements around it and around the tensor's end. The table beside it says the same.
 
-import type { JSX } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 
+import { figure } from "../../parts/columns";
 import { formatBytes, formatCount, shortText } from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { Canvas, type Drawing, clippedText } from "../../parts/canvas";
@@ -15,7 +15,7 @@ const BAR = { top: 22, height: 16 };
 const GRID = { top: 76, label: 88 };
 const CELL = 18;
 
-export function StorageDrawing(props: { of: StorageView; name: string }): JSX.Element {
+export function StorageDrawing(props: { of: StorageView; name: string }) {
   const { of, name } = props;
   const [width, setWidth] = useState(640);
   const length = rowLength(of, Math.max(8, Math.floor((width - GRID.label) / 8)));
@@ -49,7 +49,7 @@ export function StorageDrawing(props: { of: StorageView; name: string }): JSX.El
   );
 }
 
-function Key(props: { kind: Kind }): JSX.Element {
+function Key(props: { kind: Kind }) {
   return <span class={`finding-key ${props.kind}`} aria-hidden="true" />;
 }
 
@@ -57,10 +57,14 @@ function Key(props: { kind: Kind }): JSX.Element {
 export function inWords(of: StorageView): string {
   const { access, view, storage } = of;
   const bytes = `bytes ${formatCount(access.first)} to ${formatCount(access.end - 1)}`;
-  if (access.end > storage.end) return `${bytes} end ${formatBytes(access.end - storage.end)} past the end of its storage`;
-  if (access.first < storage.first) return `${bytes} begin ${formatBytes(storage.first - access.first)} before its storage`;
-  if (access.end > view.end) return `${bytes} end ${formatBytes(access.end - view.end)} past the end of the tensor, inside its storage`;
-  if (access.first < view.first) return `${bytes} begin ${formatBytes(view.first - access.first)} before the tensor, inside its storage`;
+  if (access.end > storage.end)
+    return `${bytes} end ${formatBytes(access.end - storage.end)} past the end of its storage`;
+  if (access.first < storage.first)
+    return `${bytes} begin ${formatBytes(storage.first - access.first)} before its storage`;
+  if (access.end > view.end)
+    return `${bytes} end ${formatBytes(access.end - view.end)} past the end of the tensor, inside its storage`;
+  if (access.first < view.first)
+    return `${bytes} begin ${formatBytes(view.first - access.first)} before the tensor, inside its storage`;
   return `${bytes}, inside the tensor`;
 }
 
@@ -68,7 +72,8 @@ function paintBar({ context, width, colours }: Drawing, of: StorageView): void {
   const { view, storage, access } = of;
   const low = Math.min(storage.first, access.first);
   const high = Math.max(storage.end, access.end);
-  const across = (byte: number): number => 4 + ((byte - low) / Math.max(1, high - low)) * (width - 8);
+  const across = (byte: number): number =>
+    4 + ((byte - low) / Math.max(1, high - low)) * (width - 8);
   const box = (first: number, end: number, fill: string, edge: string): void => {
     const wide = Math.max(2, across(end) - across(first));
     context.fillStyle = fill;
@@ -80,7 +85,12 @@ function paintBar({ context, width, colours }: Drawing, of: StorageView): void {
   if (view.end > view.first) box(view.first, view.end, colours["accent-soft"], colours.accent);
   const at = Math.min(across(access.first), width - 6);
   context.fillStyle = colours.error;
-  context.fillRect(at, BAR.top - 2, Math.max(2, across(access.end) - across(access.first)), BAR.height + 4);
+  context.fillRect(
+    at,
+    BAR.top - 2,
+    Math.max(2, across(access.end) - across(access.first)),
+    BAR.height + 4,
+  );
   context.beginPath();
   context.moveTo(at - 5, BAR.top - 8);
   context.lineTo(at + 6, BAR.top - 8);
@@ -93,14 +103,25 @@ function paintBar({ context, width, colours }: Drawing, of: StorageView): void {
 }
 
 /** Text in the middle of a place, but not beyond the edges. */
-function label(context: CanvasRenderingContext2D, text: string, at: number, y: number, width: number): void {
+function label(
+  context: CanvasRenderingContext2D,
+  text: string,
+  at: number,
+  y: number,
+  width: number,
+): void {
   const half = context.measureText(text).width / 2;
   context.textAlign = "center";
   context.fillText(text, Math.min(Math.max(at, half + 2), width - half - 2), y);
   context.textAlign = "start";
 }
 
-function paintRows(drawing: Drawing, of: StorageView, rows: readonly (number | null)[], length: number): void {
+function paintRows(
+  drawing: Drawing,
+  of: StorageView,
+  rows: readonly (number | null)[],
+  length: number,
+): void {
   const { context, width, colours } = drawing;
   const cell = Math.min(CELL, (width - GRID.label) / length);
   rows.forEach((row, place) => {
@@ -109,7 +130,11 @@ function paintRows(drawing: Drawing, of: StorageView, rows: readonly (number | n
     if (row === null) return context.fillText("⋮", GRID.label + 4, y + CELL / 2);
     const byte = formatCount(row * length * of.item);
     const named = context.measureText(`byte ${byte}`).width <= GRID.label - 8;
-    context.fillText(clippedText(context, named ? `byte ${byte}` : byte, GRID.label - 8), 0, y + CELL / 2);
+    context.fillText(
+      clippedText(context, named ? `byte ${byte}` : byte, GRID.label - 8),
+      0,
+      y + CELL / 2,
+    );
     for (let column = 0; column < length; column += 1) {
       const kind = kindAt(of, row * length + column);
       paintCell(context, colours, kind, GRID.label + column * cell, y, cell);
@@ -118,7 +143,12 @@ function paintRows(drawing: Drawing, of: StorageView, rows: readonly (number | n
 }
 
 function paintCell(
-  context: CanvasRenderingContext2D, colours: Colours, kind: Kind, x: number, y: number, size: number,
+  context: CanvasRenderingContext2D,
+  colours: Colours,
+  kind: Kind,
+  x: number,
+  y: number,
+  size: number,
 ): void {
   const [wide, high] = [Math.max(1, size - 2), CELL - 3];
   if (kind === "outside") {
@@ -144,12 +174,18 @@ interface SpanRow {
 
 const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   { label: "What", cell: (row) => shortText(row.what, 80), key: (row) => row.what },
-  { label: "first byte", number: true, source: "derived", cell: (row) => formatCount(row.first), key: (row) => row.first },
-  { label: "last byte", number: true, source: "derived", cell: (row) => formatCount(row.end - 1), key: (row) => row.end },
-  { label: "bytes", number: true, source: "derived", cell: (row) => formatCount(row.end - row.first), key: (row) => row.end - row.first },
+  figure("first byte", "derived", (row) => row.first),
+  {
+    label: "last byte",
+    number: true,
+    source: "derived",
+    cell: (row) => formatCount(row.end - 1),
+    key: (row) => row.end,
+  },
+  figure("bytes", "derived", (row) => row.end - row.first),
 ];
 
-function SpanTable({ of, name }: { of: StorageView; name: string }): JSX.Element {
+function SpanTable({ of, name }: { of: StorageView; name: string }) {
   const rows = useMemo(
     () => [
       { what: `storage that ${name} lies in`, ...of.storage },
@@ -161,7 +197,12 @@ function SpanTable({ of, name }: { of: StorageView; name: string }): JSX.Element
   return (
     <>
       <p class="small">Bytes count from the tensor's data pointer. {inWords(of)}.</p>
-      <Table id="storage-spans" caption="Storage of the tensor" columns={SPAN_COLUMNS} rows={rows} />
+      <Table
+        id="storage-spans"
+        caption="Storage of the tensor"
+        columns={SPAN_COLUMNS}
+        rows={rows}
+      />
     </>
   );
 }

@@ -1,7 +1,6 @@
 // Where in the source it is: the frames that it was inlined through, those of a race's other side,
 // and the lines around the chosen one.
 
-import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import { href, setQuery } from "../../app/router";
@@ -41,7 +40,7 @@ export function placesOf(page: Page, { found, stack, other_stack: other }: Place
   return [...own, ...others];
 }
 
-export function Frames(props: { page: Page; placed: PlacedFinding; query: URLSearchParams }): JSX.Element {
+export function Frames(props: { page: Page; placed: PlacedFinding; query: URLSearchParams }) {
   const { page, placed } = props;
   const places = useMemo(() => placesOf(page, placed), [page, placed]);
   const chosen = places.find(({ key }) => key === props.query.get("frame")) ?? places[0];
@@ -71,7 +70,7 @@ export function Frames(props: { page: Page; placed: PlacedFinding; query: URLSea
   );
 }
 
-function Excerpt(props: { page: Page; placed: PlacedFinding; place: Place }): JSX.Element {
+function Excerpt(props: { page: Page; placed: PlacedFinding; place: Place }) {
   const { page, placed } = props;
   const { frame, column } = props.place;
   const [path, line] = frame;
@@ -84,7 +83,10 @@ function Excerpt(props: { page: Page; placed: PlacedFinding; place: Place }): JS
     number === null ? null : () => page.text(number),
   );
   const peek = useMemo(
-    () => (loaded.state === "ready" ? peekOf(loaded.value.text, file, line) : recordedLine(placed, path, line)),
+    () =>
+      loaded.state === "ready"
+        ? peekOf(loaded.value.text, file, line)
+        : recordedLine(placed, path, line),
     [loaded.state, number, line, placed],
   );
   const box = useRef<HTMLDivElement>(null);
@@ -103,8 +105,15 @@ function Excerpt(props: { page: Page; placed: PlacedFinding; place: Place }): JS
   return (
     <div id="excerpt" ref={box}>
       <p class="small wrap">
-        {placed.kernel === null ? place : (
-          <a href={href(`kernel/${placed.kernel}${placed.variant === null ? "" : `/variant/${placed.variant}`}`, { line, file: at > 0 ? at : null })}>
+        {placed.kernel === null ? (
+          place
+        ) : (
+          <a
+            href={href(
+              `kernel/${placed.kernel}${placed.variant === null ? "" : `/variant/${placed.variant}`}`,
+              { line, file: at > 0 ? at : null },
+            )}
+          >
             {place}
           </a>
         )}{" "}
@@ -139,13 +148,21 @@ function peekOf(text: string, file: SourceFile | null, line: number | null): Pee
   if (place < 0 || place >= lines.length) return null;
   const from = Math.max(0, place - AROUND);
   return {
-    text: lines.slice(from, place + AROUND + 1).join("\n").trimEnd(),
+    text: lines
+      .slice(from, place + AROUND + 1)
+      .join("\n")
+      .trimEnd(),
     firstLine: file.first_line + from,
   };
 }
 
 /** The finding's own line, which it brings along, where the file is not on the page. */
-function recordedLine({ found }: PlacedFinding, path: string | null, line: number | null): Peek | null {
-  if (found.source === null || found.file !== path || found.line !== line || line === null) return null;
+function recordedLine(
+  { found }: PlacedFinding,
+  path: string | null,
+  line: number | null,
+): Peek | null {
+  if (found.source === null || found.file !== path || found.line !== line || line === null)
+    return null;
   return { text: found.source, firstLine: line };
 }

@@ -1,8 +1,8 @@
 // The list of findings with its filters.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { figure, words } from "../../parts/columns";
 import { go, href, setQuery } from "../../app/router";
 import { formatCount, formatPlace, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -10,15 +10,25 @@ import { Choice, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Command, Note, Pill } from "../../parts/text";
 import {
-  type Filter, type Listed, filtered, listedFindings, pillKind, pillText, rankOf, sentence,
+  type Filter,
+  type Listed,
+  filtered,
+  listedFindings,
+  pillKind,
+  pillText,
+  rankOf,
+  sentence,
 } from "./filter";
-import { totals } from "./verdicts";
+import { totals } from "./counts";
 
-export function Filters(props: { page: Page; filter: Filter; shown: number }): JSX.Element {
+export function Filters(props: { page: Page; filter: Filter; shown: number }) {
   const { page, filter } = props;
   const all = listedFindings(page);
   const rules = useMemo(() => counted(all.map(({ placed }) => placed.found.rule)), [all]);
-  const kernels = useMemo(() => counted(all.map(({ placed }) => String(placed.kernel ?? ""))), [all]);
+  const kernels = useMemo(
+    () => counted(all.map(({ placed }) => String(placed.kernel ?? ""))),
+    [all],
+  );
   const standings = useMemo(() => counted(all.map(({ standing }) => standing)), [all]);
   const proven = totals(page.report).get("proven") ?? 0;
   const ofRule = new Set([...rules.keys(), filter.rule].filter(Boolean));
@@ -34,9 +44,15 @@ export function Filters(props: { page: Page; filter: Filter; shown: number }): J
       <Choice
         label="Rule"
         value={filter.rule}
-        options={[["", "all rules"], ...[...ofRule].sort().map(
-          (rule) => [rule, `${shortText(rule, 60)} (${formatCount(rules.get(rule) ?? 0)})`] as const,
-        )]}
+        options={[
+          ["", "all rules"],
+          ...[...ofRule]
+            .sort()
+            .map(
+              (rule) =>
+                [rule, `${shortText(rule, 60)} (${formatCount(rules.get(rule) ?? 0)})`] as const,
+            ),
+        ]}
         onChoose={(rule) => setQuery({ rule })}
       />
       <Choice
@@ -54,9 +70,12 @@ export function Filters(props: { page: Page; filter: Filter; shown: number }): J
       <Choice
         label="Kernel"
         value={filter.kernel}
-        options={[["", "all kernels"], ...[...kernels].filter(([kernel]) => kernel).map(
-          ([kernel, count]) => [kernel, kernelText(page, kernel, count)] as const,
-        )]}
+        options={[
+          ["", "all kernels"],
+          ...[...kernels]
+            .filter(([kernel]) => kernel)
+            .map(([kernel, count]) => [kernel, kernelText(page, kernel, count)] as const),
+        ]}
         onChoose={(kernel) => setQuery({ kernel })}
       />
       <span class="muted" aria-live="polite">
@@ -83,13 +102,16 @@ interface FindingListProps {
 }
 
 /** All columns, or beside a chosen finding only those that tell them apart. */
-export function FindingList({ page, filter, chosen }: FindingListProps): JSX.Element {
+export function FindingList({ page, filter, chosen }: FindingListProps) {
   const rows = useMemo(
     () => filtered(page, filter),
     [page, filter.words, filter.rule, filter.verdict, filter.kernel],
   );
   const narrow = chosen !== null;
-  const columns = useMemo(() => columnsOf(filter, narrow), [filter.words, filter.rule, filter.verdict, filter.kernel, narrow]);
+  const columns = useMemo(
+    () => columnsOf(filter, narrow),
+    [filter.words, filter.rule, filter.verdict, filter.kernel, narrow],
+  );
   if (filter.verdict === "proven" && !rows.length) {
     return (
       <Note>
@@ -140,32 +162,25 @@ function columnsOf(filter: Filter, narrow: boolean): (Column<Listed> | null)[] {
       key: (each) => `${found(each).file ?? ""}:${String(found(each).line ?? 0).padStart(7, "0")}`,
       text: (each) => `${found(each).file ?? ""}:${found(each).line ?? ""}`,
     },
-    narrow ? null : {
-      label: "Kernel",
-      cell: (each) => shortText(found(each).kernel, 60),
-      key: (each) => found(each).kernel,
-    },
-    narrow ? null : {
-      label: "What",
-      prose: true,
-      cell: (each) => shortText(sentence(each), 300),
-      key: sentence,
-    },
-    narrow ? null : {
-      label: "calls",
-      title: "Distinct calls that have it",
-      number: true,
-      source: "derived",
-      cell: (each) => formatCount(found(each).calls),
-      key: (each) => found(each).calls,
-    },
-    narrow ? null : {
-      label: "launches",
-      title: "Launches of those calls",
-      number: true,
-      source: "measured",
-      cell: (each) => formatCount(found(each).launches),
-      key: (each) => found(each).launches,
-    },
+    narrow ? null : words("Kernel", (each) => found(each).kernel, { limit: 60 }),
+    narrow ? null : words("What", (each) => sentence(each), { prose: true, limit: 300 }),
+    narrow
+      ? null
+      : figure(
+          "calls",
+          "derived",
+          (each) => found(each).calls,
+          formatCount,
+          "Distinct calls that have it",
+        ),
+    narrow
+      ? null
+      : figure(
+          "launches",
+          "measured",
+          (each) => found(each).launches,
+          formatCount,
+          "Launches of those calls",
+        ),
   ];
 }

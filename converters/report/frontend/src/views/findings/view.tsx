@@ -1,19 +1,17 @@
 // What was judged and what was found: the list with its filters, and each finding.
 
-import type { JSX } from "preact";
-
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import { DroppedNotes, Missing, Pill } from "../../parts/text";
+import { DroppedNotes, Pill, NotJudged } from "../../parts/text";
 import { KernelVerdicts, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
 import { filterOf, filtered, listedFindings, sentence, wordsMatch } from "./filter";
 import "./findings.css";
 import { Filters, FindingList, findingHref } from "./list";
 
-function Findings(props: ViewProps): JSX.Element {
+function Findings(props: ViewProps) {
   const { page, params, query } = props;
   const key = params["finding"];
   const chosen = listedFindings(page).find((each) => each.key === key) ?? null;
@@ -36,7 +34,7 @@ function Findings(props: ViewProps): JSX.Element {
   );
 }
 
-function Overview({ page, query }: ViewProps): JSX.Element {
+function Overview({ page, query }: ViewProps) {
   const { report } = page;
   const filter = filterOf(query);
   const all = listedFindings(page);
@@ -45,13 +43,9 @@ function Overview({ page, query }: ViewProps): JSX.Element {
     <>
       <h1>Findings</h1>
       <DroppedNotes page={page} />
-      {judged ? <VerdictFigures page={page} /> : (
-        <Missing
-          what="No access of this trace has been judged yet. To find defects, on any machine and without running the program:"
-          command={`kvtrace sanitize ${report.trace}`}
-        />
-      )}
-      {judged && !all.length ? (
+      {report.judged ? null : <NotJudged report={report} />}
+      {judged ? <VerdictFigures page={page} /> : null}
+      {report.judged && !all.length ? (
         <p id="no-finding">
           <Pill kind="fine">no finding</Pill> Everything that was judged is proven.
         </p>

@@ -1,6 +1,5 @@
 // The witness: one lane of one program that breaks the rule, and where its access falls.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { href } from "../../app/router";
@@ -13,7 +12,7 @@ import { StorageDrawing } from "./drawing";
 import type { Listed } from "./filter";
 import { type StorageView, indexOf, storageOf } from "./storage";
 
-export function Witness({ page, listed }: { page: Page; listed: Listed }): JSX.Element {
+export function Witness({ page, listed }: { page: Page; listed: Listed }) {
   const { placed, standing } = listed;
   const { found } = placed;
   const storage = useMemo(() => storageOf(page, placed), [page, placed]);
@@ -30,10 +29,24 @@ export function Witness({ page, listed }: { page: Page; listed: Listed }): JSX.E
           ["Iteration", found.iteration === null ? null : formatCount(found.iteration)],
           ["Lane", found.lane?.length ? formatTuple(found.lane) : null],
           ["Access", accessText(found)],
-          ["Byte", found.address_offset === null ? null : <Value source="derived" how="From the argument's data pointer">{formatCount(found.address_offset)}</Value>],
+          [
+            "Byte",
+            found.address_offset === null ? null : (
+              <Value source="derived" how="From the argument's data pointer">
+                {formatCount(found.address_offset)}
+              </Value>
+            ),
+          ],
           ["Index", storage ? indexText(storage) : null],
           ["Past the end", pastText(found)],
-          ["Lanes", found.lanes === null ? null : <Value source="derived" how="Over the whole grid of one launch">{formatCount(found.lanes)} break the rule</Value>],
+          [
+            "Lanes",
+            found.lanes === null ? null : (
+              <Value source="derived" how="Over the whole grid of one launch">
+                {formatCount(found.lanes)} break the rule
+              </Value>
+            ),
+          ],
           ["Nearest", found.nearest === null ? null : shortText(found.nearest, 200)],
           ["Call", placed.call === null ? null : <CallFact page={page} listed={listed} />],
         ]}
@@ -51,13 +64,16 @@ export function Witness({ page, listed }: { page: Page; listed: Listed }): JSX.E
 }
 
 /** Why it could not be decided, and when it would be safe. */
-function Undecided({ found }: { found: Finding }): JSX.Element {
+function Undecided({ found }: { found: Finding }) {
   return (
     <Note>
-      <span id="finding-reason">Unknown because {shortText(found.reason ?? "no reason was given", 600)}.</span>
+      <span id="finding-reason">
+        Unknown because {shortText(found.reason ?? "no reason was given", 600)}.
+      </span>
       {found.assumption ? (
         <>
-          {" "}Safe if <code id="finding-assumption">{shortText(found.assumption, 600)}</code>.
+          {" "}
+          Safe if <code id="finding-assumption">{shortText(found.assumption, 600)}</code>.
         </>
       ) : null}
     </Note>
@@ -69,11 +85,16 @@ function programText({ program, grid }: Finding): string | null {
   return `${formatTuple(program)}${grid ? ` of grid ${formatTuple(grid)}` : ""}`;
 }
 
-function accessText({ access, arg, tensor }: Finding): JSX.Element | null {
+function accessText({ access, arg, tensor }: Finding) {
   if (!access && !arg) return null;
   return (
     <>
-      {access ?? "access"} {arg ? <>of <code>{shortText(arg, 80)}</code></> : null}
+      {access ?? "access"}{" "}
+      {arg ? (
+        <>
+          of <code>{shortText(arg, 80)}</code>
+        </>
+      ) : null}
       {tensor ? ` (${shortText(tensor, 120)})` : ""}
     </>
   );
@@ -87,17 +108,19 @@ function indexText(of: StorageView): string | null {
   return index ? `[${index.join(", ")}] of [${shape.join(", ")}]` : null;
 }
 
-function pastText({ past_end_bytes: past, rule, arg }: Finding): JSX.Element | null {
+function pastText({ past_end_bytes: past, rule, arg }: Finding) {
   if (past === null) return null;
   const whose = `${shortText(arg ?? "the tensor", 80)}${rule === "out-of-view" ? ", inside its storage" : ""}`;
   return (
     <Value source="derived">
-      {past < 0 ? `${formatBytes(-past)} before the start of ${whose}` : `${formatBytes(past)} past the end of ${whose}`}
+      {past < 0
+        ? `${formatBytes(-past)} before the start of ${whose}`
+        : `${formatBytes(past)} past the end of ${whose}`}
     </Value>
   );
 }
 
-function CallFact({ page, listed: { placed } }: { page: Page; listed: Listed }): JSX.Element {
+function CallFact({ page, listed: { placed } }: { page: Page; listed: Listed }) {
   const { found } = placed;
   const others = placed.in_calls.filter((call) => call !== placed.call);
   return (
@@ -105,11 +128,16 @@ function CallFact({ page, listed: { placed } }: { page: Page; listed: Listed }):
       <CallLink page={page} call={placed.call ?? -1} />
       {others.length ? (
         <>
-          {" "}<span class="muted">also in</span>{" "}
+          {" "}
+          <span class="muted">also in</span>{" "}
           {others.slice(0, 8).map((call) => (
-            <span key={call}><CallLink page={page} call={call} /> </span>
+            <span key={call}>
+              <CallLink page={page} call={call} />{" "}
+            </span>
           ))}
-          {found.calls > 9 ? <span class="muted">and others, {formatCount(found.calls)} calls in all</span> : null}
+          {found.calls > 9 ? (
+            <span class="muted">and others, {formatCount(found.calls)} calls in all</span>
+          ) : null}
         </>
       ) : null}
     </>
@@ -117,7 +145,7 @@ function CallFact({ page, listed: { placed } }: { page: Page; listed: Listed }):
 }
 
 /** To the access map of the op, at the witness. */
-function MapLink(props: { page: Page; listed: Listed; storage: StorageView | null }): JSX.Element | null {
+function MapLink(props: { page: Page; listed: Listed; storage: StorageView | null }) {
   const { page, storage } = props;
   const { found, call, op } = props.listed.placed;
   if (call === null || op === null) return null;

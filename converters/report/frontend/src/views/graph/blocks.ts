@@ -1,6 +1,7 @@
 // What converters/report/views/graph.py writes, and one graph of it made ready.
 
-import { formatPlace, shortText } from "../../data/format";
+import { stackPlace } from "../../parts/text";
+import { shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Frame } from "../../data/types";
 
@@ -85,8 +86,7 @@ export function opTitle(graph: GraphColumns, op: number): string {
 }
 
 export function placeText(page: Page, graph: GraphColumns, op: number): string {
-  const [frame] = framesOf(page, graph, op);
-  return frame ? shortText(formatPlace(frame[0], frame[1]), 80) : "–";
+  return stackPlace(page.report, graph.stack[op] ?? null);
 }
 
 /** For each op those that read it. */

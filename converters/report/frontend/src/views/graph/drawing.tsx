@@ -1,8 +1,8 @@
 // The drawing of a graph: zoomed, panned, pointed at; what it shows stands in the address.
 
-import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { Tooltip, STEPS, CLICK } from "../../parts/pointing";
 import { setQuery } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -11,7 +11,15 @@ import { type GraphColumns, opTitle, placeText, typeText, usersOf } from "./bloc
 import { laidOut } from "./layout";
 import type { Measure } from "./measures";
 import { type Scene, groupValues, paintGraph } from "./paint";
-import { type Camera, type Detail, type Shown, boxAt, cameraOn, placeOfOp, wholeCamera } from "./scene";
+import {
+  type Camera,
+  type Detail,
+  type Shown,
+  boxAt,
+  cameraOn,
+  placeOfOp,
+  wholeCamera,
+} from "./scene";
 import type { Node } from "./tree";
 
 interface GraphDrawingProps {
@@ -29,10 +37,8 @@ interface GraphDrawingProps {
 const HEIGHT = 520;
 /** Milliseconds after a movement until it stands in the address: browsers take only so many. */
 const SETTLED = 150;
-/** Movement in pixels from which a press is a pan and no click. */
-const CLICK = 4;
 
-export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
+export function GraphDrawing(props: GraphDrawingProps) {
   const { page, graph, tree, measure, chosen, detail } = props;
   const box = useRef<HTMLDivElement>(null);
   const size = useRef({ width: 800, height: HEIGHT });
@@ -64,13 +70,17 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
     [scene, held],
   );
 
-  const camera = (): Camera => latest.current ?? wholeCamera(root, size.current.width, size.current.height);
+  const camera = (): Camera =>
+    latest.current ?? wholeCamera(root, size.current.width, size.current.height);
 
   function see(next: Camera, others: Readonly<Record<string, null>> = {}): void {
     latest.current = next;
     setMoved(next);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => setQuery({ see: cameraText(next), ...others }), SETTLED);
+    timer.current = window.setTimeout(
+      () => setQuery({ see: cameraText(next), ...others }),
+      SETTLED,
+    );
   }
 
   function seeAll(): void {
@@ -135,7 +145,12 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
   function pointAt(x: number, y: number): void {
     const shown = under(x, y);
     if (!shown || shown.box === root) setTip(null);
-    else setTip({ x, y, text: described(page, graph, measure, shown.box.node, values.get(shown.box)) });
+    else
+      setTip({
+        x,
+        y,
+        text: described(page, graph, measure, shown.box.node, values.get(shown.box)),
+      });
   }
 
   function onKeyDown(event: KeyboardEvent): void {
@@ -186,41 +201,35 @@ export function GraphDrawing(props: GraphDrawingProps): JSX.Element {
           }}
         />
         {tip ? (
-          <div
-            class="tooltip"
-            style={{
-              insetBlockStart: `${tip.y + 16}px`,
-              ...(tip.x < size.current.width / 2
-                ? { insetInlineStart: `${tip.x + 8}px` }
-                : { insetInlineEnd: `${size.current.width - tip.x + 8}px` }),
-            }}
-          >
+          <Tooltip {...tip} width={size.current.width}>
             {tip.text}
-          </div>
+          </Tooltip>
         ) : null}
       </div>
       <div class="toolbar">
-        <button type="button" class="small" onClick={() => zoom(1.5)}>Zoom in</button>
-        <button type="button" class="small" onClick={() => zoom(1 / 1.5)}>Zoom out</button>
-        <button type="button" class="small" onClick={seeAll}>Whole graph</button>
+        <button type="button" class="small" onClick={() => zoom(1.5)}>
+          Zoom in
+        </button>
+        <button type="button" class="small" onClick={() => zoom(1 / 1.5)}>
+          Zoom out
+        </button>
+        <button type="button" class="small" onClick={seeAll}>
+          Whole graph
+        </button>
         {chosen === null ? null : (
-          <button type="button" class="small" onClick={() => seeOp(chosen)}>Go to %{formatCount(chosen)}</button>
+          <button type="button" class="small" onClick={() => seeOp(chosen)}>
+            Go to %{formatCount(chosen)}
+          </button>
         )}
         <span class="muted small">
-          Colours are relative to the largest box in view. Click: an op, or into a group. Blue: what the chosen op reads; green: what reads it. Lines
-          from inputs are drawn for the chosen op only.
+          Colours are relative to the largest box in view. Click: an op, or into a group. Blue: what
+          the chosen op reads; green: what reads it. Lines from inputs are drawn for the chosen op
+          only.
         </span>
       </div>
     </div>
   );
 }
-
-const STEPS: Readonly<Record<string, readonly [number, number]>> = {
-  ArrowLeft: [-1, 0],
-  ArrowRight: [1, 0],
-  ArrowUp: [0, -1],
-  ArrowDown: [0, 1],
-};
 
 function cameraText({ x, y, scale }: Camera): string {
   return `${Math.round(x)},${Math.round(y)},${scale.toFixed(scale < 0.05 ? 5 : 3)}`;
@@ -229,10 +238,15 @@ function cameraText({ x, y, scale }: Camera): string {
 function cameraFrom(text: string | null): Camera | null {
   const [x, y, scale] = (text ?? "").split(",").map(Number);
   if (x === undefined || y === undefined || scale === undefined) return null;
-  return Number.isFinite(x) && Number.isFinite(y) && scale > 0 && scale <= 16 ? { x, y, scale } : null;
+  return Number.isFinite(x) && Number.isFinite(y) && scale > 0 && scale <= 16
+    ? { x, y, scale }
+    : null;
 }
 
-function placeOfGroup(shown: Shown, camera: Camera): { x: number; y: number; width: number; height: number } {
+function placeOfGroup(
+  shown: Shown,
+  camera: Camera,
+): { x: number; y: number; width: number; height: number } {
   return {
     x: camera.x + shown.x / camera.scale,
     y: camera.y + shown.y / camera.scale,
@@ -241,7 +255,13 @@ function placeOfGroup(shown: Shown, camera: Camera): { x: number; y: number; wid
   };
 }
 
-function described(page: Page, graph: GraphColumns, measure: Measure, node: Node, value: number | undefined): string {
+function described(
+  page: Page,
+  graph: GraphColumns,
+  measure: Measure,
+  node: Node,
+  value: number | undefined,
+): string {
   if (node.op === null) {
     return `${node.label}: ${plural(node.end - node.first, "op")}, ${measure.shown(value ?? 0)} (derived)`;
   }

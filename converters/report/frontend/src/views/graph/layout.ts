@@ -87,7 +87,8 @@ function layersOf(count: number, edges: readonly (readonly [number, number])[]):
     reads[to] = true;
   }
   const first = new Array<number>(count).fill(Number.POSITIVE_INFINITY);
-  for (const [from, to] of edges) first[from] = Math.min(first[from] as number, layers[to] as number);
+  for (const [from, to] of edges)
+    first[from] = Math.min(first[from] as number, layers[to] as number);
   return layers.map((layer, place) => {
     const reader = first[place] as number;
     return reads[place] || reader === Number.POSITIVE_INFINITY ? layer : reader - 1;
@@ -105,7 +106,8 @@ function rowsOf(
   const sums = boxes.map(() => [0, 0] as [number, number]);
   const position = new Array<number>(boxes.length).fill(0);
   const readers = new Map<number, number[]>();
-  for (const [from, to] of edges) (readers.get(from) ?? readers.set(from, []).get(from) ?? []).push(to);
+  for (const [from, to] of edges)
+    (readers.get(from) ?? readers.set(from, []).get(from) ?? []).push(to);
   const rows: number[][] = [];
   for (const layer of byLayer) {
     if (!layer) continue;
@@ -135,8 +137,12 @@ interface Columns {
 }
 
 function inColumns(boxes: readonly Box[], rows: readonly (readonly number[])[]): Columns {
-  const widths = rows.map((row) => sum(row, (place) => boxes[place]?.width ?? 0) + GAP * (row.length - 1));
-  const heights = rows.map((row) => Math.max(...row.map((place) => boxes[place]?.height ?? 0)) + BETWEEN);
+  const widths = rows.map(
+    (row) => sum(row, (place) => boxes[place]?.width ?? 0) + GAP * (row.length - 1),
+  );
+  const heights = rows.map(
+    (row) => Math.max(...row.map((place) => boxes[place]?.height ?? 0)) + BETWEEN,
+  );
   const whole = sum(heights, (height) => height);
   const usual = sum(widths, (width) => width) / Math.max(widths.length, 1) + GAP;
   const columns = Math.max(1, Math.floor(Math.sqrt((ASPECT * whole) / usual)));
@@ -164,7 +170,11 @@ function inColumns(boxes: readonly Box[], rows: readonly (readonly number[])[]):
     tall = Math.max(tall, top);
   });
   finish();
-  return { places, width: Math.max(left - 2 * GAP, OP_WIDTH), height: Math.max(tall - BETWEEN, OP_HEIGHT) };
+  return {
+    places,
+    width: Math.max(left - 2 * GAP, OP_WIDTH),
+    height: Math.max(tall - BETWEEN, OP_HEIGHT),
+  };
 }
 
 function sum<T>(values: readonly T[], value: (each: T) => number): number {

@@ -1,6 +1,5 @@
 // Live memory over the order of ops.
 
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
 import { setQuery } from "../../app/router";
@@ -15,17 +14,23 @@ import { type GraphColumns, opTitle, placeText, typeText } from "./blocks";
 /** Ops in the table beside the curve. */
 const MOST = 1000;
 
-export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: number | null }): JSX.Element {
+export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: number | null }) {
   const { page, graph, chosen } = props;
   const peak = graph.totals.peak_op;
   const [pointed, setPointed] = useState<number | null>(null);
   const x = useMemo(() => graph.live.map((_, op) => op), [graph]);
   const series = useMemo(() => {
-    const only = (op: number | null): (number | null)[] => graph.live.map((live, each) => (each === op ? live : null));
+    const only = (op: number | null): (number | null)[] =>
+      graph.live.map((live, each) => (each === op ? live : null));
     return [
       { label: "live", values: graph.live, kind: "steps" as const },
       { label: "peak", values: only(peak), kind: "points" as const, colour: themeColours().error },
-      { label: "chosen op", values: only(chosen), kind: "points" as const, colour: themeColours().fine },
+      {
+        label: "chosen op",
+        values: only(chosen),
+        kind: "points" as const,
+        colour: themeColours().fine,
+      },
       // not to be seen: each op can be pointed at
       { label: "op", values: graph.live, kind: "points" as const, colour: "transparent" },
     ];
@@ -61,9 +66,23 @@ export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: num
             rows={rows}
             columns={[
               { label: "Op", cell: (op) => opTitle(graph, op), key: (op) => op },
-              { label: "Result", cell: (op) => <code>{typeText(graph, op)}</code>, key: (op) => typeText(graph, op) },
-              { label: "live", source: "derived", number: true, cell: (op) => formatBytes(graph.live[op]), key: (op) => graph.live[op] ?? null },
-              { label: "Source", cell: (op) => placeText(page, graph, op), key: (op) => placeText(page, graph, op) },
+              {
+                label: "Result",
+                cell: (op) => <code>{typeText(graph, op)}</code>,
+                key: (op) => typeText(graph, op),
+              },
+              {
+                label: "live",
+                source: "derived",
+                number: true,
+                cell: (op) => formatBytes(graph.live[op]),
+                key: (op) => graph.live[op] ?? null,
+              },
+              {
+                label: "Source",
+                cell: (op) => placeText(page, graph, op),
+                key: (op) => placeText(page, graph, op),
+              },
             ]}
             chosen={chosen}
             onChoose={(op) => setQuery({ op })}
@@ -76,7 +95,10 @@ export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: num
           <button type="button" class="quiet small" onClick={() => setQuery({ op: shown })}>
             {opTitle(graph, shown)}
           </button>
-          : {formatBytes(graph.live[shown])} live <span class="muted">(derived{shown === peak ? "; the most" : ""}), {placeText(page, graph, shown)}</span>
+          : {formatBytes(graph.live[shown])} live{" "}
+          <span class="muted">
+            (derived{shown === peak ? "; the most" : ""}), {placeText(page, graph, shown)}
+          </span>
         </p>
       )}
     </>

@@ -1,7 +1,5 @@
 // One op: what it is, what it reads and who reads it, its figures, its lines and its StableHLO.
 
-import type { JSX } from "preact";
-
 import { setQuery } from "../../app/router";
 import { formatBytes, formatCount, formatFlops, formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -21,7 +19,7 @@ interface OpPanelProps {
 
 const MOST_LINKS = 12;
 
-export function OpPanel(props: OpPanelProps): JSX.Element {
+export function OpPanel(props: OpPanelProps) {
   const { graph, op } = props;
   if (op === null || op >= graph.opcode.length) {
     return (
@@ -32,7 +30,9 @@ export function OpPanel(props: OpPanelProps): JSX.Element {
   }
   const names = graph.names[op];
   const attributes = Object.entries(graph.attributes[op] ?? {});
-  const bodies = attributes.flatMap(([role, text]) => (text.startsWith("body ") ? [[role, Number(text.slice(5))] as const] : []));
+  const bodies = attributes.flatMap(([role, text]) =>
+    text.startsWith("body ") ? [[role, Number(text.slice(5))] as const] : [],
+  );
   return (
     <div class="panel" id="op" data-op={op}>
       <h3 class="graph-title">{opTitle(graph, op)}</h3>
@@ -43,15 +43,34 @@ export function OpPanel(props: OpPanelProps): JSX.Element {
           ["output", names?.output && shortText(names.output, 120)],
           ["written into", names?.aliases && `${shortText(names.aliases, 120)} (in place)`],
           ["size of result", derived(formatBytes(graph.bytes[op]))],
-          ["reads, writes", derived(`${formatBytes(graph.read[op])}, ${formatBytes(graph.written[op])}`)],
+          [
+            "reads, writes",
+            derived(`${formatBytes(graph.read[op])}, ${formatBytes(graph.written[op])}`),
+          ],
           ["FLOPs", derived(formatFlops(graph.flops[op]))],
           ["live meanwhile", derived(formatBytes(graph.live[op]))],
-          ["reads", graph.operands[op]?.length ? <OpLinks graph={graph} ops={graph.operands[op] ?? []} /> : ""],
-          ["read by", props.users[op]?.length ? <OpLinks graph={graph} ops={props.users[op] ?? []} /> : "nothing"],
+          [
+            "reads",
+            graph.operands[op]?.length ? (
+              <OpLinks graph={graph} ops={graph.operands[op] ?? []} />
+            ) : (
+              ""
+            ),
+          ],
+          [
+            "read by",
+            props.users[op]?.length ? (
+              <OpLinks graph={graph} ops={props.users[op] ?? []} />
+            ) : (
+              "nothing"
+            ),
+          ],
           ...bodies.map(([role, body]) => [role, <BodyLink body={body} />] as const),
           ...attributes
             .filter(([, text]) => !text.startsWith("body "))
-            .map(([name, text]) => [shortText(name, 60), <code>{shortText(text, 200)}</code>] as const),
+            .map(
+              ([name, text]) => [shortText(name, 60), <code>{shortText(text, 200)}</code>] as const,
+            ),
         ]}
       />
       <Frames {...props} op={op} />
@@ -60,15 +79,21 @@ export function OpPanel(props: OpPanelProps): JSX.Element {
   );
 }
 
-function derived(text: string): JSX.Element {
+function derived(text: string) {
   return <Value source="derived">{text}</Value>;
 }
 
-function OpLinks({ graph, ops }: { graph: GraphColumns; ops: readonly number[] }): JSX.Element {
+function OpLinks({ graph, ops }: { graph: GraphColumns; ops: readonly number[] }) {
   return (
     <span class="graph-links">
       {ops.slice(0, MOST_LINKS).map((op, place) => (
-        <button key={place} type="button" class="quiet small" title={typeText(graph, op)} onClick={() => setQuery({ op })}>
+        <button
+          key={place}
+          type="button"
+          class="quiet small"
+          title={typeText(graph, op)}
+          onClick={() => setQuery({ op })}
+        >
           {opTitle(graph, op)}
         </button>
       ))}
@@ -77,15 +102,19 @@ function OpLinks({ graph, ops }: { graph: GraphColumns; ops: readonly number[] }
   );
 }
 
-function BodyLink({ body }: { body: number }): JSX.Element {
+function BodyLink({ body }: { body: number }) {
   return (
-    <button type="button" class="quiet small" onClick={() => setQuery({ body, op: null, see: null, q: null })}>
+    <button
+      type="button"
+      class="quiet small"
+      onClick={() => setQuery({ body, op: null, see: null, q: null })}
+    >
       body {formatCount(body)}
     </button>
   );
 }
 
-function Frames({ page, graph, op }: OpPanelProps & { op: number }): JSX.Element | null {
+function Frames({ page, graph, op }: OpPanelProps & { op: number }) {
   const frames = framesOf(page, graph, op);
   if (!frames.length) return null;
   return (
@@ -102,9 +131,11 @@ function Frames({ page, graph, op }: OpPanelProps & { op: number }): JSX.Element
   );
 }
 
-function OpText({ page, variant, graph, op }: OpPanelProps & { op: number }): JSX.Element | null {
+function OpText({ page, variant, graph, op }: OpPanelProps & { op: number }) {
   const loaded = useBlock<StablehloBlock>(page, `stablehlo/${variant}`);
   const text = loaded.state === "ready" ? loaded.value[graph.body]?.[op] : undefined;
   if (!text) return null;
-  return <Code id="stablehlo" text={text} language="mlir" label="The op in StableHLO" height="10rem" />;
+  return (
+    <Code id="stablehlo" text={text} language="mlir" label="The op in StableHLO" height="10rem" />
+  );
 }

@@ -6,7 +6,15 @@ import { heatColour } from "../../parts/colours";
 import { type GraphColumns, nameOf, opcodeOf, typeText } from "./blocks";
 import type { Box } from "./layout";
 import { type Measure, total } from "./measures";
-import { type Camera, type Detail, type Shown, boxOfOp, childShown, isOpen, rootShown } from "./scene";
+import {
+  type Camera,
+  type Detail,
+  type Shown,
+  boxOfOp,
+  childShown,
+  isOpen,
+  rootShown,
+} from "./scene";
 
 export interface Scene {
   readonly graph: GraphColumns;
@@ -21,7 +29,11 @@ export interface Scene {
   readonly detail: Detail;
 }
 
-export function groupValues(root: Box, graph: GraphColumns, measure: Measure): ReadonlyMap<Box, number> {
+export function groupValues(
+  root: Box,
+  graph: GraphColumns,
+  measure: Measure,
+): ReadonlyMap<Box, number> {
   const values = new Map<Box, number>();
   const visit = (box: Box): void => {
     if (box.node.op !== null) return;
@@ -48,16 +60,30 @@ export function paintGraph(drawing: Drawing, scene: Scene, camera: Camera): void
 }
 
 /** Frames and edges of what is open; boxes that are not open are added to `closed`. */
-function paintBox(drawing: Drawing, scene: Scene, camera: Camera, shown: Shown, closed: Shown[]): void {
+function paintBox(
+  drawing: Drawing,
+  scene: Scene,
+  camera: Camera,
+  shown: Shown,
+  closed: Shown[],
+): void {
   const { width, height } = drawing;
-  if (shown.x > width || shown.y > height || shown.x + shown.width < 0 || shown.y + shown.height < 0) return;
+  if (
+    shown.x > width ||
+    shown.y > height ||
+    shown.x + shown.width < 0 ||
+    shown.y + shown.height < 0
+  )
+    return;
   if (!isOpen(shown.box, camera, scene.detail)) {
     closed.push(shown);
     return;
   }
   paintFrame(drawing, shown, camera.scale);
-  if (camera.scale >= EDGES_FROM || shown.box.edges.length < 2000) paintEdges(drawing, shown, camera.scale);
-  for (const child of shown.box.children) paintBox(drawing, scene, camera, childShown(shown, child, camera.scale), closed);
+  if (camera.scale >= EDGES_FROM || shown.box.edges.length < 2000)
+    paintEdges(drawing, shown, camera.scale);
+  for (const child of shown.box.children)
+    paintBox(drawing, scene, camera, childShown(shown, child, camera.scale), closed);
 }
 
 function paintFrame({ context, colours, width }: Drawing, shown: Shown, scale: number): void {
@@ -71,10 +97,18 @@ function paintFrame({ context, colours, width }: Drawing, shown: Shown, scale: n
   const left = Math.max(shown.x, 0) + 6;
   const room = Math.min(shown.x + shown.width, width) - left - 6;
   context.fillStyle = colours.muted;
-  context.fillText(clippedText(context, shown.box.node.label, room), left, shown.y + Math.min(head / 2, 12));
+  context.fillText(
+    clippedText(context, shown.box.node.label, room),
+    left,
+    shown.y + Math.min(head / 2, 12),
+  );
 }
 
-function paintEdges({ context, colours, width, height }: Drawing, shown: Shown, scale: number): void {
+function paintEdges(
+  { context, colours, width, height }: Drawing,
+  shown: Shown,
+  scale: number,
+): void {
   const { box } = shown;
   context.strokeStyle = colours.mark;
   context.lineWidth = scale > 0.5 ? 1.25 : 0.75;
@@ -93,7 +127,9 @@ function paintEdges({ context, colours, width, height }: Drawing, shown: Shown, 
 /** From below one box to above the other; from side to side where that is in another column. */
 function trace(context: CanvasRenderingContext2D, from: Shown, to: Shown): void {
   const below = to.y >= from.y + from.height - 1;
-  const [x, y] = below ? [from.x + from.width / 2, from.y + from.height] : [from.x + from.width, from.y + from.height / 2];
+  const [x, y] = below
+    ? [from.x + from.width / 2, from.y + from.height]
+    : [from.x + from.width, from.y + from.height / 2];
   const [endX, endY] = below ? [to.x + to.width / 2, to.y] : [to.x, to.y + to.height / 2];
   context.moveTo(x, y);
   if (below) context.bezierCurveTo(x, (y + endY) / 2, endX, (y + endY) / 2, endX, endY);
@@ -118,9 +154,18 @@ function paintClosed(drawing: Drawing, scene: Scene, shown: Shown, most: number)
   context.globalAlpha = 1;
 }
 
-function paintLabel(drawing: Drawing, scene: Scene, shown: Shown, fill: string, hits: number | null): void {
+function paintLabel(
+  drawing: Drawing,
+  scene: Scene,
+  shown: Shown,
+  fill: string,
+  hits: number | null,
+): void {
   const { context } = drawing;
-  const lines = labelLines(scene, shown.box, hits).slice(0, Math.max(1, Math.floor(shown.height / 15)));
+  const lines = labelLines(scene, shown.box, hits).slice(
+    0,
+    Math.max(1, Math.floor(shown.height / 15)),
+  );
   context.fillStyle = inkOn(fill);
   context.textAlign = "center";
   lines.forEach((line, at) => {
@@ -134,7 +179,8 @@ function labelLines({ graph, measure, values }: Scene, box: Box, hits: number | 
   const { op, label, first, end } = box.node;
   if (op !== null) return [nameOf(graph, op) ?? opcodeOf(graph, op), typeText(graph, op)];
   const value = values.get(box) ?? 0;
-  const found = hits === null ? plural(end - first, "op") : `${hits} of ${plural(end - first, "op")}`;
+  const found =
+    hits === null ? plural(end - first, "op") : `${hits} of ${plural(end - first, "op")}`;
   return [label, `${found}, ${measure.shown(value)}`];
 }
 
@@ -158,7 +204,12 @@ function inkOn(colour: string): string {
 }
 
 /** What the chosen op reads, and what reads it, drawn above everything. */
-function paintNeighbours({ context, colours }: Drawing, scene: Scene, camera: Camera, op: number): void {
+function paintNeighbours(
+  { context, colours }: Drawing,
+  scene: Scene,
+  camera: Camera,
+  op: number,
+): void {
   const at = (each: number): Shown => boxOfOp(scene.root, camera, scene.detail, each);
   const own = at(op);
   const lines = (colour: string, pairs: readonly (readonly [Shown, Shown])[]): void => {
@@ -168,6 +219,12 @@ function paintNeighbours({ context, colours }: Drawing, scene: Scene, camera: Ca
     for (const [from, to] of pairs) if (from.box !== to.box) trace(context, from, to);
     context.stroke();
   };
-  lines(colours.accent, (scene.graph.operands[op] ?? []).map((each) => [at(each), own]));
-  lines(colours.fine, (scene.users[op] ?? []).slice(0, 200).map((each) => [own, at(each)]));
+  lines(
+    colours.accent,
+    (scene.graph.operands[op] ?? []).map((each) => [at(each), own]),
+  );
+  lines(
+    colours.fine,
+    (scene.users[op] ?? []).slice(0, 200).map((each) => [own, at(each)]),
+  );
 }

@@ -74,7 +74,13 @@ export function wholeCamera(root: Box, width: number, height: number): Camera {
 }
 
 /** The innermost box under a point of the screen that is not open, or the group around it. */
-export function boxAt(root: Box, camera: Camera, detail: Detail, x: number, y: number): Shown | null {
+export function boxAt(
+  root: Box,
+  camera: Camera,
+  detail: Detail,
+  x: number,
+  y: number,
+): Shown | null {
   let found: Shown | null = null;
   let next: Shown | null = rootShown(root, camera);
   while (next && contains(next, x, y)) {

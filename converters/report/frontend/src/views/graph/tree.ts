@@ -33,7 +33,11 @@ const REPEATED = 3;
 export function groupedOps(page: Page, graph: GraphColumns, name: string): Node {
   const cache = new Map<number, readonly Step[]>();
   const paths = graph.opcode.map((_, op) => pathOf(page, graph, op, cache));
-  const root = group({ graph, paths }, 0, graph.opcode.length, 0, { key: "", label: name, line: null });
+  const root = group({ graph, paths }, 0, graph.opcode.length, 0, {
+    key: "",
+    label: name,
+    line: null,
+  });
   // The traced function is the root itself: its lines stand beside the inputs.
   const functions = root.children.filter(({ op, label }) => op === null && label !== "inputs");
   const [traced] = functions;
@@ -76,24 +80,46 @@ interface Source {
 
 function group(source: Source, first: number, end: number, depth: number, step: Step): Node {
   const children: Node[] = [];
-  for (let op = first; op < end; ) {
+  for (let op = first; op < end;) {
     const next = source.paths[op]?.[depth];
     let last = op + 1;
     while (next && last < end && source.paths[last]?.[depth]?.key === next.key) last += 1;
-    children.push(next && last - op > 1 ? group(source, op, last, depth + 1, next) : leaf(source.graph, op, next));
+    children.push(
+      next && last - op > 1
+        ? group(source, op, last, depth + 1, next)
+        : leaf(source.graph, op, next),
+    );
     op = last;
   }
   const [only] = children;
   if (children.length === 1 && only) {
     // A function of which one line has all the ops is named beside that line.
     const named = depth > 0 && step.line === null && only.op === null;
-    return { ...only, label: named ? `${step.label}, ${only.label}` : only.label, line: step.line ?? only.line };
+    return {
+      ...only,
+      label: named ? `${step.label}, ${only.label}` : only.label,
+      line: step.line ?? only.line,
+    };
   }
-  return { op: null, label: step.label, first, end, children: withRepetitions(children), line: step.line };
+  return {
+    op: null,
+    label: step.label,
+    first,
+    end,
+    children: withRepetitions(children),
+    line: step.line,
+  };
 }
 
 function leaf(graph: GraphColumns, op: number, step: Step | undefined): Node {
-  return { op, label: opcodeOf(graph, op), first: op, end: op + 1, children: [], line: step?.line ?? null };
+  return {
+    op,
+    label: opcodeOf(graph, op),
+    first: op,
+    end: op + 1,
+    children: [],
+    line: step?.line ?? null,
+  };
 }
 
 /** Children with those of each repetition of an unrolled loop in a group of their own. */
@@ -107,7 +133,9 @@ function withRepetitions(children: readonly Node[]): readonly Node[] {
     if (line === head && (before === null || before !== head)) starts.push(place);
     before = line;
   });
-  const bounds = starts.map((start, number) => starts[number + 1] ?? loopEnd(children, start, starts));
+  const bounds = starts.map(
+    (start, number) => starts[number + 1] ?? loopEnd(children, start, starts),
+  );
   const found: Node[] = children.slice(0, starts[0]);
   starts.forEach((start, number) => {
     const own = children.slice(start, bounds[number]);
@@ -138,7 +166,9 @@ function loopHead(children: readonly Node[]): number | null {
 /** Where the last repetition ends: at the first line that no earlier repetition has. */
 function loopEnd(children: readonly Node[], start: number, starts: readonly number[]): number {
   const earlier = new Set(children.slice(starts[0], start).map(({ line }) => line));
-  const after = children.findIndex(({ line }, place) => place > start && line !== null && !earlier.has(line));
+  const after = children.findIndex(
+    ({ line }, place) => place > start && line !== null && !earlier.has(line),
+  );
   return after < 0 ? children.length : after;
 }
 

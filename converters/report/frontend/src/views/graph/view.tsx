@@ -1,12 +1,18 @@
 // Traced NumPy graphs: their ops as a drawing and a table, live memory, and the source.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatBytes, formatCount, formatFlops, formatPlace, plural, threeFigures } from "../../data/format";
+import {
+  formatBytes,
+  formatCount,
+  formatFlops,
+  formatPlace,
+  plural,
+  threeFigures,
+} from "../../data/format";
 import type { Page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
 import { Split } from "../../parts/beside";
@@ -15,7 +21,7 @@ import { Choice, Search, matches } from "../../parts/search";
 import { Note, Section, Swatch, VariantLink, kernelName } from "../../parts/text";
 import { type GraphBlock, type GraphColumns, graphVariants, usersOf } from "./blocks";
 import { GraphDrawing } from "./drawing";
-import { Ends } from "./ends";
+import { Ends } from "./op_table";
 import "./graph.css";
 import { GraphList } from "./list";
 import { MEASURES, measureNamed } from "./measures";
@@ -23,23 +29,24 @@ import { LiveMemory } from "./memory";
 import { OpPanel } from "./op_panel";
 import { OpTable } from "./op_table";
 import type { Detail } from "./scene";
-import { foundOps } from "./search_ops";
+import { foundOps } from "./op_table";
 import { GraphSource } from "./source";
 import { groupedOps } from "./tree";
 
-function GraphView(props: ViewProps): JSX.Element {
+function GraphView(props: ViewProps) {
   const { page, params } = props;
   if (params["graph"] === undefined) return <GraphList page={page} />;
   return <OneGraph key={params["graph"]} {...props} variant={Number(params["graph"])} />;
 }
 
-function OneGraph(props: ViewProps & { variant: number }): JSX.Element {
+function OneGraph(props: ViewProps & { variant: number }) {
   const { page, variant, query } = props;
   const loaded = useBlock<GraphBlock>(page, `graph/${variant}`);
   if (loaded.state === "missing") return <NotHere what="graph" />;
   const kernel = page.report.variants[variant]?.kernel ?? -1;
   const body = Number(query.get("body") ?? 0);
-  const graph = loaded.state === "ready" ? loaded.value.graphs.find((each) => each.body === body) : undefined;
+  const graph =
+    loaded.state === "ready" ? loaded.value.graphs.find((each) => each.body === body) : undefined;
   return (
     <>
       <h1>
@@ -63,20 +70,35 @@ interface ShownProps extends ViewProps {
   readonly block: GraphBlock;
 }
 
-function Shown({ page, query, variant, kernel, graph, block }: ShownProps): JSX.Element {
+function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
   const chosen = numberOf(query.get("op"));
-  const [words, file, line] = [query.get("q") ?? "", query.get("file"), numberOf(query.get("line"))];
+  const [words, file, line] = [
+    query.get("q") ?? "",
+    query.get("file"),
+    numberOf(query.get("line")),
+  ];
   const measure = measureNamed(query.get("colour"));
   const detail: Detail = numberOf(query.get("detail")) ?? "zoom";
-  const tree = useMemo(() => groupedOps(page, graph, kernelName(page.report, kernel)), [page, graph]);
+  const tree = useMemo(
+    () => groupedOps(page, graph, kernelName(page.report, kernel)),
+    [page, graph],
+  );
   const users = useMemo(() => usersOf(graph), [graph]);
-  const found = useMemo(() => foundOps(page, graph, { words, file, line }), [graph, words, file, line]);
+  const found = useMemo(
+    () => foundOps(page, graph, { words, file, line }),
+    [graph, words, file, line],
+  );
   return (
     <>
       <Head page={page} variant={variant} graph={graph} block={block} />
       <Section title="Drawing" id="drawing">
         <div class="toolbar">
-          <Search label="Search ops" value={words} placeholder="opcode, shape, name, line" onInput={(q) => setQuery({ q })} />
+          <Search
+            label="Search ops"
+            value={words}
+            placeholder="opcode, shape, name, line"
+            onInput={(q) => setQuery({ q })}
+          />
           <Choice
             label="Colour"
             value={measure.name}
@@ -98,7 +120,16 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps): JSX.
         <Split
           wide="left"
           left={
-            <GraphDrawing page={page} graph={graph} tree={tree} measure={measure} found={found} chosen={chosen} detail={detail} seen={query.get("see")} />
+            <GraphDrawing
+              page={page}
+              graph={graph}
+              tree={tree}
+              measure={measure}
+              found={found}
+              chosen={chosen}
+              detail={detail}
+              seen={query.get("see")}
+            />
           }
           right={<OpPanel page={page} variant={variant} graph={graph} users={users} op={chosen} />}
         />
@@ -110,7 +141,15 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps): JSX.
         <LiveMemory page={page} graph={graph} chosen={chosen} />
       </Section>
       <Section title="Source" id="code">
-        <GraphSource page={page} graph={graph} variant={variant} measure={measure} chosen={chosen} file={file} line={line} />
+        <GraphSource
+          page={page}
+          graph={graph}
+          variant={variant}
+          measure={measure}
+          chosen={chosen}
+          file={file}
+          line={line}
+        />
       </Section>
       <Section title="Inputs and outputs" id="ends-part">
         <Ends graph={graph} />
@@ -128,7 +167,7 @@ const DETAILS: readonly (readonly [string, string])[] = [
   ["99", "all open"],
 ];
 
-function Head(props: { page: Page; variant: number; graph: GraphColumns; block: GraphBlock }): JSX.Element {
+function Head(props: { page: Page; variant: number; graph: GraphColumns; block: GraphBlock }) {
   const { page, variant, graph, block } = props;
   const { totals, owner } = graph;
   const intensity = totals.boundary_bytes ? totals.flops / totals.boundary_bytes : null;
@@ -137,23 +176,58 @@ function Head(props: { page: Page; variant: number; graph: GraphColumns; block: 
       {owner ? (
         <p>
           The {owner.role} of{" "}
-          <a href={href(`graph/${variant}`, { body: owner.body || null, op: owner.op })}>op %{owner.op}</a>; its figures are of one pass.
+          <a href={href(`graph/${variant}`, { body: owner.body || null, op: owner.op })}>
+            op %{owner.op}
+          </a>
+          ; its figures are of one pass.
         </p>
       ) : (
         <p class="muted">
-          <VariantLink page={page} variant={variant} /> {block.graphs.length > 1 ? `with ${plural(block.graphs.length - 1, "body", "bodies")} of loops and branches` : null}
+          <VariantLink page={page} variant={variant} />{" "}
+          {block.graphs.length > 1
+            ? `with ${plural(block.graphs.length - 1, "body", "bodies")} of loops and branches`
+            : null}
         </p>
       )}
       <Figures id="figures">
-        <Figure name="ops" value={graph.opcode.length} shown={formatCount(graph.opcode.length)} source="measured" how="Ops that were recorded while the function was traced" />
-        <Figure name="FLOPs" value={totals.flops} shown={formatFlops(totals.flops)} source="derived" />
-        <Figure name="in and out" value={totals.boundary_bytes} shown={formatBytes(totals.boundary_bytes)} source="derived" how="Bytes of inputs and outputs: the least that any compiler can move" />
-        <Figure name="op by op" value={totals.bytes} shown={formatBytes(totals.bytes)} source="derived" how="Bytes that the ops move, each by itself: what runs without fusion" />
-        <Figure name="FLOPs by byte" value={intensity} shown={intensity === null ? "–" : threeFigures(intensity)} source="derived" how="By byte of inputs and outputs, which a compiler that fuses everything reaches" />
-        <Figure name="peak live memory" value={totals.peak_live_bytes} shown={formatBytes(totals.peak_live_bytes)} source="derived" detail={totals.peak_op === null ? undefined : `at %${totals.peak_op}, derived`} />
+        <Figure
+          name="ops"
+          value={graph.opcode.length}
+
+          source="measured"
+          how="Ops that were recorded while the function was traced"
+        />
+        <Figure name="FLOPs" value={totals.flops} format={formatFlops} />
+        <Figure
+          name="in and out"
+          value={totals.boundary_bytes}
+          format={formatBytes}
+          how="Bytes of inputs and outputs: the least that any compiler can move"
+        />
+        <Figure
+          name="op by op"
+          value={totals.bytes}
+          format={formatBytes}
+          how="Bytes that the ops move, each by itself: what runs without fusion"
+        />
+        <Figure
+          name="FLOPs by byte"
+          value={intensity}
+          shown={intensity === null ? "–" : threeFigures(intensity)}
+          how="By byte of inputs and outputs, which a compiler that fuses everything reaches"
+        />
+        <Figure
+          name="peak live memory"
+          value={totals.peak_live_bytes}
+          format={formatBytes}
+          detail={totals.peak_op === null ? undefined : `at %${totals.peak_op}, derived`}
+        />
       </Figures>
       {totals.unknown_loops ? (
-        <Note>{plural(totals.unknown_loops, "loop")} of which it is not known how often it runs: counted once.</Note>
+        <Note>
+          {plural(totals.unknown_loops, "loop")} of which it is not known how often it runs: counted
+          once.
+        </Note>
       ) : null}
     </>
   );
@@ -177,7 +251,11 @@ const view: View = {
       .map((variant) => ({ variant, kernel: page.report.variants[variant]?.kernel ?? -1 }))
       .filter(({ kernel }) => matches(words, page.report.kernels[kernel]?.name))
       .slice(0, 6)
-      .map(({ variant, kernel }) => ({ title: kernelName(page.report, kernel), detail: "tensor graph", href: href(`graph/${variant}`) })),
+      .map(({ variant, kernel }) => ({
+        title: kernelName(page.report, kernel),
+        detail: "tensor graph",
+        href: href(`graph/${variant}`),
+      })),
   keys: [
     ["[ ]", "In the drawing: previous or next op"],
     ["+ − 0", "In the drawing: zoom"],

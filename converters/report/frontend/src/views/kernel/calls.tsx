@@ -1,8 +1,8 @@
 // The distinct calls of a kernel.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { code, figure, words } from "../../parts/columns";
 import { address, href, setQuery } from "../../app/router";
 import {
   formatBytes,
@@ -10,16 +10,17 @@ import {
   formatFlops,
   formatGrid,
   formatNanoseconds,
-  formatShare,
   gridSize,
   plural,
+  formatPart,
+  type Maybe,
 } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { argumentSummary } from "../../parts/arguments";
 import { Search, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
-import { CallLink } from "../../parts/text";
+import { CallLink, type Source } from "../../parts/text";
 import { variantName } from "./variants";
 
 /** Places in the report's calls of those of a kernel. */
@@ -31,14 +32,21 @@ export function useCallsOf(page: Page, kernel: number): readonly number[] {
   }, [page, kernel]);
 }
 
-type NumberField = "launches" | "host_ns" | "host_median_ns" | "device_median_ns" | "bytes" | "flops"
-  | "mask_efficiency" | "sector_efficiency";
+type NumberField =
+  | "launches"
+  | "host_ns"
+  | "host_median_ns"
+  | "device_median_ns"
+  | "bytes"
+  | "flops"
+  | "mask_efficiency"
+  | "sector_efficiency";
 
 /** Fewer calls than this are seen at a glance. */
 const LEAST_SEARCHED = 8;
 
 /** All calls of a kernel, or those that match some words. */
-export function Calls(props: { page: Page; kernel: number; calls: readonly number[] }): JSX.Element {
+export function Calls(props: { page: Page; kernel: number; calls: readonly number[] }) {
   const { page, kernel, calls } = props;
   const words = address.value.query.get("calls") ?? "";
   const rows = useMemo(
@@ -72,45 +80,32 @@ function searchedText(page: Page, index: number): string {
   return `call ${call.call_id} grid ${formatGrid(call.grid)} variant ${variantName(page, call.variant)} ${argumentSummary(page, call)}`;
 }
 
-function CallTable({ page, rows }: { page: Page; rows: readonly number[] }): JSX.Element {
+function CallTable({ page, rows }: { page: Page; rows: readonly number[] }) {
   const { calls } = page.report;
   const of = (index: number): Call => calls[index] as Call;
   const some = (field: NumberField): boolean => rows.some((index) => of(index)[field] !== null);
-  const figure = (
+  const known = (
     label: string,
-    source: "measured" | "derived",
+    source: Source,
     field: NumberField,
-    format: (value: number | null) => string,
-    title = "",
-  ): Column<number> | false =>
-    some(field) && {
-      label,
-      source,
-      title,
-      number: true,
-      cell: (index) => format(of(index)[field]),
-      key: (index) => of(index)[field],
-    };
-  const share = (value: number | null): string => formatShare(value, 1);
+    format: (value: Maybe<number>) => string,
+    title?: string,
+  ) => some(field) && figure<number>(label, source, (index) => of(index)[field], format, title);
   const columns: (Column<number> | false)[] = [
-    { label: "Call", cell: (index) => <CallLink page={page} call={index} />, key: (index) => of(index).call_id },
+    {
+      label: "Call",
+      cell: (index) => <CallLink page={page} call={index} />,
+      key: (index) => of(index).call_id,
+    },
     {
       label: "Variant",
       cell: (index) => variantName(page, of(index).variant),
       key: (index) => of(index).variant,
     },
-    {
-      label: "Grid",
-      cell: (index) => formatGrid(of(index).grid),
+    words("Grid", (index) => formatGrid(of(index).grid), {
       key: (index) => gridSize(of(index).grid),
-      text: (index) => formatGrid(of(index).grid),
-    },
-    {
-      label: "Arguments",
-      prose: true,
-      cell: (index) => <code>{argumentSummary(page, of(index))}</code>,
-      text: (index) => argumentSummary(page, of(index)),
-    },
+    }),
+    code("Arguments", (index) => argumentSummary(page, of(index)), { prose: true }),
     {
       label: "launches",
       source: "measured",
@@ -120,13 +115,37 @@ function CallTable({ page, rows }: { page: Page; rows: readonly number[] }): JSX
       ),
       key: (index) => of(index).launches,
     },
-    figure("host time", "measured", "host_ns", formatNanoseconds, "Sum over launches"),
-    figure("host median", "measured", "host_median_ns", formatNanoseconds, "Of a launch; autotuners' and warm-ups' left out"),
-    figure("device median", "measured", "device_median_ns", formatNanoseconds, "Of an execution; autotuners' and warm-ups' left out"),
-    figure("bytes", "derived", "bytes", formatBytes, "Of one launch, active lanes"),
-    figure("FLOPs", "derived", "flops", formatFlops, "Of one launch"),
-    figure("lanes on", "derived", "mask_efficiency", share, "Share of lanes that no mask switched off"),
-    figure("sectors used", "derived", "sector_efficiency", share, "Share of the bytes of touched 32-byte sectors"),
+    known("host time", "measured", "host_ns", formatNanoseconds, "Sum over launches"),
+    known(
+      "host median",
+      "measured",
+      "host_median_ns",
+      formatNanoseconds,
+      "Of a launch; autotuners' and warm-ups' left out",
+    ),
+    known(
+      "device median",
+      "measured",
+      "device_median_ns",
+      formatNanoseconds,
+      "Of an execution; autotuners' and warm-ups' left out",
+    ),
+    known("bytes", "derived", "bytes", formatBytes, "Of one launch, active lanes"),
+    known("FLOPs", "derived", "flops", formatFlops, "Of one launch"),
+    known(
+      "lanes on",
+      "derived",
+      "mask_efficiency",
+      formatPart,
+      "Share of lanes that no mask switched off",
+    ),
+    known(
+      "sectors used",
+      "derived",
+      "sector_efficiency",
+      formatPart,
+      "Share of the bytes of touched 32-byte sectors",
+    ),
   ];
   return (
     <Table

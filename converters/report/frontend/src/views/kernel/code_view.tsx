@@ -1,10 +1,15 @@
 // A variant's source beside what the compiler made of it, with heat, findings and linked lines.
 
-import type { JSX } from "preact";
+import { address, href } from "../../app/router";
+import { formatPlace, plural, shortText } from "../../data/format";
+import type { SourceFile } from "../../data/types";
+import { type Links, type SourcePlace, lineRanges } from "./links";
+import { type Place, stageTitle } from "./state";
+
 import { useMemo, useState } from "preact/hooks";
 
 import { setQuery } from "../../app/router";
-import { baseName, shortText } from "../../data/format";
+import { baseName } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Text, Variant } from "../../data/types";
 import { type Loaded, useBlock, useLoaded } from "../../data/use_block";
@@ -14,12 +19,11 @@ import { Missing, Note } from "../../parts/text";
 import type { LinesBlock } from "./blocks";
 import { LineTable } from "./line_table";
 import { type Measure, knownMeasures, linesOfFile } from "./heat";
-import { type Links, NO_LINKS, linksOf } from "./links";
-import { LinkStatus } from "./link_status";
+import { NO_LINKS, linksOf } from "./links";
 import type { MarkedFinding } from "./marks";
 import { SourcePane } from "./source_pane";
 import { StagePane } from "./stage_pane";
-import { type Place, heldPlace, holdPlace, shownFiles, shownStages } from "./state";
+import { heldPlace, holdPlace, shownFiles, shownStages } from "./state";
 
 interface CodeViewProps {
   readonly page: Page;
@@ -29,7 +33,7 @@ interface CodeViewProps {
   readonly findings: readonly MarkedFinding[];
 }
 
-export function CodeView(props: CodeViewProps): JSX.Element {
+export function CodeView(props: CodeViewProps) {
   const { page, variant, query } = props;
   const files = useMemo(() => shownFiles(variant), [variant]);
   const stages = useMemo(() => shownStages(variant), [variant]);
@@ -73,7 +77,16 @@ export function CodeView(props: CodeViewProps): JSX.Element {
     return found.find((at) => at >= 0) ?? fileAt;
   }
 
-  const shared = { page, links, active, held, measure, block, onPoint: setPointed, onChoose: choose };
+  const shared = {
+    page,
+    links,
+    active,
+    held,
+    measure,
+    block,
+    onPoint: setPointed,
+    onChoose: choose,
+  };
   const sourcePane = (
     <SourcePane
       {...shared}
@@ -91,7 +104,10 @@ export function CodeView(props: CodeViewProps): JSX.Element {
           <Choice
             label="Heat"
             value={measure?.name ?? "none"}
-            options={[...measures.map((each) => [each.name, each.title] as const), ["none", "none"]]}
+            options={[
+              ...measures.map((each) => [each.name, each.title] as const),
+              ["none", "none"],
+            ]}
             onChoose={(name) => setQuery({ heat: name })}
           />
         ) : null}
@@ -99,7 +115,9 @@ export function CodeView(props: CodeViewProps): JSX.Element {
           <Choice
             label="Source file"
             value={String(fileAt)}
-            options={files.map((each, at) => [String(at), shortText(baseName(each.path), 60)] as const)}
+            options={files.map(
+              (each, at) => [String(at), shortText(baseName(each.path), 60)] as const,
+            )}
             onChoose={(at) => setQuery({ file: Number(at) || null, line: null })}
           />
         ) : null}
@@ -111,37 +129,50 @@ export function CodeView(props: CodeViewProps): JSX.Element {
       </div>
       <HeatNote page={page} lines={lines} measure={measure} />
       {table && block && figures ? (
-        <LineTable figures={figures} block={block} source={source} file={file} active={active} onChoose={choose} />
+        <LineTable
+          figures={figures}
+          block={block}
+          source={source}
+          file={file}
+          active={active}
+          onChoose={choose}
+        />
       ) : null}
       {stages.length ? (
         <Split
           left={sourcePane}
-          right={<StagePane {...shared} text={compiled} stages={stages} stage={stage} file={file} files={files} query={query} />}
+          right={
+            <StagePane
+              {...shared}
+              text={compiled}
+              stages={stages}
+              stage={stage}
+              file={file}
+              files={files}
+              query={query}
+            />
+          }
         />
       ) : (
         sourcePane
       )}
       {stages.length ? (
-        <LinkStatus links={links} active={active} file={file} files={files} stage={stage?.stage ?? null} held={held !== null} />
+        <LinkStatus
+          links={links}
+          active={active}
+          file={file}
+          files={files}
+          stage={stage?.stage ?? null}
+          held={held !== null}
+        />
       ) : (
-        <Note>No compiler stage of this variant is on this page: none was recorded, or there was no room.</Note>
+        <Note>
+          No compiler stage of this variant is on this page: none was recorded, or there was no
+          room.
+        </Note>
       )}
     </>
   );
-}
-
-/** What both panes are given. */
-export interface PaneProps {
-  readonly page: Page;
-  readonly links: Links;
-  /** The line that lights up, with those that belong to it. */
-  readonly active: Place | null;
-  /** The line that stays lit. */
-  readonly held: Place | null;
-  readonly measure: Measure | null;
-  readonly block: LinesBlock | null;
-  onPoint(place: Place | null): void;
-  onChoose(place: Place | null): void;
 }
 
 function useText(page: Page, number: number | null): Loaded<Text> {
@@ -154,11 +185,7 @@ function chosenMeasure(measures: readonly Measure[], name: string | null): Measu
   return measures.find((measure) => measure.name === name) ?? measures[0] ?? null;
 }
 
-function HeatNote(props: {
-  page: Page;
-  lines: Loaded<LinesBlock>;
-  measure: Measure | null;
-}): JSX.Element | null {
+function HeatNote(props: { page: Page; lines: Loaded<LinesBlock>; measure: Measure | null }) {
   const { page, lines, measure } = props;
   if (lines.state === "missing") {
     return (
@@ -168,7 +195,8 @@ function HeatNote(props: {
       />
     );
   }
-  if (lines.state === "failed") return <Note kind="warning">Heat cannot be read: {lines.reason}</Note>;
+  if (lines.state === "failed")
+    return <Note kind="warning">Heat cannot be read: {lines.reason}</Note>;
   if (lines.state === "loading" || !measure) return null;
   return (
     <p class="small muted" id="heat-note">
@@ -178,11 +206,83 @@ function HeatNote(props: {
   );
 }
 
-function NoCode({ page }: { page: Page }): JSX.Element {
+function NoCode({ page }: { page: Page }) {
   return (
     <Missing
       what="Neither source nor compiled code of this variant is on this page: it was written with --no-source, there was no room, or none was recorded (KVTRACE_SOURCE=0). To have it:"
       command={`kvtrace report ${page.report.trace} -o report.html`}
     />
   );
+}
+
+interface LinkStatusProps {
+  readonly links: Links;
+  readonly active: Place | null;
+  readonly held: boolean;
+  readonly file: SourceFile | null;
+  readonly files: readonly SourceFile[];
+  readonly stage: string | null;
+}
+
+export function LinkStatus(props: LinkStatusProps) {
+  return (
+    <p class="kernel-status small" id="link-status" aria-live="polite">
+      <Said {...props} />
+    </p>
+  );
+}
+
+function Said(props: LinkStatusProps) {
+  const { links, active, held, file, files } = props;
+  const stage = stageTitle(props.stage ?? "");
+  if (!active || !props.stage) {
+    return (
+      <span class="muted">
+        Point at a line to see what belongs to it; click to hold it, or go through linked lines with
+        the arrow keys.
+      </span>
+    );
+  }
+  const end = held ? <span class="muted"> (held; Escape or another click lets go)</span> : null;
+  if (active.pane === "stage") {
+    const frames = links.toSource.get(active.line) ?? [];
+    return (
+      <>
+        {stage} line {active.line} {frames.length ? "is from " : "is from no line of the source"}
+        {frames.map((frame, depth) => (
+          <span key={depth}>
+            {depth ? ", inlined at " : ""}
+            <FrameLink frame={frame} files={files} />
+          </span>
+        ))}
+        {end}
+      </>
+    );
+  }
+  const places = links.toStage.get(file?.path ?? "")?.get(active.line) ?? [];
+  const own = places.filter(({ depth }) => !depth).map(({ line }) => line);
+  const inlined = places.filter(({ depth }) => depth).map(({ line }) => line);
+  const told = [
+    own.length ? `${plural(own.length, `${stage} line`)}: ${lineRanges(own)}` : "",
+    inlined.length
+      ? `${plural(inlined.length, "line")} inlined into it: ${lineRanges(inlined)}`
+      : "",
+  ];
+  return (
+    <>
+      {formatPlace(shortText(file?.path), active.line)} became{" "}
+      {told.filter(Boolean).join("; ") || `no ${stage} line`}
+      {end}
+    </>
+  );
+}
+
+/** A frame; a link where its file is on the page. */
+function FrameLink({ frame, files }: { frame: SourcePlace; files: readonly SourceFile[] }) {
+  const at = files.findIndex(({ path }) => path === frame.path);
+  const text = shortText(formatPlace(frame.path, frame.line), 80);
+  if (at < 0) return <span title={shortText(frame.path)}>{text}</span>;
+  const { path, query } = address.value;
+  const values = { ...Object.fromEntries(query), ir: null, file: at || null, line: frame.line };
+  return <a href={href(path.replace(/^\//, ""), values)}>{text}</a>;
 }

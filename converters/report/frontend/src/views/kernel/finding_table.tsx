@@ -1,17 +1,16 @@
 // The findings of a kernel and the lines that they stand on.
 
-import type { JSX } from "preact";
-
+import { figure } from "../../parts/columns";
 import { href } from "../../app/router";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
-import { Missing, Pill, type PillKind } from "../../parts/text";
+import { Pill, NotJudged, severityKind } from "../../parts/text";
 import type { MarkedFinding } from "./marks";
 
 /** The call that shows it, at its op and program. */
-function Witness({ page, finding }: { page: Page; finding: PlacedFinding }): JSX.Element {
+function Witness({ page, finding }: { page: Page; finding: PlacedFinding }) {
   const call = page.report.calls[finding.call ?? -1];
   if (!call || finding.call === null) return <span class="muted">–</span>;
   const { program } = finding.found;
@@ -27,23 +26,16 @@ interface FindingTableProps {
   onChoose(path: string, line: number): void;
 }
 
-const KINDS: Readonly<Record<string, PillKind>> = { error: "error", warning: "warning", note: "note" };
-
-export function FindingTable(props: FindingTableProps): JSX.Element {
+export function FindingTable(props: FindingTableProps) {
   const { page, findings } = props;
   const kernel = page.report.kernels[props.kernel];
-  if (!kernel || kernel.violations === null || (!kernel.judged && !findings.length)) {
-    return (
-      <Missing
-        what="No access of this kernel has been judged yet. To find defects:"
-        command={`kvtrace sanitize ${page.report.trace}`}
-      />
-    );
-  }
+  if (!kernel?.judged && !findings.length)
+    return <NotJudged report={page.report} what="this kernel" />;
   if (!findings.length) {
     return (
       <p>
-        <Pill kind="fine">none</Pill> All {formatCount(kernel.judged)} judged accesses of its calls are fine.
+        <Pill kind="fine">none</Pill> All {formatCount(kernel?.judged)} judged accesses of its calls
+        are fine.
       </p>
     );
   }
@@ -54,7 +46,11 @@ export function FindingTable(props: FindingTableProps): JSX.Element {
         const place = places[0];
         if (!place) return "–";
         return (
-          <button type="button" class="quiet kernel-line" onClick={() => props.onChoose(place.path, place.line)}>
+          <button
+            type="button"
+            class="quiet kernel-line"
+            onClick={() => props.onChoose(place.path, place.line)}
+          >
             {shortText(formatPlace(place.path, place.line), 60)}
           </button>
         );
@@ -64,7 +60,11 @@ export function FindingTable(props: FindingTableProps): JSX.Element {
     {
       label: "Rule",
       cell: ({ finding }) => (
-        <a href={href("findings", { q: `${finding.found.rule} ${kernel.name.slice(0, 80)}` })}>
+        <a
+          href={href("findings", {
+            q: `${finding.found.rule} ${finding.found.kernel.slice(0, 80)}`,
+          })}
+        >
           {finding.found.rule}
         </a>
       ),
@@ -73,7 +73,7 @@ export function FindingTable(props: FindingTableProps): JSX.Element {
     {
       label: "Verdict",
       cell: ({ finding: { found } }) => (
-        <Pill kind={found.verdict === "violation" ? (KINDS[found.severity] ?? "plain") : "plain"}>
+        <Pill kind={found.verdict === "violation" ? severityKind(found.severity) : "plain"}>
           {found.verdict}
         </Pill>
       ),
@@ -94,14 +94,18 @@ export function FindingTable(props: FindingTableProps): JSX.Element {
       cell: ({ finding }) => <Witness page={page} finding={finding} />,
       key: ({ finding }) => finding.call,
     },
-    {
-      label: "launches",
-      number: true,
-      cell: ({ finding }) => formatCount(finding.found.launches),
-      key: ({ finding }) => finding.found.launches,
-    },
+    figure("launches", null, ({ finding }) => finding.found.launches),
   ];
   return (
-    <Table id="kernel-findings" caption="Findings of the kernel" columns={columns} rows={findings} height={8} />
+    <>
+      {kernel?.judged ? null : <NotJudged report={page.report} what="this kernel" />}
+      <Table
+        id="kernel-findings"
+        caption="Findings of the kernel"
+        columns={columns}
+        rows={findings}
+        height={8}
+      />
+    </>
   );
 }

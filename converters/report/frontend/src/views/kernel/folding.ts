@@ -51,7 +51,7 @@ export function withoutLocations(text: string): string {
 
 function foldsWhere(count: number, hidden: (index: number) => boolean): Fold[] {
   const folds: Fold[] = [];
-  for (let from = 0; from < count; ) {
+  for (let from = 0; from < count;) {
     let to = from;
     while (to < count && hidden(to) === hidden(from)) to += 1;
     if (hidden(from) && to - from >= LEAST_FOLDED) folds.push([from + 1, to]);
@@ -66,7 +66,7 @@ function functionEnd(lines: readonly string[], first: number): number {
   if (head === undefined) return 0;
   const indent = indentOf(head);
   let index = first;
-  for (let depth = 0; index < lines.length; ) {
+  for (let depth = 0; index < lines.length;) {
     const line = lines[index] ?? "";
     depth += bracketsIn(line);
     index += 1;

@@ -132,7 +132,9 @@ export function stageHeat(
     const line = places[op];
     return line === undefined ? [] : [[line, figures] as const];
   });
-  return heatOf(block, measure, lines, (figures) => ("op" in figures ? `${String(figures.op)}: ` : ""));
+  return heatOf(block, measure, lines, (figures) =>
+    "op" in figures ? `${String(figures.op)}: ` : "",
+  );
 }
 
 /** A space that keeps a bar its height. */

@@ -1,9 +1,9 @@
 // The heat of all lines of a file as a table.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { formatBytes, formatCount, formatFlops, formatShare, shortText } from "../../data/format";
+import { figure, words } from "../../parts/columns";
+import { formatBytes, formatFlops, shortText, formatPart, type Maybe } from "../../data/format";
 import type { SourceFile, Text } from "../../data/types";
 import type { Loaded } from "../../data/use_block";
 import { type Column, Table } from "../../parts/table";
@@ -19,9 +19,10 @@ interface LineTableProps {
   onChoose(place: Place): void;
 }
 
-type Field = "time_share" | "bytes" | "unique_bytes" | "flops" | "masked_share" | "sector_efficiency";
+type Field =
+  "time_share" | "bytes" | "unique_bytes" | "flops" | "masked_share" | "sector_efficiency";
 
-export function LineTable(props: LineTableProps): JSX.Element {
+export function LineTable(props: LineTableProps) {
   const { figures, block, source, file, active } = props;
   const rows = useMemo(() => [...figures.keys()].sort((a, b) => a - b), [figures]);
   const text = source.state === "ready" ? source.value.text : "";
@@ -30,37 +31,32 @@ export function LineTable(props: LineTableProps): JSX.Element {
   const column = (
     label: string,
     field: Field,
-    format: (value: number | null) => string,
+    format: (value: Maybe<number>) => string,
     title: string,
-  ): Column<number> => ({
-    label,
-    title,
-    number: true,
-    source: block.measured ? "measured" : "derived",
-    cell: (line) => format(figures.get(line)?.[field] ?? null),
-    key: (line) => figures.get(line)?.[field],
-  });
-  const share = (value: number | null): string => formatShare(value, 1);
+  ): Column<number> =>
+    figure(
+      label,
+      block.measured ? "measured" : "derived",
+      (line) => figures.get(line)?.[field],
+      format,
+      title,
+    );
   const columns: Column<number>[] = [
-    { label: "Line", number: true, cell: (line) => String(line), key: (line) => line },
+    figure("Line", null, (line) => line, String),
     { label: "Code", cell: (line) => <code>{shortText(code(line), 80)}</code>, text: code },
-    column("time share", "time_share", share, "Of the sum of all ops' times at best"),
+    column("time share", "time_share", formatPart, "Of the sum of all ops' times at best"),
     column("bytes", "bytes", formatBytes, "Of active lanes"),
     column("distinct bytes", "unique_bytes", formatBytes, "Of each launch, summed"),
     column("FLOPs", "flops", formatFlops, "Over all runs"),
-    column("masked off", "masked_share", share, "Share of lanes that a mask switched off"),
-    column("sectors used", "sector_efficiency", share, "Share of the bytes of touched sectors"),
-    {
-      label: "ops",
-      number: true,
-      cell: (line) => formatCount(figures.get(line)?.ops.length),
-      key: (line) => figures.get(line)?.ops.length,
-    },
-    {
-      label: "Whose",
-      cell: (line) => (figures.get(line)?.own ? "own" : "inlined"),
-      key: (line) => (figures.get(line)?.own ? "own" : "inlined"),
-    },
+    column("masked off", "masked_share", formatPart, "Share of lanes that a mask switched off"),
+    column(
+      "sectors used",
+      "sector_efficiency",
+      formatPart,
+      "Share of the bytes of touched sectors",
+    ),
+    figure("ops", null, (line) => figures.get(line)?.ops.length),
+    words("Whose", (line) => (figures.get(line)?.own ? "own" : "inlined")),
   ];
   return (
     <Table

@@ -1,10 +1,18 @@
 // How long a variant's compilation took: a bar of its stages, and a table of them beside it.
 
-import type { CSSProperties, JSX } from "preact";
+import type { CSSProperties } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { figure } from "../../parts/columns";
 import { address, href } from "../../app/router";
-import { formatBytes, formatMoment, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
+import {
+  formatBytes,
+  formatMoment,
+  formatNanoseconds,
+  formatShare,
+  plural,
+  shortText,
+} from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { Split } from "../../parts/beside";
@@ -31,7 +39,7 @@ interface PipelineProps {
   readonly load: Load | null;
 }
 
-export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
+export function Pipeline({ page, variant, load }: PipelineProps) {
   const steps = useMemo(() => stepsOf(variant, load), [variant, load]);
   const triton = page.report.runs[variant.run]?.versions["triton"];
   const timed = steps.filter((step) => step.duration);
@@ -44,46 +52,45 @@ export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
       label: "Stage",
       cell: (step) => (
         <span class="kernel-stage">
-          <span class={step.hue === null ? "swatch rest" : "swatch"} aria-hidden="true" style={hueStyle(step)} />
+          <span
+            class={step.hue === null ? "swatch rest" : "swatch"}
+            aria-hidden="true"
+            style={hueStyle(step)}
+          />
           {step.text ? <a href={stageHref(step.name)}>{step.title}</a> : step.title}
         </span>
       ),
       text: (step) => step.title,
     },
-    {
-      label: "duration",
-      source: "measured",
-      number: true,
-      cell: (step) => formatNanoseconds(step.duration),
-      key: (step) => step.duration,
-    },
-    {
-      label: "share",
-      number: true,
-      cell: (step) => formatShare(step.duration, whole),
-      key: (step) => step.duration,
-    },
-    {
-      label: "text",
-      number: true,
-      title: "Size of what the stage made",
-      cell: (step) => formatBytes(step.size),
-      key: (step) => step.size,
-    },
+    figure("duration", "measured", (step) => step.duration, formatNanoseconds),
+    figure(
+      "share",
+      null,
+      (step) => step.duration,
+      (value) => formatShare(value, whole),
+    ),
+    figure("text", null, (step) => step.size, formatBytes, "Size of what the stage made"),
   ];
   return (
     <Split
       left={
         <>
-          {timed.length ? <Bar steps={timed} whole={whole} /> : (
+          {timed.length ? (
+            <Bar steps={timed} whole={whole} />
+          ) : (
             <Note>
               No stage was timed{variant.cache_hit ? ": all came from the compiler's cache." : "."}
             </Note>
           )}
           <Facts
             entries={[
-              ["Getting it took", <Time value={variant.compile_ns} />],
-              ["Began", variant.compile_begin === null ? null : `${formatMoment(variant.compile_begin)} into the trace`],
+              ["It took", <Time value={variant.compile_ns} />],
+              [
+                "Began",
+                variant.compile_begin === null
+                  ? null
+                  : `${formatMoment(variant.compile_begin)} into the trace`,
+              ],
               ["Disk cache", <CachePill variant={variant} />],
               ["Module load", <Time value={load?.duration_ns ?? null} />],
               ["Compiled by", triton ? `triton ${shortText(triton, 40)}` : null],
@@ -91,25 +98,42 @@ export function Pipeline({ page, variant, load }: PipelineProps): JSX.Element {
           />
         </>
       }
-      right={<Table id="stages" caption="Stages of the compilation" columns={columns} rows={steps} empty="No stage was recorded." />}
+      right={
+        <Table
+          id="stages"
+          caption="Stages of the compilation"
+          columns={columns}
+          rows={steps}
+          empty="No stage was recorded."
+        />
+      }
     />
   );
 }
 
-function Time({ value }: { value: number | null }): JSX.Element {
+function Time({ value }: { value: number | null }) {
   if (value === null) return <span class="muted">not recorded</span>;
   return <Value source="measured">{formatNanoseconds(value)}</Value>;
 }
 
-function CachePill({ variant }: { variant: Variant }): JSX.Element {
+function CachePill({ variant }: { variant: Variant }) {
   if (variant.cache_hit === null) return <span class="muted">not recorded</span>;
-  return variant.cache_hit ? <Pill kind="fine">hit</Pill> : <Pill kind="plain">miss: it was compiled</Pill>;
+  return variant.cache_hit ? (
+    <Pill kind="fine">hit</Pill>
+  ) : (
+    <Pill kind="plain">miss: it was compiled</Pill>
+  );
 }
 
-function Bar({ steps, whole }: { steps: readonly Step[]; whole: number }): JSX.Element {
+function Bar({ steps, whole }: { steps: readonly Step[]; whole: number }) {
   const said = steps.map((step) => `${step.title} ${formatNanoseconds(step.duration)}`).join(", ");
   return (
-    <div class="kernel-bar" id="pipeline" role="img" aria-label={`${plural(steps.length, "step")} of the compilation: ${said}`}>
+    <div
+      class="kernel-bar"
+      id="pipeline"
+      role="img"
+      aria-label={`${plural(steps.length, "step")} of the compilation: ${said}`}
+    >
       {steps.map((step) => {
         const share = (step.duration ?? 0) / whole;
         const style = { ...hueStyle(step), inlineSize: `${100 * share}%` };
@@ -151,7 +175,14 @@ function stepsOf(variant: Variant, load: Load | null): Step[] {
   const known = steps.reduce((sum, step) => sum + (step.duration ?? 0), 0);
   const rest = (variant.compile_ns ?? 0) - known;
   if (known && rest > 0) {
-    steps.push({ name: "(rest)", title: "rest", duration: rest, size: null, hue: null, text: false });
+    steps.push({
+      name: "(rest)",
+      title: "rest",
+      duration: rest,
+      size: null,
+      hue: null,
+      text: false,
+    });
   }
   if (load) {
     const hue = kernelHue(steps.length);

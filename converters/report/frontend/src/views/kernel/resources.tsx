@@ -1,21 +1,33 @@
 // What a variant takes on the device, and what it was specialised for.
 
-import type { JSX } from "preact";
-
-import { UNKNOWN, formatBytes, formatCount, formatShare, plural, shortText } from "../../data/format";
+import {
+  UNKNOWN,
+  formatBytes,
+  formatCount,
+  formatShare,
+  plural,
+  shortText,
+} from "../../data/format";
+import { code } from "../../parts/columns";
 import type { Parameter, Variant } from "../../data/types";
 import { Figure, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Facts, Note, Pill } from "../../parts/text";
 
-export function Resources({ variant }: { variant: Variant }): JSX.Element {
+export function Resources({ variant }: { variant: Variant }) {
   const { num_warps: warps, warp_size: size } = variant;
   const threads = warps !== null && size !== null ? warps * size : null;
-  const known = [variant.registers, variant.spills, variant.shared_bytes, warps, variant.num_stages];
+  const known = [
+    variant.registers,
+    variant.spills,
+    variant.shared_bytes,
+    warps,
+    variant.num_stages,
+  ];
   return (
     <>
       {known.every((each) => each === null) ? (
-        <Note>What it takes on the device is not known: its compiler told none of it.</Note>
+        <Note>What it takes on the device is not known: its compiler reported none of it.</Note>
       ) : (
         <ResourceFigures variant={variant} threads={threads} />
       )}
@@ -35,23 +47,64 @@ export function Resources({ variant }: { variant: Variant }): JSX.Element {
   );
 }
 
-function ResourceFigures(props: { variant: Variant; threads: number | null }): JSX.Element {
+function ResourceFigures(props: { variant: Variant; threads: number | null }) {
   const { variant, threads } = props;
   const { occupancy, num_warps: warps } = variant;
   return (
     <Figures id="resources">
-      <Figure name="registers" value={variant.registers} shown={formatCount(variant.registers)} source="compiler" how="Of one thread" detail="a thread" />
-      <Figure name="spills" value={variant.spills} shown={formatCount(variant.spills)} source="compiler" how="32-bit words of local memory of one thread" detail="words a thread" />
-      <Figure name="shared memory" value={variant.shared_bytes} shown={formatBytes(variant.shared_bytes)} source="compiler" how="Of one program" detail="a program" />
-      <Figure name="warps" value={warps} shown={formatCount(warps)} source="compiler" detail={threads === null ? null : `${formatCount(threads)} threads a program`} />
-      <Figure name="pipeline stages" value={variant.num_stages} shown={formatCount(variant.num_stages)} source="compiler" how="Software pipelining depth asked for" detail={(variant.num_ctas ?? 1) > 1 ? `${formatCount(variant.num_ctas)} blocks in a cluster` : "asked for"} />
+      <Figure
+        name="registers"
+        value={variant.registers}
+
+        source="compiler"
+        how="Of one thread"
+        detail="a thread"
+      />
+      <Figure
+        name="spills"
+        value={variant.spills}
+
+        source="compiler"
+        how="32-bit words of local memory of one thread"
+        detail="words a thread"
+      />
+      <Figure
+        name="shared memory"
+        value={variant.shared_bytes}
+        format={formatBytes}
+        source="compiler"
+        how="Of one program"
+        detail="a program"
+      />
+      <Figure
+        name="warps"
+        value={warps}
+
+        source="compiler"
+        detail={threads === null ? null : `${formatCount(threads)} threads a program`}
+      />
+      <Figure
+        name="pipeline stages"
+        value={variant.num_stages}
+
+        source="compiler"
+        how="Software pipelining depth asked for"
+        detail={
+          (variant.num_ctas ?? 1) > 1
+            ? `${formatCount(variant.num_ctas)} blocks in a cluster`
+            : "asked for"
+        }
+      />
       <Figure
         name="occupancy"
         value={occupancy ? occupancy.warps / occupancy.of : null}
         shown={occupancy ? formatShare(occupancy.warps, occupancy.of) : UNKNOWN}
-        source="derived"
         how="From registers, shared memory and warps, for the target that it was compiled for"
-        detail={occupancy ? `${occupancy.warps} of ${occupancy.of} warps; ${limitText(occupancy.limited_by)}` : "target or resources not known"}
+        detail={
+          occupancy
+            ? `${occupancy.warps} of ${occupancy.of} warps; ${limitText(occupancy.limited_by)}`
+            : "target or resources not known"
+        }
       />
     </Figures>
   );
@@ -68,19 +121,20 @@ function optionsText({ options }: Variant): string {
 }
 
 /** The parameters and what the variant assumes of them; what differs from the nearest is marked. */
-export function Specialisation({ variant }: { variant: Variant }): JSX.Element {
+export function Specialisation({ variant }: { variant: Variant }) {
   const changed = new Set(variant.recompiled?.changes.map(({ what }) => what.split(" ").at(-1)));
   const columns: Column<Parameter>[] = [
     {
       label: "Parameter",
       cell: ({ name }) => (
         <>
-          <code>{shortText(name, 80)}</code> {changed.has(name ?? "") ? <Pill kind="warning">changed</Pill> : null}
+          <code>{shortText(name, 80)}</code>{" "}
+          {changed.has(name ?? "") ? <Pill kind="warning">changed</Pill> : null}
         </>
       ),
       text: ({ name }) => name ?? "",
     },
-    { label: "Type", cell: ({ type }) => <code>{shortText(type ?? "", 80)}</code>, text: ({ type }) => type ?? "" },
+    code("Type", ({ type }) => type ?? "", { limit: 80 }),
     {
       label: "Constant",
       title: "The value that is compiled in",
@@ -89,7 +143,7 @@ export function Specialisation({ variant }: { variant: Variant }): JSX.Element {
     },
     {
       label: "divisible by",
-      title: "What the compiler was told that the value, or the address, is divisible by",
+      title: "Divisor of the value, or of the address, that the compiler assumed",
       number: true,
       cell: ({ divisibility }) => (divisibility === null ? "" : formatCount(divisibility)),
       key: ({ divisibility }) => divisibility,

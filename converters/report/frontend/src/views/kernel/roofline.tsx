@@ -1,8 +1,8 @@
 // Every distinct call under the roof of the device: what bounds it, and how near it comes.
 
-import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
+import { figure, words } from "../../parts/columns";
 import { theme } from "../../app/theme";
 import { go } from "../../app/router";
 import {
@@ -10,11 +10,14 @@ import {
   formatGrid,
   formatNanoseconds,
   formatRate,
+  formatNumber,
+  formatPart,
   formatShare,
   gridSize,
   plural,
   shortText,
   threeFigures,
+  type Maybe,
 } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call, Limits, Roofline as Position } from "../../data/types";
@@ -25,14 +28,18 @@ import { CallLink, Missing, Note } from "../../parts/text";
 import { type Chart, type Point, type Roof, chartOf, pointsOf, roofsOf } from "./roofline_points";
 import { variantName } from "./variants";
 
-export function Roofline({ page, calls }: { page: Page; calls: readonly number[] }): JSX.Element {
+export function Roofline({ page, calls }: { page: Page; calls: readonly number[] }) {
   const { report } = page;
   const { limits } = report;
   const known = useMemo(() => calls.filter((call) => report.calls[call]?.roofline), [calls]);
   const points = useMemo(() => pointsOf(report.calls, calls), [calls]);
   const [pointed, setPointed] = useState<Point | null>(null);
   if (!limits) {
-    return <Note>No roof: this page does not know the limits of the device that the kernels are for.</Note>;
+    return (
+      <Note>
+        No roof: this page does not know the limits of the device that the kernels are for.
+      </Note>
+    );
   }
   if (!known.length && calls.some((call) => report.calls[call]?.bytes !== null)) {
     return (
@@ -64,7 +71,8 @@ export function Roofline({ page, calls }: { page: Page; calls: readonly number[]
       ) : null}
       {flat ? (
         <p class="small muted">
-          {plural(flat, "call")} without FLOPs or bytes {flat === 1 ? "stands" : "stand"} in the table only.
+          {plural(flat, "call")} without FLOPs or bytes {flat === 1 ? "stands" : "stand"} in the
+          table only.
         </p>
       ) : null}
       <PositionTable page={page} rows={known} chosen={pointed?.call ?? null} />
@@ -87,7 +95,7 @@ function Chart(props: {
   points: readonly Point[];
   limits: Limits;
   onPoint(point: Point | null): void;
-}): JSX.Element {
+}) {
   const { points, limits } = props;
   const roofs = useMemo(() => roofsOf(points, limits), [points]);
   const chart = useMemo(() => chartOf(points, roofs, limits.bandwidth), [points, roofs]);
@@ -145,7 +153,7 @@ function seriesOf(chart: Chart, roofs: readonly Roof[], bandwidth: number): read
   ];
 }
 
-function Said({ page, point }: { page: Page; point: Point | null }): JSX.Element {
+function Said({ page, point }: { page: Page; point: Point | null }) {
   const call = page.report.calls[point?.call ?? -1];
   if (!point || !call?.roofline) {
     return <span class="muted">Point at a mark to see its call; a click leads there.</span>;
@@ -157,60 +165,84 @@ function Said({ page, point }: { page: Page; point: Point | null }): JSX.Element
   return (
     <>
       Call <CallLink page={page} call={point.call} />, grid {formatGrid(call.grid)}:{" "}
-      {threeFigures(point.intensity)} FLOPs per byte, {rate}; bound by {call.roofline.position.bound}
+      {threeFigures(point.intensity)} FLOPs per byte, {rate}; bound by{" "}
+      {call.roofline.position.bound}
     </>
   );
 }
 
-function PositionTable(props: {
-  page: Page;
-  rows: readonly number[];
-  chosen: number | null;
-}): JSX.Element {
+function PositionTable(props: { page: Page; rows: readonly number[]; chosen: number | null }) {
   const { page, rows } = props;
   const of = (index: number): Call => page.report.calls[index] as Call;
   const at = (index: number): Position => of(index).roofline as Position;
-  const derived = (
-    label: string,
-    title: string,
-    value: (index: number) => number | null,
-    format: (value: number | null) => string,
-  ): Column<number> => ({
-    label,
-    title,
-    number: true,
-    source: "derived",
-    cell: (index) => format(value(index)),
-    key: value,
-  });
-  const rate = (value: number | null): string => formatRate(value, "FLOP/s");
+  const rate = (value: Maybe<number>): string => formatRate(value, "FLOP/s");
   const columns: (Column<number> | false)[] = [
-    { label: "Call", cell: (index) => <CallLink page={page} call={index} />, key: (index) => of(index).call_id },
-    { label: "Variant", cell: (index) => variantName(page, of(index).variant), key: (index) => of(index).variant },
-    { label: "Grid", cell: (index) => formatGrid(of(index).grid), key: (index) => gridSize(of(index).grid), text: (index) => formatGrid(of(index).grid) },
-    derived("intensity", "FLOPs per distinct byte", (index) => at(index).intensity, (value) => (value === null ? "–" : threeFigures(value))),
-    { label: "Bound by", title: "Memory, caches, or compute", cell: (index) => at(index).position.bound, key: (index) => at(index).position.bound },
-    derived("at best", "Time of one launch that the limits allow", (index) => at(index).position.best_ns, formatNanoseconds),
-    derived("attainable", "FLOPs per second at its intensity", (index) => at(index).attainable, rate),
-    rows.some((index) => of(index).device_median_ns !== null) && {
-      label: "device median",
-      title: "Of an execution; autotuners' and warm-ups' left out",
-      source: "measured",
-      number: true,
-      cell: (index) => formatNanoseconds(of(index).device_median_ns),
-      key: (index) => of(index).device_median_ns,
+    {
+      label: "Call",
+      cell: (index) => <CallLink page={page} call={index} />,
+      key: (index) => of(index).call_id,
     },
-    rows.some((index) => at(index).reached !== null) && {
-      label: "reached",
-      title: "FLOPs over the median time on the device",
-      source: "measured",
-      number: true,
-      cell: (index) => rate(at(index).reached),
-      key: (index) => at(index).reached,
+    {
+      label: "Variant",
+      cell: (index) => variantName(page, of(index).variant),
+      key: (index) => of(index).variant,
     },
+    words("Grid", (index) => formatGrid(of(index).grid), {
+      key: (index) => gridSize(of(index).grid),
+    }),
+    figure(
+      "intensity",
+      "derived",
+      (index) => at(index).intensity,
+      formatNumber,
+      "FLOPs per distinct byte",
+    ),
+    words("Bound by", (index) => at(index).position.bound, { title: "Memory, caches, or compute" }),
+    figure(
+      "at best",
+      "derived",
+      (index) => at(index).position.best_ns,
+      formatNanoseconds,
+      "Time of one launch that the limits allow",
+    ),
+    figure(
+      "attainable",
+      "derived",
+      (index) => at(index).attainable,
+      rate,
+      "FLOPs per second at its intensity",
+    ),
+    rows.some((index) => of(index).device_median_ns !== null) &&
+      figure(
+        "device median",
+        "measured",
+        (index) => of(index).device_median_ns,
+        formatNanoseconds,
+        "Of an execution; autotuners' and warm-ups' left out",
+      ),
+    rows.some((index) => at(index).reached !== null) &&
+      figure(
+        "reached",
+        "measured",
+        (index) => at(index).reached,
+        rate,
+        "FLOPs over the median time on the device",
+      ),
     rows.some((index) => at(index).achieved !== null) &&
-      derived("of roofline", "Share of the time at best in the measured time", (index) => at(index).achieved, (value) => formatShare(value, 1)),
-    derived("caches", "Time if caches served nothing again", (index) => at(index).position.uncached_ns, formatNanoseconds),
+      figure(
+        "of roofline",
+        "derived",
+        (index) => at(index).achieved,
+        formatPart,
+        "Share of the time at best in the measured time",
+      ),
+    figure(
+      "caches",
+      "derived",
+      (index) => at(index).position.uncached_ns,
+      formatNanoseconds,
+      "Time if caches served nothing again",
+    ),
   ];
   return (
     <Table

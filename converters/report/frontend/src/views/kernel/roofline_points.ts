@@ -65,7 +65,11 @@ export interface Chart {
 }
 
 /** Places of the points and of what the roofs need, ascending. */
-export function chartOf(points: readonly Point[], roofs: readonly Roof[], bandwidth: number): Chart {
+export function chartOf(
+  points: readonly Point[],
+  roofs: readonly Roof[],
+  bandwidth: number,
+): Chart {
   const ridges = roofs.map(({ rate }) => rate / bandwidth);
   const all = [...points.map(({ intensity }) => intensity), ...ridges];
   const ends = [Math.min(...all) / 4, Math.max(...all) * 4];

@@ -1,18 +1,34 @@
 // The source of a kernel, or of what was inlined into it.
 
-import type { JSX } from "preact";
+import type { Page } from "../../data/page";
+import type { Place } from "./state";
 import { useMemo } from "preact/hooks";
 
+import type { LinesBlock } from "./blocks";
+import type { Links } from "./links";
 import { formatPlace, shortText } from "../../data/format";
 import type { SourceFile, Text } from "../../data/types";
 import type { Loaded } from "../../data/use_block";
 import { Code, type Lit } from "../../parts/code";
 import { Note } from "../../parts/text";
 import type { SourceLineFigures } from "./blocks";
-import type { PaneProps } from "./code_view";
 import { sourceFolds } from "./folding";
-import { sourceHeat } from "./heat";
+import { sourceHeat, type Measure } from "./heat";
 import { type MarkedFinding, marksOf } from "./marks";
+
+/** What both panes are given. */
+export interface PaneProps {
+  readonly page: Page;
+  readonly links: Links;
+  /** The line that lights up, with those that belong to it. */
+  readonly active: Place | null;
+  /** The line that stays lit. */
+  readonly held: Place | null;
+  readonly measure: Measure | null;
+  readonly block: LinesBlock | null;
+  onPoint(place: Place | null): void;
+  onChoose(place: Place | null): void;
+}
 
 interface SourcePaneProps extends PaneProps {
   readonly text: Loaded<Text>;
@@ -23,7 +39,7 @@ interface SourcePaneProps extends PaneProps {
   readonly findings: readonly MarkedFinding[];
 }
 
-export function SourcePane(props: SourcePaneProps): JSX.Element {
+export function SourcePane(props: SourcePaneProps) {
   const { file, links, active, held, measure, block, figures } = props;
   const path = file?.path ?? "";
   const text = props.text.state === "ready" ? props.text.value.text : null;

@@ -1,6 +1,5 @@
 // What the compiler made of a kernel, a tab for each of its stages.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { setQuery } from "../../app/router";
@@ -8,7 +7,7 @@ import type { SourceFile, Stage, Text } from "../../data/types";
 import type { Loaded } from "../../data/use_block";
 import { Code, type Lit, stageLanguage } from "../../parts/code";
 import { Tabs } from "../../parts/tabs";
-import type { PaneProps } from "./code_view";
+import type { PaneProps } from "./source_pane";
 import { stageFolds, withoutLocations } from "./folding";
 import { inheritedHeat, stageHeat } from "./heat";
 import { revealed } from "./source_pane";
@@ -24,7 +23,7 @@ interface StagePaneProps extends PaneProps {
   readonly query: URLSearchParams;
 }
 
-export function StagePane(props: StagePaneProps): JSX.Element | null {
+export function StagePane(props: StagePaneProps) {
   const { stages, stage, links, active, held, measure, block, file, query } = props;
   const text = props.text.state === "ready" ? props.text.value.text : null;
   const locations = query.get("locations") === "1";
@@ -32,7 +31,10 @@ export function StagePane(props: StagePaneProps): JSX.Element | null {
     () => (text === null || locations ? text : withoutLocations(text)),
     [text, locations],
   );
-  const folds = useMemo(() => (text === null || locations ? [] : stageFolds(text)), [text, locations]);
+  const folds = useMemo(
+    () => (text === null || locations ? [] : stageFolds(text)),
+    [text, locations],
+  );
   const linked = useMemo(() => new Set(links.toSource.keys()), [links]);
   const lit = useMemo(() => litLines(props), [active, links, file]);
   const ownHeat = useMemo(
@@ -79,8 +81,8 @@ export function StagePane(props: StagePaneProps): JSX.Element | null {
       )}
       {measure && block && !ownHeat ? (
         <p class="small muted">
-          Figures are derived from the TTIR. A bar here is the heat of the source line that a line is
-          from, as a whole.
+          Figures are derived from the TTIR. A bar here is the heat of the source line that a line
+          is from, as a whole.
         </p>
       ) : null}
     </Tabs>

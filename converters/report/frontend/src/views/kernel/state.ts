@@ -37,7 +37,9 @@ export function shownFiles(variant: Variant): readonly SourceFile[] {
 
 /** Stages with text, the generic TTIR only for want of the readable one. */
 export function shownStages(variant: Variant): readonly Stage[] {
-  const withText = variant.stages.filter((stage) => stage.text !== null && stage.stage !== "source");
+  const withText = variant.stages.filter(
+    (stage) => stage.text !== null && stage.stage !== "source",
+  );
   const readable = withText.some((stage) => stage.stage === "ttir");
   return withText.filter((stage) => stage.stage !== "ttir_generic" || !readable);
 }

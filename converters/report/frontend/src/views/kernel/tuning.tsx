@@ -1,17 +1,16 @@
 // What an autotuner tried: the time of each configuration, and which one it kept.
 
-import type { JSX } from "preact";
-
+import { figure, sharedFigure } from "../../parts/columns";
 import { href } from "../../app/router";
-import { formatBytes, formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
+import { formatBytes, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
-import { Pill, ShareBar } from "../../parts/text";
+import { Pill } from "../../parts/text";
 import type { Trial, Tuning } from "./blocks";
 import { variantName } from "./variants";
 
-export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tuning[] }): JSX.Element {
+export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tuning[] }) {
   return (
     <>
       {tunings.map((tuning, place) => (
@@ -19,17 +18,23 @@ export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tunin
           <p>
             {plural(tuning.trials.length, "configuration")} tried for{" "}
             <code class="wrap">{shortText(tuning.arguments, 400)}</code>
-            {page.report.runs.length > 1 ? ` in ${shortText(page.report.runs[tuning.run]?.label, 60)}` : ""}.
-            Kept: {shortText(tuning.why)}.
+            {page.report.runs.length > 1
+              ? ` in ${shortText(page.report.runs[tuning.run]?.label, 60)}`
+              : ""}
+            . Kept: {shortText(tuning.why)}.
           </p>
-          <TrialTable page={page} trials={tuning.trials} caption={`Configurations tried for ${shortText(tuning.arguments, 120)}`} />
+          <TrialTable
+            page={page}
+            trials={tuning.trials}
+            caption={`Configurations tried for ${shortText(tuning.arguments, 120)}`}
+          />
         </div>
       ))}
     </>
   );
 }
 
-function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: string }): JSX.Element {
+function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: string }) {
   const { page, trials } = props;
   const of = ({ variant }: Trial): Variant | undefined => page.report.variants[variant];
   const slowest = Math.max(1, ...trials.map((trial) => trial.median_ns ?? 0));
@@ -41,58 +46,26 @@ function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: stri
       key: (trial) => sortable(trial.configuration[name]),
       text: (trial) => trial.configuration[name] ?? "",
     })),
-    {
-      label: "median on the device",
-      source: "measured",
-      number: true,
-      title: "Of its trials without the first, which is a warm-up",
-      cell: (trial) => (
-        <span class="with-share">
-          <ShareBar share={(trial.median_ns ?? 0) / slowest} />
-          {formatNanoseconds(trial.median_ns)}
-        </span>
-      ),
-      key: (trial) => trial.median_ns,
-    },
+    sharedFigure(
+      "median on the device",
+      "measured",
+      (trial) => trial.median_ns,
+      slowest,
+      formatNanoseconds,
+      "Of its trials without the first, which is a warm-up",
+    ),
     {
       label: "Winner",
       cell: (trial) => (trial.kept ? <Pill kind="fine">kept</Pill> : ""),
       key: (trial) => (trial.kept ? "kept" : null),
     },
+    figure("launches", "measured", (trial) => trial.launches),
+    figure("registers", "compiler", (trial) => of(trial)?.registers),
+    figure("spills", "compiler", (trial) => of(trial)?.spills),
+    figure("shared", "compiler", (trial) => of(trial)?.shared_bytes, formatBytes),
     {
-      label: "launches",
-      source: "measured",
-      number: true,
-      cell: (trial) => formatCount(trial.launches),
-      key: (trial) => trial.launches,
-    },
-    {
-      label: "registers",
-      source: "compiler",
-      number: true,
-      cell: (trial) => formatCount(of(trial)?.registers),
-      key: (trial) => of(trial)?.registers,
-    },
-    {
-      label: "spills",
-      source: "compiler",
-      number: true,
-      cell: (trial) => formatCount(of(trial)?.spills),
-      key: (trial) => of(trial)?.spills,
-    },
-    {
-      label: "shared",
-      source: "compiler",
-      number: true,
-      cell: (trial) => formatBytes(of(trial)?.shared_bytes),
-      key: (trial) => of(trial)?.shared_bytes,
-    },
-    {
-      label: "occupancy",
-      source: "derived",
-      number: true,
+      ...figure("occupancy", "derived", (trial: Trial) => of(trial)?.occupancy?.warps),
       cell: (trial) => formatShare(of(trial)?.occupancy?.warps, of(trial)?.occupancy?.of),
-      key: (trial) => of(trial)?.occupancy?.warps,
     },
     {
       label: "Variant",

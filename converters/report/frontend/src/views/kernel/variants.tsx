@@ -1,18 +1,24 @@
 // The variants that a kernel was compiled to, and what made the compiler run again for each.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { figure, words, sharedFigure } from "../../parts/columns";
 import { address, go, href } from "../../app/router";
-import { formatBytes, formatCount, formatNanoseconds, formatShare, shortText } from "../../data/format";
+import {
+  formatBytes,
+  formatCount,
+  formatNanoseconds,
+  formatShare,
+  shortText,
+} from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Change, Variant } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
-import { Note, Pill, ShareBar } from "../../parts/text";
+import { Note, Pill } from "../../parts/text";
 
 const MOST_CHANGES = 4;
 
-export function VariantTable(props: { page: Page; kernel: number; chosen: number }): JSX.Element {
+export function VariantTable(props: { page: Page; kernel: number; chosen: number }) {
   const { page, kernel, chosen } = props;
   const { report } = page;
   const rows = report.kernels[kernel]?.variants ?? [];
@@ -23,14 +29,7 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
     field: "registers" | "spills" | "num_warps" | "launches" | "calls",
     source: "compiler" | "measured",
     title = "",
-  ): Column<number> => ({
-    label,
-    source,
-    title,
-    number: true,
-    cell: (index) => formatCount(of(index)[field]),
-    key: (index) => of(index)[field],
-  });
+  ): Column<number> => figure(label, source, (index) => of(index)[field], formatCount, title);
   const columns: (Column<number> | false)[] = [
     {
       label: "Variant",
@@ -45,44 +44,28 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
       cell: (index) => <Reason page={page} variant={of(index)} />,
       text: (index) => reasonText(of(index)),
     },
-    {
-      label: "compile",
-      source: "measured",
-      number: true,
-      title: "How long getting it took, stages and all",
-      cell: (index) => (
-        <span class="with-share">
-          <ShareBar share={(of(index).compile_ns ?? 0) / most} />
-          {formatNanoseconds(of(index).compile_ns)}
-        </span>
-      ),
-      key: (index) => of(index).compile_ns,
-    },
-    {
-      label: "Disk cache",
-      cell: (index) => cacheText(of(index)),
-      key: (index) => cacheText(of(index)),
-    },
+    sharedFigure(
+      "compile",
+      "measured",
+      (index) => of(index).compile_ns,
+      most,
+      formatNanoseconds,
+      "Time from the start of the compilation to its end, all stages",
+    ),
+    words("Disk cache", (index) => cacheText(of(index))),
     count("launches", "launches", "measured"),
     count("calls", "calls", "measured", "Distinct: grid and arguments' metadata"),
-    {
-      label: "host time",
-      source: "measured",
-      number: true,
-      cell: (index) => formatNanoseconds(of(index).host_ns),
-      key: (index) => of(index).host_ns,
-    },
+    figure("host time", "measured", (index) => of(index).host_ns, formatNanoseconds),
     count("warps", "num_warps", "compiler"),
     count("registers", "registers", "compiler", "Of a thread"),
     count("spills", "spills", "compiler", "32-bit words of local memory of a thread"),
-    {
-      label: "shared",
-      source: "compiler",
-      number: true,
-      title: "Shared memory of a program",
-      cell: (index) => formatBytes(of(index).shared_bytes),
-      key: (index) => of(index).shared_bytes,
-    },
+    figure(
+      "shared",
+      "compiler",
+      (index) => of(index).shared_bytes,
+      formatBytes,
+      "Shared memory of a program",
+    ),
     {
       label: "occupancy",
       source: "derived",
@@ -130,7 +113,7 @@ export function cacheText({ cache_hit: hit }: Variant): string {
   return hit === null ? "–" : hit ? "hit" : "miss";
 }
 
-function Reason({ page, variant }: { page: Page; variant: Variant }): JSX.Element {
+function Reason({ page, variant }: { page: Page; variant: Variant }) {
   if (!variant.recompiled) return <span class="muted">first of its run</span>;
   return (
     <>
@@ -154,10 +137,12 @@ function changeText({ what, before, after }: Change): string {
 }
 
 /** All that differs from the nearest earlier variant, with what getting this one took. */
-export function Recompile({ page, variant }: { page: Page; variant: Variant }): JSX.Element {
+export function Recompile({ page, variant }: { page: Page; variant: Variant }) {
   const { recompiled } = variant;
   if (!recompiled) {
-    return <Note>The first variant of this kernel in its run: nothing was compiled before it.</Note>;
+    return (
+      <Note>The first variant of this kernel in its run: nothing was compiled before it.</Note>
+    );
   }
   const took = formatNanoseconds(variant.compile_ns);
   return (
@@ -167,19 +152,28 @@ export function Recompile({ page, variant }: { page: Page; variant: Variant }): 
         <a href={chosenHref(variant.kernel, recompiled.nearest)}>
           variant {variantName(page, recompiled.nearest)}
         </a>
-        , the nearest that the run had by then. {variant.cache_hit ? <Pill kind="fine">from the disk cache</Pill> : null}
+        , the nearest that the run had by then.{" "}
+        {variant.cache_hit ? <Pill kind="fine">from the disk cache</Pill> : null}
       </p>
       <ChangeTable changes={recompiled.changes} />
     </>
   );
 }
 
-function ChangeTable({ changes }: { changes: readonly Change[] }): JSX.Element {
+function ChangeTable({ changes }: { changes: readonly Change[] }) {
   const columns = useMemo<Column<Change>[]>(
     () => [
       { label: "What", cell: ({ what }) => shortText(what), key: ({ what }) => what },
-      { label: "Before", cell: ({ before }) => <code>{shortText(before ?? "none", 120)}</code>, text: ({ before }) => before ?? "" },
-      { label: "This variant", cell: ({ after }) => <code>{shortText(after ?? "none", 120)}</code>, text: ({ after }) => after ?? "" },
+      {
+        label: "Before",
+        cell: ({ before }) => <code>{shortText(before ?? "none", 120)}</code>,
+        text: ({ before }) => before ?? "",
+      },
+      {
+        label: "This variant",
+        cell: ({ after }) => <code>{shortText(after ?? "none", 120)}</code>,
+        text: ({ after }) => after ?? "",
+      },
     ],
     [],
   );

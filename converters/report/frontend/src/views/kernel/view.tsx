@@ -1,11 +1,23 @@
 // One kernel: its code, the variants it was compiled to, and what its calls did.
 
-import type { JSX } from "preact";
+import {
+  formatBytes,
+  formatCount,
+  formatFlops,
+  formatNanoseconds,
+  formatShare,
+  plural,
+  shortText,
+  formatPart,
+} from "../../data/format";
+import type { Page } from "../../data/page";
+import { Figure, Figures } from "../../parts/figure";
+import { Facts } from "../../parts/text";
+
 import { useEffect, useMemo } from "preact/hooks";
 
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
-import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { DroppedNotes, Missing, Note, Section, Swatch, kernelName } from "../../parts/text";
@@ -13,7 +25,6 @@ import type { KernelBlock } from "./blocks";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
 import { FindingTable } from "./finding_table";
-import { KernelHead } from "./head";
 import "./kernel.css";
 import { findingsOf } from "./marks";
 import { Pipeline } from "./pipeline";
@@ -23,13 +34,15 @@ import { heldPlace, holdPlace, shownFiles } from "./state";
 import { Tunings } from "./tuning";
 import { Recompile, VariantTable, variantName } from "./variants";
 
-function KernelView(props: ViewProps): JSX.Element {
+function KernelView(props: ViewProps) {
   const { page, params } = props;
   const index = Number(params["kernel"]);
   const kernel = page.report.kernels[index];
-  const variant = params["variant"] === undefined ? busiestVariant(page, index) : Number(params["variant"]);
+  const variant =
+    params["variant"] === undefined ? busiestVariant(page, index) : Number(params["variant"]);
   if (!kernel) return <NotHere what="kernel" />;
-  if (variant !== null && !kernel.variants.includes(variant)) return <NotHere what="variant of this kernel" />;
+  if (variant !== null && !kernel.variants.includes(variant))
+    return <NotHere what="variant of this kernel" />;
   return <Shown {...props} key={index} index={index} chosen={variant} />;
 }
 
@@ -48,7 +61,7 @@ function showCode(): void {
 
 const NO_VARIANTS: readonly number[] = [];
 
-function Shown(props: ViewProps & { index: number; chosen: number | null }): JSX.Element {
+function Shown(props: ViewProps & { index: number; chosen: number | null }) {
   const { page, index, chosen, query } = props;
   const { report } = page;
   const variant = report.variants[chosen ?? -1] ?? null;
@@ -76,8 +89,18 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }): JSX
         </Section>
       ) : null}
       {variant && chosen !== null ? (
-        <Section title={variants.length > 1 ? `Code of variant ${variantName(page, chosen)}` : "Code"} id="code">
-          <CodeView key={chosen} page={page} index={chosen} variant={variant} query={query} findings={findings} />
+        <Section
+          title={variants.length > 1 ? `Code of variant ${variantName(page, chosen)}` : "Code"}
+          id="code"
+        >
+          <CodeView
+            key={chosen}
+            page={page}
+            index={chosen}
+            variant={variant}
+            query={query}
+            findings={findings}
+          />
         </Section>
       ) : (
         <Note>No variant of this kernel was recorded.</Note>
@@ -94,7 +117,9 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }): JSX
           }}
         />
       </Section>
-      {variant && chosen !== null ? <Compiled page={page} variant={variant} index={chosen} block={block} /> : null}
+      {variant && chosen !== null ? (
+        <Compiled page={page} variant={variant} index={chosen} block={block} />
+      ) : null}
       <Section title="Roofline" id="roofline-part">
         <Roofline page={page} calls={calls} />
       </Section>
@@ -105,7 +130,10 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }): JSX
       ) : null}
       <Section title="Calls" id="calls-part">
         {calls.length && calls.every((call) => report.calls[call]?.bytes === null) ? (
-          <Missing what="What its calls moved and computed is not known yet. To derive it:" command={`kvtrace replay ${report.trace}`} />
+          <Missing
+            what="What its calls moved and computed is not known yet. To derive it:"
+            command={`kvtrace replay ${report.trace}`}
+          />
         ) : null}
         <Calls page={page} kernel={index} calls={calls} />
       </Section>
@@ -119,7 +147,7 @@ function Compiled(props: {
   variant: Variant;
   index: number;
   block: KernelBlock | null;
-}): JSX.Element {
+}) {
   const { page, variant, index, block } = props;
   const load = block?.loads.find((each) => each.variant === index) ?? null;
   return (
@@ -152,3 +180,108 @@ const view: View = {
 };
 
 export default view;
+
+export function KernelHead({ page, index }: { page: Page; index: number }) {
+  const { report } = page;
+  const kernel = report.kernels[index];
+  if (!kernel) return null;
+  const tuning = kernel.tuning_launches;
+  return (
+    <>
+      <Facts
+        entries={[
+          [
+            "Defined",
+            kernel.file ? (
+              <code class="wrap">
+                {shortText(kernel.file)}
+                {kernel.line === null ? "" : `:${kernel.line}`}
+              </code>
+            ) : null,
+          ],
+          ["Module", kernel.module ? shortText(kernel.module) : null],
+          ["Comes from", kernel.origin],
+        ]}
+      />
+      <Figures id="figures">
+        <Figure
+          name="launches"
+          value={kernel.launches}
+
+          source="measured"
+          detail={
+            tuning
+              ? `${formatCount(tuning)} of them tuning`
+              : `of ${plural(kernel.calls, "distinct call")}`
+          }
+        />
+        <Figure
+          name="host time"
+          value={kernel.host_ns}
+          format={formatNanoseconds}
+          source="measured"
+          how="Sum over launches, from entering the launching function to its return"
+          detail={`${formatShare(kernel.host_ns, report.totals.host_ns)} of all kernels'`}
+        />
+        {report.totals.device_ns === null ? null : (
+          <Figure
+            name="device time"
+            value={kernel.device_ns}
+            format={formatNanoseconds}
+            source="measured"
+            how="Sum over executions on the device"
+            detail={
+              kernel.device_executions === null
+                ? null
+                : plural(kernel.device_executions, "execution")
+            }
+          />
+        )}
+        {kernel.achieved === null ? null : (
+          <Figure
+            name="of roofline"
+            value={kernel.achieved}
+            format={formatPart}
+            how="Share of the time at best in the measured device time of its runs"
+            detail={`at best ${formatNanoseconds(kernel.best_ns)}`}
+          />
+        )}
+        <Figure
+          name="bytes moved"
+          value={kernel.bytes}
+          format={formatBytes}
+          how="Of active lanes, over all runs of the calls that were replayed"
+          detail={kernel.bytes === null ? "run kvtrace replay" : null}
+        />
+        <Figure
+          name="FLOPs"
+          value={kernel.flops}
+          format={formatFlops}
+          how="Over all runs of the calls that were replayed"
+          detail={kernel.flops === null ? "run kvtrace replay" : null}
+        />
+        <Figure
+          name="compile time"
+          value={kernel.compile_ns}
+          format={formatNanoseconds}
+          source="measured"
+          how="Sum over variants"
+          detail={plural(kernel.variants.length, "variant")}
+        />
+        <Figure
+          name="violations"
+          value={kernel.violations}
+
+          how="Distinct ones, by kvtrace sanitize"
+          detail={
+            kernel.violations === null
+              ? "run kvtrace sanitize"
+              : kernel.unknowns
+                ? `${formatCount(kernel.unknowns)} unknown`
+                : null
+          }
+        />
+      </Figures>
+    </>
+  );
+}

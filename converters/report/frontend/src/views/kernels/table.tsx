@@ -1,7 +1,5 @@
 // Kernels with their figures; the overview shows the first of them, this view all.
 
-import type { JSX } from "preact";
-
 import {
   UNKNOWN,
   formatBytes,
@@ -9,13 +7,14 @@ import {
   formatFlops,
   formatNanoseconds,
   formatPlace,
-  formatShare,
   plural,
+  formatPart,
 } from "../../data/format";
+import { figure, sharedFigure } from "../../parts/columns";
 import type { Page } from "../../data/page";
 import type { Kernel } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
-import { KernelLink, Pill, ShareBar, type Source } from "../../parts/text";
+import { KernelLink, Pill } from "../../parts/text";
 
 interface KernelTableProps {
   readonly page: Page;
@@ -27,71 +26,47 @@ interface KernelTableProps {
   readonly sort?: string;
 }
 
-type NumberField =
-  | "device_ns"
-  | "bytes"
-  | "flops"
-  | "compile_ns"
-  | "registers"
-  | "spills"
-  | "shared_bytes"
-  | "launches"
-  | "calls";
-
-export function KernelTable(props: KernelTableProps): JSX.Element {
+export function KernelTable(props: KernelTableProps) {
   const { page, brief } = props;
   const { totals, kernels } = page.report;
   const of = (index: number): Kernel => kernels[index] as Kernel;
-  const figure = (
-    label: string,
-    source: Source,
-    field: NumberField,
-    format: (value: number | null) => string,
-    title = "",
-  ): Column<number> => ({
-    label,
-    source,
-    title,
-    number: true,
-    cell: (index) => format(of(index)[field]),
-    key: (index) => of(index)[field],
-  });
   const columns: (Column<number> | null | false | undefined)[] = [
     {
       label: "Kernel",
       cell: (index) => <KernelLink page={page} kernel={index} />,
       key: (index) => of(index).name,
     },
-    figure("launches", "measured", "launches", formatCount),
-    {
-      label: "host time",
-      source: "measured",
-      number: true,
-      title: "Sum over launches of the time from entering the launching function to its return",
-      cell: (index) => (
-        <span class="with-share">
-          <ShareBar share={of(index).host_ns / totals.host_ns} />
-          {formatNanoseconds(of(index).host_ns)}
-        </span>
-      ),
-      key: (index) => of(index).host_ns,
-    },
+    figure("launches", "measured", (index) => of(index).launches, formatCount),
+    sharedFigure(
+      "host time",
+      "measured",
+      (index) => of(index).host_ns,
+      totals.host_ns,
+      formatNanoseconds,
+      "Sum over launches of the time from entering the launching function to its return",
+    ),
     totals.device_ns !== null &&
-      figure("device time", "measured", "device_ns", formatNanoseconds, "Sum over executions"),
+      figure(
+        "device time",
+        "measured",
+        (index) => of(index).device_ns,
+        formatNanoseconds,
+        "Sum over executions",
+      ),
     !brief &&
-      kernels.some((kernel) => (kernel.achieved ?? null) !== null) && {
-        label: "of roofline",
-        source: "derived",
-        number: true,
-        title: "Share of the time at best in the measured device time",
-        cell: (index) => formatShare(of(index).achieved, 1),
-        key: (index) => of(index).achieved,
-      },
+      kernels.some((kernel) => (kernel.achieved ?? null) !== null) &&
+      figure(
+        "of roofline",
+        "derived",
+        (index) => of(index).achieved,
+        formatPart,
+        "Share of the time at best in the measured device time",
+      ),
     totals.bytes !== null &&
       figure(
         "bytes",
         "derived",
-        "bytes",
+        (index) => of(index).bytes,
         formatBytes,
         "Of active lanes, over all runs of the calls that were evaluated",
       ),
@@ -99,7 +74,7 @@ export function KernelTable(props: KernelTableProps): JSX.Element {
       figure(
         "FLOPs",
         "derived",
-        "flops",
+        (index) => of(index).flops,
         formatFlops,
         "Over all runs of the calls that were evaluated",
       ),
@@ -110,22 +85,35 @@ export function KernelTable(props: KernelTableProps): JSX.Element {
       cell: (index) => <KernelFindings kernel={of(index)} />,
       key: (index) => of(index).violations,
     },
-    figure("compile", "measured", "compile_ns", formatNanoseconds, "Sum over variants"),
-    {
-      label: "variants",
-      number: true,
-      cell: (index) => formatCount(of(index).variants.length),
-      key: (index) => of(index).variants.length,
-    },
+    figure(
+      "compile",
+      "measured",
+      (index) => of(index).compile_ns,
+      formatNanoseconds,
+      "Sum over variants",
+    ),
+    figure("variants", null, (index) => of(index).variants.length),
     !brief &&
-      figure("calls", "measured", "calls", formatCount, "Distinct: grid and arguments' metadata"),
+      figure(
+        "calls",
+        "measured",
+        (index) => of(index).calls,
+        formatCount,
+        "Distinct: grid and arguments' metadata",
+      ),
     !brief &&
-      figure("registers", "compiler", "registers", formatCount, "Of a thread, most of any variant"),
+      figure(
+        "registers",
+        "compiler",
+        (index) => of(index).registers,
+        formatCount,
+        "Of a thread, most of any variant",
+      ),
     !brief &&
       figure(
         "spills",
         "compiler",
-        "spills",
+        (index) => of(index).spills,
         formatCount,
         "32-bit words of local memory of a thread, most of any variant",
       ),
@@ -133,7 +121,7 @@ export function KernelTable(props: KernelTableProps): JSX.Element {
       figure(
         "shared",
         "compiler",
-        "shared_bytes",
+        (index) => of(index).shared_bytes,
         formatBytes,
         "Shared memory of a program, most of any variant",
       ),
@@ -156,9 +144,9 @@ export function KernelTable(props: KernelTableProps): JSX.Element {
   );
 }
 
-function KernelFindings(props: { kernel: Kernel }): JSX.Element {
+function KernelFindings(props: { kernel: Kernel }) {
   const { violations, unknowns, judged } = props.kernel;
-  if (violations === null || !judged) {
+  if (violations === null || (!judged && !violations)) {
     const title =
       violations === null ? "Run kvtrace sanitize" : "kvtrace sanitize has judged no access of it";
     return (

@@ -1,6 +1,5 @@
 // The list of kernels.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { href, setQuery } from "../../app/router";
@@ -10,7 +9,7 @@ import { Search, matches } from "../../parts/search";
 import { DroppedNotes } from "../../parts/text";
 import { KernelTable } from "./table";
 
-function Kernels({ page, query }: ViewProps): JSX.Element {
+function Kernels({ page, query }: ViewProps) {
   const { kernels } = page.report;
   const words = query.get("q") ?? "";
   const shown = useMemo(

@@ -1,6 +1,5 @@
 // A call: its arguments and grid, its programs and ops, and the chosen op's accesses.
 
-import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 
 import type { Page } from "../../data/page";
@@ -32,7 +31,7 @@ interface CallProps {
   readonly call: Call;
 }
 
-export function CallParts(props: CallProps): JSX.Element {
+export function CallParts(props: CallProps) {
   const { page, index, call } = props;
   const loaded = useBlock<CallBlock>(page, `call/${index}`);
   const block = loaded.state === "ready" ? loaded.value : null;
@@ -67,9 +66,7 @@ export function CallParts(props: CallProps): JSX.Element {
   );
 }
 
-function Inside(
-  props: CallProps & { block: CallBlock; findings: readonly HereFinding[] },
-): JSX.Element {
+function Inside(props: CallProps & { block: CallBlock; findings: readonly HereFinding[] }) {
   const { page, call, block, findings } = props;
   const grid = useMemo<Place>(
     () => [call.grid[0] ?? 1, call.grid[1] ?? 1, call.grid[2] ?? 1],

@@ -1,6 +1,5 @@
 // The lines around an op in its source.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { formatPlace, shortText } from "../../data/format";
@@ -12,11 +11,7 @@ import { variantHref } from "../../parts/text";
 /** Lines before and after. */
 const AROUND = 5;
 
-export function CodePeek(props: {
-  page: Page;
-  variant: number;
-  stack: number | null;
-}): JSX.Element | null {
+export function CodePeek(props: { page: Page; variant: number; stack: number | null }) {
   const { page } = props;
   const stack = page.report.stacks[props.stack ?? -1] ?? [];
   const files = page.report.variants[props.variant]?.files ?? [];

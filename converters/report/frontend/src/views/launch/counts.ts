@@ -4,25 +4,8 @@
 import type { Access } from "./blocks";
 import { type Comb, addComb, combOf, costOf, countWithin, lastOf, totalOf } from "./comb";
 import { ALL, type Executions, type Lanes, formsOf } from "./layout";
-import { regionCounts } from "./regions";
+import { type Bins, type Region, regionCounts } from "./regions";
 import type { Look } from "./tensor";
-
-/** Part of a look in so many bins: rows and columns from the first to one past the last. */
-export interface Region {
-  readonly slice: number;
-  readonly rows: readonly [first: number, end: number];
-  readonly columns: readonly [first: number, end: number];
-  /** Bins down and across. */
-  readonly down: number;
-  readonly across: number;
-}
-
-export interface Bins {
-  /** Accesses in each bin, row by row. */
-  readonly counts: Float64Array;
-  /** Whether they were worked out from samples of their rows. */
-  readonly sampled: boolean;
-}
 
 export interface Counts {
   readonly combs: readonly Comb[];
@@ -91,14 +74,6 @@ export function countAt(counts: Counts, offset: number): number {
     return dense.counts[offset - dense.low] ?? 0;
   }
   return counts.combs.reduce((sum, comb) => sum + countWithin(comb, offset, offset + 1), 0);
-}
-
-/** How many of `size` rows or columns are in each of so many bins. */
-export function binSizes(size: number, bins: number): Uint32Array {
-  return Uint32Array.from(
-    { length: bins },
-    (_, bin) => Math.ceil(((bin + 1) * size) / bins) - Math.ceil((bin * size) / bins),
-  );
 }
 
 /** Accesses of each bin of a region. */

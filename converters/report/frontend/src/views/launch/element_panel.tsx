@@ -1,14 +1,21 @@
 // Who accesses the chosen element.
 
-import type { JSX } from "preact";
+import { formatCount, shortText, threeFigures } from "../../data/format";
+import { countAt } from "./counts";
+import type { Executions } from "./layout";
+import type { Scene } from "./map_colours";
+import { type Touched, ownIndex } from "./scene";
+import { type Place, programText } from "./state";
+import { isInside } from "./tensor";
+import { touchesOf } from "./touching";
+
 import { useMemo } from "preact/hooks";
 
-import { formatCount, plural } from "../../data/format";
+import { figure, words } from "../../parts/columns";
+import { plural } from "../../data/format";
 import { type Column, Table } from "../../parts/table";
-import type { Executions } from "./layout";
-import type { Touched } from "./scene";
-import { type Place, choose, programPlace, programText } from "./state";
-import { type Touch, touchesOf } from "./touching";
+import { choose, programPlace } from "./state";
+import { type Touch } from "./touching";
 
 const MOST = 200;
 
@@ -18,7 +25,7 @@ export function ElementPanel(props: {
   wanted: Executions;
   offset: number;
   text: string;
-}): JSX.Element {
+}) {
   const { touched, grid, offset } = props;
   const touches = useMemo(
     () =>
@@ -32,20 +39,11 @@ export function ElementPanel(props: {
     [touched, offset],
   );
   const columns: Column<Touch>[] = [
-    {
-      label: "Program",
+    words("Program", ({ program }) => programText(program, grid), {
       source: "derived",
-      cell: ({ program }) => programText(program, grid),
       key: ({ program }) => program,
-      text: ({ program }) => programText(program, grid),
-    },
-    {
-      label: "Iteration",
-      source: "derived",
-      number: true,
-      cell: ({ iteration }) => formatCount(iteration),
-      key: ({ iteration }) => iteration,
-    },
+    }),
+    figure("Iteration", "derived", ({ iteration }) => iteration),
   ];
   return (
     <div class="panel" id="element">
@@ -73,4 +71,35 @@ export function ElementPanel(props: {
       />
     </div>
   );
+}
+
+/** Its index, element and byte, how often and by whom it is accessed, and its value. */
+export function placeText(
+  { look, counts, marks, values }: Scene,
+  touched: Touched,
+  wanted: Executions,
+  grid: Place,
+  offset: number,
+): string {
+  const bytes = offset * touched.unit;
+  const many = countAt(counts, offset);
+  const touches = many
+    ? touchesOf(touched.accesses, wanted, bytes, touched.width * touched.unit, 4)
+    : [];
+  const programs = [...new Set(touches.map(({ program }) => programText(program, grid)))];
+  const mark = marks.find((each) => each.offset === offset);
+  const value = values?.at(bytes);
+  return [
+    isInside(look, offset)
+      ? `${shortText(touched.name, 40)}[${ownIndex(touched, offset).join(", ")}]`
+      : `outside of ${shortText(touched.name, 40)}`,
+    `element ${formatCount(offset)}`,
+    `byte ${formatCount(bytes)}`,
+    `${formatCount(many)} ${many === 1 ? "access" : "accesses"}`,
+    programs.length ? `by ${programs.slice(0, 3).join(" ")}${programs.length > 3 ? " …" : ""}` : "",
+    value === null || value === undefined ? "" : `value ${threeFigures(value)}`,
+    mark ? shortText(mark.text, 160) : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }

@@ -1,12 +1,16 @@
 // The map as a table: each element that is accessed.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { UNKNOWN, formatCount, formatTuple, threeFigures } from "../../data/format";
+import { words } from "../../parts/columns";
+import { formatCount } from "../../data/format";
 import { type Column, Table } from "../../parts/table";
+import { binsOf } from "./counts";
+import type { Scene } from "./map_colours";
+
+import { figure } from "../../parts/columns";
+import { UNKNOWN, formatTuple, threeFigures } from "../../data/format";
 import { countAt } from "./counts";
-import type { Scene } from "./map_paint";
 import { type Touched, ownIndex } from "./scene";
 
 export function ElementTable(props: {
@@ -14,43 +18,17 @@ export function ElementTable(props: {
   touched: Touched;
   id?: string;
   onChoose?(offset: number): void;
-}): JSX.Element {
+}) {
   const { scene, touched } = props;
   const { counts, values, unit } = scene;
   const low = counts.dense?.low ?? 0;
   const rows = useMemo(() => touchedPlaces(scene), [counts]);
   const columns: Column<number>[] = [
-    {
-      label: "Element",
-      number: true,
-      cell: (row) => formatCount(row + low),
-      key: (row) => row + low,
-    },
-    {
-      label: "Index",
-      cell: (row) => formatTuple(ownIndex(touched, row + low)),
-      text: (row) => formatTuple(ownIndex(touched, row + low)),
-    },
-    {
-      label: "byte",
-      number: true,
-      cell: (row) => formatCount((row + low) * unit),
-      key: (row) => (row + low) * unit,
-    },
-    {
-      label: "accesses",
-      source: "derived",
-      number: true,
-      cell: (row) => formatCount(countAt(counts, row + low)),
-      key: (row) => countAt(counts, row + low),
-    },
-    {
-      label: "value",
-      source: "measured",
-      number: true,
-      cell: (row) => shown(values?.at((row + low) * unit)),
-      key: (row) => values?.at((row + low) * unit) ?? null,
-    },
+    figure("Element", null, (row) => row + low),
+    words("Index", (row) => formatTuple(ownIndex(touched, row + low))),
+    figure("byte", null, (row) => (row + low) * unit),
+    figure("accesses", "derived", (row) => countAt(counts, row + low)),
+    figure("value", "measured", (row) => values?.at((row + low) * unit) ?? null, shown),
   ];
   return (
     <Table
@@ -79,4 +57,53 @@ function touchedPlaces({ counts }: Scene): Uint32Array {
     length += 1;
   });
   return places.slice(0, length);
+}
+
+/** Regions each way. */
+const MOST = 16;
+
+interface Region {
+  readonly rows: readonly [first: number, last: number];
+  readonly columns: readonly [first: number, last: number];
+  readonly accesses: number;
+}
+
+export function RegionTable(props: { scene: Scene }) {
+  const { scene } = props;
+  const { rows, sampled } = useMemo(
+    () => regionsOf(scene),
+    [scene.look, scene.counts, scene.slice],
+  );
+  const span = ([first, last]: readonly [number, number]): string =>
+    first === last ? formatCount(first) : `${formatCount(first)} – ${formatCount(last)}`;
+  const columns: Column<Region>[] = [
+    words("Rows", (region) => span(region.rows), { key: (region) => region.rows[0] }),
+    words("Columns", (region) => span(region.columns), { key: (region) => region.columns[0] }),
+    {
+      label: "accesses",
+      source: "derived",
+      number: true,
+      cell: ({ accesses }) => `${sampled ? "about " : ""}${formatCount(Math.round(accesses))}`,
+      key: ({ accesses }) => accesses,
+    },
+  ];
+  return (
+    <Table id="regions" caption="Regions of the tensor" columns={columns} rows={rows} height={10} />
+  );
+}
+
+function regionsOf({ look, counts, slice }: Scene): { rows: Region[]; sampled: boolean } {
+  const [tall, wide] = [look.rows.size, look.columns.size];
+  const [down, across] = [Math.min(tall, MOST), Math.min(wide, MOST)];
+  const bins = binsOf(counts, look, { slice, rows: [0, tall], columns: [0, wide], down, across });
+  const edge = (place: number, of: number, size: number): number => Math.ceil((place * size) / of);
+  const rows = Array.from(bins.counts, (accesses, bin): Region => {
+    const [row, column] = [Math.floor(bin / across), bin % across];
+    return {
+      rows: [edge(row, down, tall), edge(row + 1, down, tall) - 1],
+      columns: [edge(column, across, wide), edge(column + 1, across, wide) - 1],
+      accesses,
+    };
+  });
+  return { rows, sampled: bins.sampled };
 }

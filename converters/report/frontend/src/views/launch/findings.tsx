@@ -1,13 +1,12 @@
 // Findings of the call, each tied to the op that it is about.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { formatCount, formatPlace, formatTuple, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
-import { CallLink, Pill } from "../../parts/text";
+import { CallLink, Pill, severityKind } from "../../parts/text";
 import type { CallBlock, Op } from "./blocks";
 import { choose } from "./state";
 
@@ -67,12 +66,14 @@ interface FindingTableProps {
   unitOf(op: number): number | null;
 }
 
-export function FindingTable(props: FindingTableProps): JSX.Element {
+export function FindingTable(props: FindingTableProps) {
   const rows = useMemo(() => props.findings, [props.findings]);
   const columns: Column<HereFinding>[] = [
     {
       label: "Rule",
-      cell: ({ placed }) => <Pill kind={kindOf(placed)}>{placed.found.rule}</Pill>,
+      cell: ({ placed }) => (
+        <Pill kind={severityKind(placed.found.severity)}>{placed.found.rule}</Pill>
+      ),
       text: ({ placed }) => placed.found.rule,
     },
     {
@@ -97,7 +98,7 @@ export function FindingTable(props: FindingTableProps): JSX.Element {
   return <Table id="call-findings" caption="Findings of this call" columns={columns} rows={rows} />;
 }
 
-function Witness(props: FindingTableProps & { finding: HereFinding }): JSX.Element | null {
+function Witness(props: FindingTableProps & { finding: HereFinding }) {
   const { finding } = props;
   const { placed, own, op } = finding;
   if (!own) return <CallLink page={props.page} call={placed.call ?? -1} />;
@@ -118,8 +119,4 @@ function Witness(props: FindingTableProps & { finding: HereFinding }): JSX.Eleme
       ) : null}
     </>
   );
-}
-
-function kindOf({ found }: PlacedFinding): "error" | "warning" | "note" {
-  return found.severity === "error" || found.severity === "warning" ? found.severity : "note";
 }

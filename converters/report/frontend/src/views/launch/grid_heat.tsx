@@ -1,6 +1,5 @@
 // The grid of programs as a heat map; a click or the arrow keys choose a program.
 
-import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 
 import { Canvas, type Drawing } from "../../parts/canvas";
@@ -35,7 +34,7 @@ function sheetOf(grid: Place, z: number): Sheet {
   return { across, down: Math.ceil(count / across), first: z * count, count };
 }
 
-export function GridHeat(props: GridHeatProps): JSX.Element {
+export function GridHeat(props: GridHeatProps) {
   const { grid, heat, findings, program } = props;
   const z = program?.[2] ?? 0;
   const sheet = sheetOf(grid, z);

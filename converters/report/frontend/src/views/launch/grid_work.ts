@@ -53,7 +53,7 @@ function addAccess(
   const each = executionsOf(access);
   const active = (access.active ?? 0) / each;
   const times = each / placesOf(form);
-  // where the lanes are listed as runs, those that are off are not told
+  // where the lanes are listed as runs, those that are off are not known
   const lanes = lanesOf(access);
   const width = (op && laneBytes(op)) ?? itemSize(op?.dtype);
   eachPlace(form.levels, form.levels.length, form.start, (program) => {
@@ -82,7 +82,7 @@ export function describedLanes(block: CallBlock, op: number): number {
   return block.accesses.reduce((sum, each) => sum + (each.op === op ? (each.active ?? 0) : 0), 0);
 }
 
-/** Which accesses have no record: their addresses hang on data, or they are too many. */
+/** Which accesses have no record: their addresses depend on data, or they are too many. */
 function leftOut(block: CallBlock, only: number | null): string | null {
   const missing = block.ops.filter((op) => {
     if (!isMemory(op) || (only !== null && op.index !== only)) return false;
@@ -95,7 +95,7 @@ function leftOut(block: CallBlock, only: number | null): string | null {
     .map((op) => `${op.op} at ${op.index}`)
     .join(", ");
   const more = missing.length > 4 ? ` and ${missing.length - 4} more` : "";
-  return `Not in it, wholly or in part: ${names}${more}, whose addresses hang on data that was not recorded, or are too irregular to be kept.`;
+  return `Not in it, wholly or in part: ${names}${more}, whose addresses depend on data that was not recorded, or are too irregular to be kept.`;
 }
 
 export function isMemory(op: Op): boolean {

@@ -1,22 +1,19 @@
-// How a tensor is looked at: its shape, which axis is where, and one slice, all, or a solid.
+// How a tensor is looked at: its shape, which axis is where, and one slice, or all.
 
-import type { JSX } from "preact";
-
+import { Slider } from "../../parts/slider";
 import { formatCount } from "../../data/format";
 import { Choice } from "../../parts/search";
 import { Note } from "../../parts/text";
 import { choose, chosen } from "./state";
 import type { Look } from "./tensor";
 
-export type Layout3 = "slice" | "side" | "solid";
+export type Layout3 = "slice" | "side";
 
 export function chosenLayout(look: Look): Layout3 {
-  const text = chosen("lay");
-  if (!look.slices) return "slice";
-  return text === "side" || text === "solid" ? text : "slice";
+  return look.slices && chosen("lay") === "side" ? "side" : "slice";
 }
 
-export function LookEditor(props: { look: Look }): JSX.Element {
+export function LookEditor(props: { look: Look }) {
   const { look } = props;
   const rank = look.axes.length;
   const swap = (position: number, axis: number): void => {
@@ -28,7 +25,7 @@ export function LookEditor(props: { look: Look }): JSX.Element {
   const names = look.axes.map(
     (axis, number) => [String(number), `${axis.name} (${formatCount(axis.size)})`] as const,
   );
-  const chooser = (label: string, back: number): JSX.Element | null => {
+  const chooser = (label: string, back: number) => {
     const position = rank - 1 - back;
     if (position < 0) return null;
     return (
@@ -112,9 +109,8 @@ export function LookEditor(props: { look: Look }): JSX.Element {
  * The slice and the layout of a tensor with three axes or more. `slices`: how many there are to see,
  * those past the tensor's end among them.
  */
-export function SliceBar(props: { look: Look; slice: number; slices: number }): JSX.Element {
+export function SliceBar(props: { look: Look; slice: number; slices: number }) {
   const { look, slice } = props;
-  const last = props.slices - 1;
   return (
     <div class="toolbar" id="slice-bar">
       <Choice
@@ -123,32 +119,16 @@ export function SliceBar(props: { look: Look; slice: number; slices: number }): 
         options={[
           ["slice", "one slice"],
           ["side", "slices side by side"],
-          ["solid", "solid"],
         ]}
         onChoose={(value) => choose({ lay: value === "slice" ? null : value })}
       />
-      <div class="launch-slider">
-        <span>Slice</span>
-        <input
-          type="range"
-          aria-label="Slice, slider"
-          min="0"
-          max={last}
-          value={slice}
-          onInput={(event) => choose({ slice: Number(event.currentTarget.value) })}
-        />
-        <input
-          type="number"
-          aria-label="Slice"
-          min="0"
-          max={last}
-          value={slice}
-          onChange={(event) =>
-            choose({ slice: Math.min(Math.max(Number(event.currentTarget.value), 0), last) })
-          }
-        />
-        <span class="muted small">of {formatCount(last + 1)}</span>
-      </div>
+      <Slider
+        name="Slice"
+        label="Slice"
+        size={props.slices}
+        value={slice}
+        onChange={(value) => choose({ slice: value })}
+      />
     </div>
   );
 }

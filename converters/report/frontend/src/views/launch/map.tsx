@@ -1,10 +1,11 @@
 // The access map: one slice of a tensor, to be zoomed, panned and pointed at.
 
-import type { CSSProperties, JSX } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
+import { Tooltip, STEPS, CLICK } from "../../parts/pointing";
 import { Canvas, type Drawing } from "../../parts/canvas";
-import { type Scene, type Window, paintMap, shownRows, wholeWindow } from "./map_paint";
+import { type Window, paintMap, shownRows, wholeWindow } from "./map_paint";
+import type { Scene } from "./map_colours";
 import { offsetAt, placeOf } from "./tensor";
 
 interface MapProps {
@@ -23,10 +24,7 @@ interface Tip {
   readonly text: string;
 }
 
-/** Movement in pixels from which a press is a pan and no click. */
-const CLICK = 4;
-
-export function AccessMap(props: MapProps): JSX.Element {
+export function AccessMap(props: MapProps) {
   const { scene, height } = props;
   const box = useRef<HTMLDivElement>(null);
   const [window, setWindow] = useState<Window | null>(null);
@@ -159,9 +157,9 @@ export function AccessMap(props: MapProps): JSX.Element {
           }}
         />
         {tip ? (
-          <div class="tooltip launch-tip" style={tipPlace(tip, box.current?.clientWidth ?? 0)}>
+          <Tooltip class="launch-tip" {...tip} width={box.current?.clientWidth ?? 0}>
             {tip.text}
-          </div>
+          </Tooltip>
         ) : null}
       </div>
       {sampled ? (
@@ -171,20 +169,6 @@ export function AccessMap(props: MapProps): JSX.Element {
   );
 }
 
-const STEPS: Readonly<Record<string, readonly [number, number]>> = {
-  ArrowLeft: [-1, 0],
-  ArrowRight: [1, 0],
-  ArrowUp: [0, -1],
-  ArrowDown: [0, 1],
-};
-
 function limited(pixels: number): number {
   return Math.min(Math.max(pixels, 1e-6), 96);
-}
-
-/** Below and beside the pointer; to its left where the right half begins. */
-function tipPlace(tip: Tip, width: number): CSSProperties {
-  const top = `${tip.y + 16}px`;
-  if (tip.x < width / 2) return { insetBlockStart: top, insetInlineStart: `${tip.x + 8}px` };
-  return { insetBlockStart: top, insetInlineEnd: `${width - tip.x + 8}px` };
 }

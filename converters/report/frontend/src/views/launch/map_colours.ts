@@ -1,8 +1,34 @@
 // The colours of a map: by accesses, by value, or by which programs share elements.
 
+import type { Mark } from "./scene";
+import type { Subsets } from "./subsets";
+import type { Values } from "./values";
+import type { Counts } from "./counts";
+import type { Look } from "./tensor";
 import { type Colours, heatColour } from "../../parts/colours";
-import type { Scene } from "./map_paint";
 import { isInside, offsetAt } from "./tensor";
+
+export type Colouring = "count" | "value" | "programs";
+
+export interface Scene {
+  readonly look: Look;
+  readonly slice: number;
+  /** What is chosen; and, fainter, what it is part of. */
+  readonly counts: Counts;
+  readonly context: Counts | null;
+  /** The same with the lanes that masks turn off. */
+  readonly lanes: Counts | null;
+  readonly values: Values | null;
+  readonly colour: Colouring;
+  /** Which elements the same programs access; null where that is not asked for. */
+  readonly subsets: Subsets | null;
+  /** Bytes of a unit. */
+  readonly unit: number;
+  /** Accesses at the hot end of the scale; null: the most of any bin. */
+  readonly most: number | null;
+  readonly marks: readonly Mark[];
+  readonly element: number | null;
+}
 
 export type Colour = readonly [number, number, number];
 /** The colour of a place, by the accesses of each element there; null: nothing is drawn. */

@@ -1,13 +1,20 @@
 // What the colours of a map mean, and what it counts.
 
-import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { figure } from "../../parts/columns";
+import { type Column, Table } from "../../parts/table";
+import { Note } from "../../parts/text";
+import { subsetColour } from "./map_colours";
+import { type Place, choose, programPlace, programText } from "./state";
+import type { Subset, Subsets } from "./subsets";
 
 import { formatCount, formatShare, threeFigures } from "../../data/format";
 import { Figure, Figures } from "../../parts/figure";
-import type { Scene } from "./map_paint";
+import type { Scene } from "./map_colours";
 import type { Touched } from "./scene";
 
-export function CountFigures(props: { scene: Scene; touched: Touched }): JSX.Element {
+export function CountFigures(props: { scene: Scene; touched: Touched }) {
   const { counts, look, lanes } = props.scene;
   const masked = lanes ? (lanes.total - counts.total) / props.touched.width : 0;
   const units = props.touched.unit;
@@ -16,8 +23,7 @@ export function CountFigures(props: { scene: Scene; touched: Touched }): JSX.Ele
       <Figure
         name="accesses"
         value={counts.total}
-        shown={formatCount(counts.total)}
-        source="derived"
+
         how="Elements accessed, each as often as it is, in what is chosen"
         {...(props.touched.width > 1
           ? { detail: `derived, ${props.touched.width} elements a lane` }
@@ -26,51 +32,45 @@ export function CountFigures(props: { scene: Scene; touched: Touched }): JSX.Ele
       <Figure
         name="elements touched"
         value={counts.touched}
-        shown={formatCount(counts.touched)}
-        source="derived"
+
         how={`Distinct elements of ${units} ${units === 1 ? "byte" : "bytes"}; not counted above 16 M elements`}
         detail={`derived, ${formatShare(counts.touched, Math.min(look.elements, look.extent))} of the tensor`}
       />
       <Figure
         name="most often"
         value={counts.most}
-        shown={formatCount(counts.most)}
-        source="derived"
+
         how="Accesses of the element that is accessed most"
       />
       <Figure
         name="first byte"
         value={Number.isFinite(counts.first) ? counts.first * units : null}
         shown={Number.isFinite(counts.first) ? formatCount(counts.first * units) : "–"}
-        source="derived"
         how="From the argument's data pointer; below 0 is before the tensor"
       />
       <Figure
         name="last byte"
         value={Number.isFinite(counts.last) ? (counts.last + 1) * units - 1 : null}
         shown={Number.isFinite(counts.last) ? formatCount((counts.last + 1) * units - 1) : "–"}
-        source="derived"
         how="From the argument's data pointer"
       />
       <Figure
         name="masked lanes"
         value={masked}
-        shown={formatCount(masked)}
-        source="derived"
+
         how="Lanes that the mask turns off in the accesses shown; accesses with no lane left are not among them"
       />
       <Figure
         name="outside the tensor"
         value={counts.outside}
-        shown={formatCount(counts.outside)}
-        source="derived"
+
         how="Accesses before the first or past the last element"
       />
     </Figures>
   );
 }
 
-export function Legend(props: { scene: Scene }): JSX.Element {
+export function Legend(props: { scene: Scene }) {
   const { counts, context, lanes, most, values, colour } = props.scene;
   const byValue = colour === "value" ? values : null;
   const scale = byValue
@@ -97,5 +97,56 @@ export function Legend(props: { scene: Scene }): JSX.Element {
       )}
       <span>Click an element; wheel zooms once the map has the focus.</span>
     </p>
+  );
+}
+
+type Row = Subset & { readonly number: number };
+
+/** Programs that are named; of more of them the first are. */
+const MOST_NAMED = 6;
+
+export function SubsetLegend(props: { subsets: Subsets | null; grid: Place }) {
+  const { subsets, grid } = props;
+  const rows = useMemo(
+    () =>
+      (subsets?.subsets ?? [])
+        .map((subset, number): Row => ({ ...subset, number }))
+        .filter(({ elements }) => elements > 0)
+        .sort((a, b) => b.elements - a.elements),
+    [subsets],
+  );
+  if (!subsets) {
+    return (
+      <Note>
+        There are too many programs or elements to tell them apart; choose one program, or colour by
+        accesses.
+      </Note>
+    );
+  }
+  const named = ({ programs }: Row): string => {
+    const names = programs.slice(0, MOST_NAMED).map((program) => programText(program, grid));
+    return `${names.join(" ")}${programs.length > MOST_NAMED ? " …" : ""}`;
+  };
+  const columns: Column<Row>[] = [
+    {
+      label: "Colour",
+      cell: ({ number }) => (
+        <span class="launch-key" style={{ background: subsetColour(number) }} />
+      ),
+      text: ({ number }) => String(number),
+    },
+    { label: "Programs", source: "derived", cell: named, text: named },
+    figure("how many", "derived", ({ programs }) => programs.length),
+    figure("elements", "derived", ({ elements }) => elements),
+  ];
+  return (
+    <Table
+      id="subsets"
+      caption="Programs that access the same elements"
+      columns={columns}
+      rows={rows}
+      onChoose={({ programs }) => choose({ p: programPlace(programs[0] ?? 0, grid).join(",") })}
+      height={8}
+    />
   );
 }

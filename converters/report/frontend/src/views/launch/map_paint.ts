@@ -1,40 +1,12 @@
 // Drawing a slice of a tensor: each place coloured by how often it is accessed, or by its value.
 
+import type { Scene } from "./map_colours";
 import { type Drawing, clippedText } from "../../parts/canvas";
 import { threeFigures } from "../../data/format";
 import { type Paint, painter, textOn } from "./map_colours";
-import { type Counts, binSizes, binsOf } from "./counts";
-import { type Look, offsetAt, placeOf } from "./tensor";
-import type { Subsets } from "./subsets";
-import type { Values } from "./values";
-
-/** A place that something is said of, as a finding's witness. */
-export interface Mark {
-  readonly offset: number;
-  readonly text: string;
-}
-
-export type Colouring = "count" | "value" | "programs";
-
-export interface Scene {
-  readonly look: Look;
-  readonly slice: number;
-  /** What is chosen; and, fainter, what it is part of. */
-  readonly counts: Counts;
-  readonly context: Counts | null;
-  /** The same with the lanes that masks turn off. */
-  readonly lanes: Counts | null;
-  readonly values: Values | null;
-  readonly colour: Colouring;
-  /** Which elements the same programs access; null where that is not asked for. */
-  readonly subsets: Subsets | null;
-  /** Bytes of a unit. */
-  readonly unit: number;
-  /** Accesses at the hot end of the scale; null: the most of any bin. */
-  readonly most: number | null;
-  readonly marks: readonly Mark[];
-  readonly element: number | null;
-}
+import { binsOf } from "./counts";
+import { binSizes } from "./regions";
+import { offsetAt, placeOf } from "./tensor";
 
 /** Which part is seen: the place at the upper left, and pixels for each place. */
 export interface Window {

@@ -1,30 +1,28 @@
 // The access map of an op's tensor with all that belongs to it: figures, the way it is looked at,
 // the chosen element, and the same as a table.
 
-import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+
+import { AccessMap } from "./map";
+import type { Scene } from "./map_colours";
 
 import { shortText } from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { Choice } from "../../parts/search";
-import { Note } from "../../parts/text";
-import { placeText } from "./describe";
-import { download } from "./download";
+import { placeText } from "./element_panel";
+import { download } from "./values";
 import { ElementPanel } from "./element_panel";
 import { ElementTable } from "./element_table";
 import { LookEditor, SliceBar, chosenLayout } from "./look_editor";
-import { AccessMap } from "./map";
 import { CountFigures, Legend } from "./map_legend";
-import type { Scene } from "./map_paint";
 import { IterationSlider } from "./programs";
-import { RegionTable } from "./region_table";
-import { SideBySide } from "./side_by_side";
-import { Solid } from "./solid";
+import { RegionTable } from "./element_table";
 import { choose } from "./state";
-import { SubsetLegend } from "./subset_legend";
+import { SubsetLegend } from "./map_legend";
 import { type SceneAsked, useScene } from "./use_scene";
 import { npyFile } from "./values";
 
-export function MapPanel(props: SceneAsked): JSX.Element {
+export function MapPanel(props: SceneAsked) {
   const { grid, touched } = props;
   const { scene, wanted, last, slices } = useScene(props);
   const { look, slice, counts, values, colour, subsets, element } = scene;
@@ -62,9 +60,7 @@ export function MapPanel(props: SceneAsked): JSX.Element {
       <WithTable
         name={label}
         canvas={
-          layout === "solid" && counts.dense ? (
-            <Solid scene={scene} label={label} height={360} />
-          ) : layout === "side" ? (
+          layout === "side" ? (
             <SideBySide
               scene={scene}
               slices={slices}
@@ -93,9 +89,6 @@ export function MapPanel(props: SceneAsked): JSX.Element {
       />
       <Legend scene={scene} />
       {colour === "programs" ? <SubsetLegend subsets={subsets} grid={grid} /> : null}
-      {layout === "solid" && !counts.dense ? (
-        <Note>There are too many elements for a solid; its slices can be shown.</Note>
-      ) : null}
       <CountFigures scene={scene} touched={touched} />
       {element === null ? null : (
         <ElementPanel
@@ -118,4 +111,45 @@ function downloadCounts(name: string, extent: number, dense: Scene["counts"]["de
   for (let at = 0; at < extent; at += 1)
     target.setUint32(at * 4, dense.counts[at - dense.low] ?? 0, true);
   download(`${name}-accesses.npy`, file.whole);
+}
+
+/** Slices shown at a time. */
+const MOST_SIDE = 12;
+
+export function SideBySide(props: {
+  scene: Scene;
+  slices: number;
+  label: string;
+  describe(offset: number): string;
+  onElement(offset: number | null): void;
+}) {
+  const { scene, slices: size } = props;
+  const from = size <= MOST_SIDE ? 0 : Math.min(scene.slice, size - MOST_SIDE);
+  const scenes = useMemo(
+    () =>
+      Array.from({ length: Math.min(size, MOST_SIDE) }, (_, place) => ({
+        ...scene,
+        slice: from + place,
+      })),
+    [scene, from, size],
+  );
+  return (
+    <div class="launch-side" id="side-by-side">
+      {scenes.map((each) => (
+        <figure key={each.slice} data-slice={each.slice}>
+          <figcaption class="small muted">
+            slice {each.slice}
+            {each.slice >= (scene.look.slices?.size ?? 1) ? ", past the end" : ""}
+          </figcaption>
+          <AccessMap
+            scene={each}
+            label={`${props.label}, slice ${each.slice}`}
+            height={140}
+            describe={props.describe}
+            onElement={props.onElement}
+          />
+        </figure>
+      ))}
+    </div>
+  );
 }

@@ -1,7 +1,6 @@
 // A product C = A · B: the three tensors as they meet in it, with the slices of k that the chosen
 // program multiplies, one iteration after the other.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { formatCount, plural, shortText } from "../../data/format";
@@ -10,13 +9,13 @@ import type { Call } from "../../data/types";
 import { WithTable } from "../../parts/beside";
 import { Note } from "../../parts/text";
 import type { CallBlock, Dot } from "./blocks";
-import { placeText } from "./describe";
+import { placeText } from "./element_panel";
 import { ElementTable } from "./element_table";
 import { lastIteration } from "./layout";
 import { AccessMap } from "./map";
-import type { Scene } from "./map_paint";
+import type { Scene } from "./map_colours";
 import { IterationSlider } from "./programs";
-import { RegionTable } from "./region_table";
+import { RegionTable } from "./element_table";
 import { countedIn, indexOf, lookOf, touchedBy } from "./scene";
 import { type Place, choose, chosenNumber, chosenProgram, programNumber } from "./state";
 
@@ -28,7 +27,7 @@ interface MatmulProps {
   readonly dot: Dot;
 }
 
-export function Matmul(props: MatmulProps): JSX.Element {
+export function Matmul(props: MatmulProps) {
   const { block, grid, dot } = props;
   const program = chosenProgram(grid);
   const factors = block.accesses.filter(({ op }) => op === dot.a || op === dot.b);
@@ -66,7 +65,7 @@ function Factor(
     turned: boolean;
     iteration: number | null;
   },
-): JSX.Element {
+) {
   const { page, call, block, grid, name, op, turned } = props;
   const program = programNumber(chosenProgram(grid), grid);
   const touched = useMemo(() => touchedBy(page, call, block, op), [block, op]);

@@ -1,9 +1,8 @@
 // The chosen op: what it did, where it stands, and its accesses.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { formatBytes, formatCount, formatFlops, formatShare, shortText } from "../../data/format";
+import { formatBytes, formatCount, formatFlops, shortText, formatPart } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { Split } from "../../parts/beside";
@@ -19,7 +18,6 @@ import { isKnown } from "./layout";
 import { MapPanel } from "./map_panel";
 import { Matmul } from "./matmul";
 import { sectorEfficiency } from "./ops";
-import { Records } from "./records";
 import { tensorsOf, touchedBy } from "./scene";
 import { type Place, choose, chosen } from "./state";
 
@@ -32,7 +30,7 @@ interface OpPanelProps {
   readonly findings: readonly HereFinding[];
 }
 
-export function OpPanel(props: OpPanelProps): JSX.Element {
+export function OpPanel(props: OpPanelProps) {
   const { page, call, block, grid, op } = props;
   const names = useMemo(() => tensorsOf(block, op.index), [block, op]);
   const name = chosen("arg");
@@ -42,7 +40,6 @@ export function OpPanel(props: OpPanelProps): JSX.Element {
   const tabs = [
     ...(known.length ? [{ name: "map", title: "Access map" }] : []),
     ...(dot ? [{ name: "matmul", title: "Matrix product" }] : []),
-    ...(touched?.accesses.length ? [{ name: "records", title: "Records" }] : []),
   ];
   const tab = tabs.find(({ name }) => name === chosen("tab"))?.name ?? tabs[0]?.name ?? null;
   return (
@@ -89,9 +86,6 @@ export function OpPanel(props: OpPanelProps): JSX.Element {
           {tab === "matmul" && dot ? (
             <Matmul page={page} call={call} block={block} grid={grid} dot={dot} />
           ) : null}
-          {tab === "records" && touched ? (
-            <Records accesses={touched.accesses} grid={grid} />
-          ) : null}
         </Tabs>
       )}
     </section>
@@ -104,14 +98,14 @@ function dotOf(block: CallBlock, op: number): CallBlock["dots"][number] | undefi
 }
 
 /** Says where not all of an op's accesses can be shown. */
-function Coverage(props: { block: CallBlock; op: Op }): JSX.Element | null {
+function Coverage(props: { block: CallBlock; op: Op }) {
   const { block, op } = props;
   const described = describedLanes(block, op.index);
   const vague = block.accesses.filter((access) => access.op === op.index && !isKnown(access));
   if (op.elements === null || op.masked_off === null) {
     return (
       <Note>
-        Its addresses or its mask hang on data that was not recorded
+        Its addresses or its mask depend on data that was not recorded
         {described ? ": only some of its accesses are known" : ""}.
       </Note>
     );
@@ -134,13 +128,13 @@ function Coverage(props: { block: CallBlock; op: Op }): JSX.Element | null {
   if (described >= active) return null;
   return (
     <Note>
-      {formatCount(described)} of its {formatCount(active)} accesses are shown: the others hang on
+      {formatCount(described)} of its {formatCount(active)} accesses are shown: the others depend on
       data that was not recorded, or are too irregular to be kept.
     </Note>
   );
 }
 
-function OpFigures(props: { op: Op }): JSX.Element {
+function OpFigures(props: { op: Op }) {
   const { op } = props;
   const efficiency = sectorEfficiency(op);
   const again = op.bytes !== null && op.unique_bytes ? op.bytes / op.unique_bytes : null;
@@ -150,26 +144,23 @@ function OpFigures(props: { op: Op }): JSX.Element {
       <Figure
         name="executions"
         value={op.executions}
-        shown={formatCount(op.executions)}
-        source="derived"
+
         how="Programs times iterations"
       />
-      <Figure name="lanes" value={op.elements} shown={formatCount(op.elements)} source="derived" />
+      <Figure name="lanes" value={op.elements} />
       {isMemory(op) ? (
         <>
           <Figure
             name="masked off"
             value={share}
-            shown={formatShare(share, 1)}
-            source="derived"
+            format={formatPart}
             how={`${formatCount(op.masked_off)} lanes`}
           />
-          <Figure name="bytes" value={op.bytes} shown={formatBytes(op.bytes)} source="derived" />
+          <Figure name="bytes" value={op.bytes} format={formatBytes} />
           <Figure
             name="distinct bytes"
             value={op.unique_bytes}
-            shown={formatBytes(op.unique_bytes)}
-            source="derived"
+            format={formatBytes}
             detail={
               again === null || again === 1
                 ? "derived"
@@ -179,13 +170,12 @@ function OpFigures(props: { op: Op }): JSX.Element {
           <Figure
             name="sector efficiency"
             value={efficiency}
-            shown={formatShare(efficiency, 1)}
-            source="derived"
+            format={formatPart}
             how="Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes"
           />
         </>
       ) : (
-        <Figure name="FLOPs" value={op.flops} shown={formatFlops(op.flops)} source="derived" />
+        <Figure name="FLOPs" value={op.flops} format={formatFlops} />
       )}
     </Figures>
   );

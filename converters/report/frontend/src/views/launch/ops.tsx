@@ -1,22 +1,13 @@
 // The list of ops in the order of the program, loops among them.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
-import {
-  UNKNOWN,
-  formatBytes,
-  formatCount,
-  formatFlops,
-  formatPlace,
-  formatShare,
-  shortText,
-} from "../../data/format";
+import { formatBytes, formatCount, formatFlops, formatShare, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import { useLoaded } from "../../data/use_block";
 import { Choice, Search, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
-import { sourceText } from "../../parts/text";
+import { sourceText, stackPlace } from "../../parts/text";
 import type { CallBlock, Op } from "./blocks";
 import { isMemory } from "./grid_work";
 import { type Line, linesOf, textParents } from "./nesting";
@@ -29,7 +20,7 @@ interface OpListProps {
   readonly op: number | null;
 }
 
-export function OpList(props: OpListProps): JSX.Element {
+export function OpList(props: OpListProps) {
   const { page, block, variant, op } = props;
   const loaded = useLoaded(`nesting/${variant}`, () => textParents(page, variant, block));
   const parents = loaded.state === "ready" ? loaded.value : null;
@@ -43,7 +34,13 @@ export function OpList(props: OpListProps): JSX.Element {
         if (loop) return !words;
         if (!each || !(all || isMemory(each) || dots.has(each.index) || each.index === op))
           return false;
-        return matches(words, each.op, each.buffer, each.dtype, placeText(page, each.stack));
+        return matches(
+          words,
+          each.op,
+          each.buffer,
+          each.dtype,
+          stackPlace(page.report, each.stack),
+        );
       }),
     [lines, all, words, op],
   );
@@ -127,7 +124,7 @@ function columnsOf(page: Page): Column<Line>[] {
       cell: ({ op }) => (op?.buffer ? <code>{shortText(op.buffer, 60)}</code> : ""),
     },
     { label: "Type", cell: ({ op }) => op?.dtype ?? "" },
-    { label: "Line", cell: ({ op, loop }) => placeText(page, (op ?? loop)?.stack ?? null) },
+    { label: "Line", cell: ({ op, loop }) => stackPlace(page.report, (op ?? loop)?.stack ?? null) },
     figure("executions", (op) => op.executions, formatCount),
     figure(
       "masked off",
@@ -157,7 +154,7 @@ export function sectorEfficiency(op: Op): number | null {
   return op.bytes !== null && op.sectors ? op.bytes / (32 * op.sectors) : null;
 }
 
-function tripsText(loop: Line["loop"]): JSX.Element {
+function tripsText(loop: Line["loop"]) {
   const { min = null, median = null, max = null } = loop ?? {};
   const trips =
     min === null || max === null
@@ -166,10 +163,4 @@ function tripsText(loop: Line["loop"]): JSX.Element {
         ? `${formatCount(max)} ${max === 1 ? "trip" : "trips"}`
         : `${formatCount(min)} to ${formatCount(max)} trips, median ${formatCount(median)}`;
   return <span title={sourceText("derived", "Trips of each program")}>{trips}</span>;
-}
-
-/** "file.py:12" of the innermost frame. */
-export function placeText(page: Page, stack: number | null): string {
-  const frame = page.report.stacks[stack ?? -1]?.[0];
-  return frame ? shortText(formatPlace(frame[0], frame[1])) : UNKNOWN;
 }

@@ -1,8 +1,9 @@
 // Choosing a program: sliders for x, y and z, and the grid as a heat map.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { Slider } from "../../parts/slider";
+import { figure, words } from "../../parts/columns";
 import { formatBytes, formatCount, formatGrid, formatShare } from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { Choice } from "../../parts/search";
@@ -17,6 +18,7 @@ import {
   chosenNumber,
   chosenProgram,
   programNumber,
+  programPlace,
   programText,
 } from "./state";
 import type { HereFinding } from "./findings";
@@ -31,7 +33,7 @@ interface ProgramsProps {
 
 const AXES = ["x", "y", "z"] as const;
 
-export function Programs(props: ProgramsProps): JSX.Element {
+export function Programs(props: ProgramsProps) {
   const { block, grid, findings } = props;
   const count = grid[0] * grid[1] * grid[2];
   const kind = heatKind(chosen("heat"));
@@ -55,9 +57,10 @@ export function Programs(props: ProgramsProps): JSX.Element {
     <div id="programs">
       <div class="launch-sliders">
         {AXES.map((name, axis) => (
-          <AxisSlider
+          <Slider
             key={name}
             name={name}
+            label={`Program ${name}`}
             size={grid[axis] ?? 1}
             value={program?.[axis] ?? null}
             onChange={(value) => {
@@ -124,7 +127,7 @@ export function Programs(props: ProgramsProps): JSX.Element {
               work={work}
               findings={perProgram}
               chosen={programNumber(program, grid)}
-              onChoose={(number) => pick(placeOfNumber(number, grid))}
+              onChoose={(number) => pick(programPlace(number, grid))}
             />
           )}
         />
@@ -143,11 +146,6 @@ function heatKind(text: string | null): "bytes" | "masked" | "findings" {
   return text === "masked" || text === "findings" ? text : "bytes";
 }
 
-function placeOfNumber(number: number, grid: Place): Place {
-  const rest = Math.floor(number / grid[0]);
-  return [number % grid[0], rest % grid[1], Math.floor(rest / grid[1])];
-}
-
 function findingsByProgram(
   findings: readonly HereFinding[],
   grid: Place,
@@ -164,69 +162,18 @@ function findingsByProgram(
   return found;
 }
 
-function AxisSlider(props: {
-  name: string;
-  size: number;
-  value: number | null;
-  onChange(value: number): void;
-}): JSX.Element {
-  const { name, size, value } = props;
-  const change = (text: string): void => {
-    const number = Math.round(Number(text));
-    if (text !== "" && Number.isFinite(number))
-      props.onChange(Math.min(Math.max(number, 0), size - 1));
-  };
-  return (
-    <div class="launch-slider">
-      <span aria-hidden="true">{name}</span>
-      <input
-        type="range"
-        aria-label={`Program ${name}, slider`}
-        min="0"
-        max={size - 1}
-        disabled={size < 2}
-        value={value ?? 0}
-        onInput={(event) => change(event.currentTarget.value)}
-      />
-      <input
-        type="number"
-        aria-label={`Program ${name}`}
-        data-axis={name}
-        min="0"
-        max={size - 1}
-        disabled={size < 2}
-        value={value ?? ""}
-        placeholder="all"
-        onChange={(event) => change(event.currentTarget.value)}
-      />
-      <span class="muted small">of {formatCount(size)}</span>
-    </div>
-  );
-}
-
 function ProgramTable(props: {
   grid: Place;
   work: ReturnType<typeof gridWork>;
   findings: Float64Array;
   chosen: number | null;
   onChoose(number: number): void;
-}): JSX.Element {
+}) {
   const { grid, work, findings } = props;
   const rows = useMemo(() => Uint32Array.from(findings.keys()), [findings]);
   const columns: Column<number>[] = [
-    {
-      label: "Program",
-      cell: (row) => programText(row, grid),
-      key: (row) => row,
-      text: (row) => programText(row, grid),
-    },
-    {
-      label: "bytes",
-      source: "derived",
-      number: true,
-      cell: (row) => formatBytes(work.bytes?.[row]),
-      key: (row) => work.bytes?.[row],
-    },
+    words("Program", (row) => programText(row, grid), { key: (row) => row }),
+    figure("bytes", "derived", (row) => work.bytes?.[row], formatBytes),
     {
       label: "masked lanes",
       source: "derived",
@@ -234,13 +181,7 @@ function ProgramTable(props: {
       cell: (row) => formatShare(work.masked?.[row], work.lanes?.[row]),
       key: (row) => (work.masked?.[row] ?? 0) / (work.lanes?.[row] || 1),
     },
-    {
-      label: "findings",
-      source: "derived",
-      number: true,
-      cell: (row) => formatCount(findings[row]),
-      key: (row) => findings[row],
-    },
+    figure("findings", "derived", (row) => findings[row]),
   ];
   return (
     <Table
@@ -256,37 +197,20 @@ function ProgramTable(props: {
 }
 
 /** The iteration of the innermost loop: a slider and a number, or all of them. */
-export function IterationSlider(props: { last: number }): JSX.Element {
+export function IterationSlider(props: { last: number }) {
   const value = chosenNumber("it");
-  const change = (text: string): void => {
-    const number = Math.round(Number(text));
-    if (text !== "" && Number.isFinite(number))
-      choose({ it: Math.min(Math.max(number, 0), props.last) });
-  };
   return (
-    <div class="launch-slider" id="iterations">
-      <span>Iteration</span>
-      <input
-        type="range"
-        aria-label="Iteration of the loop, slider"
-        min="0"
-        max={props.last}
-        value={value ?? 0}
-        onInput={(event) => change(event.currentTarget.value)}
-      />
-      <input
-        type="number"
-        aria-label="Iteration of the loop"
-        min="0"
-        max={props.last}
-        value={value ?? ""}
-        placeholder="all"
-        onChange={(event) => change(event.currentTarget.value)}
-      />
-      <span class="muted small">of {formatCount(props.last + 1)}</span>
+    <Slider
+      id="iterations"
+      name="Iteration"
+      label="Iteration of the loop"
+      size={props.last + 1}
+      value={value}
+      onChange={(it) => choose({ it })}
+    >
       <button type="button" aria-pressed={value === null} onClick={() => choose({ it: null })}>
         All iterations
       </button>
-    </div>
+    </Slider>
   );
 }

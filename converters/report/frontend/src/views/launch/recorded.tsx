@@ -1,20 +1,27 @@
 // Tensors of the call whose contents were recorded: figures, a histogram, and the tensor as a file.
 
-import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 
-import { formatCount, formatTuple, plural, shortText, threeFigures } from "../../data/format";
+import { words, code, figure } from "../../parts/columns";
+import {
+  formatCount,
+  formatTuple,
+  plural,
+  shortText,
+  threeFigures,
+  type Maybe,
+} from "../../data/format";
 import type { Page } from "../../data/page";
 import { WithTable } from "../../parts/beside";
 import { Canvas, type Drawing } from "../../parts/canvas";
 import { type Column, Table } from "../../parts/table";
 import { Missing } from "../../parts/text";
 import type { CallBlock, Histogram, RecordedTensor } from "./blocks";
-import { download } from "./download";
+import { download } from "./values";
 import { choose, chosenNumber } from "./state";
 import { isWidened, npyOf } from "./values";
 
-export function Recorded(props: { page: Page; block: CallBlock }): JSX.Element {
+export function Recorded(props: { page: Page; block: CallBlock }) {
   const { page, block } = props;
   const position = chosenNumber("tensor");
   const shown = block.values.find((value) => value.arg === position) ?? block.values[0];
@@ -27,34 +34,18 @@ export function Recorded(props: { page: Page; block: CallBlock }): JSX.Element {
       />
     );
   }
-  const figure = (
-    label: string,
-    read: (histogram: Histogram) => number | null,
-  ): Column<RecordedTensor> => ({
-    label,
-    source: "measured",
-    number: true,
-    cell: ({ histogram }) => plain(histogram && read(histogram)),
-    key: ({ histogram }) => histogram && read(histogram),
-  });
+  const measured = (label: string, name: "min" | "max" | "mean" | "zeros" | "nan" | "inf") =>
+    figure<RecordedTensor>(label, "measured", ({ histogram }) => histogram?.[name], plain);
   const columns: Column<RecordedTensor>[] = [
-    {
-      label: "Tensor",
-      cell: ({ name }) => <code>{shortText(name, 80)}</code>,
-      text: ({ name }) => name ?? "",
-    },
+    code("Tensor", ({ name }) => name, { limit: 80 }),
     { label: "Type", cell: ({ dtype }) => dtype ?? "" },
-    {
-      label: "Shape",
-      cell: ({ shape }) => formatTuple(shape),
-      text: ({ shape }) => formatTuple(shape),
-    },
-    figure("min", ({ min }) => min),
-    figure("max", ({ max }) => max),
-    figure("mean", ({ mean }) => mean),
-    figure("zeros", ({ zeros }) => zeros),
-    figure("NaN", ({ nan }) => nan),
-    figure("infinite", ({ inf }) => inf),
+    words("Shape", ({ shape }) => formatTuple(shape)),
+    measured("min", "min"),
+    measured("max", "max"),
+    measured("mean", "mean"),
+    measured("zeros", "zeros"),
+    measured("NaN", "nan"),
+    measured("infinite", "inf"),
     { label: "File", cell: (tensor) => <DownloadButton page={page} tensor={tensor} /> },
   ];
   return (
@@ -73,13 +64,13 @@ export function Recorded(props: { page: Page; block: CallBlock }): JSX.Element {
   );
 }
 
-function plain(value: number | null): string {
-  if (value === null) return "–";
+function plain(value: Maybe<number>): string {
+  if (value == null) return "–";
   if (Number.isInteger(value)) return formatCount(value);
   return Math.abs(value) < 1e-3 ? value.toExponential(2) : threeFigures(value);
 }
 
-function DownloadButton(props: { page: Page; tensor: RecordedTensor }): JSX.Element {
+function DownloadButton(props: { page: Page; tensor: RecordedTensor }) {
   const { page, tensor } = props;
   const name = `tensor/${tensor.artifact}`;
   if (!page.has(name)) return <span class="muted">left out of this page</span>;
@@ -101,7 +92,7 @@ interface Bin {
   readonly count: number;
 }
 
-function Bars(props: { tensor: RecordedTensor; histogram: Histogram }): JSX.Element {
+function Bars(props: { tensor: RecordedTensor; histogram: Histogram }) {
   const { tensor, histogram } = props;
   const bins = useMemo(
     () =>
@@ -115,15 +106,9 @@ function Bars(props: { tensor: RecordedTensor; histogram: Histogram }): JSX.Elem
   const draw = useCallback((drawing: Drawing) => paintBars(drawing, bins), [bins]);
   const name = shortText(tensor.name, 80);
   const columns: Column<Bin>[] = [
-    { label: "from", number: true, cell: ({ from }) => plain(from), key: ({ from }) => from },
-    { label: "to", number: true, cell: ({ to }) => plain(to), key: ({ to }) => to },
-    {
-      label: "elements",
-      source: "measured",
-      number: true,
-      cell: ({ count }) => formatCount(count),
-      key: ({ count }) => count,
-    },
+    figure("from", null, ({ from }) => from, plain),
+    figure("to", null, ({ to }) => to, plain),
+    figure("elements", "measured", ({ count }) => count),
   ];
   return (
     <WithTable

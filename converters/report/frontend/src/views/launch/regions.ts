@@ -5,9 +5,25 @@
 // itself, of evenly spread rows only where they are too many, which the caller is told.
 
 import { type Comb, countBelow, lastOf, plainComb } from "./comb";
-import { type Bins, type Region, binSizes } from "./counts";
 import type { Level } from "./layout";
 import type { Axis, Look } from "./tensor";
+
+/** Part of a look in so many bins: rows and columns from the first to one past the last. */
+export interface Region {
+  readonly slice: number;
+  readonly rows: readonly [first: number, end: number];
+  readonly columns: readonly [first: number, end: number];
+  /** Bins down and across. */
+  readonly down: number;
+  readonly across: number;
+}
+
+export interface Bins {
+  /** Accesses in each bin, row by row. */
+  readonly counts: Float64Array;
+  /** Whether they were worked out from samples of their rows. */
+  readonly sampled: boolean;
+}
 
 /** Countings of a stretch of a row, for one picture. */
 const MOST_STRETCHES = 1_500_000;
@@ -136,6 +152,14 @@ function addStretches(
 
 function scaled([first, end]: readonly [number, number], { stride }: Axis): [number, number] {
   return [first * stride, end * stride];
+}
+
+/** How many of `size` rows or columns are in each of so many bins. */
+export function binSizes(size: number, bins: number): Uint32Array {
+  return Uint32Array.from(
+    { length: bins },
+    (_, bin) => Math.ceil(((bin + 1) * size) / bins) - Math.ceil((bin * size) / bins),
+  );
 }
 
 /** Bins as fine as asked for: each has its share, by size, of what its coarse one has. */

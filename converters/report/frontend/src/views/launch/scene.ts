@@ -7,7 +7,6 @@ import { combOf } from "./comb";
 import { type Counts, countsOf } from "./counts";
 import type { HereFinding } from "./findings";
 import { ALL, type Executions, formsOf, isKnown } from "./layout";
-import type { Mark } from "./map_paint";
 import {
   type Axis,
   type Look,
@@ -18,6 +17,12 @@ import {
   lookAt,
   unitOf,
 } from "./tensor";
+
+/** A place that something is said of, as a finding's witness. */
+export interface Mark {
+  readonly offset: number;
+  readonly text: string;
+}
 
 /** All of an op's accesses of one argument. */
 export interface Touched {

@@ -60,5 +60,5 @@ export function programPlace(number: number, grid: Place): Place {
 }
 
 export function programText(number: number | null, grid: Place): string {
-  return number === null ? "not told" : `(${programPlace(number, grid).join(", ")})`;
+  return number === null ? "not known" : `(${programPlace(number, grid).join(", ")})`;
 }

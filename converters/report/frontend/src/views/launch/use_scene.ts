@@ -6,7 +6,8 @@ import type { Page } from "../../data/page";
 import { useLoaded } from "../../data/use_block";
 import type { HereFinding } from "./findings";
 import { type Executions, lastIteration } from "./layout";
-import { type Colouring, type Scene, shownSlices } from "./map_paint";
+import { shownSlices } from "./map_paint";
+import type { Colouring, Scene } from "./map_colours";
 import { type Touched, countedIn, firstTouched, hasMask, indexOf, lookOf, marksOf } from "./scene";
 import { type Place, chosen, chosenNumber, chosenProgram, programNumber } from "./state";
 import { subsetsOf } from "./subsets";
@@ -30,7 +31,7 @@ export interface SceneAsked {
   readonly findings: readonly HereFinding[];
 }
 
-/** Each part is worked out anew only where what it hangs on is another. */
+/** Each part is worked out anew only where what it depends on is another. */
 export function useScene({ page, grid, touched, findings }: SceneAsked): Chosen {
   const wanted = {
     program: programNumber(chosenProgram(grid), grid),

@@ -169,3 +169,13 @@ export function npyFile(
   whole.set(new TextEncoder().encode(header), 10);
   return { whole, data: whole.subarray(length) };
 }
+
+export function download(name: string, content: Uint8Array<ArrayBuffer>): void {
+  const url = URL.createObjectURL(new Blob([content], { type: "application/octet-stream" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name.replace(/[^\w.-]+/g, "_").slice(0, 120);
+  link.click();
+  // the browser has taken the blob by then
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

@@ -1,43 +1,29 @@
 // A call, and a launch of it.
 
-import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
-
+import { LaunchFacts } from "../../parts/launch_panel";
 import { NotHere } from "../../app/boundary";
 import { href } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { executionsOf } from "../../data/executions";
 import {
   formatBytes,
   formatCount,
   formatFlops,
   formatGrid,
-  formatMoment,
   formatNanoseconds,
   formatPlace,
   formatShare,
   gridSize,
-  plural,
   shortText,
 } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
-import { Figure, Figures, Value } from "../../parts/figure";
-import {
-  CallLink,
-  Facts,
-  KernelLink,
-  Note,
-  Swatch,
-  VariantLink,
-  kernelName,
-  trackName,
-} from "../../parts/text";
+import { Figure, Figures } from "../../parts/figure";
+import { Facts, Note, Swatch, VariantLink, kernelName } from "../../parts/text";
 import { matches } from "../../parts/search";
 import { CallParts } from "./call";
 import "./launch.css";
 
-function LaunchOrCall(props: ViewProps): JSX.Element {
+function LaunchOrCall(props: ViewProps) {
   if (props.params["launch"] !== undefined) return <Launch {...props} />;
   const index = Number(props.params["call"]);
   const call = props.page.report.calls[index];
@@ -45,7 +31,7 @@ function LaunchOrCall(props: ViewProps): JSX.Element {
   return <CallPage key={index} page={props.page} index={index} call={call} />;
 }
 
-function CallPage(props: { page: Page; index: number; call: Call }): JSX.Element {
+function CallPage(props: { page: Page; index: number; call: Call }) {
   const { page, index, call } = props;
   const kernel = page.report.variants[call.variant]?.kernel ?? -1;
   return (
@@ -71,7 +57,7 @@ function CallPage(props: { page: Page; index: number; call: Call }): JSX.Element
   );
 }
 
-function Launch({ page, params }: ViewProps): JSX.Element {
+function Launch({ page, params }: ViewProps) {
   const { report, launches } = page;
   const row = Number(params["launch"]);
   if (!Number.isInteger(row) || row < 0 || row >= launches.seq.length)
@@ -88,46 +74,15 @@ function Launch({ page, params }: ViewProps): JSX.Element {
       <p class="launch-neighbours">
         <Neighbour page={page} row={row} step={-1} /> <Neighbour page={page} row={row} step={1} />
       </p>
-      <Facts
-        entries={[
-          ["Kernel", <KernelLink page={page} kernel={kernel} />],
-          ["Call", <CallLink page={page} call={index} />],
-          [
-            "Begin",
-            <Value source="measured">
-              {formatMoment(launches.begin[row] ?? 0)} after the first event
-            </Value>,
-          ],
-          [
-            "Host time",
-            <Value source="measured">{formatNanoseconds(launches.duration[row])}</Value>,
-          ],
-          ["On the device", <DeviceTime page={page} row={row} />],
-          ["Phase", report.phases[launches.phase[row] ?? -1]],
-          ["Thread", trackName(report, launches.track[row] ?? -1)],
-          ["Grid", call ? <Grid call={call} /> : null],
-        ]}
-      />
+      <LaunchFacts page={page} row={row} grid={call ? <Grid call={call} /> : null} />
       {call ? <CallFigures call={call} /> : <Note>Its call is not on this page.</Note>}
       {call ? <CallParts key={index} page={page} index={index} call={call} /> : null}
     </>
   );
 }
 
-/** The time of what the launch caused on the device; nothing where that was not recorded. */
-function DeviceTime({ page, row }: { page: Page; row: number }): JSX.Element | null {
-  const executions = useMemo(() => executionsOf(page, row), [page, row]);
-  if (!executions.length) return null;
-  const time = executions.reduce((sum, each) => sum + (page.device.duration[each] ?? 0), 0);
-  return (
-    <Value source="measured" how="Sum over the executions that it caused">
-      {formatNanoseconds(time)} in {plural(executions.length, "execution")}
-    </Value>
-  );
-}
-
 /** The launch before or after of the same call. */
-function Neighbour(props: { page: Page; row: number; step: 1 | -1 }): JSX.Element | null {
+function Neighbour(props: { page: Page; row: number; step: 1 | -1 }) {
   const { call, seq } = props.page.launches;
   const own = call[props.row] ?? -1;
   let row = props.row + props.step;
@@ -140,7 +95,7 @@ function Neighbour(props: { page: Page; row: number; step: 1 | -1 }): JSX.Elemen
   );
 }
 
-function Grid(props: { call: Call }): JSX.Element {
+function Grid(props: { call: Call }) {
   const { grid } = props.call;
   return (
     <span id="grid">
@@ -153,7 +108,7 @@ function Grid(props: { call: Call }): JSX.Element {
   );
 }
 
-function Frames(props: { page: Page; stack: number | null }): JSX.Element | null {
+function Frames(props: { page: Page; stack: number | null }) {
   const frames = props.page.report.stacks[props.stack ?? -1];
   const [inner, ...outer] = frames ?? [];
   if (!inner) return null;
@@ -176,7 +131,7 @@ function Frames(props: { page: Page; stack: number | null }): JSX.Element | null
   );
 }
 
-function CallFigures(props: { call: Call }): JSX.Element {
+function CallFigures(props: { call: Call }) {
   const { call } = props;
   const share = (value: number | null | undefined): string => formatShare(value ?? null, 1);
   const bound = call.roofline?.position.bound;
@@ -184,52 +139,38 @@ function CallFigures(props: { call: Call }): JSX.Element {
     <Figures id="call-figures">
       <Figure
         name="host time, median"
-        value={call.host_median_ns ?? null}
-        shown={formatNanoseconds(call.host_median_ns)}
+        value={call.host_median_ns}
+        format={formatNanoseconds}
         source="measured"
         how="Median of its launches, tuning left out"
       />
       <Figure
         name="device time, median"
-        value={call.device_median_ns ?? null}
-        shown={formatNanoseconds(call.device_median_ns)}
+        value={call.device_median_ns}
+        format={formatNanoseconds}
         source="measured"
         how="Median of its executions on the device"
       />
       <Figure
         name="at best"
-        value={call.roofline?.position.best_ns ?? null}
-        shown={formatNanoseconds(call.roofline?.position.best_ns)}
-        source="derived"
+        value={call.roofline?.position.best_ns}
+        format={formatNanoseconds}
         how="Time at best by the device's limits"
         detail={bound ? `derived, bound by ${bound}` : "derived"}
       />
-      <Figure
-        name="bytes"
-        value={call.bytes}
-        shown={formatBytes(call.bytes)}
-        source="derived"
-        how="Of one launch"
-      />
-      <Figure
-        name="distinct bytes"
-        value={call.unique_bytes ?? null}
-        shown={formatBytes(call.unique_bytes)}
-        source="derived"
-      />
-      <Figure name="FLOPs" value={call.flops} shown={formatFlops(call.flops)} source="derived" />
+      <Figure name="bytes" value={call.bytes} format={formatBytes} how="Of one launch" />
+      <Figure name="distinct bytes" value={call.unique_bytes} format={formatBytes} />
+      <Figure name="FLOPs" value={call.flops} format={formatFlops} />
       <Figure
         name="mask efficiency"
-        value={call.mask_efficiency ?? null}
-        shown={share(call.mask_efficiency)}
-        source="derived"
+        value={call.mask_efficiency}
+        format={share}
         how="Lanes of loads, stores and atomics that are on"
       />
       <Figure
         name="sector efficiency"
-        value={call.sector_efficiency ?? null}
-        shown={share(call.sector_efficiency)}
-        source="derived"
+        value={call.sector_efficiency}
+        format={share}
         how="Bytes asked for, of those in the 32-byte sectors that they lie in"
       />
     </Figures>

@@ -1,10 +1,10 @@
 // Launches as a table of rows of the page's columns.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { figure, words } from "../../parts/columns";
 import { launchDeviceTimes } from "../../data/executions";
-import { UNKNOWN, formatCount, formatMoment, formatNanoseconds } from "../../data/format";
+import { UNKNOWN, formatMoment, formatNanoseconds } from "../../data/format";
 import type { Page } from "../../data/page";
 import { type Column, Table } from "../../parts/table";
 import { CallLink, KernelLink, trackName } from "../../parts/text";
@@ -16,18 +16,13 @@ interface LaunchTableProps {
   onChoose(row: number): void;
 }
 
-export function LaunchTable(props: LaunchTableProps): JSX.Element {
+export function LaunchTable(props: LaunchTableProps) {
   const { page } = props;
   const { report, launches } = page;
   const rank = useMemo(() => nameRanks(page), [page]);
   const onDevice = report.totals.device_ns !== null;
   const columns: (Column<number> | false)[] = [
-    {
-      label: "Launch",
-      number: true,
-      cell: (row) => formatCount(launches.seq[row]),
-      key: (row) => launches.seq[row],
-    },
+    figure("Launch", null, (row) => launches.seq[row]),
     {
       label: "Kernel",
       cell: (row) => <KernelLink page={page} kernel={launches.kernel[row] ?? -1} />,
@@ -48,33 +43,24 @@ export function LaunchTable(props: LaunchTableProps): JSX.Element {
       cell: (row) => formatMoment(launches.begin[row] ?? 0),
       key: (row) => launches.begin[row],
     },
-    {
-      label: "host time",
-      source: "measured",
-      number: true,
-      cell: (row) => formatNanoseconds(launches.duration[row]),
-      key: (row) => launches.duration[row],
-    },
-    onDevice && {
-      label: "device time",
-      source: "measured",
-      title: "Of what it caused on the device",
-      number: true,
-      cell: (row) => formatNanoseconds(deviceTime(page, row)),
-      key: (row) => deviceTime(page, row),
-    },
+    figure("host time", "measured", (row) => launches.duration[row], formatNanoseconds),
+    onDevice &&
+      figure(
+        "device time",
+        "measured",
+        (row) => deviceTime(page, row),
+        formatNanoseconds,
+        "Of what it caused on the device",
+      ),
     {
       label: "Phase",
       cell: (row) => report.phases[launches.phase[row] ?? -1] ?? UNKNOWN,
       key: (row) => launches.phase[row],
       text: (row) => report.phases[launches.phase[row] ?? -1] ?? "",
     },
-    {
-      label: "Thread",
-      cell: (row) => trackName(report, launches.track[row] ?? -1),
+    words("Thread", (row) => trackName(report, launches.track[row] ?? -1), {
       key: (row) => launches.track[row],
-      text: (row) => trackName(report, launches.track[row] ?? -1),
-    },
+    }),
   ];
   return (
     <Table

@@ -1,26 +1,35 @@
 // Bytes between device memory, SBUF and PSUM, as arrows between three boxes; the table beside it
 // has the figures.
 
-import type { JSX } from "preact";
 import { useCallback } from "preact/hooks";
 
 import { formatBytes, plural } from "../../data/format";
 import { Canvas, type Drawing } from "../../parts/canvas";
-import { type Flow, SPACES } from "./blocks";
+import type { Flow } from "../../data/types";
+import { SPACES } from "./blocks";
 
 const HEIGHT = 190;
 const PLACES = ["hbm", "sbuf", "psum"] as const;
 const THICKEST = 14;
 
-export function FlowDiagram({ flows }: { flows: readonly Flow[] }): JSX.Element {
+export function FlowDiagram({ flows }: { flows: readonly Flow[] }) {
   const draw = useCallback((drawing: Drawing) => paint(drawing, flows), [flows]);
   const said = flows
-    .map((flow) => `${SPACES[flow.source] ?? flow.source} to ${SPACES[flow.target] ?? flow.target} ${formatBytes(flow.bytes)}`)
+    .map(
+      (flow) =>
+        `${SPACES[flow.source] ?? flow.source} to ${SPACES[flow.target] ?? flow.target} ${formatBytes(flow.bytes)}`,
+    )
     .join("; ");
   return (
     <div class="onchip-flow">
-      <Canvas label={`Flows between memories: ${said || "none"}. The table below has them`} height={HEIGHT} draw={draw} />
-      <p class="small muted">Bytes that ops wrote, by where they read (derived); arrows are as thick as the logarithm.</p>
+      <Canvas
+        label={`Flows between memories: ${said || "none"}. The table below has them`}
+        height={HEIGHT}
+        draw={draw}
+      />
+      <p class="small muted">
+        Bytes that ops wrote, by where they read (derived); arrows are as thick as the logarithm.
+      </p>
     </div>
   );
 }
@@ -38,14 +47,28 @@ function paint({ context, width, height, colours }: Drawing, flows: readonly Flo
     const right = to > from;
     const far = Math.abs(to - from) === 2;
     const lift = (right ? -1 : 1) * (far ? 62 : 12);
-    const [start, end] = [centre(from) + (right ? wide : -wide) / 2, centre(to) + (right ? -wide : wide) / 2];
+    const [start, end] = [
+      centre(from) + (right ? wide : -wide) / 2,
+      centre(to) + (right ? -wide : wide) / 2,
+    ];
     const y = middle + lift;
     context.strokeStyle = right ? colours.accent : colours.fine;
     context.fillStyle = context.strokeStyle;
-    context.lineWidth = Math.max(1.5, (THICKEST * Math.log(flow.bytes + 1)) / Math.log(most + 1) / 2);
+    context.lineWidth = Math.max(
+      1.5,
+      (THICKEST * Math.log(flow.bytes + 1)) / Math.log(most + 1) / 2,
+    );
     context.beginPath();
     context.moveTo(start, middle + (far ? lift / 3 : lift));
-    if (far) context.bezierCurveTo(start + (end - start) / 4, y + lift / 3, end - (end - start) / 4, y + lift / 3, end, middle + lift / 3);
+    if (far)
+      context.bezierCurveTo(
+        start + (end - start) / 4,
+        y + lift / 3,
+        end - (end - start) / 4,
+        y + lift / 3,
+        end,
+        middle + lift / 3,
+      );
     else context.lineTo(end - (right ? 8 : -8), y);
     context.stroke();
     arrow(context, end, far ? middle + lift / 3 : y, right);
@@ -85,4 +108,3 @@ function arrow(context: CanvasRenderingContext2D, x: number, y: number, right: b
   context.lineTo(x + back, y + 7);
   context.fill();
 }
-

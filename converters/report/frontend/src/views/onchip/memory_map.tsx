@@ -1,14 +1,24 @@
 // A memory over time: tiles as boxes from first to last use, as high as what they take of a
 // partition; the line is what there is.
 
-import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
+
+import { figure } from "../../parts/columns";
+import { formatBytes, formatCount, threeFigures } from "../../data/format";
+import { WithTable } from "../../parts/beside";
+import { themeColours } from "../../parts/colours";
+import { Curve, type Series } from "../../parts/curve";
+import { type Column, Table } from "../../parts/table";
+import type { Usage } from "../../data/types";
+import { SPACES } from "./blocks";
+
+import { useState } from "preact/hooks";
 
 import { setQuery } from "../../app/router";
-import { formatBytes, formatCount, plural } from "../../data/format";
+import { plural } from "../../data/format";
 import { Canvas, type Drawing, clippedText } from "../../parts/canvas";
 import { kernelHue } from "../../parts/colours";
-import { type Tile, SPACES, type Usage } from "./blocks";
+import type { Tile } from "../../data/types";
 import { type Placed, placedTiles, tileAt } from "./placing";
 
 const HEIGHT = 220;
@@ -26,7 +36,7 @@ export function amountText(usage: Usage, amount: number): string {
   return usage.space === "sbuf" ? formatBytes(amount) : plural(amount, "bank");
 }
 
-export function MemoryMap({ usage, tiles, executed, chosen }: MapProps): JSX.Element {
+export function MemoryMap({ usage, tiles, executed, chosen }: MapProps) {
   const placed = useMemo(() => placedTiles(tiles), [tiles]);
   const top = useMemo(() => heightOf(placed, usage), [placed, usage]);
   const hues = useMemo(() => huesOf(tiles), [tiles]);
@@ -76,7 +86,12 @@ export function MemoryMap({ usage, tiles, executed, chosen }: MapProps): JSX.Ele
   );
 }
 
-const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+const STEPS: Readonly<Record<string, number>> = {
+  ArrowRight: 1,
+  ArrowDown: 1,
+  ArrowLeft: -1,
+  ArrowUp: -1,
+};
 
 function tileText(usage: Usage, tile: Tile): string {
   const size = `${formatBytes(tile.bytes)} on ${plural(tile.partitions, "partition")}`;
@@ -116,10 +131,19 @@ function paint(
     const [low, high] = [y(base), y(base + tile.amount)];
     context.globalAlpha = chosen === null || chosen.has(tile.number) ? 1 : 0.25;
     context.fillStyle = `hsl(${hues.get(tile.name) ?? 0} 45% 62%)`;
-    context.fillRect(left, high, Math.max(right - left - 0.5, 0.5), Math.max(low - high - 0.5, 0.5));
+    context.fillRect(
+      left,
+      high,
+      Math.max(right - left - 0.5, 0.5),
+      Math.max(low - high - 0.5, 0.5),
+    );
     if (low - high > 11 && right - left > 24 && tile.name) {
       context.fillStyle = "#111";
-      context.fillText(clippedText(context, tile.name, right - left - 6), left + 3, (low + high) / 2);
+      context.fillText(
+        clippedText(context, tile.name, right - left - 6),
+        left + 3,
+        (low + high) / 2,
+      );
     }
   }
   context.globalAlpha = 1;
@@ -131,4 +155,66 @@ function paint(
   context.fillText("first op", 0, height - BELOW / 2);
   const last = `op ${formatCount(executed)}`;
   context.fillText(last, width - context.measureText(last).width, height - BELOW / 2);
+}
+
+export function UsageCurve({ usage, executed }: { usage: Usage; executed: number }) {
+  const name = SPACES[usage.space] ?? usage.space;
+  const x = useMemo(
+    () => [0, ...usage.orders.filter((order) => order > 0), executed],
+    [usage, executed],
+  );
+  const series = useMemo((): readonly Series[] => {
+    const first = usage.orders[0] === 0 ? [] : [0];
+    const amounts = [...first, ...usage.amounts, usage.amounts.at(-1) ?? 0];
+    return [
+      { label: `${name} in use (derived)`, kind: "steps", values: amounts.slice(0, x.length) },
+      {
+        label: "limit",
+        kind: "line",
+        dashed: true,
+        colour: themeColours().error,
+        values: x.map(() => usage.limit),
+      },
+    ];
+  }, [usage, x]);
+  const rows = useMemo(() => usage.orders.map((_, place) => place), [usage]);
+  const columns: readonly Column<number>[] = [
+    figure("From op", null, (place) => usage.orders[place] ?? null),
+    {
+      label: "In use",
+      source: "derived",
+      number: true,
+      cell: (place) => amountText(usage, usage.amounts[place] ?? 0),
+      key: (place) => usage.amounts[place] ?? null,
+    },
+    {
+      label: "Of the limit",
+      source: "derived",
+      number: true,
+      cell: (place) => `${threeFigures((100 * (usage.amounts[place] ?? 0)) / usage.limit)} %`,
+      key: (place) => usage.amounts[place] ?? null,
+    },
+  ];
+  return (
+    <div class="onchip-curve" data-space={usage.space}>
+      <WithTable
+        name={`${name} in use`}
+        canvas={
+          <Curve
+            label={`${name} in use over the ops, ${amountText(usage, usage.peak)} at most, and the limit, ${amountText(usage, usage.limit)} a partition`}
+            x={x}
+            series={series}
+            xLabel="executed op"
+            yLabel={`${usage.unit} a partition`}
+            formatX={(value) => (Number.isInteger(value) ? formatCount(value) : "")}
+            formatY={(value) => (usage.space === "sbuf" ? formatBytes(value) : threeFigures(value))}
+            height={180}
+          />
+        }
+        table={() => (
+          <Table caption={`${name} in use, by op`} columns={columns} rows={rows} height={8} />
+        )}
+      />
+    </div>
+  );
 }

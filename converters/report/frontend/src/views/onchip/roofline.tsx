@@ -1,37 +1,65 @@
 // A call under the published limits of one core of its target. Nothing was timed: its kernels ran
 // on NumPy, so the point is where the limits let it be.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { theme } from "../../app/theme";
-import { formatBytes, formatFlops, formatNanoseconds, formatRate, shortText, threeFigures } from "../../data/format";
+import {
+  formatBytes,
+  formatFlops,
+  formatNanoseconds,
+  formatRate,
+  shortText,
+  threeFigures,
+} from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { themeColours } from "../../parts/colours";
 import { Curve, type Series } from "../../parts/curve";
 import { Figure, Figures } from "../../parts/figure";
 import { Table } from "../../parts/table";
 import { Note } from "../../parts/text";
-import type { TargetRoof } from "./blocks";
+import type { TargetRoof } from "../../data/types";
 
-export function TargetRoofline({ roof }: { roof: TargetRoof | null }): JSX.Element {
+export function TargetRoofline({ roof }: { roof: TargetRoof | null }) {
   if (!roof) return <Note>The limits of its target are not known.</Note>;
   const { position, flops, unique_bytes: bytes } = roof;
   const intensity = bytes ? flops / bytes : null;
   return (
     <>
       <p class="small muted">
-        Limits of {shortText(roof.name)} ({shortText(roof.source)}): memory {formatRate(roof.bandwidth, "B/s")}. All
-        derived: nothing ran on a device.
+        Limits of {shortText(roof.name)} ({shortText(roof.source)}): memory{" "}
+        {formatRate(roof.bandwidth, "B/s")}. All derived: nothing ran on a device.
       </p>
       <Figures id="onchip-roof">
-        <Figure name="time at best" value={position?.best_ns ?? null} shown={formatNanoseconds(position?.best_ns)} source="derived" how="The longest of transfers, products and other arithmetic, which can overlap" />
-        <Figure name="bound by" value={null} shown={position?.bound ?? "–"} source="derived" />
-        <Figure name="transfers" value={position?.memory_ns ?? null} shown={formatNanoseconds(position?.memory_ns)} source="derived" how="Distinct bytes of device memory over its bandwidth" detail={`${formatBytes(bytes)}, derived`} />
-        <Figure name="arithmetic" value={position?.compute_ns ?? null} shown={formatNanoseconds(position?.compute_ns)} source="derived" detail={`${formatFlops(flops)}, derived`} />
-        <Figure name="FLOPs by byte" value={intensity} shown={intensity === null ? "–" : threeFigures(intensity)} source="derived" />
+        <Figure
+          name="time at best"
+          value={position?.best_ns}
+          format={formatNanoseconds}
+          how="The longest of transfers, products and other arithmetic, which can overlap"
+        />
+        <Figure name="bound by" value={null} shown={position?.bound ?? "–"} />
+        <Figure
+          name="transfers"
+          value={position?.memory_ns}
+          format={formatNanoseconds}
+          how="Distinct bytes of device memory over its bandwidth"
+          detail={`${formatBytes(bytes)}, derived`}
+        />
+        <Figure
+          name="arithmetic"
+          value={position?.compute_ns}
+          format={formatNanoseconds}
+          detail={`${formatFlops(flops)}, derived`}
+        />
+        <Figure
+          name="FLOPs by byte"
+          value={intensity}
+          shown={intensity === null ? "–" : threeFigures(intensity)}
+        />
       </Figures>
-      {position && intensity && flops ? <Chart roof={roof} intensity={intensity} rate={(flops / position.best_ns) * 1e9} /> : null}
+      {position && intensity && flops ? (
+        <Chart roof={roof} intensity={intensity} rate={(flops / position.best_ns) * 1e9} />
+      ) : null}
     </>
   );
 }
@@ -48,10 +76,15 @@ function roofsOf({ matrix, vector }: TargetRoof): readonly Roof[] {
   ];
   const byRate = new Map<number, string[]>();
   for (const { label, rate } of all) byRate.set(rate, [...(byRate.get(rate) ?? []), label]);
-  return [...byRate].map(([rate, labels]) => ({ label: labels.join(" and ").replaceAll(/ and (?:tensor|vector) engine,/g, ","), rate })).sort((a, b) => b.rate - a.rate);
+  return [...byRate]
+    .map(([rate, labels]) => ({
+      label: labels.join(" and ").replaceAll(/ and (?:tensor|vector) engine,/g, ","),
+      rate,
+    }))
+    .sort((a, b) => b.rate - a.rate);
 }
 
-function Chart({ roof, intensity, rate }: { roof: TargetRoof; intensity: number; rate: number }): JSX.Element {
+function Chart({ roof, intensity, rate }: { roof: TargetRoof; intensity: number; rate: number }) {
   const roofs = useMemo(() => roofsOf(roof), [roof]);
   const x = useMemo(() => {
     const ridges = roofs.map((each) => each.rate / roof.bandwidth);
@@ -67,7 +100,12 @@ function Chart({ roof, intensity, rate }: { roof: TargetRoof; intensity: number;
         colour: colours.muted,
         values: x.map((at) => Math.min(roof.bandwidth * at, each.rate)),
       })),
-      { label: "this call at best", kind: "points", colour: colours.warning, values: x.map((at) => (at === intensity ? rate : null)) },
+      {
+        label: "this call at best",
+        kind: "points",
+        colour: colours.warning,
+        values: x.map((at) => (at === intensity ? rate : null)),
+      },
     ];
   }, [x, rate, theme.value]);
   return (
@@ -93,8 +131,20 @@ function Chart({ roof, intensity, rate }: { roof: TargetRoof; intensity: number;
           rows={roofs}
           columns={[
             { label: "Limit", cell: ({ label }) => label, key: ({ label }) => label },
-            { label: "Rate", number: true, source: "derived", cell: (each) => formatRate(each.rate, "FLOP/s"), key: (each) => each.rate },
-            { label: "Reached from FLOPs per byte", number: true, source: "derived", cell: (each) => threeFigures(each.rate / roof.bandwidth), key: (each) => each.rate },
+            {
+              label: "Rate",
+              number: true,
+              source: "derived",
+              cell: (each) => formatRate(each.rate, "FLOP/s"),
+              key: (each) => each.rate,
+            },
+            {
+              label: "Reached from FLOPs per byte",
+              number: true,
+              source: "derived",
+              cell: (each) => threeFigures(each.rate / roof.bandwidth),
+              key: (each) => each.rate,
+            },
           ]}
         />
       )}

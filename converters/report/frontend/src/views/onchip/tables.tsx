@@ -1,56 +1,48 @@
 // Flows between memories, engines' work, ops with their tiles, and tiles with their lives.
 
-import type { JSX } from "preact";
-
-import { formatBytes, formatCount, formatFlops, formatNanoseconds, formatPlace, shortText } from "../../data/format";
-import { setQuery } from "../../app/router";
+import { href, setQuery } from "../../app/router";
+import { formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import { type Column, Table } from "../../parts/table";
-import { Pill, ShareBar } from "../../parts/text";
-import {
-  type CallBlock,
-  type EngineWork,
-  type Flow,
-  type OpWork,
-  SPACES,
-  type Tile,
-} from "./blocks";
+import type { PlacedFinding } from "../../data/types";
+import { Table } from "../../parts/table";
+import { Pill } from "../../parts/text";
 
-export function FlowTable({ flows }: { flows: readonly Flow[] }): JSX.Element {
+import { formatBytes, formatCount, formatFlops, formatNanoseconds } from "../../data/format";
+import { figure, words } from "../../parts/columns";
+import { type Column } from "../../parts/table";
+import { ShareBar, stackPlace } from "../../parts/text";
+import type { CallBlock, EngineWork, Flow, OpWork, Tile } from "../../data/types";
+import { SPACES } from "./blocks";
+
+export function FlowTable({ flows }: { flows: readonly Flow[] }) {
   const most = flows.reduce((greatest, flow) => Math.max(greatest, flow.bytes), 0) || 1;
   const columns: Column<Flow>[] = [
+    words("From", (flow) => SPACES[flow.source] ?? flow.source),
+    words("To", (flow) => SPACES[flow.target] ?? flow.target),
+    figure("Written", "derived", (flow) => flow.bytes, formatBytes),
     {
-      label: "From",
-      cell: (flow) => SPACES[flow.source] ?? flow.source,
-      key: (flow) => flow.source,
+      label: "Beside the largest",
+      cell: (flow) => (
+        <span class="with-share">
+          <ShareBar share={flow.bytes / most} />
+        </span>
+      ),
     },
-    { label: "To", cell: (flow) => SPACES[flow.target] ?? flow.target, key: (flow) => flow.target },
-    {
-      label: "Written",
-      source: "derived",
-      number: true,
-      cell: (flow) => formatBytes(flow.bytes),
-      key: (flow) => flow.bytes,
-    },
-    { label: "Beside the largest", cell: (flow) => <span class="with-share"><ShareBar share={flow.bytes / most} /></span> },
-    {
-      label: "Ops",
-      number: true,
-      cell: (flow) => formatCount(flow.executions),
-      key: (flow) => flow.executions,
-    },
+    figure("Ops", null, (flow) => flow.executions),
   ];
-  return <Table id="onchip-flows" caption="Flows between memories" columns={columns} rows={flows} />;
+  return (
+    <Table id="onchip-flows" caption="Flows between memories" columns={columns} rows={flows} />
+  );
 }
 
-export function EngineTable({ engines }: { engines: readonly EngineWork[] }): JSX.Element {
+export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
   const columns: Column<EngineWork>[] = [
     { label: "Engine", cell: (each) => each.engine, key: (each) => each.engine },
-    figure("Ops", (each) => each.executions, formatCount),
-    figure("Elements", (each) => each.elements, formatCount),
-    figure("FLOP", (each) => each.flops, formatFlops),
-    figure("Device memory", (each) => each.device_bytes, formatBytes),
-    figure("On chip", (each) => each.chip_bytes, formatBytes),
+    figure("Ops", "derived", (each) => each.executions, formatCount),
+    figure("Elements", "derived", (each) => each.elements, formatCount),
+    figure("FLOP", "derived", (each) => each.flops, formatFlops),
+    figure("Device memory", "derived", (each) => each.device_bytes, formatBytes),
+    figure("On chip", "derived", (each) => each.chip_bytes, formatBytes),
   ];
   return (
     <Table
@@ -63,20 +55,6 @@ export function EngineTable({ engines }: { engines: readonly EngineWork[] }): JS
   );
 }
 
-function figure<Row>(
-  label: string,
-  value: (row: Row) => number,
-  shown: (value: number) => string,
-): Column<Row> {
-  return {
-    label,
-    source: "derived",
-    number: true,
-    cell: (row) => shown(value(row)),
-    key: value,
-  };
-}
-
 export function OpTable(props: {
   page: Page;
   block: CallBlock;
@@ -84,39 +62,32 @@ export function OpTable(props: {
   /** Ops of violations, by what they break. */
   broken: ReadonlyMap<number, string>;
   chosen: OpWork | null;
-}): JSX.Element {
+}) {
   const { page, block, rows, broken } = props;
-  const columns: Column<OpWork>[] = [
+  const columns: (Column<OpWork> | null | false)[] = [
     { label: "Op", cell: (op) => op.op, key: (op) => op.op },
-    { label: "Line", cell: (op) => placeOf(page, op.stack), key: (op) => placeOf(page, op.stack) },
+    words("Line", (op) => stackPlace(page.report, op.stack)),
     { label: "Engine", cell: (op) => op.engine ?? "–", key: (op) => op.engine ?? "" },
     { label: "Reads", cell: (op) => names(op.reads), key: (op) => names(op.reads) },
     { label: "Writes", cell: (op) => names(op.writes), key: (op) => names(op.writes) },
-    figure("Executed", (op) => op.executions, formatCount),
-    figure("FLOP", (op) => op.flops, formatFlops),
-    figure("Device memory", (op) => op.device_bytes, formatBytes),
-    figure("On chip", (op) => op.chip_bytes, formatBytes),
-    ...(block.roof
-      ? [
-          {
-            label: "At best",
-            title: `Its arithmetic or its transfers at the limits of ${block.roof.name}, over the call`,
-            source: "derived" as const,
-            number: true,
-            cell: (op: OpWork) => formatNanoseconds(op.best_ns),
-            key: (op: OpWork) => op.best_ns,
-          },
-        ]
-      : []),
-    ...(broken.size
-      ? [
-          {
-            label: "Findings",
-            cell: (op: OpWork) => (broken.has(op.op_index) ? <Pill kind="error">{broken.get(op.op_index)}</Pill> : ""),
-            key: (op: OpWork) => broken.get(op.op_index) ?? "",
-          },
-        ]
-      : []),
+    figure("Executed", "derived", (op) => op.executions, formatCount),
+    figure("FLOP", "derived", (op) => op.flops, formatFlops),
+    figure("Device memory", "derived", (op) => op.device_bytes, formatBytes),
+    figure("On chip", "derived", (op) => op.chip_bytes, formatBytes),
+    block.roof &&
+      figure(
+        "At best",
+        "derived",
+        (op) => op.best_ns,
+        formatNanoseconds,
+        `Its arithmetic or its transfers at the limits of ${block.roof.name}, over the call`,
+      ),
+    broken.size > 0 && {
+      label: "Findings",
+      cell: (op) =>
+        broken.has(op.op_index) ? <Pill kind="error">{broken.get(op.op_index)}</Pill> : "",
+      key: (op) => broken.get(op.op_index) ?? "",
+    },
   ];
   return (
     <Table
@@ -132,20 +103,16 @@ export function OpTable(props: {
   );
 }
 
-export function TileTable(props: { page: Page; tiles: readonly Tile[]; chosen: Tile | null }): JSX.Element {
+export function TileTable(props: { page: Page; tiles: readonly Tile[]; chosen: Tile | null }) {
   const { page, tiles, chosen } = props;
   const columns: Column<Tile>[] = [
-    {
-      label: "Tile",
-      cell: (tile) => shortText(tile.name ?? "unnamed", 60),
-      key: (tile) => tile.name ?? "",
-    },
-    { label: "Memory", cell: (tile) => SPACES[tile.space] ?? tile.space, key: (tile) => tile.space },
-    { label: "Line", cell: (tile) => placeOf(page, tile.stack_id), key: (t) => placeOf(page, t.stack_id) },
-    figure("Size", (tile) => tile.bytes, formatBytes),
-    figure("Partitions", (tile) => tile.partitions, formatCount),
-    figure("First op", (tile) => tile.first, formatCount),
-    figure("Last op", (tile) => tile.last, formatCount),
+    words("Tile", (tile) => tile.name ?? "unnamed", { limit: 60 }),
+    words("Memory", (tile) => SPACES[tile.space] ?? tile.space),
+    words("Line", (tile) => stackPlace(page.report, tile.stack_id)),
+    figure("Size", "derived", (tile) => tile.bytes, formatBytes),
+    figure("Partitions", "derived", (tile) => tile.partitions, formatCount),
+    figure("First op", "derived", (tile) => tile.first, formatCount),
+    figure("Last op", "derived", (tile) => tile.last, formatCount),
   ];
   return (
     <Table
@@ -165,7 +132,68 @@ function names(listed: readonly string[]): string {
   return shortText(listed.join(", ") || "–", 80);
 }
 
-function placeOf(page: Page, stack: number | null): string {
-  const frame = stack === null ? undefined : page.report.stacks[stack]?.[0];
-  return frame ? formatPlace(frame[0], frame[1]) : "–";
+/** Findings of a call that are not proofs, and not suppressed. */
+export function findingsOf(page: Page, call: number): readonly PlacedFinding[] {
+  return page.report.findings.filter(
+    ({ found, call: own, in_calls: calls }) =>
+      !found.suppressed && found.verdict !== "proven" && (own === call || calls.includes(call)),
+  );
+}
+
+/** Rules that are broken, by op. */
+export function brokenOps(findings: readonly PlacedFinding[]): ReadonlyMap<number, string> {
+  const broken = new Map<number, string>();
+  for (const { op, found } of findings) {
+    if (op !== null) broken.set(op, [broken.get(op), found.rule].filter(Boolean).join(", "));
+  }
+  return broken;
+}
+
+export function FindingTable({ findings }: { findings: readonly PlacedFinding[] }) {
+  if (!findings.length) {
+    return (
+      <p id="onchip-fine">
+        <Pill kind="fine">none</Pill> No rule of the machine is broken in this call.
+      </p>
+    );
+  }
+  return (
+    <Table
+      id="onchip-findings"
+      caption="Rules that this call breaks"
+      rows={findings}
+      columns={[
+        {
+          label: "Line",
+          cell: ({ found }) => (
+            <button
+              type="button"
+              class="quiet small"
+              onClick={() => setQuery({ line: found.line, file: found.file })}
+            >
+              {shortText(formatPlace(found.file, found.line), 60)}
+            </button>
+          ),
+          key: ({ found }) => found.line,
+        },
+        {
+          label: "Rule",
+          cell: ({ found }) => (
+            <Pill kind={found.severity === "error" ? "error" : "warning"}>{found.rule}</Pill>
+          ),
+          key: ({ found }) => found.rule,
+        },
+        {
+          label: "What",
+          prose: true,
+          cell: ({ found }) => (
+            <a href={href(`findings/${encodeURIComponent(found.finding_id)}`)}>
+              {shortText(found.message ?? found.rule, 400)}
+            </a>
+          ),
+          text: ({ found }) => found.message ?? "",
+        },
+      ]}
+    />
+  );
 }

@@ -1,36 +1,40 @@
 // On-chip memory of NKI calls: SBUF and PSUM over the order of ops, flows between memories, engines,
 // ops with their tiles.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { figure } from "../../parts/columns";
 import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatBytes, formatCount, formatGrid, formatPlace, plural, shortText } from "../../data/format";
+import { formatBytes, formatGrid, formatPlace, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
 import { Figure, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Note, Section } from "../../parts/text";
-import type { CallAtAGlance, CallBlock, Usage } from "./blocks";
-import { FindingTable, brokenOps, findingsOf } from "./findings";
+import type { CallAtAGlance, CallBlock, Usage } from "../../data/types";
+import { FindingTable, brokenOps, findingsOf } from "./tables";
 import { FlowDiagram } from "./flow_diagram";
 import { MemoryMap, amountText } from "./memory_map";
 import "./onchip.css";
 import { TargetRoofline } from "./roofline";
 import { OnChipSource, standsOn } from "./source";
 import { EngineTable, FlowTable, OpTable, TileTable } from "./tables";
-import { UsageCurve } from "./usage_curve";
+import { UsageCurve } from "./memory_map";
 
 const INDEX = "onchip/index";
 
-function OnChip({ page, params, query }: ViewProps): JSX.Element {
+function OnChip({ page, params, query }: ViewProps) {
   const call = params["call"];
-  return call === undefined ? <Calls page={page} /> : <OneCall key={call} page={page} call={call} query={query} />;
+  return call === undefined ? (
+    <Calls page={page} />
+  ) : (
+    <OneCall key={call} page={page} call={call} query={query} />
+  );
 }
 
-function Calls({ page }: { page: Page }): JSX.Element {
+function Calls({ page }: { page: Page }) {
   const loaded = useBlock<readonly CallAtAGlance[]>(page, INDEX);
   if (loaded.state === "missing") return <NotHere what="call of an NKI kernel" />;
   return (
@@ -49,7 +53,7 @@ function Calls({ page }: { page: Page }): JSX.Element {
   );
 }
 
-function CallTable(props: { page: Page; rows: readonly CallAtAGlance[] }): JSX.Element {
+function CallTable(props: { page: Page; rows: readonly CallAtAGlance[] }) {
   const { page, rows } = props;
   const columns: Column<CallAtAGlance>[] = [
     {
@@ -63,13 +67,7 @@ function CallTable(props: { page: Page; rows: readonly CallAtAGlance[] }): JSX.E
       key: (row) => row.kernel,
     },
     { label: "Target", cell: (row) => row.target, key: (row) => row.target },
-    {
-      label: "Ops",
-      source: "derived",
-      number: true,
-      cell: (row) => formatCount(row.executed),
-      key: (row) => row.executed,
-    },
+    figure("Ops", "derived", (row) => row.executed),
     ...(["sbuf", "psum"] as const).map((space) => peakColumn(space)),
   ];
   return <Table id="onchip-calls" caption="Calls of NKI kernels" columns={columns} rows={rows} />;
@@ -91,7 +89,7 @@ function peakColumn(space: "sbuf" | "psum"): Column<CallAtAGlance> {
   };
 }
 
-function OneCall(props: { page: Page; call: string; query: URLSearchParams }): JSX.Element {
+function OneCall(props: { page: Page; call: string; query: URLSearchParams }) {
   const { page, call } = props;
   const loaded = useBlock<CallBlock>(page, `onchip/${call}`);
   if (loaded.state === "missing") return <NotHere what="on-chip memory of this call" />;
@@ -106,7 +104,7 @@ interface ShownProps {
   readonly block: CallBlock;
 }
 
-function Shown({ page, call, query, block }: ShownProps): JSX.Element {
+function Shown({ page, call, query, block }: ShownProps) {
   const { memory } = block;
   const findings = useMemo(() => findingsOf(page, call), [page, call]);
   const broken = useMemo(() => brokenOps(findings), [findings]);
@@ -117,9 +115,18 @@ function Shown({ page, call, query, block }: ShownProps): JSX.Element {
   );
   const op = block.ops.find(({ op_index: index }) => String(index) === query.get("op")) ?? null;
   const tile = memory.tiles.find(({ number }) => String(number) === query.get("tile")) ?? null;
-  const chosen = useMemo(() => (op ? new Set(op.touched) : tile ? new Set([tile.number]) : null), [op, tile]);
+  const chosen = useMemo(
+    () => (op ? new Set(op.touched) : tile ? new Set([tile.number]) : null),
+    [op, tile],
+  );
   const tiles = useMemo(
-    () => new Map(memory.usage.map(({ space }) => [space, memory.tiles.filter((each) => each.space === space)])),
+    () =>
+      new Map(
+        memory.usage.map(({ space }) => [
+          space,
+          memory.tiles.filter((each) => each.space === space),
+        ]),
+      ),
     [memory],
   );
   return (
@@ -168,7 +175,11 @@ function Shown({ page, call, query, block }: ShownProps): JSX.Element {
         title="Ops and their tiles"
         aside={
           line === null ? null : (
-            <button type="button" class="small" onClick={() => setQuery({ line: null, file: null })}>
+            <button
+              type="button"
+              class="small"
+              onClick={() => setQuery({ line: null, file: null })}
+            >
               Only {formatPlace(file, line)} ×
             </button>
           )
@@ -177,7 +188,14 @@ function Shown({ page, call, query, block }: ShownProps): JSX.Element {
         <OpTable page={page} block={block} rows={ops} broken={broken} chosen={op} />
       </Section>
       <Section title="Source" id="code">
-        <OnChipSource page={page} call={call} ops={block.ops} findings={findings} chosen={op} query={query} />
+        <OnChipSource
+          page={page}
+          call={call}
+          ops={block.ops}
+          findings={findings}
+          chosen={op}
+          query={query}
+        />
       </Section>
       <Section title="Tiles">
         <TileTable page={page} tiles={memory.tiles} chosen={tile} />
@@ -189,7 +207,7 @@ function Shown({ page, call, query, block }: ShownProps): JSX.Element {
   );
 }
 
-function Peaks({ block: { memory } }: { block: CallBlock }): JSX.Element {
+function Peaks({ block: { memory } }: { block: CallBlock }) {
   const device = memory.engines.reduce((sum, each) => sum + each.device_bytes, 0);
   return (
     <Figures id="figures">
@@ -199,17 +217,21 @@ function Peaks({ block: { memory } }: { block: CallBlock }): JSX.Element {
           name={`${usage.space.toUpperCase()} at most`}
           value={usage.peak}
           shown={amountText(usage, usage.peak)}
-          source="derived"
           how="Of one partition, in use at once: from the first op that touches a tile to the last"
           detail={`of ${amountText(usage, usage.limit)} a partition, derived`}
         />
       ))}
-      <Figure name="device memory" value={device} shown={formatBytes(device)} source="derived" how="Bytes that ops read from it and write to it" />
+      <Figure
+        name="device memory"
+        value={device}
+        format={formatBytes}
+        how="Bytes that ops read from it and write to it"
+      />
     </Figures>
   );
 }
 
-function Waiting(props: { loaded: { state: string; reason?: string } }): JSX.Element {
+function Waiting(props: { loaded: { state: string; reason?: string } }) {
   const { state, reason } = props.loaded;
   return state === "failed" ? <Note>{reason ?? "failed"}</Note> : <p class="muted">…</p>;
 }

@@ -1,8 +1,8 @@
 // What compiling took, by variant and stage.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { figure, words } from "../../parts/columns";
 import { UNKNOWN, formatCount, formatNanoseconds, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Change, Variant } from "../../data/types";
@@ -11,7 +11,7 @@ import { Note, VariantLink } from "../../parts/text";
 
 const MOST_CHANGES = 3;
 
-export function CompileCost({ page }: { page: Page }): JSX.Element {
+export function CompileCost({ page }: { page: Page }) {
   const { variants, totals, kernels } = page.report;
   const timed = useMemo(
     () => variants.map((_, index) => index).filter((index) => variants[index]?.compile_ns),
@@ -27,32 +27,15 @@ export function CompileCost({ page }: { page: Page }): JSX.Element {
       cell: (index) => <VariantLink page={page} variant={index} />,
       key: (index) => kernels[variants[index]?.kernel ?? -1]?.name,
     },
-    {
-      label: "in all",
-      source: "measured",
-      number: true,
-      cell: (index) => formatNanoseconds(variants[index]?.compile_ns),
-      key: (index) => variants[index]?.compile_ns,
-    },
-    ...stages.map(([name]): Column<number> => ({
-      label: name,
-      source: "measured",
-      number: true,
-      cell: (index) => formatNanoseconds(stageTime(variants[index], name)),
-      key: (index) => stageTime(variants[index], name),
-    })),
-    {
-      label: "Compiled because",
-      prose: true,
+    figure("in all", "measured", (index) => variants[index]?.compile_ns, formatNanoseconds),
+    ...stages.map(([name]): Column<number> =>
+      figure(name, "measured", (index) => stageTime(variants[index], name), formatNanoseconds),
+    ),
+    words("Compiled because", (index) => reason(variants[index]), {
       title: "What differs from the nearest variant that the run had compiled before",
-      cell: (index) => reason(variants[index]),
-      text: (index) => reason(variants[index]),
-    },
-    {
-      label: "Disk cache",
-      cell: (index) => cacheText(variants[index]),
-      key: (index) => cacheText(variants[index]),
-    },
+      prose: true,
+    }),
+    words("Disk cache", (index) => cacheText(variants[index])),
   ];
   return (
     <>

@@ -1,14 +1,14 @@
 // What was found, the worst first: a line of counts, then each rule with its verdicts.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
+import { figure } from "../../parts/columns";
 import { href } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { FindingCount, PlacedFinding } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
-import { Missing, Pill, type PillKind } from "../../parts/text";
+import { Pill, NotJudged, severityKind } from "../../parts/text";
 
 /** What is counted of a rule. */
 interface RuleRow {
@@ -21,35 +21,26 @@ interface RuleRow {
 }
 
 const SEVERITIES = ["error", "warning", "note"];
-const KINDS: Readonly<Record<string, PillKind>> = {
-  error: "error",
-  warning: "warning",
-  note: "note",
-};
 
-export function FindingsSummary({ page }: { page: Page }): JSX.Element {
-  const { finding_counts: counts, findings, trace } = page.report;
+export function FindingsSummary({ page }: { page: Page }) {
+  const { finding_counts: counts, findings, judged } = page.report;
   const rows = useMemo(() => ruleRows(counts ?? [], findings), [counts, findings]);
-  if (!counts) {
-    return (
-      <Missing
-        what="No access of this trace has been judged yet. To find defects:"
-        command={`kvtrace sanitize ${trace}`}
-      />
-    );
-  }
+  if (!counts) return <NotJudged report={page.report} />;
   return (
     <>
+      {judged ? null : <NotJudged report={page.report} />}
       <p id="finding-counts">
         {SEVERITIES.map((severity) => {
           const count = findings.filter((each) => isViolation(each, severity)).length;
           return count ? (
             <span key={severity}>
-              <Pill kind={KINDS[severity] ?? "plain"}>{plural(count, severity)}</Pill>{" "}
+              <Pill kind={severityKind(severity)}>{plural(count, severity)}</Pill>{" "}
             </span>
           ) : null;
         })}
-        {findings.some((each) => isViolation(each)) ? null : <Pill kind="fine">no violation</Pill>}{" "}
+        {!judged || findings.some((each) => isViolation(each)) ? null : (
+          <Pill kind="fine">no violation</Pill>
+        )}{" "}
         <a href={href("findings")}>All findings</a>
       </p>
       <Table caption="Findings by rule" columns={COLUMNS} rows={rows} empty="No verdicts." />
@@ -98,14 +89,7 @@ function rank({ severity }: RuleRow): number {
 }
 
 function accesses(verdict: string, label: string, title: string): Column<RuleRow> {
-  return {
-    label,
-    title,
-    number: true,
-    source: "derived",
-    cell: (row) => formatCount(row.verdicts[verdict] ?? 0),
-    key: (row) => row.verdicts[verdict] ?? 0,
-  };
+  return figure(label, "derived", (row) => row.verdicts[verdict] ?? 0, formatCount, title);
 }
 
 const COLUMNS: readonly Column<RuleRow>[] = [
@@ -117,18 +101,11 @@ const COLUMNS: readonly Column<RuleRow>[] = [
   {
     label: "Severity",
     cell: (row) =>
-      row.severity ? <Pill kind={KINDS[row.severity] ?? "plain"}>{row.severity}</Pill> : "–",
+      row.severity ? <Pill kind={severityKind(row.severity)}>{row.severity}</Pill> : "–",
     key: rank,
     text: (row) => row.severity ?? "",
   },
-  {
-    label: "violations",
-    title: "Distinct ones",
-    number: true,
-    source: "derived",
-    cell: (row) => formatCount(row.found),
-    key: (row) => row.found,
-  },
+  figure("violations", "derived", (row) => row.found, formatCount, "Distinct ones"),
   accesses("violation", "accesses in violation", "Over distinct calls"),
   accesses("unknown", "unknown", "Accesses that could not be judged, over distinct calls"),
   accesses("proven", "proven safe", "Accesses, over distinct calls"),

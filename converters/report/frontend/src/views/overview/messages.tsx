@@ -1,15 +1,16 @@
 // What kvtrace itself had to say: launches that it could not see, rows that it lost.
 
-import type { JSX } from "preact";
+import { figure } from "../../parts/columns";
+import { UNKNOWN, formatMoment, formatNanoseconds, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import type { Mark } from "../../data/types";
+import { type Column, Table } from "../../parts/table";
+
 import { useMemo } from "preact/hooks";
 
-import { formatCount, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { words, code } from "../../parts/columns";
 import type { Message } from "../../data/types";
-import { type Column, Table } from "../../parts/table";
-import { Note, Pill, type PillKind } from "../../parts/text";
-
-const KINDS: Readonly<Record<string, PillKind>> = { error: "error", warning: "warning" };
+import { Note, Pill, severityKind } from "../../parts/text";
 
 /** Warnings first: they say what the page does not show. */
 const LEVELS = ["error", "warning", "info"];
@@ -19,7 +20,7 @@ function rank({ level }: Message): number {
   return place < 0 ? LEVELS.length : place;
 }
 
-export function Messages({ page }: { page: Page }): JSX.Element {
+export function Messages({ page }: { page: Page }) {
   const { notes, messages, runs } = page.report;
   const said = useMemo(
     () =>
@@ -45,27 +46,42 @@ export function Messages({ page }: { page: Page }): JSX.Element {
   const columns: (Column<Message> | false)[] = [
     {
       label: "Level",
-      cell: ({ level }) => <Pill kind={KINDS[level ?? ""] ?? "plain"}>{level ?? "info"}</Pill>,
+      cell: ({ level }) => <Pill kind={severityKind(level)}>{level ?? "info"}</Pill>,
       key: (message) => message.level,
     },
-    {
-      label: "Code",
-      cell: (message) => <code>{message.code ?? ""}</code>,
-      key: (message) => message.code,
-    },
-    {
-      label: "Message",
-      prose: true,
-      cell: (message) => shortText(message.text ?? "", 1000),
-      text: (message) => message.text ?? "",
-    },
-    {
-      label: "times",
-      number: true,
-      cell: (message) => formatCount(message.count),
-      key: (message) => message.count,
-    },
+    code("Code", (message) => message.code ?? ""),
+    words("Message", (message) => message.text ?? "", { prose: true, limit: 1000 }),
+    figure("times", null, (message) => message.count),
     runs.length > 1 && { label: "Run", cell: (message) => runs[message.run]?.label ?? "" },
   ];
   return <Table caption="Messages" columns={columns} rows={said} height={12} />;
+}
+
+export function MarksTable({ page }: { page: Page }) {
+  const { runs, marks } = page.report;
+  const columns: Column<Mark>[] = [
+    { label: "Mark", prose: true, cell: (mark) => shortText(mark.name), key: (mark) => mark.name },
+    figure("begin", null, (mark) => mark.begin, formatMoment),
+    {
+      label: "duration",
+      number: true,
+      source: "measured",
+      cell: (mark) => (mark.duration === null ? "instant" : formatNanoseconds(mark.duration)),
+      key: (mark) => mark.duration,
+    },
+    {
+      label: "Thread",
+      cell: (mark) =>
+        `${runs.length > 1 ? `${runs[mark.run]?.label ?? ""} ` : ""}${mark.thread ?? UNKNOWN}`,
+      key: (mark) => mark.thread,
+    },
+    { label: "Attributes", prose: true, cell: attributes, text: attributes },
+  ];
+  return <Table caption="Marks" columns={columns} rows={marks} height={12} />;
+}
+
+function attributes(mark: Mark): string {
+  return Object.entries(mark.attributes)
+    .map(([name, value]) => `${name}=${shortText(value, 80)}`)
+    .join(", ");
 }

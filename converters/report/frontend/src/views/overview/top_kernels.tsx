@@ -1,6 +1,5 @@
 // The kernels with most of something: device time, host time, bytes, launches, compile time.
 
-import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { href, setQuery } from "../../app/router";
@@ -26,7 +25,7 @@ const RANKINGS: readonly Ranking[] = [
   { name: "compile", column: "compile", of: (kernel) => kernel.compile_ns },
 ];
 
-export function TopKernels(props: { page: Page; query: URLSearchParams }): JSX.Element {
+export function TopKernels(props: { page: Page; query: URLSearchParams }) {
   const { report } = props.page;
   const { kernels } = report;
   const rankings = useMemo(

@@ -1,7 +1,5 @@
 // The figures over all runs, each with where it is from.
 
-import type { JSX } from "preact";
-
 import {
   formatBytes,
   formatCount,
@@ -13,7 +11,7 @@ import {
 import type { Page } from "../../data/page";
 import { Figure, Figures } from "../../parts/figure";
 
-export function TotalFigures({ page }: { page: Page }): JSX.Element {
+export function TotalFigures({ page }: { page: Page }) {
   const { totals, runs } = page.report;
   const dropped = sumKnown(runs.map((run) => run.dropped_rows));
   const overhead = sumKnown(runs.map((run) => run.self_overhead_ns));
@@ -29,35 +27,35 @@ export function TotalFigures({ page }: { page: Page }): JSX.Element {
       <Figure
         name="launches"
         value={totals.launches}
-        shown={formatCount(totals.launches)}
+
         source="measured"
         detail={phases || null}
       />
       <Figure
         name="kernels"
         value={totals.kernels}
-        shown={formatCount(totals.kernels)}
+
         source="measured"
         detail={plural(totals.variants, "compiled variant")}
       />
       <Figure
         name="distinct calls"
         value={totals.calls}
-        shown={formatCount(totals.calls)}
+
         source="measured"
         how="Grid and arguments' metadata differ"
       />
       <Figure
         name="host time"
         value={totals.host_ns}
-        shown={formatNanoseconds(totals.host_ns)}
+        format={formatNanoseconds}
         source="measured"
         how="Sum over launches, from entering the launching function to its return"
       />
       <Figure
         name="compile time"
         value={totals.compile_ns}
-        shown={formatNanoseconds(totals.compile_ns)}
+        format={formatNanoseconds}
         source="measured"
         how="Sum over variants"
       />
@@ -65,7 +63,7 @@ export function TotalFigures({ page }: { page: Page }): JSX.Element {
         <Figure
           name="device time"
           value={totals.device_ns}
-          shown={formatNanoseconds(totals.device_ns)}
+          format={formatNanoseconds}
           source="measured"
           how="Sum over executions on the device"
           detail={plural(totals.gpu_kernels ?? 0, "execution")}
@@ -74,35 +72,32 @@ export function TotalFigures({ page }: { page: Page }): JSX.Element {
       <Figure
         name="bytes moved"
         value={totals.bytes}
-        shown={formatBytes(totals.bytes)}
-        source="derived"
+        format={formatBytes}
         how="By kvtrace replay, of active lanes"
         detail={evaluated}
       />
       <Figure
         name="FLOPs"
         value={totals.flops}
-        shown={formatFlops(totals.flops)}
-        source="derived"
+        format={formatFlops}
         how="By kvtrace replay"
         detail={evaluated}
       />
       <Figure
         name="violations"
         value={totals.violations}
-        shown={formatCount(totals.violations)}
-        source="derived"
+
         how="Distinct ones, by kvtrace sanitize"
         detail={totals.violations === null ? "run kvtrace sanitize" : null}
       />
       <Figure
         name="capture's own time"
         value={overhead}
-        shown={formatNanoseconds(overhead)}
+        format={formatNanoseconds}
         source="measured"
         how="What kvtrace itself took in the process, its start included"
       />
-      <Figure name="dropped rows" value={dropped} shown={formatCount(dropped)} source="measured" />
+      <Figure name="dropped rows" value={dropped} source="measured" />
     </Figures>
   );
 }

@@ -1,19 +1,17 @@
 // The first view: what ran, the figures, the timeline, the kernels, what was found.
 
-import type { JSX } from "preact";
-
 import type { View, ViewProps } from "../../app/view";
 import { DroppedNotes, Note, Section } from "../../parts/text";
 import { TIMELINE_KEYS, Timeline } from "../../parts/timeline";
 import { CompileCost } from "./compile_cost";
 import { FindingsSummary } from "./findings_summary";
-import { MarksTable } from "./marks";
+import { MarksTable } from "./messages";
 import { Messages } from "./messages";
 import { TopKernels } from "./top_kernels";
 import { TotalFigures } from "./total_figures";
 import { WhatRan } from "./what_ran";
 
-function Overview({ page, query }: ViewProps): JSX.Element {
+function Overview({ page, query }: ViewProps) {
   const { report } = page;
   return (
     <>

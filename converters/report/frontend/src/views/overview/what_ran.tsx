@@ -1,8 +1,9 @@
 // What ran: command, commit, versions, devices, and how it ended; with several runs, a table.
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 
-import { UNKNOWN, formatCount, formatNanoseconds, plural, shortText } from "../../data/format";
+import { figure } from "../../parts/columns";
+import { UNKNOWN, formatNanoseconds, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Limits, Run } from "../../data/types";
 import { type Column, Table } from "../../parts/table";
@@ -10,7 +11,7 @@ import { Facts } from "../../parts/text";
 
 const FIRST_VERSIONS = ["python", "triton", "torch", "kvtrace", "driver"];
 
-export function WhatRan({ page }: { page: Page }): JSX.Element {
+export function WhatRan({ page }: { page: Page }) {
   const { runs } = page.report;
   const first = runs[0];
   return (
@@ -21,7 +22,7 @@ export function WhatRan({ page }: { page: Page }): JSX.Element {
   );
 }
 
-function RunFacts({ run, limits }: { run: Run; limits: Limits | null }): JSX.Element {
+function RunFacts({ run, limits }: { run: Run; limits: Limits | null }) {
   return (
     <Facts
       entries={[
@@ -54,7 +55,7 @@ function commit(run: Run): ComponentChildren {
   );
 }
 
-function Versions({ run }: { run: Run }): JSX.Element {
+function Versions({ run }: { run: Run }) {
   const shown = FIRST_VERSIONS.filter((name) => run.versions[name]);
   const rest = Object.keys(run.versions).filter((name) => !shown.includes(name));
   const text = shown.map((name) => `${name} ${run.versions[name] ?? ""}`).join(", ");
@@ -69,7 +70,7 @@ function Versions({ run }: { run: Run }): JSX.Element {
   );
 }
 
-function Settings({ run }: { run: Run }): JSX.Element | null {
+function Settings({ run }: { run: Run }) {
   const settings = Object.entries(run.settings);
   if (!settings.length) return <span class="muted">the defaults</span>;
   return (
@@ -98,7 +99,7 @@ const CHOSEN: Readonly<Record<string, string>> = {
 };
 
 /** The device whose peaks rooflines are drawn with. */
-function peaks({ name, how, source }: Limits): JSX.Element {
+function peaks({ name, how, source }: Limits) {
   return (
     <span title={`Peaks: ${source}`}>
       {name}, {CHOSEN[how] ?? how}
@@ -121,23 +122,12 @@ const COLUMNS: readonly Column<Run>[] = [
     cell: (run) => String(run.pid ?? UNKNOWN),
     key: (run) => run.pid,
   },
-  {
-    label: "Duration",
-    number: true,
-    source: "measured",
-    cell: (run) => formatNanoseconds(run.duration_ns),
-    key: (run) => run.duration_ns,
-  },
+  figure("Duration", "measured", (run) => run.duration_ns, formatNanoseconds),
   { label: "Ending", cell: (run) => run.ending ?? UNKNOWN, key: (run) => run.ending },
-  {
-    label: "Dropped rows",
-    number: true,
-    cell: (run) => formatCount(run.dropped_rows),
-    key: (run) => run.dropped_rows,
-  },
+  figure("Dropped rows", null, (run) => run.dropped_rows),
   { label: "Id", cell: (run) => <code>{run.run_id}</code>, key: (run) => run.run_id },
 ];
 
-function RunTable({ runs }: { runs: readonly Run[] }): JSX.Element {
+function RunTable({ runs }: { runs: readonly Run[] }) {
   return <Table caption="Runs" columns={COLUMNS} rows={runs} />;
 }

@@ -1,0 +1,152 @@
+"""How often each time was taken, by call: what is kept of launches and executions, read in pieces.
+
+A hundred million launches have a few thousand different times, in nanoseconds, of each call.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.converters.columns import integers
+from kvtrace.schema.integer_sets import IntegerSet
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Phases whose launches are repeated as often as time allows: no runs of the program's own.
+_TUNING: Final = pa.array(["autotune", "warmup"])
+#: Rows that wait to be counted, at least.
+_FEW: Final = 1 << 18
+
+
+def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Count the launches by run, call_id, ns (null where not timed), tuning and captured.
+
+    The column `times` says for how many launches a row stands. Errors as `Trace.table`.
+    """
+    tables = [_nothing("tuning", "captured")]
+    for run in runs:
+        counted = _Counted()
+        for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
+            phase = piece["phase"].cast(pa.string())
+            counted.add(
+                call_id=piece["call_id"],
+                ns=_ns(piece["enter"], piece["exit"]),
+                tuning=pc.is_in(phase, _TUNING),
+                captured=pc.fill_null(pc.equal(phase, "graph_capture"), fill_value=False),
+            )
+        tables += counted.tables(run)
+    return pa.concat_tables(tables)
+
+
+def device_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Count the device's executions by run, call_id, ns, tuning and replayed (from a graph).
+
+    `call_id` is the execution's own or that of its launch, null where neither is known. The column
+    `times` says for how many executions a row stands. Errors as `Trace.table`.
+    """
+    tables = [_nothing("tuning", "replayed")]
+    for run in runs:
+        counted = _Counted()
+        launches = _Launches(trace, run)
+        columns = ["launch_seq", "call_id", "start", "end", "graph_id"]
+        for piece in trace.pieces("gpu_kernels", [run], columns):
+            counted.add(
+                call_id=pc.coalesce(piece["call_id"], launches.calls(piece["launch_seq"])),
+                ns=_ns(piece["start"], piece["end"]),
+                tuning=launches.tuning(piece["launch_seq"]),
+                replayed=pc.is_valid(piece["graph_id"]),
+            )
+        tables += counted.tables(run)
+    return pa.concat_tables(tables)
+
+
+class _Counted:
+    """Rows that are alike, counted as they come."""
+
+    def __init__(self) -> None:
+        self._counted: pa.Table | None = None
+        self._waiting: list[pa.Table] = []
+
+    def add(self, **columns: Any) -> None:
+        """Count the rows of some columns."""
+        rows = pa.table(columns)
+        self._waiting.append(_summed(rows.append_column("times", _ones(rows.num_rows))))
+        # Counting again costs as much as there is: so it is done when that has doubled.
+        waiting = sum(table.num_rows for table in self._waiting)
+        if waiting > max(_FEW, 0 if self._counted is None else self._counted.num_rows):
+            self._count()
+
+    def _count(self) -> None:
+        known = [] if self._counted is None else [self._counted]
+        self._counted = _summed(pa.concat_tables([*known, *self._waiting]))
+        self._waiting = []
+
+    def tables(self, run: "Run") -> list[pa.Table]:
+        """Return what was counted, with the run; nothing if nothing was added."""
+        if self._waiting:
+            self._count()
+        if self._counted is None:
+            return []
+        names = pa.repeat(pa.scalar(run.run_id, pa.string()), self._counted.num_rows)
+        return [self._counted.append_column("run", names)]
+
+
+class _Launches:
+    """What executions need to know of the launches of their run."""
+
+    def __init__(self, trace: "Trace", run: "Run") -> None:
+        self._tuning = IntegerSet()
+        wanted = IntegerSet()
+        executed = False
+        for piece in trace.pieces("gpu_kernels", [run], ["launch_seq", "call_id"]):
+            executed = executed or piece.num_rows > 0
+            unplaced = piece.filter(pc.is_null(piece["call_id"]))
+            wanted.add(integers(unplaced["launch_seq"].drop_null()))
+        found: list[pa.Table] = []
+        pieces = trace.pieces("launches", [run], ["seq", "call_id", "phase"]) if executed else ()
+        for piece in pieces:
+            seq = integers(piece["seq"])
+            tuning = pc.is_in(piece["phase"].cast(pa.string()), _TUNING)
+            self._tuning.add(seq[tuning.to_numpy()])
+            if len(wanted):
+                found.append(piece.select(["seq", "call_id"]).filter(pa.array(wanted.has(seq))))
+        kinds = pa.schema({"seq": pa.int64(), "call_id": pa.int64()})
+        known = pa.concat_tables([kinds.empty_table(), *found]).sort_by("seq")
+        self._seq, self._call = integers(known["seq"]), integers(known["call_id"])
+
+    def calls(self, seq: pa.ChunkedArray) -> pa.Array:
+        """Return the call of each launch that an execution without a call names, else null."""
+        numbers = integers(seq)
+        if not self._seq.size:
+            return pa.nulls(numbers.size, pa.int64())
+        at = np.minimum(np.searchsorted(self._seq, numbers), self._seq.size - 1)
+        known = (self._seq[at] == numbers) & pc.is_valid(seq).to_numpy()
+        return pa.array(self._call[at], mask=~known)
+
+    def tuning(self, seq: pa.ChunkedArray) -> pa.Array:
+        """Tell of each launch whether it tuned; one that is not known did not."""
+        return pa.array(self._tuning.has(integers(seq)) & pc.is_valid(seq).to_numpy())
+
+
+def _nothing(*flags: str) -> pa.Table:
+    kinds = {"call_id": pa.int64(), "ns": pa.int64(), **dict.fromkeys(flags, pa.bool_())}
+    return pa.schema({**kinds, "times": pa.int64(), "run": pa.string()}).empty_table()
+
+
+def _ns(begin: pa.ChunkedArray, end: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.subtract(end.cast(pa.int64()), begin.cast(pa.int64()))
+
+
+def _ones(count: int) -> pa.Array:
+    return pa.array(np.ones(count, np.int64))
+
+
+def _summed(rows: pa.Table) -> pa.Table:
+    """Return one row of those that are alike but for `times`, which is their sum."""
+    keys = [name for name in rows.column_names if name != "times"]
+    grouped = rows.group_by(keys, use_threads=False).aggregate([("times", "sum")])
+    return grouped.select([*keys, "times_sum"]).rename_columns([*keys, "times"])

@@ -1,0 +1,66 @@
+"""Launches of a run, counted and their host time summed in one pass, however many they are."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSums:
+    """Launches by call and phase; a launch whose phase is not said is one of the phase "run".
+
+    `host_ns` is the nanoseconds of each call's launches, calls of which none is timed left out;
+    `last_exit` is nanoseconds since 1970, None where nothing says it.
+    """
+
+    counts: Counter[tuple[int, str]]
+    host_ns: Counter[int]
+    last_exit: int | None
+
+    @property
+    def launches(self) -> int:
+        """How many launches there are."""
+        return self.counts.total()
+
+    @property
+    def phases(self) -> Counter[str]:
+        """Launches by phase."""
+        return _summed((phase, number) for (_, phase), number in self.counts.items())
+
+    @property
+    def calls(self) -> Counter[int]:
+        """Launches by call."""
+        return _summed((call, number) for (call, _), number in self.counts.items())
+
+
+def launch_sums(trace: "Trace", run: "Run") -> LaunchSums:
+    """Count and sum the launches of a run; errors as `Trace.table`."""
+    counts: Counter[tuple[int, str]] = Counter()
+    host_ns: Counter[int] = Counter()
+    last_exit = None
+    for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
+        exits = piece["exit"].cast(pa.int64())
+        latest = pc.max(exits).as_py()
+        if latest is not None:
+            last_exit = latest if last_exit is None else max(last_exit, latest)
+        taken = pc.subtract(exits, piece["enter"].cast(pa.int64()))
+        plain = {"call": piece["call_id"], "phase": piece["phase"].cast(pa.string()), "ns": taken}
+        grouped = pa.table(plain).group_by(["call", "phase"], use_threads=False)
+        for row in grouped.aggregate([([], "count_all"), ("ns", "sum")]).to_pylist():
+            counts[row["call"], row["phase"] or "run"] += row["count_all"]
+            if row["ns_sum"] is not None:
+                host_ns[row["call"]] += row["ns_sum"]
+    return LaunchSums(counts, host_ns, last_exit)
+
+
+def _summed(figures: Any) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    for key, number in figures:
+        found[key] += number
+    return found

@@ -1,0 +1,145 @@
+"""Write `src/data/model.ts`: the types of the page's data, from the dataclasses that fill it.
+
+`make frontend` runs it, and a test holds that what it writes is what is committed.
+"""
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from kvtrace.converters.report import budget, model
+from kvtrace.converters.report.views import on_chip
+
+OUTPUT: Final = Path(__file__).resolve().parent / "src" / "data" / "model.ts"
+_HEAD: Final = """\
+// Written by model_types.py from the dataclasses that fill the page; `make frontend` does so again.
+//
+// null means "not known" and is never shown as a zero. Times are whole nanoseconds, sizes bytes. An
+// index is a place in one of the report's arrays.
+"""
+_ROOTS: Final = (model.Report, on_chip.CallAtAGlance, on_chip.CallBlock)
+#: Fields of the block "report" that are no fields of `Report`, or are others there.
+_ON_THE_PAGE: Final[dict[str, Any]] = {
+    "limits": model.Limits | None,
+    "bin_ns": int | None,
+    "dropped": tuple[budget.Dropped, ...],
+}
+_NAMES: Final[dict[object, str]] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+    Any: "unknown",
+}
+
+
+def typescript() -> str:
+    """Return the whole module: one interface a dataclass, those that others need after them."""
+    waiting: list[type] = list(_ROOTS)
+    written: dict[type, str] = {}
+    while waiting:
+        each = waiting.pop(0)
+        if each in written:
+            continue
+        needed: list[type] = []
+        written[each] = _interface(each, needed)
+        waiting.extend(needed)
+    names = [each.__name__ for each in written]
+    assert len(set(names)) == len(names), "two dataclasses of one name"
+    return _HEAD + "".join(f"\n{text}" for text in written.values())
+
+
+def _interface(owner: type, needed: list[type]) -> str:
+    lines = [*_comment(inspect.getdoc(owner), ""), f"export interface {owner.__name__} {{"]
+    said = _field_comments(owner)
+    for name, annotation in _fields(owner):
+        lines += _comment(said.get(name), "  ")
+        lines.append(f"  readonly {name}: {_type(annotation, needed)};")
+    return "\n".join([*lines, "}", ""])
+
+
+def _fields(owner: type) -> Iterator[tuple[str, Any]]:
+    hints = typing.get_type_hints(owner)
+    if owner is not model.Report:
+        yield from (
+            hints.items()
+            if typing.is_typeddict(owner)
+            else ((field.name, hints[field.name]) for field in dataclasses.fields(owner))
+        )
+        return
+    for name in budget.REPORT_FIELDS:
+        if name not in _ON_THE_PAGE:
+            yield name, hints[name]
+    yield from _ON_THE_PAGE.items()
+
+
+def _type(annotation: Any, needed: list[type]) -> str:
+    """Return the TypeScript type; dataclasses that it names are added to `needed`.
+
+    Raises:
+        TypeError: the annotation is none that JSON has.
+
+    """
+    if annotation in _NAMES:
+        return _NAMES[annotation]
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (types.UnionType, typing.Union):
+        return " | ".join(_type(each, needed) for each in arguments)
+    if origin is Literal:
+        return " | ".join(f'"{each}"' for each in arguments)
+    if origin is tuple and arguments[-1] is Ellipsis:
+        inner = _type(arguments[0], needed)
+        return f"readonly ({inner})[]" if " " in inner else f"readonly {inner}[]"
+    if origin is tuple:
+        return f"readonly [{', '.join(_type(each, needed) for each in arguments)}]"
+    if origin in (dict, Mapping):
+        return f"Readonly<Record<string, {_type(arguments[1], needed)}>>"
+    if isinstance(annotation, type) and (
+        dataclasses.is_dataclass(annotation) or typing.is_typeddict(annotation)
+    ):
+        needed.append(annotation)
+        return annotation.__name__
+    raise TypeError(f"no type of JSON: {annotation!r}")
+
+
+def _field_comments(owner: type) -> dict[str, str]:
+    """Return what stands as a string below a field."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    assert isinstance(tree, ast.ClassDef)
+    found = {}
+    for field, after in zip(tree.body, tree.body[1:], strict=False):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(after, ast.Expr)
+            and isinstance(after.value, ast.Constant)
+        ):
+            found[field.target.id] = str(after.value.value)
+    return found
+
+
+def _comment(text: str | None, indent: str) -> Iterable[str]:
+    if not text:
+        return []
+    text = text.replace("None", "null")
+    whole = f"{indent}/** {text} */"
+    if "\n" not in text and len(whole) <= 100:
+        return [whole]
+    lines = [
+        line
+        for paragraph in text.split("\n\n")
+        for line in ["", *textwrap.wrap(" ".join(paragraph.split()), 97 - len(indent))]
+    ][1:]
+    starred = (f"{indent} * {line}".rstrip() for line in lines)
+    return [f"{indent}/**", *starred, f"{indent} */"]
+
+
+if __name__ == "__main__":
+    OUTPUT.write_text(typescript(), encoding="utf-8")

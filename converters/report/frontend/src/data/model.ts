@@ -1,0 +1,523 @@
+// Written by model_types.py from the dataclasses that fill the page; `make frontend` does so again.
+//
+// null means "not known" and is never shown as a zero. Times are whole nanoseconds, sizes bytes. An
+// index is a place in one of the report's arrays.
+
+/** Everything that the page shows, before it is fitted into its budget. */
+export interface Report {
+  readonly title: string;
+  readonly trace: string;
+  readonly kvtrace: string;
+  /** Time of the first thing on the timeline, ISO 8601 in UTC. */
+  readonly origin: string | null;
+  readonly span_ns: number;
+  readonly runs: readonly Run[];
+  readonly totals: Totals;
+  /** Where figures are from, by kind of row and field (`MEASURED`). */
+  readonly measured: Readonly<Record<string, Readonly<Record<string, boolean>>>>;
+  readonly kernels: readonly Kernel[];
+  readonly variants: readonly Variant[];
+  readonly arguments: readonly Argument[];
+  readonly calls: readonly Call[];
+  /** Frames innermost first: file, line, function. */
+  readonly stacks: readonly (readonly (readonly [string | null, number | null, string | null])[])[];
+  readonly findings: readonly PlacedFinding[];
+  /** null where nothing was judged and the runs saw nothing. */
+  readonly finding_counts: readonly FindingCount[] | null;
+  /** Whether `kvtrace sanitize` has run; without it, findings are what the runs saw themselves. */
+  readonly judged: boolean;
+  readonly messages: readonly Message[];
+  /** What reading the trace found that is worth saying, as a torn journal. */
+  readonly notes: readonly string[];
+  readonly marks: readonly Mark[];
+  /** Variant, begin since the origin, duration, track. */
+  readonly compiles: readonly (readonly [number, number, number, number])[];
+  readonly tracks: readonly Track[];
+  readonly phases: readonly string[];
+  /** Names of device functions, also of those that no launch here is known for. */
+  readonly device_names: readonly string[];
+  /** What rooflines are drawn for: recorded, or assumed for the kernels' compile target. */
+  readonly limits: Limits | null;
+  readonly bin_ns: number | null;
+  readonly dropped: readonly Dropped[];
+}
+
+/** A row of the list: the call's place in the report, and how much was in use at most. */
+export interface CallAtAGlance {
+  readonly call: number;
+  readonly kernel: string;
+  readonly target: string;
+  readonly executed: number;
+  readonly usage: readonly Usage[];
+}
+
+/** What the view of one call shows; the stacks of tiles are places in the report. */
+export interface CallBlock {
+  readonly memory: OnChipCall;
+  readonly tiles_left_out: number;
+  readonly ops: readonly OpWork[];
+  readonly roof: TargetRoof | null;
+}
+
+/** One captured process. */
+export interface Run {
+  readonly run_id: string;
+  readonly label: string;
+  readonly command: string | null;
+  readonly directory: string | null;
+  readonly host: string | null;
+  readonly pid: number | null;
+  readonly rank: number | null;
+  readonly started: string | null;
+  readonly duration_ns: number | null;
+  readonly git_commit: string | null;
+  readonly git_branch: string | null;
+  readonly git_dirty: boolean | null;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly devices: readonly string[];
+  readonly mode: string | null;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly ending: string | null;
+  readonly sealed: boolean;
+  readonly schema_version: string | null;
+  readonly self_overhead_ns: number | null;
+  readonly dropped_rows: number | null;
+}
+
+/** Figures over all runs of the page. Derived ones are null until their pass has run. */
+export interface Totals {
+  readonly launches: number;
+  readonly host_ns: number;
+  readonly compile_ns: number;
+  readonly kernels: number;
+  readonly variants: number;
+  readonly calls: number;
+  readonly gpu_kernels: number | null;
+  readonly device_ns: number | null;
+  readonly bytes: number | null;
+  readonly flops: number | null;
+  readonly evaluated_calls: number | null;
+  /** Distinct findings with that verdict. */
+  readonly violations: number | null;
+  readonly phases: Readonly<Record<string, number>>;
+  /** Compile time of each stage over all variants, where it was timed. */
+  readonly stages: Readonly<Record<string, number>>;
+}
+
+/** A kernel function: all its variants together. */
+export interface Kernel {
+  readonly name: string;
+  readonly module: string | null;
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly origin: string | null;
+  readonly variants: readonly number[];
+  readonly calls: number;
+  readonly launches: number;
+  /** Of the launches, those of autotuners and warm-ups. */
+  readonly tuning_launches: number;
+  /** The other launches; those captured into a graph count as often as it was replayed. */
+  readonly runs: number;
+  readonly host_ns: number;
+  readonly device_ns: number | null;
+  readonly device_executions: number | null;
+  readonly bytes: number | null;
+  /** Bytes and FLOPs of all runs of the calls that were replayed. */
+  readonly flops: number | null;
+  /** Time at best of all runs on `Report.limits`; null unless every call that ran has one. */
+  readonly best_ns: number | null;
+  /** Share of the time at best in the measured time of as many runs. */
+  readonly achieved: number | null;
+  readonly compile_ns: number | null;
+  readonly registers: number | null;
+  readonly spills: number | null;
+  readonly shared_bytes: number | null;
+  readonly violations: number | null;
+  readonly unknowns: number | null;
+  /** Accesses of its calls with any verdict. */
+  readonly judged: number;
+}
+
+/** One compiled variant of a kernel. */
+export interface Variant {
+  readonly kernel: number;
+  readonly run: number;
+  readonly kernel_id: number;
+  readonly target: string | null;
+  readonly warp_size: number | null;
+  readonly num_warps: number | null;
+  readonly num_ctas: number | null;
+  readonly num_stages: number | null;
+  readonly options: Readonly<Record<string, string>>;
+  readonly shared_bytes: number | null;
+  readonly registers: number | null;
+  readonly spills: number | null;
+  readonly cache_hit: boolean | null;
+  readonly cache_key: string | null;
+  /** Since the page's origin. */
+  readonly compile_begin: number | null;
+  readonly compile_ns: number | null;
+  /** null for the first variant of a kernel in its run. */
+  readonly recompiled: Recompiled | null;
+  readonly occupancy: Occupancy | null;
+  readonly signature: readonly Parameter[];
+  readonly stages: readonly Stage[];
+  readonly files: readonly SourceFile[];
+  readonly launches: number;
+  readonly calls: number;
+  readonly host_ns: number;
+}
+
+/** One argument of a call. */
+export interface Argument {
+  readonly name: string | null;
+  readonly kind: string | null;
+  readonly dtype: string | null;
+  readonly device: string | null;
+  readonly shape: readonly number[] | null;
+  readonly strides: readonly number[] | null;
+  readonly offset_bytes: number | null;
+  readonly storage_bytes: number | null;
+  readonly alias_group: number | null;
+  readonly alignment: number | null;
+  readonly scalar: string | null;
+  /** Names the block `tensor/<value>` where the contents were recorded. */
+  readonly value: string | null;
+}
+
+/** A distinct call. `args` are indices into `Report.arguments`, `stack` into `stacks`. */
+export interface Call {
+  readonly variant: number;
+  readonly run: number;
+  readonly call_id: number;
+  readonly grid: readonly [number | null, number | null, number | null];
+  readonly args: readonly number[];
+  readonly stack: number | null;
+  readonly launches: number;
+  readonly tuning_launches: number;
+  /** As in `Kernel`. */
+  readonly runs: number;
+  readonly host_ns: number;
+  /** Of launches that are no autotuner's or warm-up's, as the median on the device. */
+  readonly host_median_ns: number | null;
+  readonly device_ns: number | null;
+  readonly device_executions: number | null;
+  readonly device_median_ns: number | null;
+  readonly bytes: number | null;
+  /** Bytes and FLOPs of one launch; bytes are a lower bound if `unknown_accesses` is not 0. */
+  readonly flops: number | null;
+  /** Distinct bytes that one launch reads, and that it writes. */
+  readonly unique_bytes: number | null;
+  readonly mask_efficiency: number | null;
+  readonly sector_efficiency: number | null;
+  readonly unknown_accesses: number | null;
+  readonly roofline: Roofline | null;
+}
+
+/**
+ * A violation, an unknown or a note, and where it is on the page.
+ *
+ * `found` leaves its stacks out: `stack` and `other_stack` are indices into `Report.stacks`.
+ */
+export interface PlacedFinding {
+  readonly found: Finding;
+  readonly kernel: number | null;
+  readonly variant: number | null;
+  readonly call: number | null;
+  readonly stack: number | null;
+  readonly other_stack: number | null;
+  /** `op_index` of the op in the call's TTIR, as in the block `call/<call>`. */
+  readonly op: number | null;
+  readonly other_op: number | null;
+  /** Calls that have it, the first 100; the witness is that of `call`. */
+  readonly in_calls: readonly number[];
+}
+
+/** How many accesses (over distinct calls) got a verdict. */
+export interface FindingCount {
+  readonly rule: string | null;
+  readonly verdict: string | null;
+  readonly severity: string | null;
+  readonly count: number;
+}
+
+/** What kvtrace itself had to say of a run. */
+export interface Message {
+  readonly run: number;
+  readonly level: string | null;
+  readonly code: string | null;
+  readonly text: string | null;
+  readonly count: number | null;
+}
+
+/** A user's range, or an instant (duration null), since the page's origin. */
+export interface Mark {
+  readonly run: number;
+  readonly name: string | null;
+  readonly begin: number;
+  readonly duration: number | null;
+  readonly thread: number | null;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+/** One row of the timeline: a host thread, or a stream of a device. */
+export interface Track {
+  readonly label: string;
+  readonly kind: string;
+  readonly run: number;
+  readonly thread: number | null;
+}
+
+/** Peaks of the device that figures are compared with: bytes and operations per second. */
+export interface Limits {
+  readonly name: string;
+  /** Recorded, given, or assumed. */
+  readonly how: string;
+  readonly reported: string | null;
+  /** The data sheet. */
+  readonly source: string;
+  readonly bandwidth: number;
+  /** By element type. */
+  readonly matrix: Readonly<Record<string, number>>;
+  readonly vector: Readonly<Record<string, number>>;
+}
+
+/** Something that did not fit: in one sentence, and the command that shows it. */
+export interface Dropped {
+  readonly what: string;
+  readonly text: string;
+  readonly command: string;
+}
+
+/**
+ * How much of a memory is in use: `amounts[i]` from order `orders[i]` to the next one.
+ *
+ * `limit` and `amounts` count bytes of one partition (SBUF) or banks of one partition (PSUM).
+ */
+export interface Usage {
+  readonly space: string;
+  readonly unit: string;
+  readonly limit: number;
+  readonly peak: number;
+  readonly orders: readonly number[];
+  readonly amounts: readonly number[];
+}
+
+/** On-chip memory of one call, by order of its executed ops (0 to `executed` - 1). */
+export interface OnChipCall {
+  readonly run: string;
+  readonly call_id: number;
+  readonly kernel: string;
+  readonly target: string;
+  readonly executed: number;
+  readonly usage: readonly Usage[];
+  readonly tiles: readonly Tile[];
+  readonly flows: readonly Flow[];
+  readonly engines: readonly EngineWork[];
+}
+
+/** An op of a call, its engine, and the tiles and tensors that it reads and writes by name. */
+export interface OpWork {
+  readonly op_index: number;
+  readonly op: string;
+  readonly engine: string | null;
+  readonly dtype: string | null;
+  readonly stack: number | null;
+  readonly executions: number;
+  readonly flops: number;
+  readonly device_bytes: number;
+  readonly chip_bytes: number;
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  /** Numbers of tiles and tensors that it reads or writes. */
+  readonly touched: readonly number[];
+  /** Its arithmetic at the engine's rate, or its transfers at the memory's, over the call. */
+  readonly best_ns: number | null;
+}
+
+/**
+ * Where the call stands under the published limits of what it is for: one core of the target.
+ *
+ * Rates are per second; the position is in nanoseconds of one launch, null where not known.
+ */
+export interface TargetRoof {
+  readonly name: string;
+  readonly source: string;
+  readonly bandwidth: number;
+  readonly matrix: Readonly<Record<string, number>>;
+  readonly vector: Readonly<Record<string, number>>;
+  readonly flops: number;
+  readonly unique_bytes: number | null;
+  readonly position: Position | null;
+}
+
+/** What differs from the nearest variant of the same kernel that the run compiled before. */
+export interface Recompiled {
+  /** Index into `Report.variants`. */
+  readonly nearest: number;
+  readonly changes: readonly Change[];
+}
+
+/** Warps on a multiprocessor at once, of how many, and what keeps there from being more. */
+export interface Occupancy {
+  readonly warps: number;
+  readonly of: number;
+  readonly limited_by: string;
+}
+
+/** A parameter of a kernel: its type, or the constant that is compiled in. */
+export interface Parameter {
+  readonly name: string | null;
+  readonly type: string | null;
+  readonly constexpr: string | null;
+  readonly divisibility: number | null;
+}
+
+/** One compiler stage of a variant. `text` is an index into `Report.texts`. */
+export interface Stage {
+  readonly stage: string;
+  readonly text: number | null;
+  readonly size_bytes: number | null;
+  readonly duration_ns: number | null;
+}
+
+/** A source file; `first_line` is the number of the text's first line in the file. */
+export interface SourceFile {
+  readonly path: string;
+  readonly text: number | null;
+  readonly first_line: number;
+}
+
+/**
+ * Where one launch of a call stands under the roof of `Report.limits`.
+ *
+ * `position` has times at best; `intensity` is FLOPs per distinct byte (null: no bytes), `roof`
+ * FLOPs per second that its mix of operations could reach (null: no FLOPs), `attainable` those at
+ * best, `reached` those over the measured median device time. `achieved` is the share of the time
+ * at best in that time.
+ */
+export interface Roofline {
+  readonly position: Position;
+  readonly intensity: number | null;
+  readonly roof: number | null;
+  readonly attainable: number | null;
+  readonly reached: number | null;
+  readonly achieved: number | null;
+}
+
+/**
+ * A verdict on one access of one distinct call, or a defect.
+ *
+ * `file`, `line` and `column` are those of the innermost frame of `stack`, and those of the
+ * kernel's definition where there is no stack. `program`, `iteration`, `lane`, `address_offset` and
+ * `past_end_bytes` are the witness's; `other_program` and `other_stack` the second side of a race.
+ * `calls` and `launches` count the distinct calls, over all runs, that have this same finding, and
+ * their launches. `invocation` is the call as it would be written, `launched_at` where its first
+ * launch was. `suppressed`: a comment in the source says that it is meant, for `suppress_reason`.
+ */
+export interface Finding {
+  readonly finding_id: string;
+  readonly rule: string;
+  readonly verdict: string;
+  readonly severity: string;
+  readonly kernel: string;
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly column: number | null;
+  readonly access: string | null;
+  readonly arg: string | null;
+  readonly tensor: string | null;
+  readonly program: readonly [number, number, number] | null;
+  readonly iteration: number | null;
+  readonly lane: readonly number[] | null;
+  readonly address_offset: number | null;
+  readonly past_end_bytes: number | null;
+  readonly lanes: number | null;
+  readonly expression: string | null;
+  readonly method: string | null;
+  readonly reason: string | null;
+  readonly message: string | null;
+  readonly other_program: readonly [number, number, number] | null;
+  readonly nearest: string | null;
+  readonly assumption: string | null;
+  readonly hint: string | null;
+  readonly suppressed: boolean;
+  readonly suppress_reason: string | null;
+  readonly run: string | null;
+  readonly call: number | null;
+  readonly grid: readonly [number, number, number] | null;
+  readonly calls: number;
+  readonly launches: number;
+  readonly invocation: string | null;
+  readonly launched_at: StackFrame | null;
+  readonly source: string | null;
+  readonly stack: readonly StackFrame[];
+  readonly other_stack: readonly StackFrame[];
+}
+
+/**
+ * A buffer of SBUF or PSUM: its size, and the orders of the first and last op that used it.
+ *
+ * `amount` is what it takes of the memory's limit: bytes of a partition of SBUF, banks of PSUM.
+ */
+export interface Tile {
+  readonly number: number;
+  readonly space: string;
+  readonly name: string | null;
+  readonly bytes: number;
+  readonly partitions: number;
+  readonly amount: number;
+  readonly first: number;
+  readonly last: number;
+  readonly stack_id: number | null;
+}
+
+/** Bytes that ops wrote to one memory from what they read in another, over the whole call. */
+export interface Flow {
+  readonly source: string;
+  readonly target: string;
+  readonly bytes: number;
+  readonly executions: number;
+}
+
+/** What an engine executed, over the whole call. */
+export interface EngineWork {
+  readonly engine: string;
+  readonly executions: number;
+  readonly elements: number;
+  readonly flops: number;
+  readonly device_bytes: number;
+  readonly chip_bytes: number;
+}
+
+/**
+ * Where work stands under the roof of a device; times in nanoseconds, over all launches.
+ *
+ * `bound` is `memory` where even distinct bytes take longer than the arithmetic, `compute` where
+ * the arithmetic takes longer than all bytes asked for, `caches` in between: memory-bound or not by
+ * what caches serve again. `best_ns` is the attainable time, `achieved` the share of it in the
+ * measured time (1: as fast as can be), null without a device timeline.
+ */
+export interface Position {
+  readonly memory_ns: number;
+  readonly uncached_ns: number | null;
+  readonly compute_ns: number;
+  readonly best_ns: number;
+  readonly bound: "memory" | "caches" | "compute";
+  readonly achieved: number | null;
+}
+
+/** One fact on both sides; null where a side does not have it. */
+export interface Change {
+  readonly what: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** One frame of a source stack; lines and columns count from 1. */
+export interface StackFrame {
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly column: number | null;
+  readonly function: string | null;
+}

@@ -1,0 +1,71 @@
+// How modules may depend on each other: no circle, and parts and data know nothing of views.
+
+import { readFileSync, readdirSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+import { describe, expect, test } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../src");
+const FILES = readdirSync(ROOT, { recursive: true, encoding: "utf8" }).filter((path) =>
+  /\.tsx?$/.test(path),
+);
+
+/** The modules of ours that a text imports; types too: they make a circle for the reader. */
+function importsOf(path: string, text: string): string[] {
+  const named = [...text.matchAll(/from "(\.[^"]+)"/g)].map((match) => match[1] as string);
+  return named.map((name) => {
+    const base = relative(ROOT, join(ROOT, dirname(path), name));
+    const found = [base, `${base}.ts`, `${base}.tsx`].find((each) => FILES.includes(each));
+    if (!found) throw new Error(`${path} imports ${name}, which is not there`);
+    return found;
+  });
+}
+
+/** The first circle that a walk along the imports finds; null where there is none. */
+function circleIn(graph: ReadonlyMap<string, readonly string[]>): string[] | null {
+  const done = new Set<string>();
+  const walk = (at: string, trail: readonly string[]): string[] | null => {
+    if (trail.includes(at)) return [...trail.slice(trail.indexOf(at)), at];
+    if (done.has(at)) return null;
+    for (const next of graph.get(at) ?? []) {
+      const circle = walk(next, [...trail, at]);
+      if (circle) return circle;
+    }
+    done.add(at);
+    return null;
+  };
+  for (const start of graph.keys()) {
+    const circle = walk(start, []);
+    if (circle) return circle;
+  }
+  return null;
+}
+
+describe("modules", () => {
+  const graph = new Map(
+    FILES.map((path) => [path, importsOf(path, readFileSync(join(ROOT, path), "utf8"))]),
+  );
+
+  test("import each other in no circle", () => {
+    expect(graph.size).toBeGreaterThan(50);
+    expect(circleIn(graph)).toBeNull();
+  });
+
+  test("a circle would be seen", () => {
+    const three = new Map([
+      ["a", ["b"]],
+      ["b", ["c"]],
+      ["c", ["b"]],
+    ]);
+    expect(circleIn(three)).toEqual(["b", "c", "b"]);
+  });
+
+  test("of data and parts know no view", () => {
+    const wrong = [...graph].flatMap(([path, imports]) =>
+      /^(?:data|parts)\//.test(path)
+        ? imports.filter((each) => each.startsWith("views/")).map((each) => `${path}: ${each}`)
+        : [],
+    );
+    expect(wrong).toEqual([]);
+  });
+});

@@ -1,0 +1,141 @@
+/* SIGTERM, kept waiting until the journal has what was recorded. Included by _hot.c alone.
+ *
+ * Only where the program leaves SIGTERM to its default does a handler of ours stand, set below Python
+ * (signal.getsignal says what it said), so a handler that the program sets takes its place. It runs in
+ * whatever thread the signal finds, also while Python is in a long call. A thread of Python's is woken
+ * to flush; a thread without Python ends the process by the default action when that is done, and
+ * after PATIENCE_SECONDS if it is not. A second SIGTERM, or one in a forked child, acts at once.
+ */
+#ifndef KVTRACE_HOT_SIGNAL_H
+#define KVTRACE_HOT_SIGNAL_H
+
+#include <Python.h>
+
+#ifdef __linux__
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_SECONDS = 5, STEPS_IN_SECOND = 500, STACK_BYTES = 256 << 10 };
+
+static volatile pid_t watching; /* the process whose threads wait for SIGTERM */
+static volatile sig_atomic_t asked;
+static sem_t asked_to_end, to_flush, flushed;
+
+/* Everything in these two is safe in a handler: signal-safety(7). */
+static void end_by_default(void) {
+  struct sigaction plain;
+  memset(&plain, 0, sizeof plain);
+  plain.sa_handler = SIG_DFL;
+  sigaction(SIGTERM, &plain, NULL);
+  kill(getpid(), SIGTERM);
+}
+
+static void on_sigterm(int number) {
+  (void)number;
+  int before = errno;
+  if (watching != getpid() || asked) {
+    end_by_default();
+  } else {
+    asked = 1;
+    sem_post(&asked_to_end);
+  }
+  errno = before;
+}
+
+static void *end_after_flush(void *nothing) {
+  while (sem_wait(&asked_to_end)) {
+  }
+  sem_post(&to_flush);
+  struct timespec step = {0, 1000000000 / STEPS_IN_SECOND};
+  for (int i = 0; i < PATIENCE_SECONDS * STEPS_IN_SECOND && sem_trywait(&flushed); i++)
+    nanosleep(&step, NULL);
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGTERM);
+  pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+  end_by_default();
+  return nothing;
+}
+
+static int start_thread(void) {
+  pthread_attr_t small;
+  pthread_t thread;
+  sigset_t every, before;
+  if (pthread_attr_init(&small)) return -1;
+  sigfillset(&every);
+  pthread_sigmask(SIG_SETMASK, &every, &before); /* the program's signals are not for this thread */
+  int failed = pthread_attr_setstacksize(&small, STACK_BYTES) ||
+               pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED) ||
+               pthread_create(&thread, &small, end_after_flush, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&small);
+  return failed ? -1 : 0;
+}
+
+static PyObject *watch_sigterm(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  struct sigaction found, ours;
+  if (watching == getpid() || sigaction(SIGTERM, NULL, &found)) Py_RETURN_FALSE;
+  int is_ours = !(found.sa_flags & SA_SIGINFO) && found.sa_handler == on_sigterm;
+  int is_default = !(found.sa_flags & SA_SIGINFO) && found.sa_handler == SIG_DFL;
+  if (!is_default && !is_ours) Py_RETURN_FALSE;
+  sem_init(&asked_to_end, 0, 0);
+  sem_init(&to_flush, 0, 0);
+  sem_init(&flushed, 0, 0);
+  asked = 0;
+  if (start_thread()) Py_RETURN_FALSE;
+  watching = getpid();
+  memset(&ours, 0, sizeof ours);
+  ours.sa_handler = on_sigterm;
+  ours.sa_flags = SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  if (is_default) sigaction(SIGTERM, &ours, NULL);
+  Py_RETURN_TRUE;
+}
+
+static PyObject *await_sigterm(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  Py_BEGIN_ALLOW_THREADS;
+  while (sem_wait(&to_flush)) {
+  }
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
+static PyObject *sigterm_may_end(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  if (watching == getpid() && asked) sem_post(&flushed);
+  watching = 0; /* the next one acts at once */
+  Py_RETURN_NONE;
+}
+#else
+static PyObject *watch_sigterm(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  Py_RETURN_FALSE;
+}
+
+static PyObject *await_sigterm(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  Py_RETURN_NONE;
+}
+
+static PyObject *sigterm_may_end(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  Py_RETURN_NONE;
+}
+#endif
+
+static PyMethodDef signal_functions[] = {
+    {"watch_sigterm", watch_sigterm, METH_NOARGS,
+     "Have SIGTERM wait for a flush; false where the program handles it, or it is watched."},
+    {"await_sigterm", await_sigterm, METH_NOARGS, "Return when SIGTERM has come."},
+    {"sigterm_may_end", sigterm_may_end, METH_NOARGS,
+     "Let SIGTERM act, now and from now on: there is nothing left to flush."},
+    {NULL, NULL, 0, NULL}};
+
+#endif

@@ -1,0 +1,75 @@
+"""Ends of a process that Python's exit functions do not hear of: `os._exit`, exec and SIGTERM.
+
+What the program and its system do stays what it is: the same exit code, the same signal, the same
+new program. Each function may be called often, and in each process anew.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+
+def before_exit(seal: Callable[[], None]) -> None:
+    """Call `seal` before `os._exit`, with which processes of `multiprocessing` end, too."""
+    _wrap("_exit", seal)
+
+
+def before_exec(flush: Callable[[], None]) -> None:
+    """Call `flush` before another program takes this one's place, or fails to."""
+    for name in ("execv", "execve"):  # all others call these
+        _wrap(name, flush)
+
+
+def before_sigterm(flush: Callable[[], None]) -> None:
+    """Call `flush` before SIGTERM ends the process, where the program leaves that to the system.
+
+    Workers of `multiprocessing.Pool` end so. Without the C extension SIGTERM is left alone.
+    """
+    try:
+        from kvtrace.capture import _hot  # type: ignore[attr-defined]
+    except ImportError:
+        return
+    if not _hot.watch_sigterm():
+        return
+
+    def wait() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        _hot.await_sigterm()
+        try:
+            flush()
+        finally:
+            _hot.sigterm_may_end()
+
+    try:
+        threading.Thread(target=wait, name="kvtrace-sigterm", daemon=True).start()
+    except RuntimeError:
+        _hot.sigterm_may_end()  # the interpreter is ending, and starts no threads
+
+
+def sigterm_may_end() -> None:
+    """Have SIGTERM act at once from now on: all is sealed."""
+    try:
+        from kvtrace.capture import _hot  # type: ignore[attr-defined]
+    except ImportError:
+        return
+    _hot.sigterm_may_end()
+
+
+def _wrap(name: str, before: Callable[[], None]) -> None:
+    leave = getattr(os, name, None)
+    if leave is None or getattr(leave, "keeps", False):
+        return
+
+    def wrapper(*arguments: Any, **named: Any) -> NoReturn:
+        try:
+            before()
+        finally:
+            leave(*arguments, **named)
+        raise AssertionError  # it does not return
+
+    wrapper.keeps = True  # type: ignore[attr-defined]
+    wrapper.__name__ = name
+    wrapper.__doc__ = leave.__doc__
+    setattr(os, name, wrapper)

@@ -1,0 +1,350 @@
+"""What each op of the language is: its operands by name, its kind, and what it does to memory.
+
+One row an op. Nothing else knows at which position an operand stands, and nothing else lists ops
+to say what sort they are: `op.operand("mask")` and `KINDS[op.name]` say so. What an op computes is
+not here; see CONTRIBUTING.md for the three places that an op has.
+
+Operands are as MLIR's definitions of the dialects have them (`TritonOps.td`, `ArithOps.td`,
+`SCFOps.td`, `ControlFlowOps.td`), with names of ours where those say less. A name that ends in `?`
+is of an operand that may be missing, one that ends in `*` of any number of operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Literal
+
+from kvtrace.ir.attributes import DenseArrayAttribute
+
+if TYPE_CHECKING:
+    from kvtrace.ir.model import Op, Value
+
+
+class Kind(Enum):
+    """What sort of op it is."""
+
+    ELEMENTWISE = "each element is made of those at its place in the operands"
+    GIVEN = "what it gives is made of no operand: constants, ranges, where a program is"
+    SPREAD = "each element is one of the operand's; an axis has one element, or is new"
+    PICKED = "each element is one of an operand's, which an index picks"
+    REARRANGED = "each element is one of an operand's, at another place"
+    REDUCTION = "the elements along an axis become one"
+    SCAN = "each element is made of those before it along an axis"
+    COUNT = "counts elements"
+    PRODUCT = "a matrix product"
+    ADDRESS = "makes pointers and descriptors"
+    MEMORY = "reads memory, or writes it, or both"
+    BRANCH = "one of its regions runs"
+    LOOP = "its regions run again and again"
+    END = "ends a block, and passes values on"
+    JUMP = "ends a block, and goes to another"
+    CALL = "runs a function"
+    FUNCTION = "is a function"
+    REMARK = "computes nothing: barriers, what may be assumed"
+    REPORT = "asserts or prints"
+    MODULE = "holds functions"
+
+
+AccessKind = Literal["load", "store", "atomic"]
+"""What a memory op does: an atomic one reads and writes at once, and no other comes between."""
+
+Reading = Literal["", "modular", "signed", "unsigned", "mixing"]
+"""How an op reads integers: whether their width shows in what it makes of them.
+
+`modular`: the result is the same modulo 2^n whether or not an operand has wrapped around. `mixing`:
+unsigned, and it takes a part of what a number holds, as hashes do.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class OpKind:
+    """What is said of one op; `group` names the files that its meanings are in."""
+
+    name: str
+    group: str
+    kind: Kind
+    operands: tuple[str, ...] = ()
+    effect: AccessKind | None = None
+    reading: Reading = ""
+    _places: Mapping[str, int] = field(init=False, repr=False)
+    _fixed: int = field(init=False, repr=False)
+    """How many names there are before one that need not stand for one operand."""
+
+    def __post_init__(self) -> None:
+        places = {name.rstrip("?*"): place for place, name in enumerate(self.operands)}
+        loose = (place for place, name in enumerate(self.operands) if name.endswith(("?", "*")))
+        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_fixed", next(loose, len(places)))
+
+    def span(self, op: Op, name: str) -> tuple[int, int]:
+        """Return where the operands of a name begin, and where they end, among those of an op.
+
+        Raises:
+            KeyError: ops of this kind have no operand of that name.
+
+        """
+        place = self._places.get(name)
+        if place is None:
+            raise KeyError(f"{self.name} has no operand {name!r}, only {', '.join(self._places)}")
+        if place < self._fixed:
+            return place, place + 1
+        sizes = self._sizes(op)
+        start = sum(sizes[:place])
+        return start, start + sizes[place]
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The names of operands, in order."""
+        return self._places
+
+    def has(self, name: str) -> bool:
+        """Whether ops of this kind may have an operand of a name."""
+        return name in self._places
+
+    def _sizes(self, op: Op) -> Sequence[int]:
+        """Count the operands of each name."""
+        given = op.attributes.get("operandSegmentSizes")
+        if isinstance(given, DenseArrayAttribute) and len(given.values) >= len(self.operands):
+            return [int(number) for number in given.values]
+        left = len(op.operands)
+        sure = sum(not name.endswith(("?", "*")) for name in self.operands)
+        many = sum(name.endswith("*") for name in self.operands)
+        spare = max(left - sure, 0)
+        sizes = []
+        for name in self.operands:
+            if name.endswith("*"):  # of several lists without sizes, all have one length
+                sizes.append(spare // many)
+            elif name.endswith("?"):
+                sizes.append(min(spare, 1))
+                spare -= sizes[-1]
+            else:
+                sizes.append(1)
+        return sizes
+
+
+KINDS: Final[dict[str, OpKind]] = {}
+"""All ops that are known, by name."""
+
+_Rows = Mapping[str, str]
+
+
+def _rows(
+    group: str, kind: Kind, rows: _Rows, *, effect: AccessKind | None = None, reading: Reading = ""
+) -> None:
+    """Add ops: their operands, to the names of the ops that have them."""
+    for operands, names in rows.items():
+        for name in names.split():
+            KINDS[name] = OpKind(name, group, kind, tuple(operands.split()), effect, reading)
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+_rows("memory", Kind.MEMORY, {"pointer mask? other?": "tt.load"}, effect="load")
+_rows("memory", Kind.MEMORY, {"pointer value mask?": "tt.store"}, effect="store")
+_rows(
+    "atomic", Kind.MEMORY, {
+        "pointer value mask?": "tt.atomic_rmw",
+        "pointer expected value": "tt.atomic_cas",
+    }, effect="atomic",
+)  # fmt: skip
+_rows(
+    "descriptor", Kind.MEMORY, {
+        "descriptor index*": "tt.descriptor_load",
+        "descriptor row column": "tt.descriptor_gather",
+    }, effect="load",
+)  # fmt: skip
+_rows(
+    "descriptor", Kind.MEMORY, {
+        "descriptor value index*": "tt.descriptor_store",
+        "descriptor row column value": "tt.descriptor_scatter",
+    }, effect="store",
+)  # fmt: skip
+_rows(
+    "descriptor", Kind.MEMORY, {"descriptor value index*": "tt.descriptor_reduce"}, effect="atomic"
+)
+_rows("descriptor", Kind.ADDRESS, {
+    "pointer size* stride*": "tt.make_tensor_descriptor",
+    "pointer size* stride* offset*": "tt.make_tensor_ptr",
+    "pointer offset*": "tt.advance",
+    "descriptor": "tt.descriptor_to_tensor",
+})  # fmt: skip
+_rows("memory", Kind.ADDRESS, {"pointer offset": "tt.addptr"})
+_rows("addresses", Kind.ADDRESS, {"source": "tt.int_to_ptr tt.ptr_to_int"})
+
+# -- where a program is, constants, remarks -------------------------------------------------------
+
+_rows("program", Kind.GIVEN, {
+    "": "tt.get_program_id tt.get_num_programs tt.make_range ub.poison llvm.mlir.undef"
+        " llvm.mlir.poison",
+})  # fmt: skip
+_rows("arith", Kind.GIVEN, {"": "arith.constant llvm.mlir.constant"})
+_rows("program", Kind.REPORT, {"condition": "tt.assert", "value*": "tt.print"})
+_rows("program", Kind.REMARK, {
+    "condition": "llvm.intr.assume",
+    "": "gpu.barrier nvvm.barrier0 rocdl.barrier tt.debug_barrier ttg.barrier",
+})  # fmt: skip
+
+# -- elements moved -------------------------------------------------------------------------------
+
+_rows("shape", Kind.SPREAD, {
+    "source": "tt.splat tt.unsplat tt.broadcast ttg.convert_layout",
+    "source token?": "ttg.local_load",
+    "source?": "ttg.local_alloc",
+}, reading="modular")  # fmt: skip
+_rows("shape", Kind.REARRANGED, {
+    "source": "tt.expand_dims tt.trans tt.reshape tt.split",
+    "first second": "tt.join tt.cat",
+}, reading="modular")  # fmt: skip
+_rows("shape", Kind.PICKED, {"source index": "tt.gather"})
+
+# -- integers and floats, element by element ------------------------------------------------------
+
+_rows("arith", Kind.ELEMENTWISE, {
+    "left right": "arith.addi arith.subi arith.muli arith.andi arith.ori arith.xori",
+    "condition first second": "arith.select",
+}, reading="modular")  # fmt: skip
+_rows("arith", Kind.ELEMENTWISE, {
+    "left right": "arith.divsi arith.remsi arith.floordivsi arith.ceildivsi arith.minsi"
+                  " arith.maxsi arith.shrsi",
+}, reading="signed")  # fmt: skip
+_rows("arith", Kind.ELEMENTWISE, {
+    "left right": "arith.divui arith.ceildivui arith.minui arith.maxui",
+}, reading="unsigned")  # fmt: skip
+_rows("arith", Kind.ELEMENTWISE, {"left right": "arith.remui arith.shrui"}, reading="mixing")
+_rows("arith", Kind.ELEMENTWISE, {
+    "left right": "arith.shli arith.cmpi arith.addf arith.subf arith.mulf arith.divf arith.remf"
+                  " arith.maximumf arith.maxnumf arith.minimumf arith.minnumf arith.cmpf",
+    "source": "arith.negf",
+})  # fmt: skip
+_rows("arith_extended", Kind.ELEMENTWISE, {
+    "left right": "arith.addui_extended arith.mulsi_extended arith.mului_extended",
+})  # fmt: skip
+_rows("casts", Kind.ELEMENTWISE, {
+    "source": "arith.trunci arith.bitcast tt.bitcast",
+}, reading="modular")  # fmt: skip
+_rows("casts", Kind.ELEMENTWISE, {"source": "arith.extsi arith.index_cast"}, reading="signed")
+_rows("casts", Kind.ELEMENTWISE, {"source": "arith.extui arith.index_castui"}, reading="unsigned")
+_rows("casts", Kind.ELEMENTWISE, {
+    "source": "arith.sitofp arith.uitofp arith.fptosi arith.fptoui arith.extf arith.truncf"
+              " tt.fp_to_fp",
+})  # fmt: skip
+_rows("math", Kind.ELEMENTWISE, {"source": "math.absi"}, reading="signed")
+_rows("math", Kind.ELEMENTWISE, {
+    "source": "math.absf math.acos math.acosh math.asin math.asinh math.atan math.atanh math.cbrt"
+              " math.ceil math.cos math.cosh math.ctlz math.ctpop math.cttz math.erf math.erfc"
+              " math.exp math.exp2 math.expm1 math.floor math.isfinite math.isinf math.isnan"
+              " math.log math.log10 math.log1p math.log2 math.rint math.round math.roundeven"
+              " math.rsqrt math.sin math.sinh math.sqrt math.tan math.tanh math.trunc",
+    "left right": "math.atan2 math.copysign math.fpowi math.powf",
+    "left right added": "math.fma",
+})  # fmt: skip
+_rows("elementwise", Kind.ELEMENTWISE, {
+    "source lowest highest": "tt.clampf",
+    "left right": "tt.precise_divf",
+    "source": "tt.precise_sqrt",
+})  # fmt: skip
+_rows("elementwise", Kind.ELEMENTWISE, {"left right": "tt.mulhiui"}, reading="mixing")
+_rows("libdevice", Kind.ELEMENTWISE, {"source*": "tt.extern_elementwise"})
+_rows("inline", Kind.ELEMENTWISE, {"source*": "tt.elementwise_inline_asm tt.map_elementwise"})
+
+# -- several elements at once ---------------------------------------------------------------------
+
+_rows("reduce", Kind.REDUCTION, {"source*": "tt.reduce"})
+_rows("reduce", Kind.SCAN, {"source*": "tt.scan"})
+_rows("reduce", Kind.COUNT, {"source mask?": "tt.histogram"})
+_rows("dot", Kind.PRODUCT, {
+    "left right added": "tt.dot ttng.warp_group_dot",
+    "left right added left_scale? right_scale?": "tt.dot_scaled",
+})  # fmt: skip
+
+# -- control --------------------------------------------------------------------------------------
+
+_rows("control", Kind.BRANCH, {
+    "condition": "scf.if",
+    "selector": "scf.index_switch",
+    "": "scf.execute_region",
+})  # fmt: skip
+_rows("control", Kind.LOOP, {"first end step initial*": "scf.for", "initial*": "scf.while"})
+_rows("control", Kind.END, {
+    "condition passed*": "scf.condition",
+    "passed*": "scf.yield tt.return func.return llvm.return tt.reduce.return tt.scan.return"
+               " tt.map_elementwise.return",
+})  # fmt: skip
+_rows("blocks", Kind.JUMP, {
+    "condition first* second*": "cf.cond_br",
+    "passed*": "cf.br",
+})  # fmt: skip
+_rows("blocks", Kind.CALL, {"argument*": "tt.call func.call"})
+_rows("blocks", Kind.FUNCTION, {"": "tt.func func.func llvm.func"})
+_rows("blocks", Kind.MODULE, {"": "builtin.module"})
+
+
+def effect_of(op: Op) -> AccessKind | None:
+    """Return what an op does to memory; None: nothing."""
+    row = KINDS.get(op.name)
+    return None if row is None else row.effect
+
+
+def named(wanted: Callable[[OpKind], bool]) -> frozenset[str]:
+    """Return the names of the ops of which something is true."""
+    return frozenset(row.name for row in KINDS.values() if wanted(row))
+
+
+READING: Final = named(lambda row: row.effect in ("load", "atomic"))
+"""Ops that give what memory holds."""
+WRITING: Final = named(lambda row: row.effect in ("store", "atomic"))
+MEMORY: Final = READING | WRITING
+ATOMIC: Final = named(lambda row: row.effect == "atomic")
+CALLS: Final = named(lambda row: row.kind is Kind.CALL)
+FUNCTIONS: Final = named(lambda row: row.kind is Kind.FUNCTION)
+LOOPS: Final = named(lambda row: row.kind is Kind.LOOP)
+BRANCHES: Final = named(lambda row: row.kind is Kind.BRANCH)
+GIVEN: Final = named(lambda row: row.kind is Kind.GIVEN)
+SPREADING: Final = named(lambda row: row.kind is Kind.SPREAD)
+"""Ops that put elements into more places, or fewer, and keep the order of axes."""
+MOVING: Final = named(lambda row: row.kind is Kind.SPREAD or row.kind is Kind.REARRANGED)
+ELEMENTWISE: Final = named(lambda row: row.kind is Kind.ELEMENTWISE)
+SILENT: Final = named(lambda row: row.kind is Kind.REMARK)
+"""Ops that mean nothing when programs run as whole arrays."""
+MODULAR: Final = named(lambda row: row.reading == "modular" and row.kind is not Kind.SPREAD)
+SIGNED: Final = named(lambda row: row.reading == "signed")
+UNSIGNED: Final = named(lambda row: row.reading == "unsigned")
+MIXING: Final = named(lambda row: row.reading == "mixing")
+
+
+def address_of(op: Op) -> Value:
+    """Return what says where a memory op goes: its pointer, or its descriptor."""
+    return op.operand("descriptor" if KINDS[op.name].has("descriptor") else "pointer")
+
+
+def mask_of(op: Op) -> Value | None:
+    """Return the mask of an op; None: it has none, so all lanes are on."""
+    return op.optional("mask") if KINDS[op.name].has("mask") else None
+
+
+DATA: Final = ("value", "expected", "other")
+"""Names of a memory op's operands that are neither address nor mask."""
+
+
+def data_of(op: Op) -> tuple[Value, ...]:
+    """Return the operands of a memory op that are data."""
+    return _all_of(op, DATA)
+
+
+def operands_of(op: Op) -> Iterator[tuple[str, Value]]:
+    """Yield the operands of an op with their names."""
+    for name in KINDS[op.name].names:
+        for value in op.group(name):
+            yield name, value
+
+
+def positions_of(op: Op) -> tuple[Value, ...]:
+    """Return where in a descriptor's tensor a memory op's block begins, or its rows are."""
+    return _all_of(op, ("index", "row", "column"))
+
+
+def _all_of(op: Op, names: Sequence[str]) -> tuple[Value, ...]:
+    row = KINDS[op.name]
+    return tuple(value for name in names if row.has(name) for value in op.group(name))

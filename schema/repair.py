@@ -1,0 +1,97 @@
+"""Rows as readers may rely on them: what a row cannot mean is left out or unknown, and is said.
+
+Files come from elsewhere, and clocks are set back while a program runs. One bad row must cost that
+row alone, so each reader is given rows with keys, times that can be subtracted, ends that are not
+before their begins, and entries of lists that are there.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.schema.tables import Table
+
+#: Nanoseconds from 1970 to the first and the last time that is believed: years 1824 and 2116.
+#: The difference of two of them has 64 bits.
+_LAST: Final = 2**62
+#: Begin and end of what a row of a table tells of.
+RANGES: Final = {
+    "launches": ("enter", "exit"),
+    "gpu_kernels": ("start", "end"),
+    "marks": ("begin", "end"),
+    "runs": ("started", "ended"),
+}
+
+
+def repaired(table: Table, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:
+    """Return the rows that mean something; `say` is told what is not as it was written."""
+    for name in table.keys:
+        if name in rows.column_names and rows.column(name).null_count:
+            lost = rows.column(name).null_count
+            rows = rows.filter(pc.is_valid(rows.column(name)))
+            say(f"{_counted(lost)} without {name}, and left out")
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            fresh, unknown = _believed(rows.column(place))
+            if unknown:
+                rows = rows.set_column(place, field, fresh)
+                say(f"{_counted(unknown)} with a time {field.name} that cannot be; it is not known")
+        elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+            fresh, empty = _with_entries(rows.column(place))
+            if empty:
+                rows = rows.set_column(place, field, fresh)
+                say(f"{_counted(empty)} with entries of {field.name} that say nothing")
+    return _forwards(table.name, rows, say)
+
+
+def _forwards(name: str, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:
+    """Have nothing end before it begins: the clock was set back in between."""
+    begin, end = RANGES.get(name, ("", ""))
+    if begin not in rows.column_names or end not in rows.column_names:
+        return rows
+    ends, begins = rows.column(end), rows.column(begin)
+    back = pc.fill_null(pc.less(ends, begins), False)
+    count = pc.sum(back).as_py() or 0
+    if not count:
+        return rows
+    say(f"{_counted(count)} with {end} before {begin}, since a clock stepped back; taken as 0 ns")
+    place = rows.column_names.index(end)
+    return rows.set_column(place, rows.schema.field(place), pc.if_else(back, begins, ends))
+
+
+def _believed(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Times with those that cannot be as null, and how many those are."""
+    plain = column.cast(pa.int64())
+    bounds = pc.min_max(plain)
+    least, most = bounds["min"].as_py(), bounds["max"].as_py()
+    if least is None or (least >= -_LAST and most <= _LAST):
+        return column, 0
+    fine = pc.and_(pc.greater_equal(plain, -_LAST), pc.less_equal(plain, _LAST))
+    lost = pc.sum(pc.invert(fine)).as_py()
+    return pc.if_else(fine, plain, pa.scalar(None, pa.int64())).cast(column.type), lost
+
+
+def _with_entries(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Lists of structs in which no entry is null, and in how many entries were.
+
+    What takes a null entry's place has null in all its fields, so positions stay what they are.
+    """
+    if not any(chunk.flatten().null_count for chunk in column.chunks):
+        return column, 0
+    fresh = []
+    changed = 0
+    for chunk in column.chunks:
+        listed: list[Any] = chunk.to_pylist()
+        for entries in listed:
+            holes = [i for i, entry in enumerate(entries or ()) if entry is None]
+            changed += bool(holes)
+            for hole in holes:
+                entries[hole] = dict.fromkeys(field.name for field in column.type.value_type)
+        fresh.append(pa.array(listed, column.type))
+    return pa.chunked_array(fresh, column.type), changed
+
+
+def _counted(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"

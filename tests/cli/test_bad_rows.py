@@ -1,0 +1,242 @@
+"""Rows and files that kvtrace did not write: one costs itself, is said, and the rest goes on."""
+
+import os
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace.schema.errors import TraceWriteError
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.cli.test_bad_input import READING, asked
+
+BEGAN = 1_767_323_045_000_000_000
+SECOND = 1_000_000_000
+
+
+def test_what_ends_before_it_begins_took_no_time_and_is_said(kvtrace, tmp_path):
+    run_id = new_run_id()
+    writer = RunWriter(tmp_path / "out", run_id)
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "k"}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+    enter = np.array([BEGAN, BEGAN + 10 * SECOND, -(2**63) + 1])
+    exits = np.array([BEGAN + 5, BEGAN + 3 * SECOND, 2**63 - 1])
+    columns = {"seq": np.arange(3), "call_id": np.zeros(3, np.int64)}
+    writer.append("launches", columns | {"enter": enter, "exit": exits})
+    writer.seal({"ending": "exit"})
+
+    trace = open_trace(tmp_path / "out")
+    rows = plain_rows(trace.table("launches"))
+    spans = [None if row["exit"] is None else row["exit"] - row["enter"] for row in rows]
+    assert spans == [5, 0, None]
+    for command in (
+        ["info"],
+        ["profile"],
+        ["convert", "chrome", "-o", "c.json"],
+        ["convert", "perfetto"],
+    ):
+        code, out, err = kvtrace(command[0], *command[1:2], tmp_path / "out", *command[2:])
+        assert code == 0, err
+        assert "a clock stepped back" in " ".join((out + err).split())
+
+
+# -- rows -------------------------------------------------------------------------------------
+
+
+def rewrite(trace, table, change):
+    """Change the rows of a table, keys too, where they lie; as Python values."""
+    part = next((trace / table).rglob("*.parquet"))
+    rows = pq.ParquetFile(part).read()
+    times = [field.name for field in rows.schema if pa.types.is_timestamp(field.type)]
+    schema = pa.schema([pa.field(field.name, field.type) for field in rows.schema])
+    listed = plain_rows(rows.drop_columns(times))
+    change(listed)
+    fresh = pa.Table.from_pylist(listed, pa.schema([f for f in schema if f.name not in times]))
+    for name in times:
+        column = rows.column(name).slice(0, len(listed))
+        fresh = fresh.append_column(schema.field(name), column)
+    metadata = {k: v for k, v in rows.schema.metadata.items() if k != b"kvtrace.sha256"}
+    pq.write_table(fresh.replace_schema_metadata(metadata), part)
+
+
+def assign(column, value, row=0):
+    def change(rows):
+        rows[row][column] = value
+
+    return change
+
+
+def entry(column, index, value):
+    def change(rows):
+        rows[0][column][index] = value
+
+    return change
+
+
+#: What was found by tests/cli/fuzz.py: a table, and what was done to its rows.
+FOUND = {
+    "a kernel that is not there": ("calls", assign("kernel_id", 999)),
+    "a kernel that is not said": ("calls", assign("kernel_id", None)),
+    "a launch of no call": ("launches", assign("call_id", None)),
+    "a launch without a number": ("launches", assign("seq", None)),
+    "an argument that says nothing": ("calls", entry("args", 0, None)),
+    "a parameter that says nothing": ("kernels", entry("signature", 0, None)),
+    "a stage that says nothing": ("kernels", entry("stages", 0, None)),
+    "a frame that says nothing": ("stacks", entry("frames", 0, None)),
+    "a mark without a number": ("marks", assign("mark_id", None)),
+    "an artifact without a hash": ("artifacts", assign("sha256", None)),
+    "an artifact without content": ("artifacts", assign("bytes", None)),
+    "one kernel twice": ("kernels", assign("kernel_id", 1)),
+    "a run without an id": ("runs", assign("run_id", None)),
+}
+
+
+@pytest.mark.parametrize("found", FOUND)
+@pytest.mark.parametrize("command", READING)
+def test_a_bad_row_costs_itself(found, command, own_trace, kvtrace):
+    table, change = FOUND[found]
+    rewrite(own_trace, table, change)
+
+    code, _, err = kvtrace(*asked(command, own_trace))
+
+    assert code in (0, 1, 2)
+    assert "Traceback" not in err
+    assert "failed on" not in err
+    if code == 2 and command != "validate":
+        assert err.count("\n") >= 1
+
+
+@pytest.mark.parametrize("command", READING)
+def test_artifacts_without_their_hashes(command, own_trace, kvtrace):
+    part = next((own_trace / "artifacts").rglob("*.parquet"))
+    rows = pq.ParquetFile(part).read()
+    pq.write_table(rows.drop_columns(["sha256"]), part)
+
+    code, _, err = kvtrace(*asked(command, own_trace))
+
+    assert code in (0, 1, 2)
+    assert "failed on" not in err
+
+
+@pytest.mark.parametrize("command", ["replay", "sanitize"])
+def test_the_other_calls_are_looked_at(command, own_trace, kvtrace):
+    rewrite(own_trace, "calls", assign("kernel_id", 999))
+
+    _, _, err = kvtrace(command, own_trace)
+
+    assert "call 0 of ?: the trace has no record of its kernel, whose kernel_id is 999" in err
+    assert "call 1 of " in err  # of the made-up trace, whose IR none evaluates
+
+
+def test_what_is_left_out_is_said(own_trace, kvtrace):
+    rewrite(own_trace, "launches", assign("call_id", None, row=3))
+
+    for command in ("profile", "info"):
+        _, out, err = kvtrace(command, own_trace)
+        assert "1 row without call_id, and left out" in " ".join((out + err).split())
+
+
+# -- files and folders ------------------------------------------------------------------------
+
+
+def pipe(part):
+    os.mkfifo(part)
+
+
+def device(part):
+    part.symlink_to("/dev/zero")
+
+
+def nowhere(part):
+    part.symlink_to("nowhere")
+
+
+def itself(part):
+    part.symlink_to(part.name)
+
+
+def folder(part):
+    part.mkdir()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("made", [pipe, device, nowhere, itself, folder])
+@pytest.mark.parametrize("command", ["info", "profile", "sanitize", "sql", "redact", "validate"])
+def test_only_files_are_read(made, command, own_trace, kvtrace):
+    part = next((own_trace / "kernels").rglob("*.parquet"))
+    part.unlink()
+    made(part)
+
+    code, out, err = kvtrace(*asked(command, own_trace))
+
+    assert code == 2
+    assert part.name in out + err
+    assert "Traceback" not in err
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["launches-00000.arrows", "runs-00000.arrows"])
+@pytest.mark.parametrize("command", ["info --all", "recover --force", "validate"])
+def test_only_files_are_read_of_a_journal(name, command, own_trace, kvtrace):
+    journal = own_trace / ".journal" / "run=20260102-030405-000-00000001"
+    journal.mkdir(parents=True)
+    os.mkfifo(journal / name)
+
+    code, out, err = kvtrace(*command.split(), own_trace)
+
+    assert code in (0, 2)
+    assert "is no file" in " ".join((out + err).split())
+
+
+@pytest.mark.parametrize("table", ["findings", "launches", ".journal"])
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("command", ["recover", "compact", "sanitize", "replay"])
+def test_nothing_is_written_through_a_link(table, deep, command, own_trace, kvtrace, tmp_path):
+    kvtrace("sanitize", own_trace)
+    (own_trace / ".journal" / "run=x").mkdir(parents=True, exist_ok=True)
+    linked = next((own_trace / table).iterdir()) if deep else own_trace / table
+    elsewhere = tmp_path / "elsewhere"
+    shutil.move(linked, elsewhere)
+    linked.symlink_to(elsewhere)
+    before = {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()}
+
+    code, _, err = kvtrace(command, own_trace)
+
+    assert code == 2
+    assert "is a link to a folder elsewhere" in err
+    assert {p: p.read_bytes() for p in elsewhere.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize("table", ["marks", ".journal"])
+def test_a_recording_writes_through_no_link_either(table, own_trace, tmp_path):
+    (own_trace / ".journal").mkdir(exist_ok=True)
+    shutil.move(own_trace / table, tmp_path / "elsewhere")
+    (own_trace / table).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(TraceWriteError, match="is a link to a folder elsewhere"):
+        RunWriter(own_trace, new_run_id())
+
+
+@pytest.mark.parametrize("command", READING)
+def test_names_of_folders_are_not_obeyed_by_a_terminal(command, own_trace, kvtrace):
+    run = next((own_trace / "runs").iterdir())
+    for table in ("runs", "kernels", "calls", "launches"):
+        shutil.copytree(own_trace / table / run.name, own_trace / table / "run=\x1b[31mred\x9b1m")
+    (own_trace / ".journal" / "run=\x1b[2J").mkdir(parents=True)
+
+    code, out, err = kvtrace(*asked(command, own_trace))
+
+    assert code in (0, 1, 2)
+    assert [c for c in out + err if not c.isprintable() and c != "\n"] == []
+
+
+def test_a_folder_that_a_terminal_obeys(own_trace, kvtrace, tmp_path):
+    hostile = tmp_path / "\x1b[31mred"
+    own_trace.rename(hostile)
+    for command in READING:
+        _, out, err = kvtrace(*asked(command, hostile))
+        assert "\x1b" not in out + err, command

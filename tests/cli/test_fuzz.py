@@ -1,0 +1,14 @@
+"""Traces that nobody wrote, through every command; longer by hand: `python -m tests.cli.fuzz`."""
+
+import pytest
+
+from kvtrace.cli import COMMANDS
+from tests.cli.fuzz import CALLS, fuzz
+
+
+@pytest.mark.timeout(900)
+def test_mutated_traces_end_in_results_or_sentences():
+    assert set(CALLS) == set(COMMANDS)
+    faults, called = fuzz(seed=14, cases=8, each=6)
+    assert faults == []
+    assert set(called) == set(COMMANDS)

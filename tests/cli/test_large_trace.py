@@ -1,0 +1,47 @@
+"""A trace of many launches is read in pieces, and not all of it is in memory."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.synthetic_trace import build_synthetic_trace
+
+LAUNCHES = 3_000_000
+#: Prints the most that it had in memory, in kB. (`ru_maxrss` begins with what its parent had.)
+PROGRAM = """
+import pathlib, sys
+from kvtrace.cli import main
+code = main(sys.argv[1:])
+facts = pathlib.Path("/proc/self/status").read_text().split()
+print(facts[facts.index("VmHWM:") + 1], file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    out = tmp_path_factory.mktemp("large") / "out"
+    build_synthetic_trace(out, runs=1, launches=LAUNCHES, hostile=False, device=False)
+    return out
+
+
+#: Megabytes; about 110 are what Python and its packages take. Whole columns of these launches took
+#: 350, 625 and 740.
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [
+        (("info", "--json"), 250),
+        (("validate",), 250),
+        (("convert", "perfetto"), 620),
+    ],
+    ids=["info", "validate", "perfetto"],
+)
+def test_memory_is_bounded(command, most, large, tmp_path):
+    written = ("-o", tmp_path / "written") if command[0] == "convert" else ()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *command, str(large), *map(str, written)],
+        env={"OPENBLAS_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stderr.split()[-1]) / 1000 < most

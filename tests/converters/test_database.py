@@ -1,0 +1,25 @@
+"""Databases that print nothing of their own."""
+
+import re
+from pathlib import Path
+
+from kvtrace.converters.database import database
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_long_query_draws_no_progress():
+    # a query that takes two seconds would, which no test should
+    with database() as connection:
+        asked = connection.execute("SELECT current_setting('enable_progress_bar')")
+        assert asked.fetchall() == [(False,)]
+
+
+def test_databases_are_made_in_one_place():
+    makers = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("converters", "schema", "kvtrace")
+        for path in (ROOT / folder).rglob("*.py")
+        if re.search(r"duckdb\.connect\(", path.read_text())
+    }
+    assert makers == {"converters/database.py"}

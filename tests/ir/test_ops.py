@@ -1,0 +1,102 @@
+"""The table of ops against MLIR's definitions, and against IR that Triton made."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from kvtrace.evaluate.dialects import FILES
+from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS
+from kvtrace.ir.locations import UnknownLocation
+from kvtrace.ir.model import Op
+from kvtrace.ir.ops import (
+    KINDS,
+    MEMORY,
+    WRITING,
+    Kind,
+    address_of,
+    data_of,
+    mask_of,
+    operands_of,
+    positions_of,
+)
+from kvtrace.passes.calls import Call, calls_of
+from kvtrace.schema.trace import open_trace
+from kvtrace.symbolic import meanings
+
+H200 = Path(__file__).parent.parent / "fixtures" / "h200"
+
+#: Memory ops by position: data, mask, where in a descriptor's tensor. As Triton's definitions have
+#: them (include/triton/Dialect/Triton/IR/TritonOps.td).
+POSITIONS = {
+    "tt.load": ((2,), 1, ()),
+    "tt.store": ((1,), 2, ()),
+    "tt.atomic_rmw": ((1,), 2, ()),
+    "tt.atomic_cas": ((1, 2), None, ()),
+    "tt.descriptor_load": ((), None, (1, 2)),
+    "tt.descriptor_store": ((1,), None, (2, 3)),
+    "tt.descriptor_reduce": ((1,), None, (2, 3)),
+    "tt.descriptor_gather": ((), None, (1, 2)),
+    "tt.descriptor_scatter": ((3,), None, (1, 2)),
+}
+
+
+def given(name, count):
+    """An op whose operands are their own positions."""
+    op = Op(0, name, None, UnknownLocation())
+    op.operands = tuple(range(count))
+    return op
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_operands_of_memory_ops_are_where_triton_has_them(name):
+    data, mask, places = POSITIONS[name]
+    count = 1 + len(data) + (mask is not None) + len(places)
+    op = given(name, count)
+
+    assert address_of(op) == 0
+    assert sorted(data_of(op)) == list(data)
+    assert mask_of(op) == mask
+    assert positions_of(op) == places
+    assert sorted(value for _, value in operands_of(op)) == list(range(count))
+
+
+def test_every_memory_op_is_there():
+    assert set(POSITIONS) == MEMORY
+    assert {name for name in POSITIONS if KINDS[name].has("value")} == WRITING
+
+
+def test_what_is_missing_is_none_and_what_never_is_is_an_error():
+    op = given("tt.store", 2)
+    assert op.optional("mask") is None
+    with pytest.raises(KeyError, match=r"this tt\.store has no operand 'mask'"):
+        op.operand("mask")
+    with pytest.raises(KeyError, match=r"tt\.store has no operand 'other', only pointer, value"):
+        op.optional("other")
+
+
+def test_lists_without_sizes_are_of_one_length():
+    op = given("tt.make_tensor_descriptor", 5)
+    assert (op.operand("pointer"), op.group("size"), op.group("stride")) == (0, (1, 2), (3, 4))
+    assert given("scf.for", 5).group("initial") == (3, 4)
+
+
+def test_every_op_that_has_a_meaning_has_a_row():
+    for file in FILES:
+        import_module(f"kvtrace.evaluate.dialects.{file}")
+    meanings.meaning_of("tt.load")
+    assert {*ELEMENTWISE, *LOWERINGS, *meanings._meanings} <= set(KINDS)
+
+
+@pytest.mark.parametrize("folder", ["train", "train_compiled", "inductor"])
+def test_names_cover_all_operands_of_ir_that_triton_made(folder):
+    trace = open_trace(H200 / folder)
+    calls = [call for run in trace.runs for call in calls_of(trace, run) if isinstance(call, Call)]
+    modules = {id(call.module): call.module for call in calls}
+    assert modules
+    for module in modules.values():
+        for op in module.ops:
+            assert op.name in KINDS, op
+            assert [value for _, value in operands_of(op)] == list(op.operands), op
+            if KINDS[op.name].kind is Kind.ELEMENTWISE:
+                assert op.operands, op
