@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.c)
-PYTHON_FOLDERS := kvtrace schema converters examples benchmarks tests setup.py
+PYTHON_FOLDERS := kvtrace examples benchmarks tests setup.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes; those that read bytecode need not compile every module of ours anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -52,32 +52,28 @@ lint: types frontend-lint  ## ruff, its formatting, mypy --strict; prettier, esl
 format: install  ## let ruff and prettier rewrite the files
 	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
 	$(BIN)/ruff format $(PYTHON_FOLDERS)
-	$(BIN)/python converters/report/frontend/build.py format
+	$(BIN)/python kvtrace/converters/report/frontend/build.py format
 
-# mypy knows nothing of package-dir, so it is shown the tree as it is when installed.
 types: install
-	@rm -rf build/types && mkdir -p build/types/kvtrace
-	@ln -s "$(CURDIR)"/kvtrace/* "$(CURDIR)/schema" "$(CURDIR)/converters" build/types/kvtrace/
-	cd build/types && "$(CURDIR)/$(BIN)/mypy" --config-file "$(CURDIR)/pyproject.toml" \
-	  --cache-dir "$(CURDIR)/.mypy_cache" -p kvtrace
+	$(BIN)/mypy -p kvtrace
 
 bench: install  ## the figures in README.md, each with its machine and method
 	@for script in $$(grep -l __main__ benchmarks/*.py); do \
 	  echo "== $$script"; $(BIN)/python $$script || test $$? = 2 || exit 1; done
 
-docs: install  ## regenerate docs/format.md and schema/schema.json from schema/tables.py
+docs: install  ## regenerate docs/format.md and kvtrace/schema/schema.json from kvtrace/schema/tables.py
 	$(BIN)/python -m kvtrace.schema.document
 
-frontend: install  ## build converters/report/app.html from converters/report/frontend
-	$(BIN)/python converters/report/frontend/build.py
+frontend: install  ## build kvtrace/converters/report/app.html from kvtrace/converters/report/frontend
+	$(BIN)/python kvtrace/converters/report/frontend/build.py
 
 # node and npm are those on PATH, or those of a locked Python package; the packages of
 # package-lock.json are installed when it has changed.
 frontend-lint: install  ## prettier, eslint and tsc over the report's page
-	$(BIN)/python converters/report/frontend/build.py lint
+	$(BIN)/python kvtrace/converters/report/frontend/build.py lint
 
 frontend-test: install  ## vitest: what of the report's page needs no browser
-	$(BIN)/python converters/report/frontend/build.py test
+	$(BIN)/python kvtrace/converters/report/frontend/build.py test
 
 update-golden: install  ## write the golden trace of a new format version
 	$(BIN)/python tests/schema/make_golden.py
@@ -86,6 +82,6 @@ lock: install  ## write requirements/dev.lock from what is in .venv
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove what the other targets made, .venv too
-	rm -rf .venv build dist demo-out converters/report/frontend/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist demo-out kvtrace/converters/report/frontend/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find kvtrace -name '*.so' -delete
 	find $(PYTHON_FOLDERS) -name __pycache__ -prune -exec rm -rf {} +

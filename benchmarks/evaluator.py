@@ -133,7 +133,7 @@ def make_peer_environment() -> Path:
 
 def write_byte_code() -> None:
     """Have Python compile our files, as it does when a package is installed."""
-    folders = [str(ROOT / name) for name in ("kvtrace", "schema", "benchmarks")]
+    folders = [str(ROOT / name) for name in ("kvtrace", "benchmarks")]
     subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], check=True)
 
 
@@ -288,7 +288,7 @@ def commit() -> str:
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     changed = subprocess.run(
-        [*git, "status", "--porcelain", "--", "kvtrace", "schema"], capture_output=True, text=True
+        [*git, "status", "--porcelain", "--", "kvtrace"], capture_output=True, text=True
     )
     return (head.stdout.strip() or "unknown") + (" with changes" if changed.stdout.strip() else "")
 

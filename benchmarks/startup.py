@@ -20,7 +20,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = ("kvtrace", "schema", "converters", "pyproject.toml", "setup.py", "kvtrace.pth")
+PARTS = ("kvtrace", "pyproject.toml", "setup.py", "kvtrace.pth")
 TEXTS = ("README.md", "LICENSE", "MANIFEST.in")
 
 

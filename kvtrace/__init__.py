@@ -9,8 +9,6 @@ with `KVTRACE` set. The public functions are imported when they are first used.
         train()
 """
 
-import os.path
-
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
     from kvtrace.capture.api import capture as capture
@@ -22,15 +20,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["KernelDefect", "__version__", "capture", "mark", "start", "stop", "trace"]
-
-# In a checkout, schema/ and converters/ sit beside kvtrace/. (os.path: pathlib alone would cost
-# every process that is started with KVTRACE set some milliseconds.)
-_checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-if all(
-    os.path.isfile(os.path.join(_checkout, name))  # noqa: PTH113, PTH118
-    for name in ("converters/__init__.py", "pyproject.toml")
-):
-    __path__.append(_checkout)
 
 
 def __getattr__(name: str) -> object:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "triton": "kvtrace.backends.triton:BACKEND",
     "torch._inductor.runtime.triton_heuristics": "kvtrace.backends.inductor:BACKEND",
-    "kvtrace.nki": "kvtrace.backends.nki:BACKEND",
-    "kvtrace.hlo.traced": "kvtrace.backends.numpy_hlo:BACKEND",
+    "kvtrace.nki": "kvtrace.nki.recording:BACKEND",
+    "kvtrace.hlo.traced": "kvtrace.hlo.recording:BACKEND",
 }
 
 #: Packages that ours stand in for where they are missing, while a recording goes on.

@@ -78,7 +78,7 @@ def trace(
 def _around(backend: str, client: Any, out: str | os.PathLike[str]) -> Callable[[Any], Any]:
     """Return what makes a watched kernel of a backend of a kernel."""
     if backend == "nki":
-        from kvtrace.backends.nki.watching import WatchedKernel
+        from kvtrace.nki.recording.watching import WatchedKernel
 
         return lambda kernel: WatchedKernel(kernel, client, lambda name: _session(out, name))
     if backend != "triton":

@@ -10,7 +10,7 @@ from kvtrace.converters.findings.conditions import AccessLine, KernelConditions,
 from kvtrace.converters.findings.invocation import invocation
 
 if TYPE_CHECKING:
-    from kvtrace.passes.calls import Call
+    from kvtrace.calls.recorded import Call
     from kvtrace.schema.trace import Run, Selection
     from kvtrace.verdicts.generic_calls import HeldAgainst
     from kvtrace.verdicts.verdict import Verdict
@@ -39,8 +39,8 @@ class _Variant:
 
 def kernel_conditions(selection: Selection) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of all kernels that were called, and why some calls were left out."""
+    from kvtrace.calls.recorded import UnreadyCall, calls_of
     from kvtrace.cli.progress import calls_progress
-    from kvtrace.passes.calls import UnreadyCall, calls_of
 
     variants: dict[KernelConditions, _Variant] = {}
     failures: list[str] = []

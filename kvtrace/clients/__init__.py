@@ -12,6 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call as Call
+    from kvtrace.calls.recorded import UnreadyCall as UnreadyCall
     from kvtrace.clients.client import Client as Client
     from kvtrace.clients.client import on as on
     from kvtrace.clients.events import BadOverride as BadOverride
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from kvtrace.clients.running import ClientFailed as ClientFailed
     from kvtrace.evaluate import Access as Access
     from kvtrace.evaluate import OutOfBounds as OutOfBounds
-    from kvtrace.passes.calls import Call as Call
-    from kvtrace.passes.calls import UnreadyCall as UnreadyCall
     from kvtrace.schema.client_tables import client_table as client_table
     from kvtrace.schema.tables import TABLES as TABLES
     from kvtrace.schema.tables import Column as Column
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Access": "kvtrace.evaluate",
     "BadOverride": "kvtrace.clients.events",
-    "Call": "kvtrace.passes.calls",
+    "Call": "kvtrace.calls.recorded",
     "Client": "kvtrace.clients.client",
     "ClientFailed": "kvtrace.clients.running",
     "Column": "kvtrace.schema.tables",
@@ -41,7 +41,7 @@ _HOMES = {
     "OutOfBounds": "kvtrace.evaluate",
     "Outcome": "kvtrace.clients.recorded",
     "TABLES": "kvtrace.schema.tables",
-    "UnreadyCall": "kvtrace.passes.calls",
+    "UnreadyCall": "kvtrace.calls.recorded",
     "Values": "kvtrace.clients.events",
     "client_names": "kvtrace.clients.registry",
     "client_table": "kvtrace.schema.client_tables",

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, Type
 
 from kvtrace.evaluate import Argument, Observer
 from kvtrace.ir import Op, source_stack
-from kvtrace.passes.metrics import kind_of
-from kvtrace.passes.stacks import StackRows
+from kvtrace.metrics.of_ops import kind_of
+from kvtrace.metrics.stacks import StackRows
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kvtrace.passes.calls import Call, UnreadyCall
+    from kvtrace.calls.recorded import Call, UnreadyCall
     from kvtrace.schema.tables import Table
 
 When = Literal["before", "after", "override"]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from kvtrace.clients.client import StepFailed
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Pointer, Sum, sum_of_terms, to_array

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kvtrace.calls.recorded import Call
+from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.recorded import sample_note
@@ -21,8 +23,6 @@ from kvtrace.clients.running import ClientPass, Group, Member
 from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument, evaluate
 from kvtrace.forks import Lock
 from kvtrace.ir import Module
-from kvtrace.passes.calls import Call
-from kvtrace.passes.thread_layouts import BlockedLayout
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.tables import Table
 from kvtrace.schema.trace import Trace, open_trace

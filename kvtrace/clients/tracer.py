@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from kvtrace.calls.recorded import Call
 from kvtrace.clients.client import Client, Rows
 from kvtrace.evaluate import Observer
-from kvtrace.passes.calls import Call
-from kvtrace.passes.metrics import Metrics, loops_around
+from kvtrace.metrics.of_ops import Metrics, loops_around
 
 
 class Tracer(Client):

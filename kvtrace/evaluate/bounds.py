@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.integers import factors_of
+from kvtrace.evaluate.sums import factors_of
 from kvtrace.evaluate.values import Array, Sum
 
 _HUGE = np.int64(1 << 62)

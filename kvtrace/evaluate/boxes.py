@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kvtrace.evaluate.integers import factors_of
+from kvtrace.evaluate.sums import factors_of
 from kvtrace.evaluate.values import Array, Sum
 
 _Cuttable = TypeVar("_Cuttable", bound=Any)

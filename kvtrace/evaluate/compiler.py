@@ -12,7 +12,6 @@ import numpy as np
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import (
     ELEMENTWISE,
     FACTORED,
@@ -22,6 +21,7 @@ from kvtrace.evaluate.registry import (
     place,
     unsupported,
 )
+from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Unknown, to_array, unknown_of

@@ -14,13 +14,13 @@ import numpy as np
 from kvtrace.evaluate.arguments import NOTHING, Storage, TensorArgument
 from kvtrace.evaluate.boxes import Box, box_of, cut
 from kvtrace.evaluate.errors import UnknownAddress
-from kvtrace.evaluate.integers import both, factors_of, mask_of
-from kvtrace.evaluate.numerics import from_memory, to_memory
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.registry import place, unsupported
 from kvtrace.evaluate.reports import report_access
 from kvtrace.evaluate.requests import Request, checked
+from kvtrace.evaluate.rounding import from_memory, to_memory
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.sums import both, factors_of, mask_of
 from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.evaluate.values import (
     Array,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.bounds import Spans, spans_of
-from kvtrace.evaluate.integers import factors_of
 from kvtrace.evaluate.observe import (
     Access,
     AccessKind,
@@ -19,6 +18,7 @@ from kvtrace.evaluate.observe import (
     ProgramAccesses,
 )
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.sums import factors_of
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import (
     Array,

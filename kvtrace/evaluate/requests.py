@@ -9,10 +9,10 @@ import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.bounds import loose_extremes, spans_of
-from kvtrace.evaluate.integers import both, factors_of
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.reports import report_access, report_defects
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.sums import both, factors_of
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import (
     Array,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.integers import joined_terms
+from kvtrace.evaluate.sums import joined_terms
 from kvtrace.evaluate.values import Array, Sum
 
 

@@ -2,7 +2,7 @@
 
 Each checks shapes, gives the result's, and appends one op; none broadcasts or promotes, save
 `lift`, `together` and `broadcast`. The meaning of each opcode by NumPy is in `meanings/`, its text
-in `converters/stablehlo`.
+in `kvtrace/converters/stablehlo`.
 """
 
 from collections.abc import Sequence

@@ -7,5 +7,5 @@ undecided; `verdict.py` is what comes out, and its row of `findings`. Rules shar
 `assumptions.py` (loaded integers), `feeding.py`, `arithmetic.py` and `widths.py` (arithmetic that
 may wrap around). `generic.py` and its parts are the conditions for all shapes: calls inside of them
 need no judging. May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`, `kvtrace.symbolic`
-and `kvtrace.passes`.
+and `kvtrace.metrics`.
 """

@@ -14,7 +14,7 @@ from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.passes.calls import Call
+    from kvtrace.calls.recorded import Call
     from kvtrace.verdicts.binding import BoundCall
 
 

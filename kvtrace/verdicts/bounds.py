@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Observer, TensorArgument
-from kvtrace.passes.data_dependence import depending_on_data
-from kvtrace.passes.metrics import kind_of
+from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.metrics.of_ops import kind_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.decide import (

@@ -16,14 +16,14 @@ from kvtrace.converters.text import plural
 from kvtrace.evaluate import Argument
 from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
-from kvtrace.passes.data_dependence import depending_on_data
-from kvtrace.passes.metrics import kind_of
+from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.nearest import nearest_tensor
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.passes.calls import Call
+    from kvtrace.calls.recorded import Call
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """Which ops' integers a memory op's address, mask and execution are made of.
 
-The backward counterpart of `kvtrace.passes.data_dependence`: from an op's operands through all ops,
+The backward counterpart of `kvtrace.ir.data_dependence`: from an op's operands through all ops,
 loops, branches and calls to the kernel's arguments. It ends at loads: what memory holds is no
 arithmetic of the kernel's.
 """

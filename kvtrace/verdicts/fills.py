@@ -277,7 +277,7 @@ def with_contents(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
 
 
 def _pattern(argument: TensorArgument, count: int) -> Any:
-    from kvtrace.evaluate.numerics import to_memory
+    from kvtrace.evaluate.rounding import to_memory
 
     numbers = np.resize(np.array([1, 2, 3, 4], argument.element.value), count)
     return np.ascontiguousarray(to_memory(numbers, argument.element))

@@ -62,10 +62,10 @@ from kvtrace.verdicts.ideal_meanings import (
 from kvtrace.verdicts.replaying import program_at, run
 
 if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Launch
     from kvtrace.ir import Module
-    from kvtrace.passes.calls import Call
 
 _EXTENSIONS: Final = ("arith.extsi", "arith.extui", "arith.index_cast", "arith.index_castui")
 _PASSING: Final = ("scf.while", "tt.call", "func.call", "scf.execute_region")

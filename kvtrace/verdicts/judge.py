@@ -14,13 +14,13 @@ from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.out_of_bounds_zeros import without_zeros
 from kvtrace.verdicts.replaying import holds_floats, run
 from kvtrace.verdicts.rules import chosen_rules
 from kvtrace.verdicts.verdict import Verdict
-from kvtrace.verdicts.zeros import without_zeros
 
 if TYPE_CHECKING:
-    from kvtrace.passes.calls import Call
+    from kvtrace.calls.recorded import Call
 
 #: The rule that says which loads give zeros of ours.
 _BOUNDS: Final = "out-of-bounds"

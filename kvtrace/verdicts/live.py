@@ -29,7 +29,7 @@ from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.text import Printer
 from kvtrace.forks import Lock
 from kvtrace.ir import source_stack
-from kvtrace.passes.stacks import StackRows
+from kvtrace.metrics.stacks import StackRows
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.layout import OBSERVED
 from kvtrace.schema.tables import TABLES
@@ -42,7 +42,7 @@ from kvtrace.verdicts.verdict import Verdict, row_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kvtrace.passes.calls import Call
+    from kvtrace.calls.recorded import Call
 
 #: The pass whose rows these are.
 PASS_NAME: Final = "sanitizer"  # noqa: S105 - the name of a pass

@@ -142,14 +142,14 @@ RULES: Final = _by_id(
         "warning",
         "lanes that a masked load leaves without a value are stored, or added by an atomic",
         "give the load other=, or mask these lanes off where they are stored",
-        _judge("definedness"),
+        _judge("undefined_lanes"),
     ),
     Rule(
         "undefined-use",
         "warning",
         "lanes that a masked load leaves without a value decide an address, a mask or a branch",
         "give the load other=, or mask these lanes off where they are used",
-        _judge("definedness"),
+        _judge("undefined_lanes"),
     ),
     Rule(
         "mask-always-false",
@@ -171,7 +171,7 @@ RULES: Final = _by_id(
         "warning",
         "an operation gives a NaN or an infinity for operands that are none, and it is stored",
         "keep its operands away from where it does: a number added, a maximum, a mask",
-        _judge("numerics"),
+        _judge("non_finite"),
         default=False,
     ),
 )

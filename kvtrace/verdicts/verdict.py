@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kvtrace.ir import Frame, Op, source_stack
-from kvtrace.passes.stacks import StackRows
+from kvtrace.metrics.stacks import StackRows
 
 if TYPE_CHECKING:
-    from kvtrace.passes.calls import Call
+    from kvtrace.calls.recorded import Call
 
 Answer = Literal["violation", "proven", "unknown"]
 Severity = Literal["error", "warning", "note"]

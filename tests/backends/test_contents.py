@@ -6,10 +6,10 @@ import torch
 from triton.compiler.compiler import CompiledKernel
 
 import kvtrace
+from kvtrace.calls.recorded import calls_of
 from kvtrace.capture import contents as limits
 from kvtrace.cli import main
 from kvtrace.clients import replay
-from kvtrace.passes.calls import calls_of
 from kvtrace.schema.contents import contents_of, first_contents
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace

@@ -179,14 +179,14 @@ def test_every_column_is_classified(table):
     missing = [name for name in columns if name not in LEAVES[table]]
     gone = [name for name in LEAVES[table] if name not in columns]
 
-    assert missing == [], "say in schema/privacy.py what they hold"
+    assert missing == [], "say in kvtrace/schema/privacy.py what they hold"
     assert gone == []
 
 
 def test_passes_that_only_a_run_makes_are_those_of_the_backends():
-    import kvtrace.backends.nki.launches as nki
+    import kvtrace.nki.recording.launches as nki
 
-    calls = Path("kvtrace/backends/numpy_hlo/calls.py").read_text()
+    calls = Path("kvtrace/hlo/recording/calls.py").read_text()
 
     assert {OBSERVED, nki._NAME, "graphs"} == MADE_BY_THE_RUN
     assert 'add_derived(run_id, "graphs"' in calls
@@ -397,10 +397,13 @@ def test_inductor_s_names_are_made_up_ones_in_the_options_as_elsewhere(tmp_path)
     assert any(each.get("inductor.kernel_name") == "kernel1" for each in options)
 
 
-@pytest.mark.parametrize("version", sorted(path.name for path in Path("schema/golden").iterdir()))
+GOLDEN = Path("kvtrace/schema/golden")
+
+
+@pytest.mark.parametrize("version", sorted(path.name for path in GOLDEN.iterdir()))
 def test_traces_of_older_versions_are_redacted_into_sound_ones(version, tmp_path):
     golden = tmp_path / "golden"
-    shutil.copytree(Path("schema/golden") / version / "trace", golden)
+    shutil.copytree(GOLDEN / version / "trace", golden)
     shutil.rmtree(golden / ".journal")  # a second run, which is not sealed
     before = sum(problem.unreadable for problem in validate(golden))
 

@@ -18,7 +18,7 @@ import pytest
 from kvtrace.cli import main
 from tests.support.browser import Browser, OpenPage, browser
 
-FRONTEND = Path(__file__).parents[2] / "converters" / "report" / "frontend"
+FRONTEND = Path(__file__).parents[2] / "kvtrace" / "converters" / "report" / "frontend"
 AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
 #: What the check asks for: WCAG 2.1 A and AA, and what axe calls best practice.
 AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")

@@ -28,8 +28,9 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def unjudged(folder):
     """The page before `kvtrace sanitize` has run, of a launch in which nothing was seen."""
-    import kvtrace
     from tests.passes import kernels
+
+    import kvtrace
 
     x = torch.randn(1000)
     with kvtrace.capture(folder / "sound"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kvtrace.evaluate.dialects import special
-from kvtrace.evaluate.numerics import to_integer
+from kvtrace.evaluate.rounding import to_integer
 from kvtrace.evaluate.types import element_of
 
 

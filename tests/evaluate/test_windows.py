@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kvtrace.evaluate.bounds import loose_extremes, spans_of
 from kvtrace.evaluate.boxes import box_of, cut
-from kvtrace.evaluate.integers import joined_terms
+from kvtrace.evaluate.sums import joined_terms
 from kvtrace.evaluate.values import Mask, Sum, conjunction, sum_of_terms
 from kvtrace.evaluate.windows import (
     read_masked,

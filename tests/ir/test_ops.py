@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.calls.recorded import Call, calls_of
 from kvtrace.evaluate.dialects import FILES
 from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS
 from kvtrace.ir.locations import UnknownLocation
@@ -20,7 +21,6 @@ from kvtrace.ir.ops import (
     operands_of,
     positions_of,
 )
-from kvtrace.passes.calls import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.symbolic import meanings
 

@@ -36,14 +36,12 @@ for name in sys.argv[1:]:
 def names_in_tree() -> set[str]:
     """Wheel paths of all our modules and markers, from the folders themselves.
 
-    The report's front end goes into the wheel built (`converters/report/app.html`).
+    The report's front end goes into the wheel built (`kvtrace/converters/report/app.html`).
     """
-    folders = {"kvtrace": "kvtrace", "schema": "kvtrace/schema", "converters": "kvtrace/converters"}
     return {
-        f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
-        for folder, target in folders.items()
+        path.relative_to(ROOT).as_posix()
         for pattern in ("*.py", "py.typed", "*.html", "*.css", "*.js", "*.c", "*.h")
-        for path in (ROOT / folder).rglob(pattern)
+        for path in (ROOT / "kvtrace").rglob(pattern)
         if "frontend" not in path.parts
     }
 

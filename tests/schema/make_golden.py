@@ -26,7 +26,7 @@ from kvtrace.schema.versions import FORMAT_VERSION, captured_facts  # noqa: E402
 from kvtrace.schema.writer import RunWriter  # noqa: E402
 from tests.schema.rows import all_fixed_rows  # noqa: E402
 
-GOLDEN = ROOT / "schema" / "golden"
+GOLDEN = ROOT / "kvtrace" / "schema" / "golden"
 SEALED = "20260102-030405-000-00000001"
 JOURNALLED = "20260102-030405-000-00000002"
 

@@ -212,7 +212,7 @@ def test_a_live_run_whose_own_row_is_damaged_is_left_alone(tmp_path):
 
 def test_a_journal_of_an_older_minor_version_is_sealed(tmp_path):
     """Its columns are fewer, and its segments are plain Arrow streams."""
-    golden = Path(__file__).parents[2] / "schema" / "golden" / "v1.0" / "trace"
+    golden = Path(__file__).parents[2] / "kvtrace" / "schema" / "golden" / "v1.0" / "trace"
     shutil.copytree(golden, tmp_path / "out")
     before = {name: plain(open_trace(golden).table(name)) for name in TABLES if name != "runs"}
 

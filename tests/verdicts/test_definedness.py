@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kvtrace.symbolic.definedness import sinks_of
+from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.verdicts.judge import judge
 from tests.verdicts import definedness_kernels as kernels
 from tests.verdicts.calls import call, tensor

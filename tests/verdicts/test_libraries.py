@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import kvtrace
-from kvtrace.passes.calls import Call, calls_of
+from kvtrace.calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.generic import conditions_of
 from kvtrace.verdicts.generic_calls import held_against

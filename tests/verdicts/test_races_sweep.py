@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.evaluate import Access, Storage, TensorArgument
-from kvtrace.passes.metrics import kind_of
+from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.races import sweep as sweeping
 from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.races.sweep import Sweep

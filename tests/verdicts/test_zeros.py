@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from kvtrace.verdicts.evaluated import EvaluatedBounds
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.out_of_bounds_zeros import without_any_zeros
 from kvtrace.verdicts.replaying import run
-from kvtrace.verdicts.zeros import without_any_zeros
 from tests.verdicts import zero_kernels as kernels
 from tests.verdicts.calls import call, tensor
 

@@ -25,9 +25,9 @@ from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.errors import BadSetting, KernelDefect
 
 if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
-    from kvtrace.passes.calls import Call
     from kvtrace.settings import Tensors
     from kvtrace.verdicts.live import Live, NewCall
     from kvtrace.verdicts.verdict import Verdict
@@ -267,7 +267,7 @@ def saw(
 
 
 def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
-    from kvtrace.passes.calls import call_of
+    from kvtrace.calls.recorded import call_of
     from kvtrace.verdicts.live import NewCall
 
     rows, values = _argument_rows(launch, setting)

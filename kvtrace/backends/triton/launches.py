@@ -173,7 +173,7 @@ def module_of(kernel: Any) -> "Module":
         file = None if function is None else definition(function)[0]
         ttir = kernel.asm.get("ttir")
         if ttir is None:
-            from kvtrace.passes.calls import CannotReplay
+            from kvtrace.calls.recorded import CannotReplay
 
             raise CannotReplay(
                 f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtrace.backends.triton.launches import LaunchAdapter
+    from kvtrace.calls.recorded import Call
     from kvtrace.capture.session import Session
-    from kvtrace.passes.calls import Call
     from kvtrace.schema.errors import KernelDefect
     from kvtrace.verdicts.verdict import Verdict
 
@@ -90,7 +90,7 @@ class Sightings(Observer):
     def _verdicts(self, call: "Call") -> "list[Verdict]":
         from kvtrace.verdicts.asserts import asserted
         from kvtrace.verdicts.evaluated import violation
-        from kvtrace.verdicts.zeros import without_any_zeros
+        from kvtrace.verdicts.out_of_bounds_zeros import without_any_zeros
 
         found = [
             violation(defect, self._lanes[key], self._arguments, OBSERVED)

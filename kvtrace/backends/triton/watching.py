@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.calls.compiled_layouts import thread_layouts
+from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.clients.observation import Launch, Observation
 from kvtrace.clients.registry import load_clients
-from kvtrace.passes.compiled_layouts import thread_layouts
-from kvtrace.passes.thread_layouts import BlockedLayout
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate import integers
+from kvtrace.evaluate import sums
 from kvtrace.evaluate.compiler import Compiler
 from kvtrace.evaluate.registry import Step, elementwise, factored, semantics
 from kvtrace.evaluate.scope import Scope
@@ -80,17 +80,17 @@ def constant_value(op: Op, type_: ValueType) -> Any:
 
 # -- integers ---------------------------------------------------------------------------------
 
-factored("arith.addi")(integers.add)
-factored("arith.subi")(integers.subtract)
-factored("arith.muli")(integers.multiply)
-factored("arith.divsi")(integers.divide_signed)
-factored("arith.remsi")(integers.remainder_signed)
-factored("arith.minsi")(integers.smaller)
-factored("arith.maxsi")(integers.larger)
+factored("arith.addi")(sums.add)
+factored("arith.subi")(sums.subtract)
+factored("arith.muli")(sums.multiply)
+factored("arith.divsi")(sums.divide_signed)
+factored("arith.remsi")(sums.remainder_signed)
+factored("arith.minsi")(sums.smaller)
+factored("arith.maxsi")(sums.larger)
 
 elementwise("arith.muli")(np.multiply)
-elementwise("arith.divsi")(integers.truncating_quotient)
-elementwise("arith.remsi")(integers.truncating_remainder)
+elementwise("arith.divsi")(sums.truncating_quotient)
+elementwise("arith.remsi")(sums.truncating_remainder)
 elementwise("arith.minsi")(np.minimum)
 elementwise("arith.maxsi")(np.maximum)
 elementwise("arith.ori")(np.bitwise_or)
@@ -131,7 +131,7 @@ def andi(op: Op, compiler: Compiler) -> Step:
         if first is False or second is False:
             values[result] = False
             return
-        values[result] = integers.both(first, second)
+        values[result] = sums.both(first, second)
 
     def numbers(values: list[Any], _scope: Scope) -> None:
         first, second = values[left], values[right]
@@ -256,7 +256,7 @@ def compare_integers(predicate: str, left: Array, right: Array) -> Array:
         return result
     if left.dtype == np.bool_ and predicate not in ("eq", "ne"):
         left, right = -left.astype(np.int8), -right.astype(np.int8)
-    compared = integers.COMPARISONS[predicate](left, right)
+    compared = sums.COMPARISONS[predicate](left, right)
     return np.asarray(compared)
 
 
@@ -279,10 +279,10 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
         if number and chosen not in _SIGNED:
             # Where neither can be negative, unsigned order is signed order.
             first, second = to_sum(first), to_sum(second)
-            if first.low >= 0 and second.low >= 0 and integers.fits(first, bits):
+            if first.low >= 0 and second.low >= 0 and sums.fits(first, bits):
                 chosen = "s" + chosen[1:]
         if number and chosen in _SIGNED:
-            values[result] = integers.compare(chosen, first, second, type_)
+            values[result] = sums.compare(chosen, first, second, type_)
             return
         values[result] = compare_integers(chosen, to_array(first, type_), to_array(second, type_))
 
@@ -300,8 +300,8 @@ def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Ste
         if unknown is not None or first.argument != second.argument:
             values[result] = unknown or Unknown(frozenset({"where allocations lie"}))
             return
-        values[result] = integers.compare(
-            predicate.replace("u", "s", 1), first.offset, second.offset, integers.ADDRESS
+        values[result] = sums.compare(
+            predicate.replace("u", "s", 1), first.offset, second.offset, sums.ADDRESS
         )
 
     return step

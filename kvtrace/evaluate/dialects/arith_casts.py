@@ -9,8 +9,8 @@ import numpy as np
 from kvtrace.evaluate.compiler import Compiler, typed_result
 from kvtrace.evaluate.dialects.arith import unsigned
 from kvtrace.evaluate.directed import to_odd
-from kvtrace.evaluate.numerics import from_memory, to_integer, to_memory
 from kvtrace.evaluate.registry import Step, elementwise, semantics
+from kvtrace.evaluate.rounding import from_memory, to_integer, to_memory
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate import integers
+from kvtrace.evaluate import sums
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
 from kvtrace.evaluate.dialects.scf import either, selected
 from kvtrace.evaluate.registry import Step, semantics, unsupported
@@ -194,7 +194,7 @@ class FunctionBody:
 def _joined_value(pieces: list[tuple[Array, Any]], programs: int, type_: Type | None) -> Any:
     if all(value is None for _, value in pieces):
         return None
-    held = integers.ADDRESS if type_ is None else value_type(type_)
+    held = sums.ADDRESS if type_ is None else value_type(type_)
     return merge_programs(pieces, programs, held)
 
 

@@ -18,8 +18,8 @@ from kvtrace.evaluate.dialects import math, special
 from kvtrace.evaluate.dialects.arith import unsigned
 from kvtrace.evaluate.dialects.tt_elementwise import high_half_signed, mulhiui
 from kvtrace.evaluate.directed import TO_INTEGRAL, Direction
-from kvtrace.evaluate.numerics import to_integer
 from kvtrace.evaluate.registry import Elementwise, Step, semantics, unsupported
+from kvtrace.evaluate.rounding import to_integer
 from kvtrace.evaluate.types import element_of
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op

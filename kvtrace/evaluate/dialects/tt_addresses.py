@@ -12,9 +12,9 @@ import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.compiler import Compiler
-from kvtrace.evaluate.integers import add
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Launch, Scope
+from kvtrace.evaluate.sums import add
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Array,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate import integers
+from kvtrace.evaluate import sums
 from kvtrace.evaluate.atomics import read_modify_write
 from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
 from kvtrace.evaluate.registry import Step, semantics, unsupported
@@ -66,7 +66,7 @@ def block_access(
     """
     rank = len(block.shape)
     size = block.element.bytes
-    wide = ValueType("i64", block.shape, integers.ADDRESS.element)
+    wide = ValueType("i64", block.shape, sums.ADDRESS.element)
     unknown = unknown_of(
         (descriptor.base.offset, *positions, *descriptor.shape, *descriptor.strides)
     )
@@ -78,10 +78,10 @@ def block_access(
         lanes = _axis_positions(position, axis, block.shape)
         extent = _spread(to_sum(descriptor.shape[axis]), rank)
         stride = _spread(to_sum(descriptor.strides[axis]), rank)
-        mask = integers.both(mask, integers.compare("slt", lanes, extent, wide))
-        mask = integers.both(mask, integers.compare("sge", lanes, constant_sum(0), wide))
-        steps = to_sum(integers.multiply(lanes, stride, wide))
-        offset = to_sum(integers.add(offset, integers.scaled(steps, size), wide))
+        mask = sums.both(mask, sums.compare("slt", lanes, extent, wide))
+        mask = sums.both(mask, sums.compare("sge", lanes, constant_sum(0), wide))
+        steps = to_sum(sums.multiply(lanes, stride, wide))
+        offset = to_sum(sums.add(offset, sums.scaled(steps, size), wide))
     return Pointer(descriptor.base.argument, offset, gcd(descriptor.base.unit, size)), mask
 
 
@@ -108,7 +108,7 @@ def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
     ramp = Sum(0, (line,), 0, shape[axis] - 1)
     return Sum(
         start.constant,
-        integers.joined_terms(start.terms, ramp.terms),
+        sums.joined_terms(start.terms, ramp.terms),
         start.low,
         start.high + shape[axis] - 1,
     )

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
-from kvtrace.evaluate.numerics import from_memory, rounding_to, truncated_to_tf32
 from kvtrace.evaluate.registry import Step, semantics
+from kvtrace.evaluate.rounding import from_memory, rounding_to, truncated_to_tf32
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import element_of, value_type
 from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of

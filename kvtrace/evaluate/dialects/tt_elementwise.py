@@ -8,8 +8,8 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import typed_result
 from kvtrace.evaluate.dialects.arith_casts import truncated_float
-from kvtrace.evaluate.numerics import toward_zero
 from kvtrace.evaluate.registry import elementwise
+from kvtrace.evaluate.rounding import toward_zero
 from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array
 

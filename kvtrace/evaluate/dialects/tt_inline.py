@@ -13,7 +13,6 @@ from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
 from kvtrace.evaluate.dialects.cf import FunctionBody
 from kvtrace.evaluate.dialects.scf import selected
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import (
     ASSEMBLY,
     Step,
@@ -22,6 +21,7 @@ from kvtrace.evaluate.registry import (
     semantics,
     unsupported,
 )
+from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, Unknown, full_array, to_array, unknown_of

@@ -7,9 +7,9 @@ from typing import Any
 
 from kvtrace.evaluate.compiler import Compiler, slot_of
 from kvtrace.evaluate.dialects.tt_addresses import addresses_of, located
-from kvtrace.evaluate.integers import ADDRESS, joined_terms, scaled
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.sums import ADDRESS, joined_terms, scaled
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Pointer,

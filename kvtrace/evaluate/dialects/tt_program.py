@@ -9,11 +9,11 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute
 from kvtrace.evaluate.errors import DeviceAssertion
-from kvtrace.evaluate.integers import ADDRESS
-from kvtrace.evaluate.numerics import to_memory
 from kvtrace.evaluate.observe import FailedAssertion
 from kvtrace.evaluate.registry import Step, place, semantics
+from kvtrace.evaluate.rounding import to_memory
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.sums import ADDRESS
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Array,

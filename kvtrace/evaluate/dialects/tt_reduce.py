@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
-from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.registry import Step, semantics
+from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate import integers as array_integers
+from kvtrace.evaluate import sums
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.arith import _PREDICATES as PREDICATES
 from kvtrace.evaluate.dialects.arith import compare_integers
@@ -46,8 +46,8 @@ def cmpi(op: Op, _compiler: PlanCompiler) -> PlanStep:
         return compare_integers(predicate, first, second)
 
     operation = Operation("cmpi", compare, None, frozenset(), BOOLEAN)
-    if predicate in array_integers.COMPARISONS and type_.element.kind == "i":
-        operation = ufunc_operation("cmpi", array_integers.COMPARISONS[predicate], BOOLEAN)
+    if predicate in sums.COMPARISONS and type_.element.kind == "i":
+        operation = ufunc_operation("cmpi", sums.COMPARISONS[predicate], BOOLEAN)
 
     def step(walk: Walk) -> None:
         first, second = walk.values[left], walk.values[right]

@@ -9,13 +9,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from kvtrace.evaluate.numerics import (
+from kvtrace.evaluate.plan.instructions import Operation
+from kvtrace.evaluate.rounding import (
     from_memory,
     rounded_to_bf16,
     to_memory,
     truncated_to_tf32,
 )
-from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array
 

@@ -16,13 +16,13 @@ import numpy as np
 from kvtrace.evaluate.compiler import _TYPED as TYPED
 from kvtrace.evaluate.compiler import Compiler, array_function, attribute, compiled
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.numerics import rounding_to
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.kernels import ROUND_TO_BF16, converted_into, ufunc_operation
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import Constant, Tensor
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS, Elementwise, Step
+from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Block, Module, Op
 from kvtrace.ir.ops import SILENT, Kind, named

@@ -12,9 +12,9 @@ from kvtrace.evaluate.dialects import math
 from kvtrace.evaluate.dialects.arith_casts import truncated_float
 from kvtrace.evaluate.dialects.tt_elementwise import high_half_signed, mulhiui
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.numerics import rounded_to_bf16
 from kvtrace.evaluate.ptx.table import FLOATS, HALVES, INTEGERS, Form, instruction
 from kvtrace.evaluate.ptx.types import TYPES, Type, computed, encoded, part_of
+from kvtrace.evaluate.rounding import rounded_to_bf16
 from kvtrace.evaluate.types import element_of
 from kvtrace.evaluate.values import Array
 

@@ -10,10 +10,10 @@ import numpy as np
 from kvtrace.evaluate import directed
 from kvtrace.evaluate.dialects.arith_casts import truncated_float
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.numerics import to_integer
 from kvtrace.evaluate.ptx.arithmetic import finished, flushed
 from kvtrace.evaluate.ptx.table import Form, instruction
 from kvtrace.evaluate.ptx.types import TYPES, Type, computed, encoded, part_of
+from kvtrace.evaluate.rounding import to_integer
 from kvtrace.evaluate.types import element_of
 from kvtrace.evaluate.values import Array
 

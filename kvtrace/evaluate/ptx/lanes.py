@@ -13,8 +13,8 @@ from math import prod
 import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.numerics import from_memory, to_memory
 from kvtrace.evaluate.ptx.running import snippet
+from kvtrace.evaluate.rounding import from_memory, to_memory
 from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.evaluate.values import Array
 

@@ -18,7 +18,7 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import effect_of
-from kvtrace.passes.metrics import kind_of
+from kvtrace.metrics.of_ops import kind_of
 
 _BLOCK: Final = 2
 """tt.MemSyncScope of `scope="cta"`: other programs are not in it."""

@@ -15,7 +15,7 @@ from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.attributes import DenseAttribute
 from kvtrace.ir.memo import once_per_module
-from kvtrace.passes.metrics import kind_of
+from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.races.parts import Parts, parts_of
 
 _EXCHANGE: Final = 10

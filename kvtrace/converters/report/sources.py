@@ -1,0 +1,128 @@
+"""Blocks of data that a page reads when a view is opened, and the sources that give them.
+
+A source is a module of `kvtrace/converters/report/views` with a `SOURCE`; nothing else lists them.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from kvtrace.converters.columns import Integers, integers
+from kvtrace.converters.report.model import Report
+from kvtrace.converters.report.values import Histogram, Layout
+from kvtrace.schema.runs import plain_rows
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+__all__ = ["Block", "BlockSource", "Context", "block_sources"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block by its name, `source/which`, and what packs it (`pack.json_block` and the like).
+
+    `pack` may give None for what is too large to be tried.
+    """
+
+    name: str
+    pack: Callable[[], str | None]
+
+
+@dataclass(slots=True)
+class Context:
+    """What sources read from: the report as it will stand in the page, and the trace behind it."""
+
+    report: Report
+    trace: "Trace"
+    runs: "tuple[Run, ...]"
+    source: bool = True
+    """False: nothing that holds the program's code may go into the page."""
+    histograms: dict[tuple[str, Layout], Histogram | None] = field(default_factory=dict, repr=False)
+    """Those of recorded tensors that were worked out already, by artifact."""
+    _tables: "dict[tuple[str, int], _ByCall]" = field(default_factory=dict, repr=False)
+    _left_out: dict[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    def of_call(self, table: str, call: int) -> list[dict[str, Any]]:
+        """Return the rows of a table with a `call_id` that belong to a call of the report.
+
+        `run` is left out of them; rows are in the table's order.
+        """
+        place = self.report.calls[call]
+        return self.by_call(table, place.run).rows(place.call_id)
+
+    def by_call(self, table: str, run: int) -> "_ByCall":
+        """Return a table of one run of the report, in the order of its calls; read once."""
+        if (table, run) not in self._tables:
+            rows = self.trace.table(table, (self.runs[run],)).drop_columns(["run"])
+            self._tables[table, run] = _ByCall(rows)
+        return self._tables[table, run]
+
+    def left_out(self, run: int) -> tuple[str, ...]:
+        """Return what passes say that they gave up in a run for its cost; read once."""
+        if run not in self._left_out:
+            passes = self.trace.passes(self.runs[run].run_id).values()
+            notes = (note for facts in passes for note in facts.get("left_out", ()))
+            self._left_out[run] = tuple(dict.fromkeys(map(str, notes)))
+        return self._left_out[run]
+
+    def stack(self, stack_id: int | None) -> int | None:
+        """Return the place in `Report.stacks` of a stack of the trace."""
+        return None if stack_id is None else self.report.stack_places.get(stack_id)
+
+    def stage(self, variant: int, name: str) -> str | None:
+        """Return the text of a variant's compiler stage, None where the trace has it not."""
+        sha256 = self.report.stage_artifacts[variant].get(name)
+        content = self.trace.artifact(sha256)
+        return None if content is None else content.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSource:
+    """Blocks of one kind, and how they fare where the page is too small for everything.
+
+    Sources with a low `order` get room first, each up to `share` of what is left then; of a source
+    the blocks that come last are left out first. `noun` says what they are (plural) and `query`
+    what `kvtrace sql` has to be told to show them, which the page says of what was left out.
+    """
+
+    name: str
+    order: int
+    share: float
+    noun: str
+    query: str
+    blocks: Callable[[Context], Iterable[Block]]
+
+
+def block_sources() -> tuple[BlockSource, ...]:
+    """Return the `SOURCE` of every module of `views`, in the order in which they get room."""
+    from kvtrace.converters.report import views
+
+    modules = [
+        importlib.import_module(f"{views.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(views.__path__)
+    ]
+    sources: list[BlockSource] = [module.SOURCE for module in modules]
+    return tuple(sorted(sources, key=lambda source: (source.order, source.name)))
+
+
+class _ByCall:
+    """A table sorted by `call_id`, for which the rows of a call are a slice."""
+
+    def __init__(self, table: pa.Table) -> None:
+        calls = integers(table["call_id"])
+        if calls.size and np.any(calls[1:] < calls[:-1]):
+            order = np.argsort(calls, kind="stable")
+            table, calls = table.take(pa.array(order)), calls[order]
+        self.table = table
+        self.calls: Integers = calls
+
+    def rows(self, call_id: int) -> list[dict[str, Any]]:
+        """Return the rows of one call."""
+        first, last = np.searchsorted(self.calls, (call_id, call_id + 1))
+        return plain_rows(self.table.slice(first, last - first))

@@ -1,0 +1,80 @@
+"""`kernel/<kernel>`: what autotuners tried of a kernel, and how long its binaries took to load.
+
+A kernel with neither has no block. Both were measured: a trial's median is over executions on the
+device (`kvtrace/converters/autotune.py`), and is null where those were not recorded.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from kvtrace.converters.autotune import Trial, Tuning, read_tunings
+from kvtrace.converters.report.pack import json_block
+from kvtrace.converters.report.sources import Block, BlockSource, Context
+
+__all__ = ["SOURCE"]
+
+#: (run, kernel_id) → variant of the report.
+Places = Mapping[tuple[int, int], int]
+
+
+def _blocks(context: Context) -> Iterable[Block]:
+    report = context.report
+    places = {(one.run, one.kernel_id): index for index, one in enumerate(report.variants)}
+    content: dict[int, dict[str, Any]] = {}
+    for kernel, tuning in _tunings(context, places):
+        _entry(content, kernel)["tunings"].append(tuning)
+    for variant, duration in _loads(context, places):
+        load = {"variant": variant, "duration_ns": duration}
+        _entry(content, report.variants[variant].kernel)["loads"].append(load)
+    for kernel in sorted(content, key=lambda index: (-report.kernels[index].host_ns, index)):
+        yield Block(f"kernel/{kernel}", partial(json_block, content[kernel]))
+
+
+def _entry(content: dict[int, dict[str, Any]], kernel: int) -> dict[str, Any]:
+    return content.setdefault(kernel, {"measured": True, "loads": [], "tunings": []})
+
+
+def _tunings(context: Context, places: Places) -> Iterable[tuple[int, dict[str, Any]]]:
+    """Return each tuning with the kernel of the report that it is of."""
+    if "autotune" not in context.report.phases:
+        return
+    runs = {run.run_id: index for index, run in enumerate(context.runs)}
+    for tuning in read_tunings(context.trace, context.runs):
+        run = runs[tuning.run]
+        trials = [_trial(trial, places[run, trial.kernel_id]) for trial in tuning.trials]
+        kernel = context.report.variants[trials[0]["variant"]].kernel
+        yield kernel, _tuning(tuning, run, trials)
+
+
+def _tuning(tuning: Tuning, run: int, trials: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"run": run, "arguments": tuning.arguments, "trials": trials, "why": tuning.why}
+
+
+def _trial(trial: Trial, variant: int) -> dict[str, Any]:
+    """Return a trial; what its variant uses on the device stands in the report."""
+    return {
+        "variant": variant,
+        "configuration": trial.configuration,
+        "launches": trial.launches,
+        "median_ns": trial.median_ns,
+        "kept": trial.kept,
+    }
+
+
+def _loads(context: Context, places: Places) -> Iterable[tuple[int, int]]:
+    """Return each variant whose loading onto a device was timed, and the nanoseconds it took."""
+    for index, run in enumerate(context.runs):
+        table = context.trace.table("kernels", (run,), ["kernel_id", "load_ns"])
+        rows = zip(table["kernel_id"].to_pylist(), table["load_ns"].to_pylist(), strict=True)
+        yield from ((places[index, kernel], ns) for kernel, ns in rows if ns is not None)
+
+
+SOURCE: Final = BlockSource(
+    name="kernel",
+    order=5,
+    share=0.2,
+    noun="kernels' autotuning and loading",
+    query="SELECT name, kernel_id, load_ns FROM kernels",
+    blocks=_blocks,
+)

@@ -1,0 +1,337 @@
+"""What each IR op of a call did: executions, lanes, bytes, sectors, FLOPs, and where it went.
+
+Rows of `ops`, `accesses` and `loops`. Figures are exact over the whole grid or they are null; what
+could not be counted or described whole is said in `notes`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kvtrace.calls.thread_layouts import BlockedLayout
+from kvtrace.evaluate import Argument, TensorArgument
+from kvtrace.evaluate.observe import Access, Observer
+from kvtrace.ir import Module, Op
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import KINDS, LOOPS, Kind, effect_of
+from kvtrace.ir.types import TensorType
+from kvtrace.metrics.affine_footprint import LaunchFigures
+from kvtrace.metrics.distinct import distinct_counts
+from kvtrace.metrics.factor_types import factor_type
+from kvtrace.metrics.footprint import Footprint
+from kvtrace.metrics.fresh_bytes import Touched, fresh_bytes
+from kvtrace.metrics.stacks import OpStacks, Stack, StackRows
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+
+_NAMED_AFTER = {
+    Kind.ELEMENTWISE: "elementwise",
+    Kind.PRODUCT: "dot",
+    Kind.SCAN: "scan",
+    Kind.REDUCTION: "reduce",
+}
+
+
+def kind_of(op: Op) -> str:
+    """Return the op's kind as the `ops` table names it."""
+    row = KINDS.get(op.name)
+    return "other" if row is None else row.effect or _NAMED_AFTER.get(row.kind, "other")
+
+
+OpFacts = tuple[str, str | None, Stack]
+"""What the IR says of an op: its kind and dtype as `ops` has them, and its source stack."""
+
+
+class ModuleFacts:
+    """What the IR says of the ops of one module, each worked out when it is asked for."""
+
+    def __init__(self) -> None:
+        self._ops: dict[int, OpFacts] = {}
+        self._stacks = OpStacks()
+
+    def of(self, op: Op) -> OpFacts:
+        """Return the facts of an op."""
+        found = self._ops.get(op.index)
+        if found is None:
+            kind = kind_of(op)
+            dtype = factor_type(op) if kind == "dot" else _element_name(op)
+            found = self._ops[op.index] = kind, dtype, self._stacks.of(op)
+        return found
+
+
+@once_per_module
+def facts_of(_module: Module) -> ModuleFacts:
+    """Return what the IR says of the ops of a module."""
+    return ModuleFacts()
+
+
+@once_per_module
+def loops_around(module: Module) -> Mapping[int, int]:
+    """Map the index of each op to the index of the innermost loop around it."""
+    around: dict[int, int] = {}
+    if not any(op.name in LOOPS for op in module.ops):
+        return around
+    for op in module.ops:  # parents come before what is inside them
+        parent = op.parent
+        if parent is None:
+            continue
+        if parent.name in LOOPS:
+            around[op.index] = parent.index
+        elif parent.index in around:
+            around[op.index] = around[parent.index]
+    return around
+
+
+@dataclass(slots=True)
+class _OpCount:
+    op: Op
+    executions: int = 0
+    elements: int = 0
+    flops: int | None = None
+
+
+@dataclass(slots=True)
+class _MemoryCount(_OpCount):
+    """`footprints`: what the op touches, by argument (None: nobody knows which)."""
+
+    active: int | None = 0
+    element_bytes: int = 0
+    footprints: dict[int | None, Footprint] = field(default_factory=dict)
+
+    def footprint(
+        self, access: Access, layout: BlockedLayout | None, launch: LaunchFigures
+    ) -> Footprint:
+        """Return what the op touches in one argument."""
+        found = self.footprints.get(access.argument)
+        if found is None:
+            found = Footprint(access.element_bytes, layout, launch)
+            self.footprints[access.argument] = found
+        return found
+
+    def figures(self, names: list[str]) -> dict[str, Any]:
+        """Return the columns of `ops` that only memory ops have."""
+        for footprint in self.footprints.values():
+            footprint.finish()
+        active = self.active
+        buffers = sorted({names[a] for a in self.footprints if a is not None})
+        return {
+            "masked_off": None if active is None else self.elements - active,
+            "bytes": None if active is None else active * self.element_bytes,
+            # Two arguments that share a storage count twice.
+            "unique_bytes": _total([f.unique_bytes() for f in self.footprints.values()]),
+            "sectors": _total([f.sectors for f in self.footprints.values()]),
+            "buffer": ",".join(buffers) or None,
+        }
+
+
+class Metrics(Observer):
+    """Counts of one call. Where a mask depends on data that is not there, masked lanes are null.
+
+    Give rows only once the evaluation is over. `layouts`: how lanes of memory ops were given to
+    threads, by op index, where that is known; `facts`: those of the module's ops; `arguments`: the
+    call's, which say what shares a storage (without them, nothing does).
+    """
+
+    def __init__(
+        self,
+        layouts: Mapping[int, BlockedLayout] | None = None,
+        facts: ModuleFacts | None = None,
+        arguments: Sequence[Argument] = (),
+    ) -> None:
+        self._layouts = layouts or {}
+        self._facts = facts or ModuleFacts()
+        self._arguments = arguments
+        self._launch = LaunchFigures()
+        self._counts: dict[int, _OpCount] = {}
+        self._memory: dict[int, _MemoryCount] = {}
+        self._trips: dict[int, tuple[Op, dict[int, int]]] = {}
+
+    @classmethod
+    def of_call(cls, call: "Call") -> "Metrics":
+        """Make one for a call, with the layouts that its kernel was compiled with."""
+        facts = facts_of(call.module)
+        return cls(call.layouts, facts, call.arguments)
+
+    @property
+    def modelled(self) -> tuple[int, int]:
+        """Memory ops whose sectors go by the compiled layout, and by the order of lanes."""
+        compiled = sum(index in self._layouts for index in self._memory)
+        return compiled, len(self._memory) - compiled
+
+    def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
+        """Count a batch of a compute op."""
+        count = self._counts.get(op.index)
+        if count is None:
+            count = self._counts[op.index] = _OpCount(op)
+        count.executions += executions
+        count.elements += elements
+        count.flops = (count.flops or 0) + flops
+
+    def access(self, access: Access) -> None:
+        """Count a batch of a memory op."""
+        op = access.op
+        count = self._memory.get(op.index)
+        if count is None:
+            known = self._counts.get(op.index) or _OpCount(op)
+            count = _MemoryCount(op, known.executions, known.elements, known.flops)
+            self._counts[op.index] = self._memory[op.index] = count
+        count.executions += access.executions
+        count.elements += access.lanes
+        count.element_bytes = access.element_bytes
+        count.footprint(access, self._layouts.get(op.index), self._launch).add(access)
+        if access.active is None or count.active is None:
+            count.active = None
+        else:
+            count.active += access.active
+
+    def loop(self, op: Op, trips: np.ndarray[Any, Any]) -> None:
+        """Keep the trip counts of a batch of programs: how many programs have which."""
+        _, counts = self._trips.setdefault(op.index, (op, {}))
+        if trips.size and trips.strides == (0,):  # one count for all
+            several = [(int(trips[0]), len(trips))]
+        else:
+            several = distinct_counts(trips)
+        for value, programs in several:
+            counts[value] = counts.get(value, 0) + programs
+
+    def op_rows(
+        self, call_id: int, names: list[str], around: Mapping[int, int], stacks: StackRows
+    ) -> list[dict[str, Any]]:
+        """Return the rows of `ops`, in the order of the IR."""
+        rows = []
+        fresh = self._fresh_bytes()
+        for index in sorted(self._counts):
+            count = self._counts[index]
+            kind, dtype, stack = self._facts.of(count.op)
+            row = {
+                "call_id": call_id,
+                "op_index": index,
+                "op": count.op.name,
+                "kind": kind,
+                "dtype": dtype,
+                "stack_id": stacks.note(stack),
+                "executions": count.executions,
+                "elements": count.elements,
+                "masked_off": None,
+                "bytes": None,
+                "unique_bytes": None,
+                "fresh_bytes": fresh.get(index),
+                "sectors": None,
+                "flops": count.flops,
+                "loop": around.get(index),
+                "buffer": None,
+            }
+            memory = self._memory.get(index)
+            rows.append(row if memory is None else row | memory.figures(names))
+        return rows
+
+    def _fresh_bytes(self) -> dict[int, int | None]:
+        """Return by op how many bytes of a storage no op before it reads, or writes."""
+        groups: dict[tuple[bool, Any], list[tuple[int, Touched]]] = {}
+        found: dict[int, list[int | None]] = {}
+        for index in sorted(self._memory):
+            count = self._memory[index]
+            for argument, footprint in count.footprints.items():
+                footprint.finish()
+                storage, origin = self._place_of(argument)
+                touched = footprint.touched(origin)
+                if touched is None:
+                    found.setdefault(index, []).append(None)
+                    continue
+                key = (kind_of(count.op) == "load", storage)
+                groups.setdefault(key, []).append((index, touched))
+        for group in groups.values():
+            sizes = fresh_bytes([touched for _, touched in group])
+            for (index, _), size in zip(group, sizes, strict=True):
+                found.setdefault(index, []).append(size)
+        return {index: _total(sizes) for index, sizes in found.items()}
+
+    def _place_of(self, argument: int | None) -> tuple[Any, int]:
+        """Return what tells an argument's storage, and where in it the argument's data begin."""
+        known = None if argument is None or not self._arguments else self._arguments[argument]
+        if isinstance(known, TensorArgument):
+            return id(known.storage), known.offset_bytes
+        return ("argument", argument), 0
+
+    def access_rows(
+        self, call_id: int, names: list[str], around: Mapping[int, int]
+    ) -> list[dict[str, Any]]:
+        """Return the rows of `accesses`; docs/accesses.md describes them."""
+        rows = []
+        for index in sorted(self._memory):
+            looped = index in around
+            for argument, footprint in self._memory[index].footprints.items():
+                footprint.finish()
+                name = None if argument is None else names[argument]
+                for row in footprint.record_rows()[0]:
+                    place = {"call_id": call_id, "op_index": index, "arg": name}
+                    place.update(row)
+                    if not looped:
+                        place["iteration"] = None
+                    rows.append(place)
+        return rows
+
+    def notes(self, call_id: int) -> list[str]:
+        """Say which figures are null because of a limit, and which accesses are left out."""
+        notes = []
+        for index in sorted(self._memory):
+            count = self._memory[index]
+            for footprint in count.footprints.values():
+                footprint.finish()
+                left_out = (footprint.limit, footprint.record_rows()[1])
+                notes += [
+                    f"call {call_id}, op {index} ({count.op.name}): {note}"
+                    for note in left_out
+                    if note is not None
+                ]
+        return notes
+
+    def loop_rows(self, call_id: int, stacks: StackRows) -> list[dict[str, Any]]:
+        """Return the rows of `loops`."""
+        rows = []
+        for index in sorted(self._trips):
+            op, counts = self._trips[index]
+            _, _, stack = self._facts.of(op)
+            row = {
+                "call_id": call_id,
+                "op_index": index,
+                "stack_id": stacks.note(stack),
+            }
+            if counts and min(counts) >= 0:  # -1: a bound depends on data that is not there
+                row |= {
+                    "trips_min": min(counts),
+                    "trips_median": _median(counts),
+                    "trips_max": max(counts),
+                }
+            rows.append(row)
+        return rows
+
+
+def _median(counts: Mapping[int, int]) -> int:
+    """Return the median of values that come so many times each, rounded down."""
+    places = sum(counts.values())
+    middle = []
+    for place in ((places - 1) // 2, places // 2):
+        passed = 0
+        for value in sorted(counts):
+            passed += counts[value]
+            if passed > place:
+                middle.append(value)
+                break
+    return sum(middle) // 2
+
+
+def _total(figures: list[int | None]) -> int | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if len(known) == len(figures) else None
+
+
+def _element_name(op: Op) -> str | None:
+    values = op.results or (op.group("value") if effect_of(op) else ())
+    if not values:
+        return None
+    type_ = values[0].type
+    return str(type_.element if isinstance(type_, TensorType) else type_)

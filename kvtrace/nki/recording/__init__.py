@@ -1,0 +1,48 @@
+"""The backend of NKI: launches of kernels that run in `kvtrace.nki`, recorded like any other.
+
+`launches.py` hears of launches and records kernels and calls, `tables.py` keeps what each distinct
+call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the tables of our own,
+`watching.py` is kvtrace.trace.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+    from kvtrace.nki.recording.launches import Launches
+
+__all__ = ["BACKEND", "NkiBackend"]
+
+
+class NkiBackend:
+    """Listens to the kernels of `kvtrace.nki`, under whichever name they were imported."""
+
+    name: Final = "nki"
+    libraries: Final = ("kvtrace.nki",)
+
+    def __init__(self) -> None:
+        self._launches: Launches | None = None
+
+    @property
+    def launches(self) -> "Launches | None":
+        """What the recording that goes on has of NKI kernels."""
+        return self._launches
+
+    def install(self, session: "Session") -> None:
+        """Hear of launches from now on."""
+        from kvtrace.nki import launching
+        from kvtrace.nki.recording.launches import Launches
+
+        self._launches = Launches(session)
+        launching.listeners.append(self._launches)
+
+    def uninstall(self) -> None:
+        """Hear of no more."""
+        from kvtrace.nki import launching
+
+        if self._launches in launching.listeners:
+            launching.listeners.remove(self._launches)
+        self._launches = None
+
+
+BACKEND: Final = NkiBackend()

@@ -1,0 +1,245 @@
+"""Makes docs/format.md and schema.json from `TABLES`: `python -m kvtrace.schema.document`."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.schema.tables import TABLES, Column, Table
+from kvtrace.schema.versions import FORMAT_VERSION
+
+SCHEMA_JSON: Final = Path(__file__).parent / "schema.json"
+FORMAT_PAGE: Final = Path(__file__).parents[2] / "docs" / "format.md"
+
+_INTRODUCTION: Final = """\
+# The trace format, version {version}
+
+<!-- Made from schema/tables.py by `python -m kvtrace.schema.document`; do not edit by hand. -->
+
+A trace is a directory of Parquet files. Any tool that reads Parquet with hive partitioning reads
+it, without kvtrace. The tables are listed below; `kvtrace/schema/schema.json` says the same to
+programs.
+
+## Layout
+
+```
+out/
+  launches/run=20260102-030405-678-9abcdef0/part-00000.parquet     captured
+  launches/run=20260102-030405-678-9abcdef0/part-00001.parquet
+  findings/run=20260102-030405-678-9abcdef0/part-sanitizer-00000.parquet  derived by a pass
+  runs/run=20260102-030405-678-9abcdef0/part-00000.parquet         written last
+  .journal/run=20260102-030407-111-0fedcba9/launches-00000.arrows  a run that is not sealed
+```
+
+- One folder for each table, and in it one for each run: `run=<run_id>`. A run is one process. The
+  id is the time of its start in UTC, to the millisecond, and 32 random bits, so ids sort by time
+  and processes never write to the same file. Ranks of one job share `group_id`.
+- A table that a run has no rows of has no folder for it. A pass that found nothing writes an empty
+  part, so "looked and found nothing" differs from "did not look".
+- A pass (`profiler`, `sanitizer` …) writes parts that carry its name. Running it again replaces
+  its own parts, all of them or none, and touches nothing else. It may add rows to `stacks` and
+  `artifacts`; two passes may add the same row there, so take distinct `stack_id` or `sha256` when
+  you join to them.
+- Clients of other packages may bring tables of their own, named `client_<name>`. They are derived,
+  and each of their files says in its metadata what its rows and columns are.
+- Nothing captured is ever overwritten. Names that begin with a dot are temporary or the journal.
+
+## Journal and sealing
+
+While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
+system twice a second: `kill -9` loses about a second at most where the machine has time for the
+thread that writes, and its disk for the writes. At the start that thread first imports pyarrow, and
+where program or machine leave it no time, a round takes as long as it takes; what is lost is then
+as old. SIGTERM, where the program leaves it to the system, `exec` and `os._exit` wait until all is
+handed over. What a row refers to is always written before it.
+
+Segment N of a table is sealed into part N, when it has grown large or when the run ends. The part
+is written under a temporary name, brought to disk (fsync) and renamed, and only then the segment is
+removed; so each row is found exactly once, whatever is killed when. The row of `runs` is sealed
+last: where it is, the run is whole.
+
+The file `.reserve` beside the segments only keeps room for the run's last row on a disk that fills
+up.
+
+A killed process leaves its journal. kvtrace's reader takes the whole batches of journals too, and
+`kvtrace recover out/` seals them (`ended` stays null, `ending` is `killed`). What a cut-off write
+left at a segment's end is dropped, and said so. On a full disk writing stops after a whole batch,
+everything before stays readable, and `dropped_rows` counts what could not be kept, up to the end of
+the program.
+
+## Checksums
+
+`kvtrace validate out/` finds any flipped bit that changes what is read.
+
+- A part says in `kvtrace.sha256`, in the metadata of its footer, the SHA-256 of the whole file,
+  with the 64 digits of the checksum itself read as `0`. Its pages have Parquet's checksums, which
+  kvtrace checks whenever it reads them. A tool that writes a part anew leaves `kvtrace.sha256`
+  out.
+- A segment is a sequence of frames: the schema, twice, then one for each batch. A frame is a head
+  of 40 bytes, little-endian, and a payload. The head: `8b 6b 76 74 0d 0a 1a 93`; the number of
+  the batch, 0 for the schema (uint32); its rows (uint32); the segment's rows before it (uint64);
+  bytes of the payload (uint64); CRC-32 of the payload; CRC-32 of the head so far. Payloads are
+  Arrow IPC messages; the schema's and one batch's, put together, are a stream. So damage costs
+  the batches that it lies in and no others.
+- Segments that begin with `ff ff ff ff` are of older versions: one Arrow IPC stream.
+- `recover` deletes no segment with rows that it cannot read. It saves the others, says what is
+  lost and where, and moves the segment to `.journal/damaged/run=<run_id>/`, which `validate`
+  reports until it is removed.
+
+## Versions
+
+Each file says in its key/value metadata:
+
+| key | meaning |
+|---|---|
+| `kvtrace.format_version` | `MAJOR.MINOR` of this format |
+| `kvtrace.table` | the table |
+| `kvtrace.run_id` | the run |
+| `kvtrace.pass` | derived parts: the pass |
+| `kvtrace.settings` | derived parts: the pass's settings, JSON |
+| `kvtrace.version` | derived parts: the version of kvtrace that ran the pass |
+| `kvtrace.table_definition` | tables of clients: what rows and columns are, JSON |
+| `kvtrace.sha256` | parts: checksum of the file |
+
+A new minor version only adds nullable columns or tables, and the type of a column never changes. A
+reader fills the columns that a file lacks with nulls, ignores those it does not know, refuses a
+newer major version, and migrates older ones while reading.
+
+## Conventions
+
+- Points in time are `timestamp[ns, UTC]`, from the realtime clock. Durations are int64 nanoseconds
+  and end in `_ns`. Sizes are int64 bytes.
+- Every column is nullable but the keys, in bold below. Null means "not known", never zero.
+- *name* stands for a dictionary-encoded string: one that repeats. *facts* stands for
+  `map<string, string>` with open-ended keys.
+- Ids are unique inside a run, except `stack_id` and `sha256`, which are hashes of content and so
+  equal across runs.
+- `stack_id` is the first 8 bytes of BLAKE2b-64 over each frame's file, line, column and function
+  as text (nothing for null), each followed by a NUL byte; read big-endian, without the top bit.
+- `artifacts.bytes` is a zstd frame; `sha256` is of the plain content.
+- Files are compressed with zstd, rows are in the order given for the table, row groups hold up to
+  131,072 rows or 8 MiB, and pages have statistics, so range queries read little.
+
+## Reading without kvtrace
+
+DuckDB:
+
+```sql
+{duckdb}
+```
+
+Polars:
+
+```python
+import polars as pl
+
+launches = pl.scan_parquet("out/launches/**/*.parquet", hive_partitioning=True)
+print(launches.group_by("run").len().collect())
+```
+
+pyarrow:
+
+```python
+{pyarrow}
+```
+
+## Tables
+"""
+
+#: Run by a test on a real trace, with the directory put in for out/.
+DUCKDB_EXAMPLE: Final = """\
+SELECT kernels.name, count(*) AS launches,
+       sum(epoch_ns(launches."exit") - epoch_ns(launches."enter")) AS host_ns
+FROM read_parquet('out/launches/**/*.parquet', hive_partitioning = true) AS launches
+JOIN read_parquet('out/calls/**/*.parquet', hive_partitioning = true) AS calls
+  USING (run, call_id)
+JOIN read_parquet('out/kernels/**/*.parquet', hive_partitioning = true) AS kernels
+  USING (run, kernel_id)
+GROUP BY kernels.name ORDER BY host_ns DESC, kernels.name;"""
+
+PYARROW_EXAMPLE: Final = """\
+import pyarrow.dataset as ds
+
+launches = ds.dataset("out/launches", partitioning="hive").to_table(columns=["run", "seq"])"""
+
+
+def format_page() -> str:
+    """The text of docs/format.md."""
+    introduction = _INTRODUCTION.format(
+        version=FORMAT_VERSION, duckdb=DUCKDB_EXAMPLE, pyarrow=PYARROW_EXAMPLE
+    )
+    return introduction + "".join(_table_section(table) for table in TABLES.values())
+
+
+def schema_json() -> str:
+    """The text of schema.json: every table and column, for programs."""
+    described = {
+        "format_version": FORMAT_VERSION,
+        "tables": [
+            {
+                "name": table.name,
+                "row": table.row,
+                "origin": table.origin,
+                "since": table.since,
+                "sort": list(table.sort),
+                "columns": [_column_entry(column) for column in table.columns],
+            }
+            for table in TABLES.values()
+        ],
+    }
+    return json.dumps(described, indent=1, ensure_ascii=False) + "\n"
+
+
+def type_text(kind: pa.DataType) -> str:
+    """A type as the documents name it."""
+    if pa.types.is_dictionary(kind):
+        return "name"
+    if pa.types.is_map(kind):
+        return "facts"
+    if pa.types.is_list(kind):
+        return f"list<{type_text(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        inner = ", ".join(f"{field.name}: {type_text(field.type)}" for field in kind)
+        return f"struct<{inner}>"
+    if pa.types.is_timestamp(kind):
+        return f"timestamp[{kind.unit}, {kind.tz}]"
+    return str(kind)
+
+
+def _column_entry(column: Column) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": type_text(column.type),
+        "arrow_type": str(column.type),
+        "key": column.key,
+        "unit": column.unit or None,
+        "since": column.since,
+        "meaning": column.meaning,
+    }
+
+
+def _table_section(table: Table) -> str:
+    order = f"; ordered by {', '.join(f'`{name}`' for name in table.sort)}" if table.sort else ""
+    lines = [
+        f"\n### {table.name}\n",
+        f"One row is {table.row}. {table.origin.capitalize()}, since {table.since}{order}.\n",
+        "| column | type | unit | meaning |",
+        "|---|---|---|---|",
+    ]
+    for column in table.columns:
+        name = f"**`{column.name}`**" if column.key else f"`{column.name}`"
+        since = "" if column.since == table.since else f" (since {column.since})"
+        cells = (name, f"`{type_text(column.type)}`", column.unit, column.meaning + since)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write both documents."""
+    FORMAT_PAGE.write_text(format_page(), encoding="utf-8")
+    SCHEMA_JSON.write_text(schema_json(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,433 @@
+"""Where elements that masked loads leave without a value go: a flow on top of the summary.
+
+Each value has a condition over its lanes, and programs and trips, that says where it is undefined.
+Elementwise ops unite what they are given, `select` takes the chosen side, reductions and products
+spread along the axis that they use up, and loops carry on. It ends at sinks: what is stored, what
+is an address, a mask or a branch. Past a sink nothing is followed: it is told once.
+
+Facts: a masked-off lane of a load without `other` is undefined in Triton's language reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from kvtrace.ir import Op
+from kvtrace.ir.attributes import SymbolAttribute
+from kvtrace.ir.flow import deciding, jumps
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import DATA, MEMORY, Kind, mask_of, named, operands_of
+from kvtrace.symbolic.conditions import TRUE, Condition, Opaque
+from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
+from kvtrace.symbolic.meanings.tt_shape import reshaped
+from kvtrace.symbolic.summary import Access, BlockPointer, Place, Summary
+from kvtrace.symbolic.taint import leaves_lanes, tainted
+from kvtrace.symbolic.terms import Substitution, lane
+from kvtrace.symbolic.undefined.carried import Course, Slot, courses
+from kvtrace.symbolic.undefined.meanings import MEANINGS, anywhere, as_condition, elementwise
+from kvtrace.symbolic.undefined.values import (
+    NOWHERE,
+    Undefined,
+    chosen,
+    made,
+    placeholder,
+    united,
+    where_true,
+)
+from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk_types import pointee_bytes, shape_of
+from kvtrace.symbolic.zeros import Zeros
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Block, Module, Value
+    from kvtrace.ir.model import Function
+
+Use = Literal["value", "address", "mask", "branch"]
+
+_CALLED_TWICE: Final = "it is in a function that is called from several places"
+_BLOCKS: Final = "it is carried by a loop of blocks"
+
+
+@dataclass(frozen=True, eq=False)
+class Sink:
+    """An operand of an op that may be undefined where it counts.
+
+    `place` is the access whose active lanes count, or where the op is reached.
+    """
+
+    use: Use
+    op: Op
+    value: Value
+    place: Place
+    undefined: Undefined
+
+
+@once_per_module
+def sinks_of(module: Module) -> tuple[Sink, ...]:
+    """Return what elements without a value may reach in a kernel."""
+    return _Flow(summarise(module)).sinks()
+
+
+class _Flow:
+    def __init__(self, summary: Summary) -> None:
+        self.summary = summary
+        self._module = summary.module
+        self._tainted = tainted(self._module)
+        self._values: dict[int, Undefined] = {}
+        self._accesses: dict[Op, list[Access]] = {}
+        self._found: dict[tuple[Op, Use, str, int], Sink] = {}
+        self._recording = True
+        self._vague = False
+        self.zeros = Zeros(summary, self._mask)
+
+    def sinks(self) -> tuple[Sink, ...]:
+        """Follow the kernel."""
+        if not self._tainted:
+            return ()
+        for access in self.summary.accesses:
+            self._accesses.setdefault(access.op, []).append(access)
+        main = self._module.main
+        self._function(main, [NOWHERE] * len(main.arguments))
+        return tuple(self._found.values())
+
+    def of(self, value: Value) -> Undefined:
+        """Return where a value is undefined."""
+        return self._values.get(value.id, NOWHERE)
+
+    def set(self, value: Value, undefined: Undefined) -> None:
+        """Say where a value is undefined."""
+        self._values[value.id] = undefined
+
+    # -- functions and blocks ------------------------------------------------------------------
+
+    def _function(self, function: Function, given: Sequence[Undefined]) -> list[Undefined]:
+        blocks = function.body.blocks
+        for argument, undefined in zip(function.arguments, given, strict=True):
+            self.set(argument, undefined)
+        arriving: dict[Block, list[list[Undefined]]] = {}
+        returned: list[list[Undefined]] = []
+        seen: set[Block] = set()
+        again = _jumped_back_to(blocks)
+        for number, block in enumerate(blocks):
+            seen.add(block)
+            if number:
+                self._bind(block, arriving.get(block, []), repeated=block in again)
+            self._block(block)
+            last = block.ops[-1]
+            if last.name == "cf.cond_br":
+                self._branches(last, self.summary.places.get(block))
+            for target, values in jumps(last):
+                arriving.setdefault(target, []).append([self.of(value) for value in values])
+            if last.name.endswith(".return"):
+                returned.append([self.of(value) for value in last.operands])
+        return [united(ways) for ways in zip(*returned, strict=True)] if returned else []
+
+    def _bind(self, block: Block, ways: Sequence[Sequence[Undefined]], *, repeated: bool) -> None:
+        for position, argument in enumerate(block.arguments):
+            parts = [way[position] for way in ways if position < len(way)]
+            if repeated and argument.id in self._tainted:
+                parts = [self._not_followed(argument, _BLOCKS)]
+            self.set(argument, united(parts))
+
+    def _not_followed(
+        self, value: Value, reason: str, sources: frozenset[Op] = frozenset()
+    ) -> Undefined:
+        condition = Opaque(("undefined", value.id), reason)
+        return Undefined(condition, condition, sources)
+
+    def _block(self, block: Block) -> None:
+        if block not in self.summary.places:
+            return  # never reached
+        last = block.ops[-1]
+        for op in block.ops:
+            if op is not last or op.name not in _TERMINATORS:
+                self._visit(op)
+
+    def _visit(self, op: Op) -> None:
+        if op.name in MEMORY:
+            self._memory(op)
+            return
+        region_op = _WITH_REGIONS.get(op.name)
+        if region_op is not None:
+            region_op(self, op)
+            return
+        if op.name.startswith("scf."):
+            self._regions(op)
+            return
+        if not any(value.id in self._tainted for value in op.results):
+            return
+        if self._vague:
+            undefined = united(anywhere(self, value, op) for value in op.operands)
+            for value in op.results:
+                self.set(value, undefined)
+            return
+        meaning = MEANINGS.get(op.name, elementwise)
+        meaning(self, op)
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def _memory(self, op: Op) -> None:
+        accesses = self._accesses.get(op, [])
+        for name, value in operands_of(op):
+            if name == "mask":
+                self._used(op, name, value, "mask", self._place(op))
+            elif name != "other":
+                use: Use = "value" if name in DATA else "address"
+                for access in accesses:
+                    self._used(op, name, value, use, access)
+        if op.name == "tt.load" and op.results[0].id in self._tainted:
+            self.set(op.results[0], self._loaded(op))
+
+    def _loaded(self, op: Op) -> Undefined:
+        value = op.results[0]
+        if self._vague:
+            return self._not_followed(value, _CALLED_TWICE, frozenset((op,)))
+        off = ~self._mask(op)
+        if leaves_lanes(op):
+            return made(off, off, frozenset((op,)))
+        return self.of(op.operand("other")).where(lambda condition: off & condition)
+
+    def _mask(self, op: Op) -> Condition:
+        """Return where lanes of a load are on."""
+        accesses = self._accesses.get(op, [])
+        if len(accesses) == 1:
+            return accesses[0].mask
+        mask = mask_of(op)
+        known = None if mask is None else self.summary.values.get(mask.id)
+        if isinstance(known, Condition):
+            return known
+        pointer = self.summary.values.get(op.operand("pointer").id)
+        if isinstance(pointer, BlockPointer):
+            size = pointee_bytes(op.operand("pointer").type)
+            shape = shape_of(op.results[0].type)
+            return block_access(pointer, shape, size, checked_axes(op))[1]
+        return TRUE if mask is None else self.unknown(op, "a mask that is not followed")
+
+    def unknown(self, op: Op, reason: str) -> Opaque:
+        """Return a condition that is not followed, over the lanes of an op's result."""
+        shape = shape_of(op.results[0].type)
+        lanes = (lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
+        return Opaque(("undefined", op.index), reason, tuple(lanes))
+
+    def _place(self, op: Op) -> Place | None:
+        found = None if op.block is None else self.summary.places.get(op.block)
+        return None if found is None else replace(found, op=op)
+
+    def _used(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:
+        """Note a use of what may be undefined where it counts."""
+        if not self._recording or value.id not in self._tainted or place is None:
+            return
+        undefined = self.of(value)
+        conditions = [place.reached]
+        if isinstance(place, Access):
+            conditions.append(place.mask)
+            source = shape_of(value.type)
+            if use == "value" and source != place.shape and source:
+                undefined = undefined.where(
+                    lambda condition: as_condition(reshaped(condition, source, place.shape))
+                )
+        holding = frozenset(part for each in conditions for part in each.conjuncts())
+        undefined = undefined.where(lambda condition: where_true(condition, holding))
+        if not undefined.is_nowhere:
+            key = (op, use, name, id(place) if isinstance(place, Access) else 0)
+            self._found[key] = Sink(use, op, value, place, undefined)
+
+    def _branches(self, op: Op, place: Place | None) -> None:
+        """Note what decides which way an op goes."""
+        for value in deciding(op):
+            self._used(op, str(value.id), value, "branch", place)
+
+    # -- branches and loops --------------------------------------------------------------------
+
+    def _if(self, op: Op) -> None:
+        self._branches(op, self._place(op))
+        condition = self.summary.values.get(op.operand("condition").id)
+        for region in op.regions:
+            for block in region.blocks:
+                self._block(block)
+        if not op.results or not isinstance(condition, Condition):
+            self._joined(op)
+            return
+        first, second = (region.blocks[0].ops[-1].operands for region in op.regions)
+        for value, one, two in zip(op.results, first, second, strict=True):
+            self.set(value, chosen(condition, self.of(one), self.of(two)))
+
+    def _regions(self, op: Op) -> None:
+        """Follow an op of which one region runs."""
+        self._branches(op, self._place(op))
+        for region in op.regions:
+            for block in region.blocks:
+                self._block(block)
+        self._joined(op)
+
+    def _joined(self, op: Op) -> None:
+        ends = [block.ops[-1] for region in op.regions for block in region.blocks]
+        for position, value in enumerate(op.results):
+            ways = [self.of(end.operands[position]) for end in ends if len(end.operands)]
+            self.set(value, united(ways))
+
+    def _for(self, op: Op) -> None:
+        self._branches(op, self._place(op))
+        block = op.regions[0].blocks[0]
+        initial = [self.of(value) for value in op.group("initial")]
+
+        def run() -> list[Undefined]:
+            self._block(block)
+            return [self.of(value) for value in block.ops[-1].operands]
+
+        after = self._loop(op, block.arguments[1:], initial, run)
+        for value, undefined in zip(op.results, after, strict=True):
+            self.set(value, undefined)
+
+    def _while(self, op: Op) -> None:
+        before, after = (region.blocks[0] for region in op.regions)
+        end = before.ops[-1]
+
+        def run() -> list[Undefined]:
+            self._block(before)
+            self._branches(end, self.summary.places.get(before))
+            for argument, value in zip(after.arguments, end.group("passed"), strict=True):
+                self.set(argument, self.of(value))
+            self._block(after)
+            return [self.of(value) for value in after.ops[-1].operands]
+
+        self._loop(op, before.arguments, [self.of(value) for value in op.operands], run)
+        loop = next((each for each in self.summary.loops if each.op is op), None)
+        for value, given in zip(op.results, end.group("passed"), strict=True):
+            undefined = self.of(given)
+            if loop is not None:
+                at_end = Substitution({loop.trip: loop.trips})
+                undefined = undefined.where(_substituting(at_end))
+            self.set(value, undefined)
+
+    def _loop(
+        self,
+        op: Op,
+        arguments: Sequence[Value],
+        initial: Sequence[Undefined],
+        run: Callable[[], list[Undefined]],
+    ) -> list[Undefined]:
+        """Follow a loop: its body's arguments are set; give what is carried out of it."""
+        loop = next((each for each in self.summary.loops if each.op is op), None)
+        if loop is None:
+            return list(initial)
+        carried = [i for i, value in enumerate(arguments) if value.id in self._tainted]
+        if not carried:
+            run()
+            return [NOWHERE] * len(arguments)
+        shapes = [shape_of(arguments[i].type) for i in carried]
+        possibly = [placeholder((op.index, i, 1), s) for i, s in zip(carried, shapes, strict=True)]
+        surely = possibly
+        outcomes = self._rehearsed(arguments, carried, (surely, possibly), run)
+        if any(outcomes[i].surely is not outcomes[i].possibly for i in carried):
+            surely = [
+                placeholder((op.index, i, 0), s) for i, s in zip(carried, shapes, strict=True)
+            ]
+            outcomes = self._rehearsed(arguments, carried, (surely, possibly), run)
+
+        def solved(own: Sequence[Opaque], part: Callable[[Undefined], Condition]) -> list[Course]:
+            slots = [
+                Slot(mine, shape, part(initial[i]), part(outcomes[i]))
+                for i, mine, shape in zip(carried, own, shapes, strict=True)
+            ]
+            return courses(slots, loop)
+
+        weak = solved(possibly, _possibly)
+        alike = surely is possibly and all(
+            initial[i].surely is initial[i].possibly for i in carried
+        )
+        strong = weak if alike else solved(surely, _surely)
+        sources = _sources(carried, initial, outcomes, possibly)
+        after = [NOWHERE] * len(arguments)
+        for i, one, two in zip(carried, strong, weak, strict=True):
+            self.set(arguments[i], made(one.inside, two.inside, sources[i]))
+            after[i] = made(one.after, two.after, sources[i])
+        run()
+        return after
+
+    def _rehearsed(
+        self,
+        arguments: Sequence[Value],
+        carried: Sequence[int],
+        own: tuple[Sequence[Opaque], Sequence[Opaque]],
+        run: Callable[[], list[Undefined]],
+    ) -> list[Undefined]:
+        """Return what comes out of a loop's body for placeholders; no sinks are noted."""
+        for i, surely, possibly in zip(carried, *own, strict=True):
+            self.set(arguments[i], Undefined(surely, possibly))
+        recording, self._recording = self._recording, False
+        outcomes = run()
+        self._recording = recording
+        return outcomes
+
+    def _call(self, op: Op) -> None:
+        callee = op.attributes.get("callee")
+        name = callee.value if isinstance(callee, SymbolAttribute) else ""
+        function = self._module.functions.get(name)
+        if function is None or not function.body.blocks:
+            elementwise(self, op)
+            return
+        calls = [each for each in self._module.ops if each.attributes.get("callee") == callee]
+        vague, self._vague = self._vague, self._vague or len(calls) > 1
+        given = [self.of(value) for value in op.operands]
+        if self._vague:
+            given = [
+                each if each.is_nowhere else self._not_followed(value, _CALLED_TWICE, each.sources)
+                for each, value in zip(given, op.operands, strict=True)
+            ]
+        returned = self._function(function, given)
+        self._vague = vague
+        for value, undefined in zip(op.results, returned, strict=False):
+            self.set(value, undefined)
+
+
+_TERMINATORS: Final = named(lambda row: row.kind in (Kind.END, Kind.JUMP))
+_WITH_REGIONS: Final[dict[str, Callable[[_Flow, Op], None]]] = {
+    "scf.if": _Flow._if,
+    "scf.for": _Flow._for,
+    "scf.while": _Flow._while,
+    "tt.call": _Flow._call,
+    "func.call": _Flow._call,
+}
+
+
+def _substituting(replaced: Substitution) -> Callable[[Condition], Condition]:
+    return lambda condition: condition.substitute(replaced)
+
+
+def _surely(undefined: Undefined) -> Condition:
+    return undefined.surely
+
+
+def _possibly(undefined: Undefined) -> Condition:
+    return undefined.possibly
+
+
+def _sources(
+    carried: Iterable[int],
+    initial: Sequence[Undefined],
+    outcomes: Sequence[Undefined],
+    own: Sequence[Opaque],
+) -> dict[int, frozenset[Op]]:
+    """Return the loads that what is carried comes from, also by way of what else is carried."""
+    positions = list(carried)
+    found = {i: initial[i].sources | outcomes[i].sources for i in positions}
+    at = {opaque.key: i for opaque, i in zip(own, positions, strict=True)}
+    for _ in positions:
+        for i in positions:
+            for opaque in outcomes[i].possibly.opaques():
+                if opaque.key in at:
+                    found[i] |= found[at[opaque.key]]
+    return found
+
+
+def _jumped_back_to(blocks: Sequence[Block]) -> set[Block]:
+    number = {block: i for i, block in enumerate(blocks)}
+    return {
+        target
+        for block in blocks
+        for target in block.ops[-1].successors
+        if number[target] <= number[block]
+    }

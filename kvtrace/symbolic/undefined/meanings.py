@@ -1,0 +1,235 @@
+"""What ops do to elements without a value, one function an op; any other is elementwise.
+
+Lanes are positional, as in the summary: what rearranges elements substitutes lane symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kvtrace.ir.ops import SPREADING
+from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, equal
+from kvtrace.symbolic.meanings.tt_shape import relaned
+from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term, lane
+from kvtrace.symbolic.undefined.values import Undefined, chosen, made, some_lane, somewhere, united
+from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
+from kvtrace.symbolic.zeros import Zeros, rearranged
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op, Value
+    from kvtrace.symbolic.summary import Summary
+
+_MOVED: Final = frozenset({"tt.reshape", "tt.expand_dims", "tt.trans"})
+
+
+class Flow(Protocol):
+    """What is known so far: see `definedness.py`."""
+
+    summary: Summary
+    zeros: Zeros
+
+    def of(self, value: Value) -> Undefined:
+        """Return where a value is undefined."""
+
+    def set(self, value: Value, undefined: Undefined) -> None:
+        """Say where a value is undefined."""
+
+    def unknown(self, op: Op, reason: str) -> Opaque:
+        """Return a condition that is not followed, over the lanes of an op's result."""
+
+
+def elementwise(flow: Flow, op: Op) -> None:
+    """Unite what all operands are."""
+    for value in op.results:
+        shape = shape_of(value.type)
+        flow.set(value, united(as_shaped(flow, each, op, shape) for each in op.operands))
+
+
+def as_shaped(flow: Flow, value: Value, op: Op, shape: tuple[int, ...]) -> Undefined:
+    """Return where an element of a shape depends on an undefined one of an operand."""
+    source = shape_of(value.type)
+    return flow.of(value) if source in (shape, ()) else anywhere(flow, value, op)
+
+
+def anywhere(flow: Flow, value: Value, op: Op) -> Undefined:
+    """Return whether any element of a value is undefined."""
+    shape, key = shape_of(value.type), (op.index, value.id)
+    return flow.of(value).where(
+        lambda condition: somewhere(condition, shape, range(len(shape)), key)
+    )
+
+
+def kept(flow: Flow, op: Op) -> None:
+    """Keep the elements where they are."""
+    flow.set(op.results[0], flow.of(op.operand("source")))
+
+
+def moved(flow: Flow, op: Op) -> None:
+    """Put the elements elsewhere."""
+    flow.set(
+        op.results[0],
+        flow.of(op.operand("source")).where(
+            lambda condition: as_condition(rearranged(op, condition))
+        ),
+    )
+
+
+def select(flow: Flow, op: Op) -> None:
+    """Take the chosen side; the choice itself counts, too."""
+    chooser, first, second = op.operands
+    known = flow.summary.values.get(chooser.id)
+    condition = known if isinstance(known, Condition) else flow.unknown(
+        op, "a condition that is not followed"
+    )  # fmt: skip
+    picked = chosen(condition, flow.of(first), flow.of(second))
+    flow.set(op.results[0], united((picked, flow.of(chooser))))
+
+
+def logic(flow: Flow, op: Op) -> None:
+    """Follow `and` and `or`: of Booleans one side may decide alone."""
+    if integer_bits(op.results[0].type) != 1:
+        elementwise(flow, op)
+        return
+    left, right = op.operands
+    one, two = flow.of(left), flow.of(right)
+    if one.is_nowhere == two.is_nowhere:
+        flow.set(op.results[0], united((one, two)))
+        return
+    undefined, defined = (two, left) if one.is_nowhere else (one, right)
+    decides = flow.summary.values.get(defined.id)
+    if isinstance(decides, Condition):
+        open_ = decides if op.name == "arith.andi" else ~decides
+        undefined = undefined.where(lambda condition: condition & open_)
+    flow.set(op.results[0], undefined)
+
+
+def product(flow: Flow, op: Op) -> None:
+    """Follow a multiplication: zero times an integer is zero, times a float nearly always."""
+    first, second, *added = op.operands
+    parts = [
+        _times(flow.of(one), flow.zeros.of(other), exact=op.name == "arith.muli")
+        for one, other in ((first, second), (second, first))
+    ]
+    flow.set(op.results[0], united((*parts, *(flow.of(each) for each in added))))
+
+
+def dot(flow: Flow, op: Op) -> None:
+    """Spread along the depth."""
+    left, right, added = (op.operand(name) for name in ("left", "right", "added"))
+    shape, rank = shape_of(left.type), len(shape_of(left.type))
+    depth = some_lane(op.index, rank, shape[-1])
+
+    def of_left(condition: Condition) -> Condition:
+        return _along(condition, shape, rank - 1, depth)
+
+    def of_right(condition: Condition) -> Condition:
+        return _along(condition, shape_of(right.type), rank - 2, depth)
+
+    one, two = flow.of(left), flow.of(right)
+    parts = [
+        _times(one.where(of_left), of_right(flow.zeros.of(right)), exact=False),
+        _times(two.where(of_right), of_left(flow.zeros.of(left)), exact=False),
+        flow.of(added),
+    ]
+    flow.set(op.results[0], united(parts))
+
+
+def reduce(flow: Flow, op: Op) -> None:
+    """Spread along the axis that goes."""
+    axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
+    places = [lane(i - 1, n) if i > axis else None for i, n in enumerate(shape)]
+    undefined = united(flow.of(value) for value in op.operands)
+    undefined = undefined.where(
+        lambda condition: as_condition(
+            relaned(somewhere(condition, shape, (axis,), op.index), shape, places)
+        )
+    )
+    for value in op.results:
+        flow.set(value, undefined)
+
+
+def scan(flow: Flow, op: Op) -> None:
+    """Spread along the axis, from each element on."""
+    axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
+    here, there = lane(axis, shape[axis]), some_lane(op.index, axis, shape[axis])
+    behind = here - there if not number_of(op, "reverse") else there - here
+    undefined = united(flow.of(value) for value in op.operands)
+    undefined = undefined.where(
+        lambda condition: at_least(behind) & somewhere(condition, shape, (axis,), op.index)
+    )
+    for value in op.results:
+        flow.set(value, undefined)
+
+
+def join(flow: Flow, op: Op) -> None:
+    """Put two tensors side by side."""
+    first, second = op.operands
+    place = lane(len(shape_of(first.type)), 2)
+    flow.set(op.results[0], chosen(equal(place), flow.of(first), flow.of(second)))
+
+
+def split(flow: Flow, op: Op) -> None:
+    """Take two halves apart."""
+    source = op.operand("source")
+    shape = shape_of(source.type)
+    for number, value in enumerate(op.results):
+        place: Term = ZERO + number
+        halves = flow.of(source)
+        flow.set(value, halves.where(_placing(shape, len(shape) - 1, place)))
+
+
+def gather(flow: Flow, op: Op) -> None:
+    """Pick elements; the index counts, too."""
+    source, index = op.operands
+    axis, shape = number_of(op, "axis"), shape_of(source.type)
+    known = flow.summary.values.get(index.id)
+    place = known if isinstance(known, Term) else some_lane(op.index, axis, shape[axis])
+    picked = flow.of(source).where(lambda each: _along(each, shape, axis, place))
+    flow.set(op.results[0], united((picked, flow.of(index))))
+
+
+MEANINGS: Final[dict[str, Callable[[Flow, Op], None]]] = {
+    **dict.fromkeys(SPREADING, kept),
+    **dict.fromkeys(_MOVED, moved),
+    "arith.select": select,
+    "arith.andi": logic,
+    "arith.ori": logic,
+    "arith.mulf": product,
+    "arith.muli": product,
+    "math.fma": product,
+    "tt.dot": dot,
+    "tt.reduce": reduce,
+    "tt.scan": scan,
+    "tt.join": join,
+    "tt.split": split,
+    "tt.gather": gather,
+}
+
+
+def _times(undefined: Undefined, zero: Condition, *, exact: bool) -> Undefined:
+    """Return where a product is undefined because of one factor; the other is `zero` somewhere."""
+    if undefined.is_nowhere or zero is FALSE:
+        return undefined
+    counts = ~zero
+    if exact:
+        return undefined.where(lambda each: counts & each)
+    return made(undefined.surely & counts, undefined.possibly, undefined.sources)
+
+
+def _placing(shape: Sequence[int], axis: int, place: Term) -> Callable[[Condition], Condition]:
+    return lambda condition: _along(condition, shape, axis, place)
+
+
+def _along(condition: Condition, shape: Sequence[int], axis: int, place: Term) -> Condition:
+    """Put a place for the index along an axis."""
+    if shape[axis] <= 1:
+        return condition
+    moved: dict[Atom, Term | int] = {Symbol("lane", axis, 0, shape[axis] - 1): place}
+    return condition.substitute(moved)
+
+
+def as_condition(known: object) -> Condition:
+    """Return what is known to be a condition."""
+    assert isinstance(known, Condition)
+    return known

@@ -1,0 +1,240 @@
+"""Verdicts that rest on a zero of ours: on what a load gives in lanes that are out of bounds.
+
+Such a lane reads whatever lies there; the evaluator gives it 0. What is concluded from that 0 (an
+index that stays inside, a divisor that is zero) is no fact about the kernel. After such a load a
+proof stays where contents do not count for it, and a violation where its witness does the same
+whatever the load gives: the call is run with other numbers there, too. All else becomes unknown
+and names the load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate.arguments import Outside
+from kvtrace.ir import source_stack
+from kvtrace.verdicts.feeding import loads_behind
+from kvtrace.verdicts.races.replay import replayed, touched
+from kvtrace.verdicts.replaying import linear_program
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+    from kvtrace.evaluate import Argument
+    from kvtrace.ir import Module, Op
+
+_BOUNDS: Final = "out-of-bounds"
+
+#: An evaluation of a witness's program ends after so many lanes.
+_MOST_LANES: Final = 1 << 25
+
+#: What may lie outside of tensors, besides zeros. It fits into 8 bits, so that no loop that counts
+#: to it runs for long; -1 is what many kernels take for nothing; and some rise or fall from place
+#: to place, as the same everywhere might cancel out.
+_OTHERS: Final = (
+    Outside(1),
+    Outside(-1),
+    Outside(2, 9),
+    Outside(100, 27),
+    Outside(-126, 27, step=-1),
+)
+
+
+def without_zeros(
+    call: Call, verdicts: Sequence[Verdict], judge: Callable[[Call], Iterable[Verdict]]
+) -> list[Verdict]:
+    """Return verdicts of a call, those that rest on a zero of ours as unknown ones.
+
+    Args:
+        call: the call that was judged.
+        verdicts: all verdicts on it.
+        judge: judges another call by the same rules.
+
+    """
+    if not call.recorded:
+        return list(verdicts)  # nothing is concluded from what a load gives
+    resting = _resting(call.module, verdicts)
+    if not resting:
+        return list(verdicts)
+    bare = {(each.rule, each.op.index): each.verdict for each in judge(_without_contents(call))}
+    fillings = _Fillings(call, verdicts, judge)
+
+    def settled(verdict: Verdict) -> Verdict:
+        loads = resting.get(id(verdict))
+        known = verdict.verdict == "unknown" or (
+            bare.get((verdict.rule, verdict.op.index)) == verdict.verdict
+        )
+        if loads is None or known:
+            return verdict
+        return fillings.lasting(verdict) or _unknown(verdict, loads)
+
+    return [settled(each) for each in verdicts]
+
+
+def without_any_zeros(module: Module, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return what was seen of one launch, all that may rest on a zero of ours as unknown.
+
+    Its contents are gone: nothing can be run again. What was seen before a load left its tensor
+    rests on nothing that it gave.
+
+    Args:
+        module: what was launched.
+        verdicts: in the order in which each was first seen.
+
+    """
+    kept = []
+    for number, each in enumerate(verdicts):
+        loads = _resting(module, [each], verdicts[:number]).get(id(each))
+        kept.append(each if loads is None else _unknown(each, loads))
+    return kept
+
+
+def _resting(
+    module: Module, verdicts: Sequence[Verdict], earlier: Sequence[Verdict] | None = None
+) -> dict[int, list[Op]]:
+    """Return the loads out of bounds that may decide what verdicts are about, by their ids.
+
+    They are among what was found `earlier`, None: at any time.
+    """
+    wild = {
+        each.op.index: each.op
+        for each in (verdicts if earlier is None else earlier)
+        if each.rule == _BOUNDS and each.verdict == "violation" and each.access != "store"
+    }
+    found: dict[int, list[Op]] = {}
+    for each in verdicts if wild else ():
+        behind = set(loads_behind(each.op, module))
+        if each.other_op is not None:
+            behind |= loads_behind(each.other_op, module)
+        loads = [op for index, op in wild.items() if index in behind]
+        if loads:
+            found[id(each)] = loads
+    return found
+
+
+def _without_contents(call: Call) -> Call:
+    storages = {
+        id(each.storage): Storage(each.storage.nbytes)
+        for each in call.arguments
+        if isinstance(each, TensorArgument)
+    }
+    arguments = tuple(
+        replace(each, storage=storages[id(each.storage)])
+        if isinstance(each, TensorArgument)
+        else each
+        for each in call.arguments
+    )
+    return replace(call, arguments=arguments, recorded=())
+
+
+class _Fillings:
+    """A call with other numbers outside of its tensors: what is found with all of them."""
+
+    def __init__(
+        self, call: Call, verdicts: Sequence[Verdict], judge: Callable[[Call], Iterable[Verdict]]
+    ) -> None:
+        self._calls = (call, *(_filled(call, outside) for outside in _OTHERS))
+        self._judge = judge
+        self._judged: dict[int, Sequence[Verdict]] = {0: verdicts}
+
+    def lasting(self, verdict: Verdict) -> Verdict | None:
+        """Return a violation like this one that shows with all numbers; None: there is none seen.
+
+        How many lanes do it is not known: some of them may rest on the numbers.
+        """
+        if verdict.verdict != "violation" or verdict.program is None:
+            return None
+        for each in (verdict, *self._others(verdict)):
+            if all(self._shows(number, each) for number in range(len(self._calls))):
+                counted = f"; {each.lanes:,} lanes over the grid do" if each.lanes else ""
+                message = each.message.removesuffix(counted)
+                return replace(each, message=message, lanes=None)
+        return None
+
+    def _others(self, verdict: Verdict) -> Iterator[Verdict]:
+        """Return what is found instead of a violation with other numbers."""
+        for number in range(1, len(self._calls)):
+            for each in self._found(number):
+                same = each.rule == verdict.rule and each.op is verdict.op
+                if same and each.verdict == "violation" and each.other_op is verdict.other_op:
+                    yield each
+
+    def _found(self, number: int) -> Sequence[Verdict]:
+        if number not in self._judged:
+            self._judged[number] = list(self._judge(self._calls[number]))
+        return self._judged[number]
+
+    def _shows(self, number: int, verdict: Verdict) -> bool:
+        """Whether a witness does the same with the numbers of a call."""
+        call = self._calls[number]
+        if verdict.address_offset is not None and _touches(call, verdict):
+            return True
+        witness = _witness(verdict)
+        if number == 0 and verdict.address_offset is None:
+            return True  # zeros show a violation, too, be it another one that comes first
+        return any(_witness(each) == witness for each in self._found(number))
+
+
+def _witness(verdict: Verdict) -> tuple[object, ...]:
+    return (
+        verdict.rule, verdict.verdict, verdict.op, verdict.program, verdict.iteration,
+        verdict.lane, verdict.address_offset, verdict.other_op, verdict.other_program,
+    )  # fmt: skip
+
+
+def _touches(call: Call, verdict: Verdict) -> bool:
+    """Whether the programs of a witness, run alone, do what it says."""
+    assert verdict.program is not None
+    assert verdict.address_offset is not None
+    arguments = {each.name: each for each in call.arguments}
+    tensor = arguments.get(verdict.arg or "")
+    if not isinstance(tensor, TensorArgument):
+        return False
+    byte = tensor.offset_bytes + verdict.address_offset
+    program = linear_program(verdict.program, call.grid)
+    if verdict.other_program is None:
+        seen = touched(call, verdict.op, program, tensor.storage, byte, lanes=_MOST_LANES)
+    else:
+        programs = program, linear_program(verdict.other_program, call.grid)
+        ops = verdict.op, verdict.other_op or verdict.op
+        both = replayed(call, ops, programs, tensor.storage, byte, whole=False)
+        seen = None if both is None else both.first
+    return seen is not None and (seen.iteration, seen.lane, seen.address_offset) == (
+        verdict.iteration, verdict.lane, verdict.address_offset,
+    )  # fmt: skip
+
+
+def _filled(call: Call, outside: Outside) -> Call:
+    """Return a call with numbers outside of its tensors: no negative ones where none are held."""
+    above = replace(outside, first=abs(outside.first))
+
+    def filled(argument: Argument) -> Argument:
+        if not isinstance(argument, TensorArgument):
+            return argument
+        return replace(argument, outside=above if argument.dtype[0] == "u" else outside)
+
+    return replace(call, arguments=tuple(map(filled, call.arguments)))
+
+
+def _unknown(verdict: Verdict, loads: Sequence[Op]) -> Verdict:
+    frames = source_stack(loads[0])
+    place = f" in line {frames[0].line}" if frames else ""
+    reason = (
+        f"it depends on what the load{place} gives, which is itself out of bounds and may read "
+        "anything"
+    )
+    what = verdict.access or verdict.rule
+    return Verdict(
+        verdict.rule,
+        "unknown",
+        verdict.op,
+        f"{what} could not be decided: {reason}",
+        reason=reason,
+        access=verdict.access,
+        arg=verdict.arg,
+        method=verdict.method,
+        expression=verdict.expression,
+    )

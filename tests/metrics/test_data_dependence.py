@@ -1,0 +1,82 @@
+"""What depends on data is found through loops, branches, calls, early returns; nothing else is."""
+
+from pathlib import Path
+
+import pytest
+import triton
+import triton.language as tl
+
+from kvtrace.ir import parse, source_stack
+from kvtrace.ir.data_dependence import depending_on_data
+from tests.support.compile_ttir import compile_generic
+
+
+@triton.jit
+def gathered(x, index, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    where = tl.load(index + i, mask=i < n)  # free
+    value = tl.load(x + where, mask=i < n)  # hangs
+    tl.store(out + i, value, mask=i < n)  # free
+    tl.store(out + i, value, mask=value > 0)  # hangs
+
+
+@triton.jit
+def carried(x, index, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    pointers, chosen = x + i, x + i
+    total = tl.zeros((BLOCK,), tl.float32)
+    for _ in range(n):
+        total += tl.load(pointers)  # free
+        total += tl.load(chosen)  # hangs
+        pointers += BLOCK
+        chosen += tl.load(index)  # free
+    tl.store(out + i, total)  # free
+
+
+@triton.jit
+def branched(x, index, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    if tl.load(index) > 0:  # free
+        tl.store(out + i, 1.0)  # hangs
+    if n > 3:
+        tl.store(out + i, 2.0)  # free
+    trips = tl.load(index + 1)  # free
+    for _ in range(trips):
+        tl.store(out + i, 3.0)  # hangs
+    while trips > 0:
+        trips -= tl.load(index + 2)  # hangs
+
+
+@triton.jit
+def returned(x, index, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    if tl.load(index) > n:  # hangs
+        return
+    tl.store(out + i, tl.load(x + i))  # hangs
+
+
+@triton.jit(noinline=True)
+def stored_at(out, where, value):
+    tl.store(out + where, value)  # hangs
+
+
+@triton.jit
+def called(x, index, out, n, BLOCK: tl.constexpr):
+    stored_at(out, tl.load(index), 1.0)  # free
+    tl.store(x + tl.arange(0, BLOCK), 1.0)  # free
+
+
+@pytest.mark.parametrize("kernel", [gathered, carried, branched, returned, called])
+def test_lines_are_as_their_comments_say(kernel):
+    types = {"x": "*fp32", "index": "*i32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    module = parse(compile_generic(kernel, types, {"BLOCK": 16}))
+    lines = Path(__file__).read_text().splitlines()
+
+    hanging = depending_on_data(module)
+
+    memory = [op for op in module.ops if op.name in ("tt.load", "tt.store")]
+    for op in memory:
+        line = lines[source_stack(op)[0].line - 1]
+        assert ("# hangs" in line) == (op.index in hanging), line
+    assert len(memory) >= 2
+    assert depending_on_data(module) is hanging
