@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def unjudged(folder):
     """The page before `kvtrace sanitize` has run, of a launch in which nothing was seen."""
-    from tests.passes import kernels
+    from tests.metrics import kernels
 
     import kvtrace
 

@@ -15,7 +15,7 @@ if find_spec("triton") is None:  # macOS and Windows: nothing here can launch
 def recorded(tmp_path_factory):
     """A trace directory with one run: each kernel of kernels.py, launched once or twice."""
     import torch
-    from tests.passes import kernels
+    from tests.metrics import kernels
 
     import kvtrace
 
@@ -41,7 +41,7 @@ def trace(recorded):
 
 def line_of(text):
     """Line number of the only line of kernels.py that holds `text`."""
-    from tests.passes import kernels
+    from tests.metrics import kernels
 
     lines = Path(kernels.__file__).read_text().splitlines()
     (number,) = [number for number, line in enumerate(lines, start=1) if text in line]

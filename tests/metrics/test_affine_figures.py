@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.passes.test_metrics_against_brute_force import CALLS, LOAD
+from tests.metrics.test_metrics_against_brute_force import CALLS, LOAD
 
 from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.evaluate import Observer

@@ -1,7 +1,7 @@
 """Distinct bytes of a launch are those of all its ops together, not of the one with most."""
 
 import torch
-from tests.passes import halves
+from tests.metrics import halves
 
 import kvtrace
 from kvtrace.cli import main

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.passes.touching import LaneByLane, addresses_of, observed
+from tests.metrics.touching import LaneByLane, addresses_of, observed
 
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.of_ops import Metrics

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.passes.conftest import line_of
+from tests.metrics.conftest import line_of
 
 from kvtrace.cli import main
 from kvtrace.clients import replay
@@ -107,7 +107,7 @@ def test_ids_tell_findings_of_different_calls_apart(trace):
 @pytest.mark.parametrize(("largest", "verdict"), [(999, "proven"), (1003, "violation")])
 def test_recorded_indices_decide_a_gather(tmp_path, largest, verdict):
     import torch
-    from tests.passes import kernels
+    from tests.metrics import kernels
 
     import kvtrace
     from kvtrace.schema.trace import open_trace
@@ -137,7 +137,7 @@ def test_host_descriptors_are_replayed(tmp_path, target):
     program = (
         "import torch\n"
         "from triton.tools.tensor_descriptor import TensorDescriptor\n"
-        "from tests.passes.kernels import copy_tiles\n"
+        "from tests.metrics.kernels import copy_tiles\n"
         "x, y = torch.randn(40, 72), torch.zeros(40, 72)\n"
         "make = lambda t: TensorDescriptor.from_tensor(t, [32, 32])\n"
         "copy_tiles[(2, 3)](make(x), make(y), TILE=32)\n"
@@ -171,7 +171,7 @@ def test_host_descriptors_pad_as_they_were_told_while_running_and_replayed(tmp_p
     program = (
         "import torch\n"
         "from triton.tools.tensor_descriptor import TensorDescriptor\n"
-        "from tests.passes.kernels import corner_tile\n"
+        "from tests.metrics.kernels import corner_tile\n"
         "import kvtrace\n"
         f"kvtrace.start('out', target={target!r}, tensors='all')\n"
         "for padding, filled in (('nan', float('nan')), ('zero', 0.0)):\n"
@@ -206,7 +206,7 @@ def test_host_descriptors_pad_as_they_were_told_while_running_and_replayed(tmp_p
 def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):
     """On a GPU such a launch is recorded, for it fails later; without one, launching raises."""
     import torch
-    from tests.passes import kernels
+    from tests.metrics import kernels
 
     import kvtrace
     from kvtrace.calls.recorded import calls_of

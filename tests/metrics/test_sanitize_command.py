@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from tests.passes import ignored_kernels, kernels
+from tests.metrics import ignored_kernels, kernels
 
 import kvtrace as kvtrace_package
 from kvtrace.cli import main

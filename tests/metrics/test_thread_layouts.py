@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.passes.test_metrics_against_brute_force import LOAD
+from tests.metrics.test_metrics_against_brute_force import LOAD
 
 from kvtrace.calls.compiled_layouts import thread_layouts
 from kvtrace.calls.recorded import Call, calls_of

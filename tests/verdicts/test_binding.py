@@ -1,7 +1,7 @@
 """A call's numbers in its kernel's summary."""
 
 import numpy as np
-from tests.passes import kernels as older
+from tests.metrics import kernels as older
 
 from kvtrace.symbolic.conditions import at_least, less
 from kvtrace.symbolic.decide import Proven, Refuted

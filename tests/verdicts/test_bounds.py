@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.passes import kernels as older
+from tests.metrics import kernels as older
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.verdicts.binding import Budget

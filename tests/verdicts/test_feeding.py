@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 import numpy as np
-from tests.passes import kernels as older
+from tests.metrics import kernels as older
 
 from kvtrace.evaluate import Observer
 from kvtrace.evaluate.instrument import Instrument

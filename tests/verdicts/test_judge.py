@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.passes import kernels
+from tests.metrics import kernels
 
 from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.judge import judge
