@@ -60,7 +60,8 @@ unsigned, and it takes a part of what a number holds, as hashes do.
 Operator = Literal[
     "", "+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "min", "max", "where", "compare",
     "mulhi", "fma", "exp", "negate", "cast", "bitcast", "dot", "expand_dims", "trans", "reshape",
-    "join", "split", "program_id", "num_programs", "arange",
+    "join", "split", "program_id", "num_programs", "arange", "floordiv", "ceildiv", "abs", "cat",
+    "int_to_ptr", "ptr_to_int", "constant", "undefined", "inline_asm", "extern", "map",
 ]  # fmt: skip
 """What an op computes, whatever the type of its elements, as Python or Triton's language writes it.
 
@@ -99,6 +100,17 @@ _OPERATORS: Final[dict[Operator, str]] = {
     "program_id": "tt.get_program_id",
     "num_programs": "tt.get_num_programs",
     "arange": "tt.make_range",
+    "floordiv": "arith.floordivsi",
+    "ceildiv": "arith.ceildivsi arith.ceildivui",
+    "abs": "math.absi math.absf",
+    "cat": "tt.cat",
+    "int_to_ptr": "tt.int_to_ptr",
+    "ptr_to_int": "tt.ptr_to_int",
+    "constant": "arith.constant llvm.mlir.constant",
+    "undefined": "ub.poison llvm.mlir.undef llvm.mlir.poison",
+    "inline_asm": "tt.elementwise_inline_asm",
+    "extern": "tt.extern_elementwise",
+    "map": "tt.map_elementwise",
 }  # fmt: skip
 _OPERATOR_OF: Final = {
     name: operator for operator, names in _OPERATORS.items() for name in names.split()
@@ -362,6 +374,7 @@ FUNCTIONS: Final = named(lambda row: row.kind is Kind.FUNCTION)
 LOOPS: Final = named(lambda row: row.kind is Kind.LOOP)
 BRANCHES: Final = named(lambda row: row.kind is Kind.BRANCH)
 GIVEN: Final = named(lambda row: row.kind is Kind.GIVEN)
+CONSTANTS: Final = named(lambda row: row.operator == "constant")
 SPREADING: Final = named(lambda row: row.kind is Kind.SPREAD)
 """Ops that put elements into more places, or fewer, and keep the order of axes."""
 MOVING: Final = named(lambda row: row.kind is Kind.SPREAD or row.kind is Kind.REARRANGED)
