@@ -94,7 +94,5 @@ def test_a_text_that_cannot_be_read_gives_a_page_without_what_it_tells(monkeypat
     assert broken.module(0) is None
     listed = (block for source in block_sources() for block in source.blocks(broken))
     blocks = {block.name: block.pack for block in listed}
-        block.name: block.pack for source in block_sources() for block in source.blocks(broken)
-    }
     assert read_json(blocks["lines/0"]())["stages"] == {}
     assert read_json(blocks["call/0"]())["dots"] == []
