@@ -50,7 +50,7 @@ def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
 
     `raw`: as they are, where colours are in them or a program reads them.
     """
-    from kvtrace.converters.text import printable
+    from kvtrace.text import printable
 
     whole = "\n".join(lines)
     if not raw:
@@ -60,14 +60,14 @@ def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
 
 def say(line: str) -> None:
     """Print one line to standard output; names in it may come from files that others wrote."""
-    from kvtrace.converters.text import printable
+    from kvtrace.text import printable
 
     print(printable(line))
 
 
 def complain(line: str) -> None:
     """Print one line to standard error, as `say`."""
-    from kvtrace.converters.text import printable
+    from kvtrace.text import printable
 
     print(f"kvtrace: {printable(line)}", file=sys.stderr)
 

@@ -189,7 +189,7 @@ def test_kernels_that_are_not_recorded_are_not_judged(tmp_path, tensors):
 
 
 def test_a_failure_of_ours_is_a_message_and_no_exception(tmp_path, tensors, monkeypatch):
-    from kvtrace.verdicts import live
+    from kvtrace.backends.triton import live
 
     def broken(*_):
         raise RuntimeError("what nobody thought of")
