@@ -1,11 +1,12 @@
 """Arguments and options that several commands share, so that they read the same everywhere."""
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from kvtrace.cli import complain
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection, Trace
@@ -63,13 +64,6 @@ def say(line: str) -> None:
     from kvtrace.text import printable
 
     print(printable(line))
-
-
-def complain(line: str) -> None:
-    """Print one line to standard error, as `say`."""
-    from kvtrace.text import printable
-
-    print(f"kvtrace: {printable(line)}", file=sys.stderr)
 
 
 def complain_of(trace: "Trace") -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kvtrace.cli import complain
 from kvtrace.cli.options import (
     JsonOption,
     RunOption,
     TracePath,
-    complain,
     complain_of,
     print_lines,
     select,

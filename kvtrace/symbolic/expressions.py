@@ -23,6 +23,7 @@ from kvtrace.ir.locations import (
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
+    CONSTANTS,
     FILLING,
     FUNCTIONS,
     LOOPS,
@@ -145,7 +146,7 @@ class _Printer:
             return self.text(op.operand("source"), strength, address=address, depth=depth + 1)
         if operator == "expand_dims":
             return self._expanded(op, depth)
-        if op.name in ("arith.constant", "llvm.mlir.constant"):
+        if op.name in CONSTANTS:
             return _constant(op)
         name = self._variable(op)
         if name is not None and not (address and operator in ("+", "where")):

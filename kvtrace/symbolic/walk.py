@@ -155,7 +155,7 @@ class Walk:
             if isinstance(known, Term | Condition) and len(known.atoms()) > _MOST_ATOMS:
                 self.set_unknown(value, op, "arithmetic too deep to be followed")
         for name in op.attributes:
-            if name.startswith("tt."):
+            if name.startswith(_HINTED):
                 self._hint(op, name)
 
     def _without_meaning(self, op: Op) -> None:
@@ -444,6 +444,7 @@ _HINTS: dict[str, Literal["divisibility", "contiguity", "constancy"]] = {
     "tt.contiguity": "contiguity",
     "tt.constancy": "constancy",
 }
+_HINTED = tuple(_HINTS)
 
 
 def _numbers(attribute: Attribute) -> tuple[int, ...]:
