@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import counter_of, flow_of
 from kvtrace.ir.locations import (
     CallSiteLocation,
@@ -147,7 +147,8 @@ class _Printer:
         if operator == "expand_dims":
             return self._expanded(op, depth)
         if op.name in CONSTANTS:
-            return _constant(op)
+            number = constant_of(value)
+            return _ELSEWHERE if number is None else str(number)
         name = self._variable(op)
         if name is not None and not (address and operator in ("+", "where")):
             return name
@@ -276,15 +277,6 @@ def _name_of(location: Location) -> str | None:
     if isinstance(location, FusedLocation):
         return next(filter(None, map(_name_of, location.children)), None)
     return None
-
-
-def _constant(op: Op) -> str:
-    attribute = op.attributes.get("value")
-    if isinstance(attribute, IntegerAttribute | FloatAttribute):
-        return str(attribute.value)
-    if isinstance(attribute, DenseAttribute) and attribute.is_splat:
-        return str(attribute.values[0])
-    return _ELSEWHERE
 
 
 # -- terms --------------------------------------------------------------------------------------

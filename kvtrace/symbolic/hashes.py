@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from kvtrace.ir import Op, Value
-from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
+from kvtrace.ir.constants import constant_of
 from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
 from kvtrace.symbolic.walk_types import integer_bits
 
@@ -106,13 +106,5 @@ def _maker(value: Value) -> Op | None:
 
 def _is_hashing(value: Value) -> bool:
     op = _maker(value)
-    if op is None or op.name != "arith.constant":
-        return False
-    attribute = op.attributes.get("value")
-    if isinstance(attribute, DenseAttribute) and attribute.is_splat:
-        number = int(attribute.values[0])
-    elif isinstance(attribute, IntegerAttribute):
-        number = attribute.value
-    else:
-        return False
-    return bool(number % 2) and abs(number) >= _HASHING
+    number = None if op is None else constant_of(op.results[0])
+    return isinstance(number, int) and bool(number % 2) and abs(number) >= _HASHING

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Op
-from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+from kvtrace.ir.constants import constant_of
 from kvtrace.ir.ops import FILLING, SPREADING, operator_of
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, equal
 from kvtrace.symbolic.meanings.tt_shape import rearranged
@@ -65,7 +65,7 @@ class Zeros:
             return left | right
         if number != 0 and operator in ("-", "*"):  # of finite numbers
             return self._of(op.operand("left"), number, deep - 1)
-        return TRUE if _constant(op) == number else FALSE
+        return TRUE if constant_of(value) == number else FALSE
 
     def _selected(self, op: Op, number: float, deep: int) -> Condition:
         condition = self._summary.values.get(op.operand("condition").id)
@@ -81,12 +81,3 @@ class Zeros:
         if other is None:
             return FALSE
         return ~self._mask_of(op) & self._of(other, number, deep - 1)
-
-
-def _constant(op: Op) -> float | None:
-    attribute = op.attributes.get("value")
-    if isinstance(attribute, DenseAttribute):
-        return float(attribute.values[0]) if attribute.is_splat else None
-    if isinstance(attribute, IntegerAttribute | FloatAttribute):
-        return float(attribute.value)
-    return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Flow(Protocol):
-    """What is known so far: see `definedness.py`."""
+    """What is known so far: see `undefined/flow.py`."""
 
     summary: Summary
     zeros: Zeros
