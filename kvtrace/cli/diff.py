@@ -1,6 +1,7 @@
 """`kvtrace diff`: what changed between two traces, runs or commits."""
 
 import json as json_format
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,6 +39,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    replay: Annotated[
+        bool | None,
+        typer.Option(
+            "--replay/--no-replay",
+            help="Replay and sanitize first what has not been  [default: where that takes seconds]",
+            show_default=False,
+        ),
+    ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 if there is a difference")
     ] = False,
@@ -54,7 +63,8 @@ def command(
     """Compare two traces: source, IR, resources, calls, launches, work, findings, times.
 
     IR is compared without locations and value names. Times, ids, addresses and recorded values
-    are no difference; times are shown, and count from --time-threshold on.
+    are no difference; times are shown, and count from --time-threshold on. A side that has not been
+    replayed and sanitized is, where that takes seconds; else its findings are "not judged".
 
     Example:
         kvtrace diff old/ new/
@@ -63,6 +73,8 @@ def command(
         kvtrace diff old/ new/ --html difference.html
 
     """
+    from kvtrace.cli.missing_passes import run_missing_passes
+    from kvtrace.cli import complain
     from kvtrace.cli.options import print_lines
     from kvtrace.converters.diff import (
         compare,
@@ -74,32 +86,38 @@ def command(
     from kvtrace.schema.trace import resolve
     from kvtrace.text import terminal_width
 
-    if sum((json, markdown, html is not None)) > 1:
-        raise BadSetting("--json, --markdown and --html are forms of one output; choose one.")
+    if json and markdown:
+        raise BadSetting("--json and --markdown are forms of one output; choose one.")
+    sides = resolve(before, base=base), resolve(after, base=base)
+    if replay is not False:
+        for side in sides:
+            for line in run_missing_passes(side, asked=bool(replay)):
+                complain(line)
     difference = compare(
-        resolve(before, base=base),
-        resolve(after, base=base),
+        *sides,
         labels=(before, after),
         time_threshold=None if time_threshold is None else _share(time_threshold),
     )
     if html is not None:
-        _write_page(difference, resolve(after, base=base), html)
-    elif json:
+        _write_page(difference, sides[1], html, tell=complain if json or markdown else say)
+    if json:
         print(json_format.dumps(difference_object(difference), indent=2))
     elif markdown:
         print_lines(difference_markdown(difference))
-    else:
+    elif html is None:
         print_lines(difference_text(difference, full=full, width=terminal_width()))
     return int(exit_code and not difference.empty)
 
 
-def _write_page(difference: "Difference", after: "Selection", path: Path) -> None:
+def _write_page(
+    difference: "Difference", after: "Selection", path: Path, tell: Callable[[str], object]
+) -> None:
     from kvtrace.converters.diff.page import write_comparison
 
     written = write_comparison(difference, after, path)
-    say(f"wrote {path} ({written.size_bytes / 1e6:,.1f} MB)")
+    tell(f"wrote {path} ({written.size_bytes / 1e6:,.1f} MB)")
     for entry in written.dropped:
-        say(f"  {entry.text} {entry.command}")
+        tell(f"  {entry.text} {entry.command}")
 
 
 def _share(text: str) -> float:

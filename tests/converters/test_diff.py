@@ -12,6 +12,7 @@ from kvtrace.converters.diff import (
     difference_object,
     difference_text,
 )
+from kvtrace.converters.diff.page import comparison_object
 from kvtrace.converters.specialization import Change
 from tests.converters.written_trace import (
     EPOCH,
@@ -80,7 +81,7 @@ def test_two_recordings_of_the_same_program_differ_in_nothing(sides):
     assert found.kernels == ()
     assert found.same_kernels == 2
     assert found.context == ()
-    assert "no difference in 2 kernels" in difference_text(found)
+    assert "no difference in 2 kernels; findings: not judged" in difference_text(found)
 
 
 def test_moved_and_renumbered_code_is_no_difference(sides):
@@ -141,7 +142,7 @@ def test_another_block_size_is_named_and_little_else(sides):
     assert variant.code.lines == ()
     assert (variant.resources, variant.work, variant.times) == ((), (), ())
     lines = difference_text(found, times=False)
-    about_the_kernel = lines[lines.index("") :]
+    about_the_kernel = lines[lines.index("") : lines.index("", 4)]
     assert len([line for line in about_the_kernel if line]) == 5, about_the_kernel
 
 
@@ -370,7 +371,38 @@ def test_findings_of_one_side_alone_are_not_compared_but_told(tmp_path):
     add_findings(b, [finding("x", LINE_3)], [LINE_3])
     found = compare(a, b)
     assert found.empty
-    assert any("has not been sanitized" in note for note in found.notes)
+    assert (found.before.judged_by, found.after.judged_by) == (None, ("out-of-bounds",))
+    assert_not_judged(found, "before")
+
+
+def test_findings_that_were_looked_for_on_no_side_are_not_said_to_be_the_same(sides):
+    found = sides([SCALE], [SCALE])
+    assert_not_judged(found, "before and after")
+
+
+def assert_not_judged(found, sides):
+    """The text, the Markdown, the JSON and the page all say so."""
+    told = f"findings: not judged in {sides}, so none are compared (kvtrace sanitize)"
+    assert any("findings: not judged" in line for line in difference_text(found, width=200)[:5])
+    assert told in difference_text(found, width=200)
+    assert told in difference_markdown(found)
+    form = difference_object(found)
+    assert None in (form["before"]["judged_by"], form["after"]["judged_by"])
+    assert comparison_object(found)["unjudged"] == told
+
+
+def test_findings_of_rules_that_one_side_was_not_judged_by_are_not_compared(tmp_path):
+    a, b = (write_trace(tmp_path / name, [SCALE]) for name in "ab")
+    add_findings(a, [finding("x", LINE_3)], [LINE_3])
+    add_findings(
+        b,
+        [finding("x", LINE_3), finding("y", LINE_3, rule="race")],
+        [LINE_3],
+        rules=("out-of-bounds", "race"),
+    )
+    found = compare(a, b)
+    assert found.findings == ()
+    assert "findings of race are not compared: only after was judged by them" in found.notes
 
 
 def test_versions_and_machines_are_context(sides):

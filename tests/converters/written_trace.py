@@ -144,14 +144,22 @@ def add_ops(side: Selection, ops: Sequence[Op], file: str = "/home/user/kernels.
 
 
 def add_findings(
-    side: Selection, rows: Sequence[dict[str, Any]], stacks: Sequence[Any] = ()
+    side: Selection,
+    rows: Sequence[dict[str, Any]],
+    stacks: Sequence[Any] = (),
+    rules: Sequence[str] = ("out-of-bounds",),
 ) -> None:
-    """Fill `findings` as `sanitize` does; `stacks` are lists of frames."""
+    """Fill `findings` as `sanitize` does by some rules; `stacks` are lists of frames."""
     tables = {"findings": list(rows), "stacks": [stack_row(frames) for frames in stacks]}
-    _derive(side, "sanitizer", tables)
+    _derive(side, "sanitizer", tables, {"rules": {rule: {} for rule in rules}})
 
 
-def _derive(side: Selection, name: str, tables: dict[str, list[dict[str, Any]]]) -> None:
+def _derive(
+    side: Selection,
+    name: str,
+    tables: dict[str, list[dict[str, Any]]],
+    settings: dict[str, Any] | None = None,
+) -> None:
     import pyarrow as pa
 
     from kvtrace.schema.tables import TABLES
@@ -161,6 +169,7 @@ def _derive(side: Selection, name: str, tables: dict[str, list[dict[str, Any]]])
             run.run_id,
             name,
             {t: pa.Table.from_pylist(rows, schema=TABLES[t].schema) for t, rows in tables.items()},
+            settings=settings,
         )
 
 

@@ -7,7 +7,7 @@ variant, and which of the same variants it then chose. Versions and machines are
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
@@ -83,10 +83,11 @@ def compare(
         if found is not None:
             kernels.append(found)
     changed = sum(kernel.status == "changed" for kernel in kernels)
-    findings = _findings(before, after, notes)
+    judged = read_findings(before.trace, before.runs), read_findings(after.trace, after.runs)
+    findings = _findings(*judged, notes)
     return Difference(
-        before=_side(a),
-        after=_side(b),
+        before=_side(a, judged[0]),
+        after=_side(b, judged[1]),
         kernels=tuple(kernels),
         same_kernels=len(matched) - changed,
         findings=findings,
@@ -348,7 +349,7 @@ def _times(
     return tuple(sorted(found, key=lambda time: -(time.before.host_ns or 0)))
 
 
-def _side(side: Snapshot) -> Side:
+def _side(side: Snapshot, findings: Findings) -> Side:
     commits = {run.git_commit for run in side.runs}
     return Side(
         label=side.label,
@@ -356,6 +357,7 @@ def _side(side: Snapshot) -> Side:
         commit=commits.pop() if len(commits) == 1 else None,
         kernels=len(side.kernels),
         totals=side.totals,
+        judged_by=tuple(findings.rules) if findings.analysed else None,
     )
 
 
@@ -400,20 +402,21 @@ def _side_notes(a: Snapshot, b: Snapshot) -> list[str]:
     return notes
 
 
-def _findings(
-    before: "Selection", after: "Selection", notes: list[str]
-) -> tuple[FindingDifference, ...]:
-    a = read_findings(before.trace, before.runs)
-    b = read_findings(after.trace, after.runs)
-    if a.analysed != b.analysed:
-        side = before if b.analysed else after
-        notes.append(
-            f"findings are not compared: {side.trace.path} has not been sanitized "
-            f"(kvtrace sanitize {side.trace.path})"
-        )
+def _findings(a: Findings, b: Findings, notes: list[str]) -> tuple[FindingDifference, ...]:
+    if not (a.analysed and b.analysed):
         return ()
-    gone = _without_counterpart(a, b)
-    new = _without_counterpart(b, a)
+    alone = [sorted(own.rules.keys() - other.rules.keys()) for own, other in ((a, b), (b, a))]
+    for rules, side in zip(alone, ("before", "after"), strict=True):
+        if rules:
+            notes.append(
+                f"findings of {', '.join(rules)} are not compared: only {side} was judged by them"
+            )
+    left_out = frozenset(rule for rules in alone for rule in rules)
+    sides = [
+        replace(side, listed=tuple(f for f in side.listed if f.rule not in left_out))
+        for side in (a, b)
+    ]
+    gone, new = _without_counterpart(*sides), _without_counterpart(*reversed(sides))
     return tuple(
         [FindingDifference("new", finding) for finding in new]
         + [FindingDifference("gone", finding) for finding in gone]

@@ -133,19 +133,24 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side is: where it was read and what it holds."""
+    """What one side is: where it was read and what it holds.
+
+    `judged_by` are the rules that all its runs were judged by; None: it was not judged.
+    """
 
     label: str
     runs: tuple[str, ...]
     commit: str | None
     kernels: int
     totals: Totals
+    judged_by: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """All that differs between two sides.
 
+    `findings` are compared where both sides were judged, of the rules that both were judged by.
     `context` (versions, machine, settings) and `notes` inform and are no difference; `times` are
     the measured times of every kernel that both sides launched.
     """

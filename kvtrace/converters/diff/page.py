@@ -19,6 +19,7 @@ from kvtrace.converters.diff.model import (
     Totals,
     VariantDifference,
 )
+from kvtrace.converters.diff.render import unjudged_sides
 from kvtrace.converters.specialization import Change
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def comparison_object(difference: Difference, *, source: bool = True) -> dict[st
         "same_kernels": difference.same_kernels,
         "kernels": [_kernel(kernel, source, whole) for kernel in difference.kernels],
         "findings": [_finding(found, source) for found in difference.findings],
+        "unjudged": unjudged_sides(difference),
         "times": [
             {"name": time.name, "metrics": _metrics(time.before, time.after)}
             for time in difference.times

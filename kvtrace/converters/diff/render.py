@@ -58,6 +58,8 @@ def difference_text(
     if d.findings:
         lines += ["", "findings"]
         lines += [f"  {line}" for found in d.findings for line in _finding_text(found)]
+    if unjudged := unjudged_sides(d):
+        lines += ["", *wrapped(unjudged, width)]
     if d.context:
         lines += ["", "context (no difference by itself)"]
         lines += [f"  {_change(change, width - 2)}" for change in d.context]
@@ -83,11 +85,22 @@ def difference_markdown(difference: Difference) -> list[str]:
     if d.findings:
         lines += ["", "#### Findings", ""]
         lines += [f"- {_code_span(' '.join(_finding_text(found)))}" for found in d.findings]
+    if unjudged := unjudged_sides(d):
+        lines += ["", _escaped(unjudged)]
     if d.context:
         lines += ["", f"<sub>Context: {_escaped('; '.join(map(str, d.context)))}</sub>"]
     if d.notes:
         lines += ["", *(f"> {_escaped(note)}" for note in d.notes)]
     return lines
+
+
+def unjudged_sides(d: Difference) -> str:
+    """Say which sides were not judged, so that their findings are not known; "" if both were."""
+    sides = [side for side in (d.before, d.after) if side.judged_by is None]
+    if not sides:
+        return ""
+    which = " and ".join(printable(side.label) for side in sides)
+    return f"findings: not judged in {which}, so none are compared (kvtrace sanitize)"
 
 
 def _side(side: Side) -> str:
@@ -99,8 +112,9 @@ def _side(side: Side) -> str:
 
 
 def _headline(d: Difference) -> str:
+    judged = "" if unjudged_sides(d) == "" else "; findings: not judged"
     if d.empty:
-        return f"no difference in {plural(d.same_kernels, 'kernel')}"
+        return f"no difference in {plural(d.same_kernels, 'kernel')}{judged}"
     parts = [
         f"{sum(k.status == status for k in d.kernels)} {status}"
         for status in ("changed", "added", "removed")
@@ -112,7 +126,7 @@ def _headline(d: Difference) -> str:
         for status in ("new", "gone")
         if any(f.status == status for f in d.findings)
     ]
-    return "; ".join(kernels + ([f"findings: {', '.join(findings)}"] if findings else []))
+    return "; ".join(kernels + ([f"findings: {', '.join(findings)}"] if findings else [])) + judged
 
 
 def _kernel_text(kernel: KernelDifference, full: bool, width: int) -> list[str]:
@@ -263,8 +277,10 @@ def _time_row(name: str, before: Totals, after: Totals, device: bool) -> tuple[s
             name, duration(before.device_ns), duration(after.device_ns),
             duration(before.device_median_ns), duration(after.device_median_ns),
         )  # fmt: skip
+    # where each launch compiled its kernel, there is no time of a launch
+    total = [None if side.host_median_ns is None else side.host_ns for side in (before, after)]
     return (
-        name, duration(before.host_ns), duration(after.host_ns),
+        name, duration(total[0]), duration(total[1]),
         duration(before.host_median_ns), duration(after.host_median_ns),
     )  # fmt: skip
 

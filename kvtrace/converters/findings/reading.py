@@ -28,6 +28,7 @@ from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.unused import Definition, seen_lines, unused_ignores
 from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.source_lines import SourceLines
+from kvtrace.schema.layout import pass_parts, run_folder
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -78,7 +79,9 @@ def read_findings(
     """
     table = trace.table("findings", runs)
     passes = [trace.passes(run.run_id) for run in runs]
-    analysed = all(_WRITER in each for each in passes)
+    analysed = all(
+        pass_parts(run_folder(trace.path, "findings", run.run_id), _WRITER) for run in runs
+    )
     texts = _rule_texts(facts for each in passes for facts in each.values())
     if rules is not None:
         chosen = rules = frozenset(rules)
