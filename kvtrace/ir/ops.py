@@ -115,6 +115,7 @@ _OPERATORS: Final[dict[Operator, str]] = {
 _OPERATOR_OF: Final = {
     name: operator for operator, names in _OPERATORS.items() for name in names.split()
 }
+_TO_FLOAT: Final = {"arith.sitofp", "arith.uitofp"}
 _GROWING: Final = {
     "arith.addi", "arith.subi", "arith.muli", "arith.shli", "arith.divsi", "arith.floordivsi",
     "arith.ceildivsi", "math.absi",
@@ -295,8 +296,10 @@ _rows("casts", Kind.ELEMENTWISE, {
 }, reading="modular")  # fmt: skip
 _rows("casts", Kind.ELEMENTWISE, {"source": "arith.extsi arith.index_cast"}, reading="signed")
 _rows("casts", Kind.ELEMENTWISE, {"source": "arith.extui arith.index_castui"}, reading="unsigned")
+_rows("casts", Kind.ELEMENTWISE, {"source": "arith.sitofp"}, reading="signed")
+_rows("casts", Kind.ELEMENTWISE, {"source": "arith.uitofp"}, reading="unsigned")
 _rows("casts", Kind.ELEMENTWISE, {
-    "source": "arith.sitofp arith.uitofp arith.fptosi arith.fptoui arith.extf arith.truncf"
+    "source": "arith.fptosi arith.fptoui arith.extf arith.truncf"
               " tt.fp_to_fp",
 })  # fmt: skip
 _rows("math", Kind.ELEMENTWISE, {"source": "math.absi"}, reading="signed")
@@ -361,10 +364,16 @@ def named(wanted: Callable[[OpKind], bool]) -> frozenset[str]:
     return frozenset(row.name for row in KINDS.values() if wanted(row))
 
 
+def computing(*operators: Operator) -> frozenset[str]:
+    """Return the names of the ops that compute one of these."""
+    return named(lambda row: row.operator in operators)
+
+
 READING: Final = named(lambda row: row.effect in ("load", "atomic"))
 """Ops that give what memory holds."""
 WRITING: Final = named(lambda row: row.effect in ("store", "atomic"))
 MEMORY: Final = READING | WRITING
+ATOMIC: Final = named(lambda row: row.effect == "atomic")
 FILLING: Final = named(lambda row: row.effect == "load" and row.has("other"))
 """Loads that may say what lanes that are off are given."""
 POINTED: Final = named(lambda row: row.effect is not None and row.has("pointer"))
@@ -382,9 +391,14 @@ ELEMENTWISE: Final = named(lambda row: row.kind is Kind.ELEMENTWISE)
 SILENT: Final = named(lambda row: row.kind is Kind.REMARK)
 """Ops that mean nothing when programs run as whole arrays."""
 MODULAR: Final = named(lambda row: row.reading == "modular" and row.kind is not Kind.SPREAD)
-SIGNED: Final = named(lambda row: row.reading == "signed")
-UNSIGNED: Final = named(lambda row: row.reading == "unsigned")
+SIGNED: Final = named(lambda row: row.reading == "signed" and row.name not in _TO_FLOAT)
+UNSIGNED: Final = named(lambda row: row.reading == "unsigned" and row.name not in _TO_FLOAT)
+"""Ops that make integers of integers, which they read so."""
 MIXING: Final = named(lambda row: row.reading == "mixing")
+COMBINING: Final = named(lambda row: row.kind in (Kind.REDUCTION, Kind.SCAN))
+"""Ops that combine elements in a region, along an axis."""
+DIVIDING: Final = computing("//", "%", "floordiv", "ceildiv") & (SIGNED | UNSIGNED | MIXING)
+"""Divisions of integers."""
 GROWING: Final = named(lambda row: row.grows)
 """Integer ops that wrap around, not only pass on what has."""
 
