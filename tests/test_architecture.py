@@ -236,3 +236,62 @@ def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty_names = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
     assert [name for name, _ in MODULES if empty_names & set(name.split("."))] == []
+
+
+#: Parts that ask the table of ops what an op is: no op's name in them, no operand's position.
+WITHOUT_NAMES_OF_OPS = ("kvtrace.verdicts",)
+OP_NAME = re.compile(
+    r"(?:arith|math|scf|cf|tt|ttg|ttng|ub|gpu|nvvm|rocdl|llvm|func|builtin)\.[\w.]*"
+)
+
+
+def sayings_about_ops(text: str) -> list[str]:
+    """Op names, or beginnings of such, and positions among `.operands`, in a file's code."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += [node.value] if OP_NAME.fullmatch(node.value) else []
+        elif isinstance(node, ast.Subscript) or (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Tuple)
+            and not isinstance(node.value, ast.Tuple)
+        ):
+            inside = ast.walk(node.value)
+            if any(isinstance(each, ast.Attribute) and each.attr == "operands" for each in inside):
+                found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize("part", WITHOUT_NAMES_OF_OPS)
+def test_names_and_operands_of_ops_are_said_in_the_table_of_ops(part: str) -> None:
+    broken = {
+        name: found
+        for name, path in MODULES
+        if name.startswith(f"{part}.")
+        if (found := sayings_about_ops(path.read_text(encoding="utf-8")))
+    }
+    assert broken == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'op.name == "arith.addi"',
+        'op.name.startswith("arith.")',
+        'NAMES = {"tt.load", "tt.store"}',
+        "value = op.operands[0]",
+        "rest = op.operands[1:]",
+        "first, second = op.operands",
+        "left, right = (term(value) for value in op.operands)",
+    ],
+)
+def test_what_says_a_name_or_a_position_is_seen(line: str) -> None:
+    assert sayings_about_ops(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['op.operand("left")', "for value in op.operands: look(value)", 'RULE = "tt is a dialect"'],
+)
+def test_what_asks_the_table_is_left_alone(line: str) -> None:
+    assert sayings_about_ops(line) == []
