@@ -16,8 +16,10 @@ from kvtrace.schema.integer_sets import IntegerSet
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Phases whose launches are repeated as often as time allows: no runs of the program's own.
-_TUNING: Final = pa.array(["autotune", "warmup"])
+#: Phases whose launches are repeated as often as time allows, and are no runs of the program's own:
+#: they are left out of sums of work and of medians.
+TUNING: Final = ("autotune", "warmup")
+_TUNING: Final = pa.array(TUNING)
 #: Rows that wait to be counted, at least.
 _FEW: Final = 1 << 18
 

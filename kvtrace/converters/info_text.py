@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kvtrace.converters.info import KernelOverview, Message, Overview, Recompile, RunOverview
-from kvtrace.converters.text import (
+from kvtrace.text import (
     columns,
     count,
     duration,

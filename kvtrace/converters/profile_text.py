@@ -12,7 +12,7 @@ from kvtrace.converters.profile import (
     Profile,
 )
 from kvtrace.converters.roofline import Position
-from kvtrace.converters.text import (
+from kvtrace.text import (
     amount,
     columns,
     count,

@@ -198,7 +198,7 @@ class AttributeReader(TypeReader):
             return FloatAttribute(_float_bits(literal, kind), kind)
         if not isinstance(kind, IntegerType | IndexType) or _is_float(literal):
             self.fail(f"{literal} cannot be of type {kind}", found.start())
-        return IntegerAttribute(int(literal, 0), kind)
+        return IntegerAttribute(_integer(literal), kind)
 
     def _dense_array(self) -> DenseArrayAttribute:
         start = self.position
@@ -409,7 +409,9 @@ def _is_boolean(literal: str) -> bool:
 
 
 def _integer(literal: str) -> int:
-    return int(literal == "true") if _is_boolean(literal) else int(literal, 0)
+    if _is_boolean(literal):
+        return int(literal == "true")
+    return int(literal, 16 if "x" in literal else 10)  # 08 is a number of MLIR's
 
 
 def _float_bits(literal: str, kind: FloatType) -> int:

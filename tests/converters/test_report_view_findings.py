@@ -28,9 +28,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def unjudged(folder):
     """The page before `kvtrace sanitize` has run, of a launch in which nothing was seen."""
-    from tests.metrics import kernels
-
     import kvtrace
+    from tests.metrics import kernels
 
     x = torch.randn(1000)
     with kvtrace.capture(folder / "sound"):

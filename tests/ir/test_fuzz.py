@@ -201,3 +201,8 @@ def test_ir_that_is_not_as_its_dialect_says_is_told_of_its_call():
     assert [member.error for member in together.members] == [None, None]
     (finding,) = tables[1]["findings"].to_pylist()
     assert finding["verdict"] == "unknown"
+
+
+def test_a_number_may_begin_with_zeros():
+    module = parse('"builtin.module"() ({ "t.o"() {a = 08, b = 0x1F} : () -> () }) : () -> ()')
+    assert [module.ops[1].attributes[name].value for name in "ab"] == [8, 31]

@@ -15,9 +15,9 @@ if find_spec("triton") is None:  # macOS and Windows: nothing here can launch
 def recorded(tmp_path_factory):
     """A trace directory with one run: each kernel of kernels.py, launched once or twice."""
     import torch
-    from tests.metrics import kernels
 
     import kvtrace
+    from tests.metrics import kernels
 
     out = tmp_path_factory.mktemp("passes") / "out"
     x, y = torch.randn(1000), torch.empty(1000)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.metrics.test_metrics_against_brute_force import CALLS, LOAD
 
 from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.evaluate import Observer
@@ -19,6 +18,7 @@ from kvtrace.metrics.of_ops import Metrics, loops_around
 from kvtrace.metrics.progressions import merged_levels, nested_progression, nested_rows
 from kvtrace.metrics.stacks import StackRows
 from tests.kernels.launching import bind, compile_for, launch
+from tests.metrics.test_metrics_against_brute_force import CALLS, LOAD
 
 STEPS = st.sampled_from([0, 0, 1, 2, 4, 8, 12, 16, 32, 48, 64, 100, 128, 256, 1000, 4096, -4, -64])
 LAYOUT = BlockedLayout((1, 4), (4, 8), (2, 1), (1, 0))

@@ -1,7 +1,6 @@
 """Distinct bytes of a launch are those of all its ops together, not of the one with most."""
 
 import torch
-from tests.metrics import halves
 
 import kvtrace
 from kvtrace.cli import main
@@ -10,6 +9,7 @@ from kvtrace.metrics.combs import Comb
 from kvtrace.metrics.fresh_bytes import Touched, fresh_bytes
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
+from tests.metrics import halves
 
 
 def comb(first, run, *levels):

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.metrics.touching import LaneByLane, addresses_of, observed
 
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.of_ops import Metrics
@@ -23,6 +22,7 @@ from kvtrace.metrics.unique_bytes import (
 from tests.kernels import basic, language, memory
 from tests.kernels.attention import attention
 from tests.kernels.launching import bind, compile_for
+from tests.metrics.touching import LaneByLane, addresses_of, observed
 
 
 def matmul_call(m, n, k):

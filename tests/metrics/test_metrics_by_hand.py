@@ -7,6 +7,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+
 from tests.metrics.touching import addresses_of, observed
 
 

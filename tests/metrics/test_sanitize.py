@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.metrics.conftest import line_of
 
 from kvtrace.cli import main
 from kvtrace.clients import replay
 from kvtrace.evaluate import evaluate
+from tests.metrics.conftest import line_of
 
 
 def sanitize(trace, run):
@@ -107,10 +107,10 @@ def test_ids_tell_findings_of_different_calls_apart(trace):
 @pytest.mark.parametrize(("largest", "verdict"), [(999, "proven"), (1003, "violation")])
 def test_recorded_indices_decide_a_gather(tmp_path, largest, verdict):
     import torch
-    from tests.metrics import kernels
 
     import kvtrace
     from kvtrace.schema.trace import open_trace
+    from tests.metrics import kernels
 
     chosen = torch.randint(0, 1000, (1000,))
     chosen[17] = largest
@@ -206,13 +206,13 @@ def test_host_descriptors_pad_as_they_were_told_while_running_and_replayed(tmp_p
 def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):
     """On a GPU such a launch is recorded, for it fails later; without one, launching raises."""
     import torch
-    from tests.metrics import kernels
 
     import kvtrace
     from kvtrace.calls.recorded import calls_of
     from kvtrace.evaluate.errors import DeviceAssertion
     from kvtrace.schema.trace import open_trace
     from kvtrace.verdicts.judge import Judgement
+    from tests.metrics import kernels
 
     chosen = torch.arange(1000)
     launch = kernels.checked_gather[(4,)]

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from tests.metrics import ignored_kernels, kernels
 
 import kvtrace as kvtrace_package
 from kvtrace.cli import main
+from tests.metrics import ignored_kernels, kernels
 from tests.support.sarif_shape import violations
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.test_metrics_against_brute_force import LOAD
 
 from kvtrace.calls.compiled_layouts import thread_layouts
 from kvtrace.calls.recorded import Call, calls_of
@@ -18,6 +17,7 @@ from kvtrace.ir.types import TensorType
 from kvtrace.metrics.of_ops import Metrics
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.schema.trace import open_trace
+from tests.metrics.test_metrics_against_brute_force import LOAD
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 ROWS = BlockedLayout((1, 4), (4, 8), (4, 1), (1, 0))

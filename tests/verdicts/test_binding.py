@@ -1,13 +1,13 @@
 """A call's numbers in its kernel's summary."""
 
 import numpy as np
-from tests.metrics import kernels as older
 
 from kvtrace.symbolic.conditions import at_least, less
 from kvtrace.symbolic.decide import Proven, Refuted
 from kvtrace.symbolic.terms import program, programs, scalar
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.replaying import linear_program
+from tests.metrics import kernels as older
 from tests.verdicts import bounds_kernels as kernels
 from tests.verdicts.calls import call, tensor
 

@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from tests.metrics import kernels as older
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
+from tests.metrics import kernels as older
 from tests.verdicts import bounds_kernels as kernels
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.mutants import evaluated

@@ -3,7 +3,6 @@
 from collections import defaultdict
 
 import numpy as np
-from tests.metrics import kernels as older
 
 from kvtrace.evaluate import Observer
 from kvtrace.evaluate.instrument import Instrument
@@ -12,6 +11,7 @@ from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.verdicts.feeding import feeding, loads_behind
 from kvtrace.verdicts.replaying import run
 from tests.kernels.defects.corpus import CORPUS
+from tests.metrics import kernels as older
 from tests.verdicts import bounds_kernels as kernels
 from tests.verdicts import zero_kernels
 from tests.verdicts.calls import call, tensor

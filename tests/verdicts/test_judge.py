@@ -4,7 +4,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.metrics import kernels
 
 from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.judge import judge
@@ -12,6 +11,7 @@ from kvtrace.verdicts.rules import RULES, chosen_rules, default_rules
 from tests.kernels.catalogue import CASES
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import bind, compile_for, to_tensor
+from tests.metrics import kernels
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.mutants import call_of, evaluated, mutants
 

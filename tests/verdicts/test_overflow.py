@@ -13,7 +13,7 @@ from kvtrace.ir import parse
 from kvtrace.verdicts import overflow
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.live import Live, NewCall
+from kvtrace.backends.triton.live import Live, NewCall
 from kvtrace.verdicts.overflow import wraps
 from kvtrace.verdicts.replaying import untouched
 from tests.support.compile_ttir import compile_generic

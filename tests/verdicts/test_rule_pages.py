@@ -10,7 +10,7 @@ import pytest
 import kvtrace
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.trace import open_trace
-from kvtrace.verdicts import live
+from kvtrace.backends.triton import live
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.document import FOLDER, INDEX, index_text
 from kvtrace.verdicts.rules import RULES

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
+from kvtrace.converters.counted_times import TUNING
 from kvtrace.converters.database import database as new_database
 from kvtrace.converters.diff.graphs import graph_texts
 from kvtrace.converters.diff.model import Totals
@@ -235,10 +236,10 @@ def _register(
         ("ops", ops),
     ):
         database.register(name, table)
-    database.execute(_PREPARE)
+    database.execute(_PREPARE.replace("TUNING", str(TUNING)))
 
 
-#: Launches of the phases autotune and warmup are counted apart: an autotuner repeats them as often
+#: Launches of the phases TUNING are counted apart: an autotuner repeats them as often
 #: as time allows. `place` numbers (run, call_id), so that a million launches join on one small
 #: integer. `alike` is a 64-bit hash of all of a call that is the same in another process: no
 #: addresses, no recorded values.
@@ -258,7 +259,7 @@ _PREPARE: Final = """
 
     CREATE TABLE timed AS
     SELECT p.place, epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
-        coalesce(l.phase, 'run') IN ('autotune', 'warmup') AS tuning
+        coalesce(l.phase, 'run') IN TUNING AS tuning
     FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
 
     CREATE TABLE executed AS
@@ -266,7 +267,7 @@ _PREPARE: Final = """
     FROM gpu_kernels g
     LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
     JOIN place p ON g.run = p.run AND coalesce(g.call_id, l.call_id) = p.call_id
-    WHERE coalesce(l.phase, 'run') NOT IN ('autotune', 'warmup');
+    WHERE coalesce(l.phase, 'run') NOT IN TUNING;
 
     CREATE TABLE per_call AS
     SELECT p.place, p.variant, p.run, p.call_id, p.alike,

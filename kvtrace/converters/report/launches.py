@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.columns import integers, narrow
+from kvtrace.converters.counted_times import TUNING
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
@@ -15,12 +16,10 @@ from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slic
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-__all__ = ["MISSING", "TUNING", "Timeline"]
+__all__ = ["MISSING", "Timeline"]
 
 #: Stands for null in columns of whole numbers.
 MISSING: Final = int(np.iinfo(np.int64).min)
-#: Phases of launches that are left out of sums of work and of medians, as `kvtrace profile` does.
-TUNING: Final = frozenset({"autotune", "warmup"})
 _NOT_RECORDED: Final = "not recorded"
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase")
 _EXECUTION: Final = (
