@@ -5,16 +5,17 @@ import pytest
 from kvtrace.ir import parse
 from kvtrace.ir.constants import constant_of
 
+
 def value(constant):
     """What an op of the kernel gives."""
-    text = f'''"builtin.module"() ({{
+    text = f""""builtin.module"() ({{
   "tt.func"() <{{function_type = (i32) -> (), sym_name = "kernel"}}> ({{
   ^bb0(%x: i32):
     %c = {constant}
     "tt.return"() : () -> ()
   }}) : () -> ()
 }}) : () -> ()
-'''
+"""
     return parse(text).main.op.regions[0].blocks[0].ops[0].results[0]
 
 
@@ -25,7 +26,10 @@ def value(constant):
         ('"arith.constant"() <{value = true}> : () -> i1', 1),
         ('"arith.constant"() <{value = 2.5 : f32}> : () -> f32', 2.5),
         ('"arith.constant"() <{value = dense<3> : tensor<4xi32>}> : () -> tensor<4xi32>', 3),
-        ('"arith.constant"() <{value = dense<[1, 2]> : tensor<2xi32>}> : () -> tensor<2xi32>', None),
+        (
+            '"arith.constant"() <{value = dense<[1, 2]> : tensor<2xi32>}> : () -> tensor<2xi32>',
+            None,
+        ),
         ('"llvm.mlir.constant"() <{value = 5 : i64}> : () -> i64', 5),
         ('"arith.addi"(%x, %x) : (i32, i32) -> i32', None),
     ],
