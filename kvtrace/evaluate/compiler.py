@@ -35,14 +35,16 @@ from kvtrace.ir.attributes import (
     UnitAttribute,
 )
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import SILENT, named
+from kvtrace.ir.ops import POINTED, SILENT, Kind, computing, named
 from kvtrace.ir.types import TensorType
 
 _LARGEST_TENSOR = 1 << 20
 """Elements of a tensor; Triton's own limit, which its compiler holds."""
 
-_OF_ONE_SHAPE = named(
-    lambda row: row.group in ("memory", "atomic", "addresses", "arith", "casts", "math")
+_OF_ONE_SHAPE = (
+    named(lambda row: row.kind is Kind.ELEMENTWISE)
+    | POINTED
+    | computing("+", "int_to_ptr", "ptr_to_int")
 )
 """Ops all of whose tensors have the same shape."""
 

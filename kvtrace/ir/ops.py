@@ -115,6 +115,7 @@ _OPERATORS: Final[dict[Operator, str]] = {
 _OPERATOR_OF: Final = {
     name: operator for operator, names in _OPERATORS.items() for name in names.split()
 }
+_TO_FLOAT: Final = {"arith.sitofp", "arith.uitofp"}
 _GROWING: Final = {
     "arith.addi", "arith.subi", "arith.muli", "arith.shli", "arith.divsi", "arith.floordivsi",
     "arith.ceildivsi", "math.absi",
@@ -123,7 +124,11 @@ _GROWING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OpKind:
-    """What is said of one op; `group` names the files that its meanings are in."""
+    """What is said of one op.
+
+    `group` is the file of `kvtrace/evaluate/dialects` that its array meaning is in; empty: it has
+    none, for nothing runs where it stands.
+    """
 
     name: str
     group: str
@@ -210,63 +215,66 @@ def _rows(
 
 # -- memory ---------------------------------------------------------------------------------------
 
-_rows("memory", Kind.MEMORY, {"pointer mask? other?": "tt.load"}, effect="load")
-_rows("memory", Kind.MEMORY, {"pointer value mask?": "tt.store"}, effect="store")
+_rows("tt_memory", Kind.MEMORY, {"pointer mask? other?": "tt.load"}, effect="load")
+_rows("tt_memory", Kind.MEMORY, {"pointer value mask?": "tt.store"}, effect="store")
 _rows(
-    "atomic", Kind.MEMORY, {
+    "tt_atomic", Kind.MEMORY, {
         "pointer value mask?": "tt.atomic_rmw",
         "pointer expected value": "tt.atomic_cas",
     }, effect="atomic",
 )  # fmt: skip
 _rows(
-    "descriptor", Kind.MEMORY, {
+    "tt_descriptor", Kind.MEMORY, {
         "descriptor index*": "tt.descriptor_load",
         "descriptor row column": "tt.descriptor_gather",
     }, effect="load",
 )  # fmt: skip
 _rows(
-    "descriptor", Kind.MEMORY, {
+    "tt_descriptor", Kind.MEMORY, {
         "descriptor value index*": "tt.descriptor_store",
         "descriptor row column value": "tt.descriptor_scatter",
     }, effect="store",
 )  # fmt: skip
 _rows(
-    "descriptor", Kind.MEMORY, {"descriptor value index*": "tt.descriptor_reduce"}, effect="atomic"
+    "tt_descriptor",
+    Kind.MEMORY,
+    {"descriptor value index*": "tt.descriptor_reduce"},
+    effect="atomic",
 )
-_rows("descriptor", Kind.ADDRESS, {
+_rows("tt_descriptor", Kind.ADDRESS, {
     "pointer size* stride*": "tt.make_tensor_descriptor",
     "pointer size* stride* offset*": "tt.make_tensor_ptr",
     "pointer offset*": "tt.advance",
-    "descriptor": "tt.descriptor_to_tensor",
 })  # fmt: skip
-_rows("memory", Kind.ADDRESS, {"pointer offset": "tt.addptr"})
-_rows("addresses", Kind.ADDRESS, {"source": "tt.int_to_ptr tt.ptr_to_int"})
+_rows("tt_shape", Kind.ADDRESS, {"descriptor": "tt.descriptor_to_tensor"})
+_rows("tt_memory", Kind.ADDRESS, {"pointer offset": "tt.addptr"})
+_rows("tt_addresses", Kind.ADDRESS, {"source": "tt.int_to_ptr tt.ptr_to_int"})
 
 # -- where a program is, constants, remarks -------------------------------------------------------
 
-_rows("program", Kind.GIVEN, {
+_rows("tt_program", Kind.GIVEN, {
     "": "tt.get_program_id tt.get_num_programs tt.make_range ub.poison llvm.mlir.undef"
         " llvm.mlir.poison",
 })  # fmt: skip
 _rows("arith", Kind.GIVEN, {"": "arith.constant llvm.mlir.constant"})
-_rows("program", Kind.REPORT, {"condition": "tt.assert", "value*": "tt.print"})
-_rows("program", Kind.REMARK, {
+_rows("tt_program", Kind.REPORT, {"condition": "tt.assert", "value*": "tt.print"})
+_rows("tt_program", Kind.REMARK, {
     "condition": "llvm.intr.assume",
     "": "gpu.barrier nvvm.barrier0 rocdl.barrier tt.debug_barrier ttg.barrier",
 })  # fmt: skip
 
 # -- elements moved -------------------------------------------------------------------------------
 
-_rows("shape", Kind.SPREAD, {
+_rows("tt_shape", Kind.SPREAD, {
     "source": "tt.splat tt.unsplat tt.broadcast ttg.convert_layout",
     "source token?": "ttg.local_load",
     "source?": "ttg.local_alloc",
 }, reading="modular")  # fmt: skip
-_rows("shape", Kind.REARRANGED, {
+_rows("tt_shape", Kind.REARRANGED, {
     "source": "tt.expand_dims tt.trans tt.reshape tt.split",
     "first second": "tt.join tt.cat",
 }, reading="modular")  # fmt: skip
-_rows("shape", Kind.PICKED, {"source index": "tt.gather"})
+_rows("tt_shape", Kind.PICKED, {"source index": "tt.gather"})
 
 # -- integers and floats, element by element ------------------------------------------------------
 
@@ -290,14 +298,20 @@ _rows("arith", Kind.ELEMENTWISE, {
 _rows("arith_extended", Kind.ELEMENTWISE, {
     "left right": "arith.addui_extended arith.mulsi_extended arith.mului_extended",
 })  # fmt: skip
-_rows("casts", Kind.ELEMENTWISE, {
+_rows("arith_casts", Kind.ELEMENTWISE, {
     "source": "arith.trunci arith.bitcast tt.bitcast",
 }, reading="modular")  # fmt: skip
-_rows("casts", Kind.ELEMENTWISE, {"source": "arith.extsi arith.index_cast"}, reading="signed")
-_rows("casts", Kind.ELEMENTWISE, {"source": "arith.extui arith.index_castui"}, reading="unsigned")
-_rows("casts", Kind.ELEMENTWISE, {
-    "source": "arith.sitofp arith.uitofp arith.fptosi arith.fptoui arith.extf arith.truncf"
-              " tt.fp_to_fp",
+_rows("arith_casts", Kind.ELEMENTWISE, {"source": "arith.extsi arith.index_cast"}, reading="signed")
+_rows(
+    "arith_casts",
+    Kind.ELEMENTWISE,
+    {"source": "arith.extui arith.index_castui"},
+    reading="unsigned",
+)
+_rows("arith_casts", Kind.ELEMENTWISE, {"source": "arith.sitofp"}, reading="signed")
+_rows("arith_casts", Kind.ELEMENTWISE, {"source": "arith.uitofp"}, reading="unsigned")
+_rows("arith_casts", Kind.ELEMENTWISE, {
+    "source": "arith.fptosi arith.fptoui arith.extf arith.truncf",
 })  # fmt: skip
 _rows("math", Kind.ELEMENTWISE, {"source": "math.absi"}, reading="signed")
 _rows("math", Kind.ELEMENTWISE, {
@@ -309,45 +323,44 @@ _rows("math", Kind.ELEMENTWISE, {
     "left right": "math.atan2 math.copysign math.fpowi math.powf",
     "left right added": "math.fma",
 })  # fmt: skip
-_rows("elementwise", Kind.ELEMENTWISE, {
+_rows("tt_elementwise", Kind.ELEMENTWISE, {
     "source lowest highest": "tt.clampf",
     "left right": "tt.precise_divf",
-    "source": "tt.precise_sqrt",
+    "source": "tt.precise_sqrt tt.fp_to_fp",
 })  # fmt: skip
-_rows("elementwise", Kind.ELEMENTWISE, {"left right": "tt.mulhiui"}, reading="mixing")
+_rows("tt_elementwise", Kind.ELEMENTWISE, {"left right": "tt.mulhiui"}, reading="mixing")
 _rows("libdevice", Kind.ELEMENTWISE, {"source*": "tt.extern_elementwise"})
-_rows("inline", Kind.ELEMENTWISE, {"source*": "tt.elementwise_inline_asm tt.map_elementwise"})
+_rows("tt_inline", Kind.ELEMENTWISE, {"source*": "tt.elementwise_inline_asm tt.map_elementwise"})
 
 # -- several elements at once ---------------------------------------------------------------------
 
-_rows("reduce", Kind.REDUCTION, {"source*": "tt.reduce"})
-_rows("reduce", Kind.SCAN, {"source*": "tt.scan"})
-_rows("reduce", Kind.COUNT, {"source mask?": "tt.histogram"})
-_rows("dot", Kind.PRODUCT, {
+_rows("tt_reduce", Kind.REDUCTION, {"source*": "tt.reduce"})
+_rows("tt_reduce", Kind.SCAN, {"source*": "tt.scan"})
+_rows("tt_reduce", Kind.COUNT, {"source mask?": "tt.histogram"})
+_rows("tt_dot", Kind.PRODUCT, {
     "left right added": "tt.dot ttng.warp_group_dot",
     "left right added left_scale? right_scale?": "tt.dot_scaled",
 })  # fmt: skip
 
 # -- control --------------------------------------------------------------------------------------
 
-_rows("control", Kind.BRANCH, {
+_rows("scf", Kind.BRANCH, {
     "condition": "scf.if",
     "selector": "scf.index_switch",
     "": "scf.execute_region",
 })  # fmt: skip
-_rows("control", Kind.LOOP, {"first end step initial*": "scf.for", "initial*": "scf.while"})
-_rows("control", Kind.END, {
-    "condition passed*": "scf.condition",
-    "passed*": "scf.yield tt.return func.return llvm.return tt.reduce.return tt.scan.return"
-               " tt.map_elementwise.return",
-})  # fmt: skip
-_rows("blocks", Kind.JUMP, {
+_rows("scf", Kind.LOOP, {"first end step initial*": "scf.for", "initial*": "scf.while"})
+_rows("scf", Kind.END, {"condition passed*": "scf.condition", "passed*": "scf.yield"})
+_rows("tt_reduce", Kind.END, {"passed*": "tt.reduce.return tt.scan.return"})
+_rows("tt_inline", Kind.END, {"passed*": "tt.map_elementwise.return"})
+_rows("", Kind.END, {"passed*": "tt.return func.return llvm.return"})
+_rows("cf", Kind.JUMP, {
     "condition first* second*": "cf.cond_br",
     "passed*": "cf.br",
 })  # fmt: skip
-_rows("blocks", Kind.CALL, {"argument*": "tt.call func.call"})
-_rows("blocks", Kind.FUNCTION, {"": "tt.func func.func llvm.func"})
-_rows("blocks", Kind.MODULE, {"": "builtin.module"})
+_rows("cf", Kind.CALL, {"argument*": "tt.call func.call"})
+_rows("", Kind.FUNCTION, {"": "tt.func func.func llvm.func"})
+_rows("", Kind.MODULE, {"": "builtin.module"})
 
 
 def effect_of(op: Op) -> AccessKind | None:
@@ -361,10 +374,16 @@ def named(wanted: Callable[[OpKind], bool]) -> frozenset[str]:
     return frozenset(row.name for row in KINDS.values() if wanted(row))
 
 
+def computing(*operators: Operator) -> frozenset[str]:
+    """Return the names of the ops that compute one of these."""
+    return named(lambda row: row.operator in operators)
+
+
 READING: Final = named(lambda row: row.effect in ("load", "atomic"))
 """Ops that give what memory holds."""
 WRITING: Final = named(lambda row: row.effect in ("store", "atomic"))
 MEMORY: Final = READING | WRITING
+ATOMIC: Final = named(lambda row: row.effect == "atomic")
 FILLING: Final = named(lambda row: row.effect == "load" and row.has("other"))
 """Loads that may say what lanes that are off are given."""
 POINTED: Final = named(lambda row: row.effect is not None and row.has("pointer"))
@@ -382,9 +401,14 @@ ELEMENTWISE: Final = named(lambda row: row.kind is Kind.ELEMENTWISE)
 SILENT: Final = named(lambda row: row.kind is Kind.REMARK)
 """Ops that mean nothing when programs run as whole arrays."""
 MODULAR: Final = named(lambda row: row.reading == "modular" and row.kind is not Kind.SPREAD)
-SIGNED: Final = named(lambda row: row.reading == "signed")
-UNSIGNED: Final = named(lambda row: row.reading == "unsigned")
+SIGNED: Final = named(lambda row: row.reading == "signed" and row.name not in _TO_FLOAT)
+UNSIGNED: Final = named(lambda row: row.reading == "unsigned" and row.name not in _TO_FLOAT)
+"""Ops that make integers of integers, which they read so."""
 MIXING: Final = named(lambda row: row.reading == "mixing")
+COMBINING: Final = named(lambda row: row.kind in (Kind.REDUCTION, Kind.SCAN))
+"""Ops that combine elements in a region, along an axis."""
+DIVIDING: Final = computing("//", "%", "floordiv", "ceildiv") & (SIGNED | UNSIGNED | MIXING)
+"""Divisions of integers."""
 GROWING: Final = named(lambda row: row.grows)
 """Integer ops that wrap around, not only pass on what has."""
 

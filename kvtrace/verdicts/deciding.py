@@ -8,7 +8,17 @@ from typing import Final, Literal
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import backward, flow_of
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import LOOPS, MEMORY, MODULAR, MOVING, UNSIGNED, Kind, named
+from kvtrace.ir.ops import (
+    COMBINING,
+    LOOPS,
+    MEMORY,
+    MODULAR,
+    MOVING,
+    UNSIGNED,
+    computing,
+    effect_of,
+    operator_of,
+)
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.feeding import feeding, feeding_values
 
@@ -28,9 +38,8 @@ def deciding_ops(module: Module) -> frozenset[int]:
     return frozenset(ops)
 
 
-_PLACES: Final = frozenset({"tt.get_program_id", "tt.make_range"})
-_COMBINING: Final = named(lambda row: row.kind in (Kind.REDUCTION, Kind.SCAN))
-_FOLLOWED: Final = MODULAR | MOVING | {"arith.shli"}
+_PLACES: Final = computing("program_id", "arange")
+_FOLLOWED: Final = MODULAR | MOVING | computing("<<")
 
 
 def stored_index(op: Op, module: Module) -> Value | None:
@@ -38,7 +47,7 @@ def stored_index(op: Op, module: Module) -> Value | None:
 
     Of sums and products of data, which may be meant to wrap around, nothing is claimed.
     """
-    if op.name not in ("tt.store", "tt.descriptor_store"):
+    if effect_of(op) != "store":
         return None
     value = op.operand("value")
     if (integer_bits(value.type) or 0) < 16:
@@ -58,7 +67,7 @@ def modular_ops(value: Value, module: Module) -> list[Op]:
 
     def through(current: Value) -> Sequence[Value]:
         op = current.owner
-        if not isinstance(op, Op) or flow.origins(current) or op.name in _COMBINING:
+        if not isinstance(op, Op) or flow.origins(current) or op.name in COMBINING:
             return flow.made_of(current)
         if op.name not in _FOLLOWED:
             return ()
@@ -78,5 +87,5 @@ def unsigned_differences(module: Module) -> frozenset[int]:
         if op.name in UNSIGNED
         for value in op.operands
         for maker in modular_ops(value, module)
-        if maker.name == "arith.subi"
+        if operator_of(maker) == "-"
     )

@@ -58,7 +58,7 @@ def _judged(bound: BoundCall, division: Division) -> Verdict:
 
 def _is_exact(bound: BoundCall, division: Division) -> bool:
     """Whether the ideal divisor is the one that the kernel computes."""
-    low, high = signed_range(integer_bits(division.op.operands[1].type) or 64)
+    low, high = signed_range(integer_bits(division.op.operand("right").type) or 64)
     least, most = bound.ranges.interval(division.divisor)
     return low <= least and most <= high and bound.may_wrap(division) is None
 
@@ -78,7 +78,7 @@ def _by_evaluation(bound: BoundCall, division: Division) -> Verdict:
 def _seen(bound: BoundCall, division: Division, program: int | None) -> Sighting | str | None:
     """Return the first divisor that is 0, None if none is, or why not all were seen."""
     op = division.op
-    watch = ValueWatch(op, op.operands[1], lambda numbers: numbers == 0)
+    watch = ValueWatch(op, op.operand("right"), lambda numbers: numbers == 0)
     failure = evaluated(bound, watch, None if program is None else (program,))
     if watch.sighting is not None:
         return watch.sighting

@@ -7,11 +7,23 @@ an unsigned number (which is said by the op), and for how far a shift goes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add, mul, sub
 from typing import Any, Final
 
 import numpy as np
 
+from kvtrace.evaluate.sums import COMPARISONS
 from kvtrace.evaluate.values import Array
+from kvtrace.ir import Op
+from kvtrace.ir.ops import (
+    MIXING,
+    MODULAR,
+    SIGNED,
+    UNSIGNED,
+    Operator,
+    computing,
+    operator_of,
+)
 
 _LOW, _HIGH = -(1 << 63), (1 << 63) - 1
 MOST_BITS: Final = 4096
@@ -54,33 +66,25 @@ def _exactly(function: Callable[..., Any], *arrays: Array) -> Array:
     return narrowed(np.asarray(function(*(array.astype(object) for array in arrays)), object))
 
 
-def _add(left: Any, right: Any) -> Any:
-    return left + right
+def total(left: Array, right: Array) -> Array:
+    """Return left + right; Booleans are numbers modulo 2."""
+    return left ^ right if left.dtype == np.bool_ else _exactly(add, left, right)
 
 
-def _subtract(left: Any, right: Any) -> Any:
-    return left - right
+def _difference(left: Array, right: Array) -> Array:
+    return left ^ right if left.dtype == np.bool_ else _exactly(sub, left, right)
 
 
-def _multiply(left: Any, right: Any) -> Any:
-    return left * right
-
-
-def product_or_sum(name: str, left: Array, right: Array) -> Array:
-    """Return what addi, subi or muli gives."""
-    if left.dtype == np.bool_:
-        return left & right if name == "arith.muli" else left ^ right
-    return _exactly(_SUMS[name], left, right)
-
-
-_SUMS: Final = {"arith.addi": _add, "arith.subi": _subtract, "arith.muli": _multiply}
+def product(left: Array, right: Array) -> Array:
+    """Return left * right."""
+    return left & right if left.dtype == np.bool_ else _exactly(mul, left, right)
 
 
 def shifted_left(left: Array, right: Array, bits: int) -> Array:
     """Return left * 2^right, 0 where that is no shift of the width."""
     inside = (right >= 0) & (right < bits)
     powers = 1 << np.where(inside, right, 0).astype(object)
-    return np.where(inside, _exactly(_multiply, left, narrowed(powers)), 0)
+    return np.where(inside, _exactly(mul, left, narrowed(powers)), 0)
 
 
 def _shifted_right(left: Array, right: Array, bits: int) -> Array:
@@ -122,40 +126,35 @@ def _unsigned_division(left: Array, right: Array, *, up: bool = False) -> Array:
     return narrowed(_quotient(left, right, how="up" if up else "zero").astype(object) * zero)
 
 
-_EXACT: Final[dict[str, Callable[[Array, Array, int], Array]]] = {
-    "arith.addi": lambda a, b, _: product_or_sum("arith.addi", a, b),
-    "arith.subi": lambda a, b, _: product_or_sum("arith.subi", a, b),
-    "arith.muli": lambda a, b, _: product_or_sum("arith.muli", a, b),
-    "arith.shli": shifted_left,
-    "arith.andi": lambda a, b, _: _bitwise(np.bitwise_and)(a, b),
-    "arith.ori": lambda a, b, _: _bitwise(np.bitwise_or)(a, b),
-    "arith.xori": lambda a, b, _: _bitwise(np.bitwise_xor)(a, b),
-    "arith.divsi": lambda a, b, _: _quotient(a, b, how="zero"),
-    "arith.remsi": lambda a, b, _: _remainder(a, b),
-    "arith.floordivsi": lambda a, b, _: _quotient(a, b, how="down"),
-    "arith.ceildivsi": lambda a, b, _: _quotient(a, b, how="up"),
-    "arith.minsi": lambda a, b, _: np.minimum(a, b),
-    "arith.maxsi": lambda a, b, _: np.maximum(a, b),
-    "arith.shrsi": _shifted_right,
+_Exact = Callable[[Array, Array, int], Array]
+_EXACT: Final[dict[Operator, _Exact]] = {
+    "+": lambda a, b, _: total(a, b),
+    "-": lambda a, b, _: _difference(a, b),
+    "*": lambda a, b, _: product(a, b),
+    "<<": shifted_left,
+    ">>": _shifted_right,
+    "&": lambda a, b, _: _bitwise(np.bitwise_and)(a, b),
+    "|": lambda a, b, _: _bitwise(np.bitwise_or)(a, b),
+    "^": lambda a, b, _: _bitwise(np.bitwise_xor)(a, b),
+    "//": lambda a, b, _: _quotient(a, b, how="zero"),
+    "%": lambda a, b, _: _remainder(a, b),
+    "floordiv": lambda a, b, _: _quotient(a, b, how="down"),
+    "ceildiv": lambda a, b, _: _quotient(a, b, how="up"),
+    "min": lambda a, b, _: np.minimum(a, b),
+    "max": lambda a, b, _: np.maximum(a, b),
 }
-_UNSIGNED: Final[dict[str, Callable[[Array, Array, int], Array]]] = {
-    "arith.divui": lambda a, b, _: _unsigned_division(a, b),
-    "arith.ceildivui": lambda a, b, _: _unsigned_division(a, b, up=True),
-    "arith.remui": lambda a, b, _: _remainder(a, b),
-    "arith.minui": lambda a, b, _: np.minimum(a, b),
-    "arith.maxui": lambda a, b, _: np.maximum(a, b),
-    "arith.shrui": lambda a, b, bits: np.where(
-        (b >= 0) & (b < bits), _shifted_right(a, b, bits), 0
-    ),
-    "tt.mulhiui": lambda a, b, bits: narrowed((a.astype(object) * b.astype(object)) >> bits),
+_UNSIGNED: Final[dict[Operator, _Exact]] = _EXACT | {
+    "//": lambda a, b, _: _unsigned_division(a, b),
+    "ceildiv": lambda a, b, _: _unsigned_division(a, b, up=True),
+    ">>": lambda a, b, bits: np.where((b >= 0) & (b < bits), _shifted_right(a, b, bits), 0),
+    "mulhi": lambda a, b, bits: narrowed((a.astype(object) * b.astype(object)) >> bits),
 }
-BINARY: Final = frozenset((*_EXACT, *_UNSIGNED))
-_COMPARED: Final = (
-    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
-    np.less, np.less_equal, np.greater, np.greater_equal,
-)  # fmt: skip
-"""By MLIR's number of a predicate; from the seventh on of unsigned numbers."""
-FIRST_UNSIGNED: Final = 6
+_BY_BITS: Final = UNSIGNED | MIXING
+"""Ops that take the bits of integers for those of unsigned ones."""
+BINARY: Final = computing(*_UNSIGNED) & (MODULAR | SIGNED | _BY_BITS | computing("<<"))
+_COMPARED: Final = (*COMPARISONS.values(), *tuple(COMPARISONS.values())[2:])
+"""By MLIR's number of a predicate: those of unsigned numbers, which have no equality, come last."""
+FIRST_UNSIGNED: Final = len(COMPARISONS)
 
 
 def read_unsigned(array: Array, bits: int, *, keep_negative: bool = False) -> Array:
@@ -176,15 +175,14 @@ def held_in(array: Array, bits: int) -> Array:
     return narrowed(np.asarray((array.astype(object) + low) % (1 << bits) - low, object))
 
 
-def is_unsigned(name: str) -> bool:
+def is_unsigned(op: Op) -> bool:
     """Tell whether an op of two integers reads them as unsigned ones."""
-    return name in _UNSIGNED
+    return op.name in _BY_BITS
 
 
-def combined(name: str, left: Array, right: Array, bits: int) -> Array:
+def combined(op: Op, left: Array, right: Array, bits: int) -> Array:
     """Return what an op of BINARY gives; unsigned ones take what `read_unsigned` gives."""
-    table = _UNSIGNED if name in _UNSIGNED else _EXACT
-    return table[name](left, right, bits)
+    return (_UNSIGNED if is_unsigned(op) else _EXACT)[operator_of(op)](left, right, bits)
 
 
 def compared(predicate: int, left: Array, right: Array) -> Array:

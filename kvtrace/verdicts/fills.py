@@ -18,6 +18,7 @@ from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir import Op
+from kvtrace.ir.ops import ELEMENTWISE
 from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes
@@ -96,10 +97,10 @@ class _Filled(Instrument):
 
         Two loads of one place that the compiler has made one: each may have given any number.
         """
-        if not op.name.startswith("arith.") or len(op.operands) != 2 or len(op.results) != 1:
+        taken = {value.id for value in op.operands}
+        if op.name not in ELEMENTWISE or len(op.operands) != 2 or len(taken) != 1:
             return None
-        first, second = op.operands
-        return self._left.get(first.id) if first is second else None
+        return self._left.get(taken.pop()) if len(op.results) == 1 else None
 
     def _filling(self, result: Value, mask: Value, step: Step) -> Step:
         type_ = value_type(result.type)

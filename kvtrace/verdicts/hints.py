@@ -160,7 +160,7 @@ def _group_of(bound: BoundCall, hint: Hint, term: Term, axis: int, unit: int) ->
 
 
 def _of_assumption(bound: BoundCall, assumption: Assertion) -> Verdict:
-    value = assumption.op.operands[0]
+    value = assumption.op.operand("condition")
     what = f"{value_expression(value, bound.summary)} is assumed"
     return _decided(bound, assumption, assumption.condition, what, value, np.logical_not)
 

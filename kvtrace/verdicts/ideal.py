@@ -28,9 +28,27 @@ from kvtrace.evaluate.values import (
     ideal_numbers,
 )
 from kvtrace.ir import Op, Value
-from kvtrace.ir.flow import deciding
+from kvtrace.ir.flow import counter_of, deciding
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import GROWING, MEMORY, MIXING, MOVING, address_of, mask_of, positions_of
+from kvtrace.ir.ops import (
+    BRANCHES,
+    CALLS,
+    COMBINING,
+    FILLING,
+    GROWING,
+    LOOPS,
+    MEMORY,
+    MIXING,
+    MOVING,
+    SIGNED,
+    UNSIGNED,
+    Operator,
+    address_of,
+    computing,
+    mask_of,
+    operator_of,
+    positions_of,
+)
 from kvtrace.symbolic.hashes import is_hash, makes_hash
 from kvtrace.symbolic.walk_types import integer_bits, number_of
 from kvtrace.verdicts.deciding import Purpose, deciding_ops, stored_index, unsigned_differences
@@ -66,11 +84,19 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.scope import Launch
     from kvtrace.ir import Module
 
-_EXTENSIONS: Final = ("arith.extsi", "arith.extui", "arith.index_cast", "arith.index_castui")
-_PASSING: Final = ("scf.while", "tt.call", "func.call", "scf.execute_region")
+_EXTENSIONS: Final = computing("cast") & (SIGNED | UNSIGNED)
+
+_BITCASTS: Final = computing("bitcast")
 
 _Ideal = Callable[[Op, Sequence[Any]], Array]
 """Returns what an op would give, from its operands."""
+_MEANINGS: Final[dict[Operator, _Ideal]] = {
+    "+": moved,  # of pointers: numbers are BINARY
+    "compare": compared_numbers,
+    "where": selected,
+    "abs": magnitude,
+    "cast": truncated,  # of integers, and no extension
+}
 
 
 @dataclass(frozen=True)
@@ -156,17 +182,15 @@ class Ideals(Instrument):
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around an op by its kind."""
         name = op.name
-        if name in _PASSING:
-            return step
         if name in MEMORY:
             return self._access(op, step)
-        if name in ("scf.for", "scf.if", "scf.index_switch"):
+        if name in BRANCHES or counter_of(op) is not None:
             return self._control(op, step)
-        if name in ("tt.reduce", "tt.scan"):
+        if name in LOOPS or name in CALLS:  # `ending` sees what goes on, and what is passed
+            return step
+        if name in COMBINING:
             return self._reduction(op, step)
-        if name == "arith.select" and not is_followed(op.results[0]):
-            return self._without_meaning(op, step)
-        if name in MOVING or name in ("tt.bitcast", "arith.bitcast"):
+        if name in MOVING or name in _BITCASTS:
             return self._rearranged(op, step)
         ideal = self._meaning(op)
         if ideal is None:
@@ -194,35 +218,30 @@ class Ideals(Instrument):
     # -- what ops would give ---------------------------------------------------------------------
 
     def _meaning(self, op: Op) -> _Ideal | None:
-        if op.name in BINARY and len(op.results) == 1:
+        if not all(map(is_followed, (*op.operands, *op.results))):
+            return None
+        if op.name in BINARY:
             return self._binary
         if op.name in _EXTENSIONS:
             return self._extended
-        meanings: dict[str, _Ideal] = {
-            "tt.addptr": moved,
-            "arith.cmpi": compared_numbers,
-            "arith.select": selected,
-            "math.absi": magnitude,
-            "arith.trunci": truncated,
-        }
-        return meanings.get(op.name)
+        return _MEANINGS.get(operator_of(op))
 
     def _binary(self, op: Op, given: Sequence[Any]) -> Array:
         type_ = value_type(op.operand("left").type)
         bits = type_.element.bits
         meant = [self._meant(op, value) for value in given]
         left, right = (ideal_numbers(value, type_) for value in meant)
-        if is_unsigned(op.name):
+        if is_unsigned(op):
             left, right = (
                 read_unsigned(numbers, bits, keep_negative=self._is_below_zero(value))
                 for numbers, value in zip((left, right), meant, strict=True)
             )
-        return combined(op.name, left, right, bits)
+        return combined(op, left, right, bits)
 
     def _extended(self, op: Op, given: Sequence[Any]) -> Array:
         source = value_type(op.operand("source").type)
         numbers = ideal_numbers(given[0], source)
-        from_unsigned = op.name in ("arith.extui", "arith.index_castui")
+        from_unsigned = op.name in UNSIGNED
         if numbers.dtype == np.bool_:
             return numbers.astype(np.int64) * (1 if from_unsigned else -1)
         if not from_unsigned:
@@ -279,7 +298,7 @@ class Ideals(Instrument):
             if (
                 any(type(value) is Wrapped for value in given)
                 or op.index in self._differences
-                or not certainly_fits(op.name, given, type_)
+                or not certainly_fits(op, given, type_)
             ):
                 self._both(op, step, values, scope, ideal)
             else:
@@ -321,7 +340,7 @@ class Ideals(Instrument):
         if same(ideal, plain):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
             return Wrapped(result, ideal, origins) if negative else result
-        if is_number(value) and (op.name in GROWING or op.name in ("tt.reduce", "tt.scan")):
+        if is_number(value) and (op.name in GROWING or op.name in COMBINING):
             low, high = limits(ideal)
             bits = type_.element.bits
             fits = -(1 << (bits - 1)) <= low and high < (1 << bits)
@@ -386,9 +405,9 @@ class Ideals(Instrument):
                 return
             self._actually(op, step, values, scope)
             outcome = [values[slot] for slot in results]
-            if any(map(is_unknown, (*given, *outcome))) or op.name.endswith(".bitcast"):
+            if any(map(is_unknown, (*given, *outcome))) or op.name in _BITCASTS:
                 changed = types[0].element != value_type(op.results[0].type).element
-                if op.name.endswith(".bitcast") and (types[0].pointer or not changed):
+                if op.name in _BITCASTS and (types[0].pointer or not changed):
                     values[results[0]] = given[0]
                     return
                 self._lose(given)
@@ -412,10 +431,8 @@ class Ideals(Instrument):
         type_ = value_type(source.type)
         result = op.results[0].id
         block = op.regions[0].blocks[0]
-        whole = not others and simple_ufunc(block, type_) is not None
-        combining = block.ops[0].name if whole else ""
+        combining = None if others else simple_ufunc(block, type_)
         axis = number_of(op, "axis") + 1
-        grows = combining in ("arith.addi", "arith.muli")
         followed = integer_bits(source.type) is not None
         inner = any(each.name in GROWING and is_number(each.results[0]) for each in block.ops)
 
@@ -427,14 +444,14 @@ class Ideals(Instrument):
                 return
             self._actually(op, step, values, scope)
             outcome = values[result]
-            if not whole or not followed or any(map(is_unknown, (*given, outcome))):
+            if combining is None or not followed or any(map(is_unknown, (*given, outcome))):
                 self._lose(given)
                 self.seen.hidden.add(op.index)
                 return
             numbers = lanes_of(ideal_numbers(given[0], type_), type_)
             most = max(map(abs, limits(numbers)))
             extent = type_.shape[axis - 1]
-            if grows and (combining == "arith.muli" or most * extent >= 1 << 62):
+            if combining is np.multiply or (combining is np.add and most * extent >= 1 << 62):
                 numbers = numbers.astype(object)
             try:
                 ideal = narrowed(combined_along(op, combining, numbers, axis))
@@ -449,7 +466,7 @@ class Ideals(Instrument):
     def _control(self, op: Op, step: Step) -> Step:
         """Compare what decides a branch or a loop's bounds; what a loop carries is carried."""
         deciding_ones = deciding(op)
-        purpose: Purpose = "loop" if op.name == "scf.for" else "branch"
+        purpose: Purpose = "loop" if op.name in LOOPS else "branch"
 
         def controlled(values: list[Any], scope: Any) -> None:
             kept = {value.id: values[value.id] for value in deciding_ones}
@@ -482,7 +499,7 @@ class Ideals(Instrument):
             if stored is not None:
                 self._use(op, stored, values[stored.id], scope, "index", active=active)
             self._actually(op, step, values, scope)
-            if op.name == "tt.load":
+            if op.name in FILLING:
                 unsigned(op, values, scope)
 
         return accessed

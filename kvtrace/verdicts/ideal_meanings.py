@@ -19,6 +19,7 @@ from kvtrace.evaluate.values import (
     ideal_numbers,
 )
 from kvtrace.ir import Op, Value
+from kvtrace.ir.ops import DIVIDING, KINDS, Kind, operator_of
 from kvtrace.ir.types import IntegerType, TensorType
 from kvtrace.symbolic.walk_types import integer_bits, is_pointer, number_of
 from kvtrace.verdicts.exact_integers import (
@@ -27,8 +28,9 @@ from kvtrace.verdicts.exact_integers import (
     held_in,
     limits,
     narrowed,
-    product_or_sum,
+    product,
     read_unsigned,
+    total,
 )
 
 #: A pointer that would go into another argument has no offset to compare.
@@ -74,25 +76,25 @@ def _range(value: Any) -> tuple[int, int]:
     return (value.low, value.high) if isinstance(value, Sum) else limits(np.asarray(value))
 
 
-def certainly_fits(name: str, given: Sequence[Any], type_: ValueType) -> bool:
+def certainly_fits(op: Op, given: Sequence[Any], type_: ValueType) -> bool:
     """Tell from ranges alone that a result is within its width."""
     ranges = [_range(value) for value in given if not isinstance(value, Unknown)]
     if len(ranges) < len(given):
         return True  # so is the result
     low = -(1 << (type_.element.bits - 1))
-    if name == "math.absi":
+    operator = operator_of(op)
+    if operator == "abs":
         return ranges[0][0] > low
-    if name in ("arith.divsi", "arith.floordivsi", "arith.ceildivsi"):
+    if op.name in DIVIDING:
         return ranges[0][0] > low or not ranges[1][0] <= -1 <= ranges[1][1]
     first, second = ranges
-    if name == "arith.shli":
+    if operator == "<<":
         if second[0] < 0 or second[1] >= type_.element.bits:
             return False
         second = (1 << second[0], 1 << second[1])
-        name = "arith.muli"
-    if name == "arith.addi":
+    if operator == "+":
         ends = [first[0] + second[0], first[1] + second[1]]
-    elif name == "arith.subi":
+    elif operator == "-":
         ends = [first[0] - second[1], first[1] - second[0]]
     else:
         ends = [a * b for a in first for b in second]
@@ -100,23 +102,22 @@ def certainly_fits(name: str, given: Sequence[Any], type_: ValueType) -> bool:
 
 
 def magnitude(op: Op, given: Sequence[Any]) -> Array:
-    """Return what math.absi would give."""
-    numbers = ideal_numbers(given[0], value_type(op.operands[0].type))
+    """Return the magnitude of a number."""
+    numbers = ideal_numbers(given[0], value_type(op.operand("source").type))
     return narrowed(np.abs(numbers.astype(object)))
 
 
 def moved(op: Op, given: Sequence[Any]) -> Array:
     """Move pointers, in bytes."""
-    pointer, index = (value_type(value.type) for value in op.operands)
+    pointer, index = (value_type(op.operand(name).type) for name in ("pointer", "offset"))
     steps = ideal_numbers(given[1], index)
     size = np.full((1,) * steps.ndim, pointer.element.bytes, np.int64)
-    moved = product_or_sum("arith.muli", steps, size)
-    return product_or_sum("arith.addi", ideal_numbers(given[0], pointer), moved)
+    return total(ideal_numbers(given[0], pointer), product(steps, size))
 
 
 def compared_numbers(op: Op, given: Sequence[Any]) -> Array:
-    """Return what arith.cmpi would give."""
-    type_ = value_type(op.operands[0].type)
+    """Compare integers."""
+    type_ = value_type(op.operand("left").type)
     predicate = number_of(op, "predicate")
     left, right = (ideal_numbers(value, type_) for value in given)
     if left.dtype == np.bool_:
@@ -129,8 +130,9 @@ def compared_numbers(op: Op, given: Sequence[Any]) -> Array:
 
 
 def selected(op: Op, given: Sequence[Any]) -> Array:
-    """Return what arith.select would give."""
-    condition, type_ = value_type(op.operands[0].type), value_type(op.results[0].type)
+    """Choose between integers, Booleans or pointers."""
+    condition = value_type(op.operand("condition").type)
+    type_ = value_type(op.results[0].type)
     chosen = ideal_numbers(given[0], condition)
     if type_.shape and not condition.shape:
         chosen = chosen.reshape((-1,) + (1,) * len(type_.shape))
@@ -143,29 +145,17 @@ def selected(op: Op, given: Sequence[Any]) -> Array:
 
 
 def truncated(op: Op, given: Sequence[Any]) -> Array:
-    """Return what arith.trunci gives: casts to fewer bits are meant."""
-    numbers = ideal_numbers(given[0], value_type(op.operands[0].type)).astype(object)
+    """Cut a number to fewer bits, which is meant."""
+    numbers = ideal_numbers(given[0], value_type(op.operand("source").type)).astype(object)
     element = value_type(op.results[0].type).element
     if element.kind == "b":
         return np.asarray(numbers & 1, np.bool_)
     return held_in(numbers, element.bits)
 
 
-_COMBINING: Final[dict[str, Any]] = {
-    "arith.addi": np.add,
-    "arith.muli": np.multiply,
-    "arith.maxsi": np.maximum,
-    "arith.minsi": np.minimum,
-    "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or,
-    "arith.xori": np.bitwise_xor,
-}
-
-
-def combined_along(op: Op, combining: str, numbers: Array, axis: int) -> Array:
-    """Return what a reduction or scan by one op would give."""
-    function = _COMBINING[combining]
-    if op.name == "tt.reduce":
+def combined_along(op: Op, function: Any, numbers: Array, axis: int) -> Array:
+    """Return what a reduction or scan by one function of NumPy would give."""
+    if KINDS[op.name].kind is Kind.REDUCTION:
         return np.asarray(function.reduce(numbers, axis=axis))
     if "reverse" in op.attributes and number_of(op, "reverse"):
         return np.flip(function.accumulate(np.flip(numbers, axis), axis=axis), axis)

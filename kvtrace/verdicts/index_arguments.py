@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.ops import DIVIDING, KINDS, LOOPS, MEMORY, READING, WRITING, Kind, computing, named
 from kvtrace.verdicts.feeding import feeding
 
-_LOADS: Final = frozenset({"tt.load", "tt.atomic_rmw", "tt.atomic_cas"})
-_STORES: Final = frozenset({"tt.store", "tt.atomic_rmw", "tt.atomic_cas"})
-#: Ops by descriptors, whose pointers are not followed.
-_BY_DESCRIPTOR: Final = ("tt.descriptor_", "tt.experimental_descriptor", "ttng.")
-_LOOKED_AT: Final = frozenset(
-    {"tt.assert", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "tt.int_to_ptr"}
+_LOOKED_AT: Final = (
+    DIVIDING
+    | computing("int_to_ptr")
+    | named(lambda row: row.kind is Kind.REPORT and row.has("condition"))
 )
+_NOT_FOLLOWED: Final = READING | computing("int_to_ptr")
+"""Ops that give a pointer which is made of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +39,22 @@ class IndexArguments:
 def index_arguments(module: Module) -> IndexArguments:
     """Tell which pointers' contents a kernel's accesses depend on, and which pointers it writes."""
     ops = tuple(module.ops)
-    if any(op.name.startswith(_BY_DESCRIPTOR) for op in ops):
+    if not all(map(_is_followed, ops)):
         return IndexArguments(None, None)
     roots = _Roots(module)
     wanted: set[int] = set()
     for op in ops:
-        if op.name in _LOADS | _STORES | _LOOKED_AT:
+        if op.name in MEMORY or op.name in _LOOKED_AT:
             wanted |= feeding(op, module)
-    loads = [op for op in ops if op.index in wanted and op.name in _LOADS]
-    stores = [op for op in ops if op.name in _STORES]
+    loads = [op for op in ops if op.index in wanted and op.name in READING]
+    stores = [op for op in ops if op.name in WRITING]
     return IndexArguments(roots.of(loads), roots.of(stores))
+
+
+def _is_followed(op: Op) -> bool:
+    """Whether an op is known, and goes to memory by pointers if at all: descriptors are not."""
+    row = KINDS.get(op.name)
+    return row is not None and not row.has("descriptor")
 
 
 class _Roots:
@@ -62,7 +69,7 @@ class _Roots:
         """Return the arguments that the ops' pointers may come from; None: not known."""
         found: set[int] = set()
         seen: set[int] = set()
-        queue: list[Value] = [op.operands[0] for op in ops]
+        queue: list[Value] = [op.operand("pointer") for op in ops]
         while queue:
             value = queue.pop()
             if value.id in seen:
@@ -83,10 +90,10 @@ def _before(value: Value) -> list[Value] | None:
     owner = value.owner
     if isinstance(owner, Block):
         around = owner.region.owner
-        if around.name not in ("scf.for", "scf.while", "scf.if"):
+        if around.name not in LOOPS:
             return None
         return _pointers((*around.operands, *_yielded(around)))
-    if not isinstance(owner, Op) or owner.name in ("tt.int_to_ptr", *_LOADS):
+    if not isinstance(owner, Op) or owner.name in _NOT_FOLLOWED:
         return None
     if owner.regions:
         return _pointers((*owner.operands, *_yielded(owner)))

@@ -17,7 +17,16 @@ import numpy as np
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
-from kvtrace.ir.ops import WRITING, mask_of
+from kvtrace.ir.ops import (
+    COMBINING,
+    ELEMENTWISE,
+    KINDS,
+    WRITING,
+    Kind,
+    computing,
+    mask_of,
+    operands_of,
+)
 from kvtrace.ir.types import FloatType
 from kvtrace.symbolic.walk_types import element_of, number_of
 from kvtrace.verdicts.replaying import holds_floats, program_at, run
@@ -30,16 +39,9 @@ if TYPE_CHECKING:
 
 RULE: Final = "non-finite"
 
-_GIVING_BACK: Final = frozenset(
-    {"arith.constant", "arith.select", "arith.bitcast", "arith.negf", "math.absf"}
-)
+_GIVING_BACK: Final = computing("where", "bitcast", "negate", "abs")
 """Ops of floats that give nothing that they were not given."""
-
-_ELEMENTWISE: Final = frozenset(
-    {"tt.fp_to_fp", "tt.precise_sqrt", "tt.precise_divf", "tt.extern_elementwise", "tt.clampf",
-     "tt.elementwise_inline_asm"}
-)  # fmt: skip
-_ALONG: Final = frozenset({"tt.reduce", "tt.scan"})
+_BEARING: Final = (ELEMENTWISE - computing("map") | COMBINING | computing("dot")) - _GIVING_BACK
 
 _MOST_TRIED: Final = 8
 _NUMBER_INSTEAD: Final = 1.0
@@ -123,7 +125,7 @@ class _Births(Instrument):
         type_ = value_type(result.type)
 
         def looked(values: list[Any], scope: Any) -> None:
-            given = [(value, values[value.id]) for value in op.operands]
+            given = [(name, value, values[value.id]) for name, value in operands_of(op)]
             step(values, scope)
             made = values[result.id]
             if isinstance(made, Unknown) or not scope.certain:
@@ -182,39 +184,37 @@ class _Births(Instrument):
 def _may_bear(op: Op) -> bool:
     if not op.results or not op.operands or not _is_float(op.results[0]):
         return False
-    if op.name in _GIVING_BACK:
-        return False
-    plain = op.name.startswith(("arith.", "math.")) or op.name in _ELEMENTWISE
-    return plain or op.name in _ALONG or op.name == "tt.dot"
+    return op.name in _BEARING
 
 
 def _is_float(value: Value) -> bool:
     return isinstance(element_of(value.type), FloatType)
 
 
-def _born(op: Op, numbers: Any, given: Sequence[tuple[Value, Any]]) -> Any:
+def _born(op: Op, numbers: Any, given: Sequence[tuple[str, Value, Any]]) -> Any:
     """Return where a NaN comes from none, or an infinity from finite operands; None: not known."""
     was_nan: Any = np.zeros((1,) * numbers.ndim, bool)
     was_infinite: Any = was_nan
-    for position, (value, held) in enumerate(given):
+    for name, value, held in given:
         if not _is_float(value):
             continue
         if isinstance(held, Unknown):
             return None
         operand = np.asarray(to_array(held, value_type(value.type)))
-        was_nan = was_nan | _spread(op, position, np.isnan(operand), numbers.ndim)
-        was_infinite = was_infinite | _spread(op, position, np.isinf(operand), numbers.ndim)
+        was_nan = was_nan | _spread(op, name, np.isnan(operand), numbers.ndim)
+        was_infinite = was_infinite | _spread(op, name, np.isinf(operand), numbers.ndim)
     nan = np.isnan(numbers) & ~was_nan
     return nan | (np.isinf(numbers) & ~was_nan & ~was_infinite)
 
 
-def _spread(op: Op, position: int, found: Any, rank: int) -> Any:
+def _spread(op: Op, name: str, found: Any, rank: int) -> Any:
     """Return which elements of the result depend on those that are marked of an operand."""
-    if op.name in _ALONG:
+    kind = KINDS[op.name].kind
+    if op.name in COMBINING:
         axis = number_of(op, "axis") + 1
-        return found.any(axis=axis, keepdims=op.name == "tt.scan")
-    if op.name == "tt.dot" and position < 2:
-        return found.any(axis=rank - 1 if position == 0 else rank - 2, keepdims=True)
+        return found.any(axis=axis, keepdims=kind is Kind.SCAN)
+    if kind is Kind.PRODUCT and name in ("left", "right"):
+        return found.any(axis=rank - 1 if name == "left" else rank - 2, keepdims=True)
     if found.ndim < rank:
         return found.reshape(found.shape + (1,) * (rank - found.ndim))
     return found

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kvtrace.ir import Frame, Op, source_stack
+from kvtrace.ir.flow import around
+from kvtrace.ir.ops import LOOPS
 from kvtrace.metrics.stacks import StackRows
 
 if TYPE_CHECKING:
@@ -102,10 +104,7 @@ def row_of(
 
 def _in_loop(op: Op) -> bool:
     """Whether an op is in a loop; elsewhere a witness's iteration says nothing."""
-    around = op.parent
-    while around is not None and around.name not in ("scf.for", "scf.while"):
-        around = around.parent
-    return around is not None
+    return any(each.name in LOOPS for each in around(op))
 
 
 def _identity(call: Call, row: dict[str, Any], frames: Sequence[Frame]) -> str:

@@ -20,7 +20,9 @@ from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.flow import around, deciding, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
+    BRANCHES,
     CALLS,
+    COMBINING,
     FUNCTIONS,
     GIVEN,
     LOOPS,
@@ -30,10 +32,15 @@ from kvtrace.ir.ops import (
     SIGNED,
     SPREADING,
     UNSIGNED,
+    Kind,
     address_of,
+    computing,
     mask_of,
+    named,
+    operator_of,
     positions_of,
 )
+from kvtrace.ir.types import FloatType
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.functions import quotient, remainder, wrapped
 from kvtrace.symbolic.hashes import is_hash, is_mixed
@@ -41,7 +48,7 @@ from kvtrace.symbolic.meanings.arith import comparison
 from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarise
-from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
+from kvtrace.symbolic.walk_types import element_of, integer_bits, is_pointer, number_of, shape_of
 from kvtrace.verdicts.arithmetic import within_width
 from kvtrace.verdicts.deciding import Purpose, modular_ops, stored_index
 from kvtrace.verdicts.exact_integers import FIRST_UNSIGNED
@@ -50,19 +57,17 @@ from kvtrace.verdicts.feeding import feeding_values
 Lanes = tuple[Term, ...] | None
 """The index along each axis of a value, in the lanes of the access; None: its own lanes."""
 
-_UNSIGNED: Final = UNSIGNED | MIXING | {"arith.uitofp"}
-_SHOWING: Final = SIGNED | _UNSIGNED | {"arith.sitofp"}
+_UNSIGNED: Final = named(lambda row: row.reading in ("unsigned", "mixing"))
+_SHOWING: Final = _UNSIGNED | named(lambda row: row.reading == "signed")
 """Ops whose result is another where what they take has wrapped around."""
 #: What a reduction is made of that takes one of its elements as it is.
-_SELECTING: Final = frozenset(
-    {
-        "arith.cmpf", "arith.cmpi", "arith.select", "arith.andi", "arith.ori", "arith.xori",
-        "arith.constant",
-    }
-)  # fmt: skip
+_SELECTING: Final = computing("compare", "where", "&", "|", "^", "constant")
 #: What one op combines so that it does not matter whether elements have wrapped around.
-_MODULAR_COMBINING: Final = frozenset(
-    {"arith.addi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"}
+_MODULAR_COMBINING: Final = MODULAR & computing("+", "*", "&", "|", "^")
+_REDUCING: Final = named(lambda row: row.kind is Kind.REDUCTION)
+#: What makes descriptors and block pointers, whose numbers are scalars.
+_BLOCKS: Final = named(
+    lambda row: row.kind is Kind.ADDRESS and row.has("pointer") and row.operator != "+"
 )
 
 
@@ -131,9 +136,7 @@ class _Finder:
     def _execution(self, op: Op) -> None:
         """Look at what decides that an op runs."""
         for parent in around(op):
-            if parent.name == "scf.for":
-                self._bounds(parent)
-            elif parent is self._main:
+            if parent is self._main:
                 for block in parent.regions[0].blocks:
                     self._ways(block.ops[-1], "branch")
             else:
@@ -142,13 +145,8 @@ class _Finder:
     def _ways(self, op: Op, purpose: Purpose) -> None:
         """Look at what decides which way an op goes."""
         for value in deciding(op):
-            truth = integer_bits(value.type) == 1
+            truth = integer_bits(value.type) == 1  # a loop's trips are counted by comparing
             self._look(value, (), purpose, by=None if truth else op)
-
-    def _bounds(self, loop: Op) -> None:
-        """Look at where a loop begins and ends: its trips are counted by comparing."""
-        for value in deciding(loop):
-            self._look(value, (), "loop", by=loop)
 
     # -- backwards -------------------------------------------------------------------------------
 
@@ -210,7 +208,7 @@ class _Finder:
             self._fits(op, arithmetic, value, purpose)
         if op.name in CALLS:
             self._called(op, value, purpose)
-        if op.name in ("scf.if", "scf.for", "scf.while"):
+        if op.name in LOOPS or op.name in BRANCHES:
             self._control(value, op, None, purpose, strictly=True)
             return
         if op.name in _SHOWING:  # right here, its operands are right for whatever follows
@@ -249,11 +247,11 @@ class _Finder:
         )
 
     def _result(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
-        name = op.name
+        name, operator = op.name, operator_of(op)
         if name in SPREADING:
             for operand in op.operands:
                 self._look(operand, lanes if shape_of(operand.type) else (), purpose)
-        elif name in ("tt.expand_dims", "tt.trans", "tt.reshape"):
+        elif operator in ("expand_dims", "trans", "reshape"):
             self._look(op.operand("source"), _before(op, lanes), purpose)
         elif name in SIGNED or name in _UNSIGNED:
             for operand in op.operands:
@@ -261,20 +259,20 @@ class _Finder:
         elif name in MODULAR:
             for operand in op.operands:
                 self._look(operand, _lanes_of(operand, op, lanes), purpose)
-        elif name == "arith.shli":
+        elif operator == "<<":
             self._look(op.operand("left"), lanes, purpose)
             self._look(op.operand("right"), lanes, purpose, by=op)
-        elif name == "arith.cmpi":
+        elif operator == "compare" and not _is_float(op.operand("left")):
             self._compare(op, lanes, purpose)
-        elif name == "tt.addptr":
+        elif operator == "+" and is_pointer(value.type):
             self._look(op.operand("pointer"), lanes, purpose)
             self._look(op.operand("offset"), lanes, purpose, by=op)
-        elif name in ("scf.if", "scf.for", "scf.while"):
+        elif name in LOOPS or name in BRANCHES:
             self._control(value, op, lanes, purpose)
-        elif name.startswith("tt.make_tensor_") or name == "tt.advance":
+        elif name in _BLOCKS:
             for operand in op.operands:
                 self._look(operand, (), purpose, by=op)
-        elif name in ("tt.reduce", "tt.scan") and _combining(op) in _MODULAR_COMBINING:
+        elif name in COMBINING and _combining(op) in _MODULAR_COMBINING:
             for operand in op.operands:
                 self._look(operand, None, purpose)
         elif name not in READING and name not in GIVEN:
@@ -291,10 +289,7 @@ class _Finder:
 
         for operand in self._flow.origins(value):
             look(operand)
-        if op.name == "scf.for":
-            self._bounds(op)
-        else:
-            self._ways(op, "loop" if op.name in LOOPS else purpose)
+        self._ways(op, "loop" if op.name in LOOPS else purpose)
 
     def _argument(
         self, value: Value, block: Block, lanes: Lanes, purpose: Purpose, *, strictly: bool
@@ -310,7 +305,7 @@ class _Finder:
             for operand in origins:
                 look(operand)
             if not origins:  # the loop's counter
-                self._bounds(owner)
+                self._ways(owner, "loop")
         elif owner.name in FUNCTIONS and block is not owner.regions[0].blocks[0]:
             for op in owner.walk():
                 if op.successors:
@@ -342,7 +337,7 @@ class _Finder:
         for op in modular_ops(value, self._summary.module):
             result = self._values.get(op.results[0].id)
             place = None if op.block is None else self._places.get(op.block)
-            if op.name == "arith.subi" and isinstance(result, Term) and place is not None:
+            if operator_of(op) == "-" and isinstance(result, Term) and place is not None:
                 bits = integer_bits(op.results[0].type) or 64
                 shape = shape_of(op.results[0].type)
                 return Arithmetic(op, place.guard, place.loops, place.calls, result, bits, shape)
@@ -350,18 +345,16 @@ class _Finder:
 
     def _compare(self, op: Op, lanes: Lanes, purpose: Purpose) -> None:
         """A comparison is right if it comes out as with ideal numbers."""
-        operands = []
-        for operand in op.operands:
-            scalar = not shape_of(operand.type)
-            self._look(operand, () if scalar else lanes, purpose)
-            operands.append(self._term(operand, lanes))
-        first, second = operands
-        bits = integer_bits(op.operands[0].type)
+        left, right = op.operand("left"), op.operand("right")
+        for operand in (left, right):
+            self._look(operand, lanes if shape_of(operand.type) else (), purpose)
+        first, second = self._term(left, lanes), self._term(right, lanes)
+        bits = integer_bits(left.type)
         predicate = number_of(op, "predicate")
         if first is None or second is None or bits is None or bits == 1:
             return
         if predicate >= FIRST_UNSIGNED:
-            for operand in op.operands:
+            for operand in (left, right):
                 by_operand = lanes if shape_of(operand.type) else ()
                 self._use(op, operand, by_operand, purpose, signed=False)
             return
@@ -372,19 +365,19 @@ class _Finder:
         actual = comparison(wrapped_ones[0], wrapped_ones[1], predicate, bits)
         if ideal is None or actual is None:
             return
-        right = (ideal & actual) | (~ideal & ~actual)
-        which = 0 if wrapped_ones[0] != first else 1
-        source = self._source(op.operands[which]) or self._source(op.operands[1 - which])
+        agrees = (ideal & actual) | (~ideal & ~actual)
+        value, other, term = (left, right, first)
+        if wrapped_ones[0] == first:
+            value, other, term = (right, left, second)
+        source = self._source(value) or self._source(other)
         if source is not None:
-            term = operands[which]
-            assert term is not None
             low, high = signed_range(bits)
             fits = conjunction(
                 part
                 for each in (first, second)
                 for part in (at_least(each, low), at_least(high - each))
             )
-            self._note(op, source, op.operands[which], term, (fits, right), purpose, lanes)
+            self._note(op, source, value, term, (fits, agrees), purpose, lanes)
 
     def _note(
         self,
@@ -438,6 +431,10 @@ class _Finder:
         return next((self._arithmetic[op] for op in sorted(fed) if op in self._arithmetic), None)
 
 
+def _is_float(value: Value) -> bool:
+    return isinstance(element_of(value.type), FloatType)
+
+
 def _own_lanes(value: Value) -> tuple[Term, ...]:
     return tuple(lane(axis, extent) for axis, extent in enumerate(shape_of(value.type)))
 
@@ -446,11 +443,12 @@ def _before(op: Op, lanes: Lanes) -> Lanes:
     """Return the lanes of what an op rearranges, from those of its result."""
     if lanes is None:
         return None
-    if op.name == "tt.expand_dims":
+    operator = operator_of(op)
+    if operator == "expand_dims":
         axis = number_of(op, "axis")
         return lanes[:axis] + lanes[axis + 1 :]
     source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
-    if op.name == "tt.trans":
+    if operator == "trans":
         order = op.attributes.get("order")
         if not isinstance(order, DenseArrayAttribute):
             return None
@@ -467,7 +465,7 @@ def _before(op: Op, lanes: Lanes) -> Lanes:
 
 def _lanes_of(operand: Value, op: Op, lanes: Lanes) -> Lanes:
     """Return the lanes of an operand of an elementwise op; others put elements elsewhere."""
-    if op.name in ("tt.join", "tt.split", "tt.cat"):
+    if operator_of(op) in ("join", "split", "cat"):
         return None
     return lanes if shape_of(operand.type) else ()
 
@@ -478,21 +476,21 @@ def _selected(op: Op, position: int) -> list[Value] | None:
     An argmax gives one of the indices that it is given. Floats by which it finds which one select
     the index and do not compute it: whatever they are, it is one of these.
     """
-    if op.name != "tt.reduce":
+    if op.name not in _REDUCING:
         return None
     block = op.regions[0].blocks[0]
     *inner, end = block.ops
     if any(each.name not in _SELECTING for each in inner):
         return None
     places = (position, position + len(op.operands))
-    waiting = [end.operands[position]]
+    waiting = [end.group("passed")[position]]
     while waiting:
         value = waiting.pop()
         if isinstance(value.owner, Block):
             if value.position not in places:
                 return None
-        elif isinstance(value.owner, Op) and value.owner.name == "arith.select":
-            waiting += value.owner.operands[1:]
+        elif isinstance(value.owner, Op) and operator_of(value.owner) == "where":
+            waiting += (value.owner.operand(name) for name in ("first", "second"))
         else:
             return None
     return [

@@ -1,7 +1,16 @@
 """How values pass through loops, branches, blocks and calls."""
 
 from kvtrace.ir import parse
-from kvtrace.ir.flow import around, backward, deciding, flow_of, forward, jumps, returns
+from kvtrace.ir.flow import (
+    around,
+    backward,
+    counter_of,
+    deciding,
+    flow_of,
+    forward,
+    jumps,
+    returns,
+)
 from kvtrace.ir.memo import once_per_module
 
 FOR = """
@@ -148,3 +157,12 @@ def test_what_is_worked_out_is_remembered_with_the_module():
     assert size(first) == size(first) == size(second) == len(first.ops)
     assert asked == [first, second]
     assert first != second
+
+
+def test_only_a_loop_with_steps_has_a_counter():
+    loop, end = (
+        next(op for op in parse(FOR).ops if op.name == n) for n in ("scf.for", "scf.yield")
+    )
+    assert counter_of(loop).name == "%i"
+    assert counter_of(end) is None
+    assert all(counter_of(op) is None for op in parse(WHILE).ops)

@@ -1,16 +1,17 @@
 """The table of ops against MLIR's definitions, and against IR that Triton made."""
 
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from kvtrace.calls.recorded import Call, calls_of
-from kvtrace.evaluate.dialects import FILES
+from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS
+from kvtrace.ir import ops
 from kvtrace.ir.locations import UnknownLocation
 from kvtrace.ir.model import Op
 from kvtrace.ir.ops import (
+    GROWING,
     KINDS,
     MEMORY,
     WRITING,
@@ -82,10 +83,19 @@ def test_lists_without_sizes_are_of_one_length():
 
 
 def test_every_op_that_has_a_meaning_has_a_row():
-    for file in FILES:
-        import_module(f"kvtrace.evaluate.dialects.{file}")
+    load_dialects(KINDS)
     meanings.meaning_of("tt.load")
     assert {*ELEMENTWISE, *LOWERINGS, *meanings._meanings} <= set(KINDS)
+
+
+def test_what_ops_compute_is_said_of_ops_that_have_a_row():
+    assert {*ops._OPERATOR_OF, *ops._GROWING} <= set(KINDS)
+    signs = ("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
+    assert all(len(row.operands) == 2 for row in KINDS.values() if row.operator in signs)
+    casts = [row for row in KINDS.values() if row.operator in ("cast", "bitcast")]
+    assert casts
+    assert all(row.operands == ("source",) for row in casts)
+    assert all(KINDS[name].reading or name == "arith.shli" for name in GROWING)
 
 
 @pytest.mark.parametrize("folder", ["train", "train_compiled", "inductor"])

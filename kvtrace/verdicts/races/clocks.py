@@ -27,6 +27,7 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Module, Op
+from kvtrace.ir.ops import KINDS, WRITING
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.races.orders import MOST_PROGRAMS, Order, Renamed, orders_of, run_in_order
 from kvtrace.verdicts.races.parts import Part, parts_of
@@ -119,7 +120,7 @@ class Clocks(Observer):
             self._check(part, access.element_bytes, program, argument.storage, places)
         if part.releases:
             self._cells = [(argument.storage, int(start)) for start in starts]
-            if access.op.name != "tt.atomic_cas":
+            if not _swaps(access.op):
                 self._release(program, self._cells)
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
@@ -221,6 +222,11 @@ def _places(watched: NDArray[np.int64], starts: NDArray[np.int64], width: int) -
     return np.asarray(places[watched[places] == bytes_])
 
 
+def _swaps(op: Op) -> bool:
+    """Whether an op is a compare-and-swap, which may write nothing."""
+    return op.name in WRITING and KINDS[op.name].has("expected")
+
+
 class _Follow(Renamed):
     """Also tells of compare-and-swaps that wrote."""
 
@@ -230,11 +236,11 @@ class _Follow(Renamed):
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around compare-and-swaps, too."""
-        return self._telling(op, step) if op.name == "tt.atomic_cas" else super().wrapped(op, step)
+        return self._telling(op, step) if _swaps(op) else super().wrapped(op, step)
 
     def _telling(self, op: Op, step: Step) -> Step:
-        type_ = value_type(op.operands[1].type)
-        expected, result = op.operands[1].id, op.results[0].id
+        type_ = value_type(op.operand("expected").type)
+        expected, result = op.operand("expected").id, op.results[0].id
 
         def telling(values: list[Any], scope: Scope) -> None:
             step(values, scope)

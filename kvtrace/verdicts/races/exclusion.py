@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Module, Op
+from kvtrace.ir.constants import constant_of
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.linear import Linear, Variable
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.races.digits import Common, Side, are_apart
-from kvtrace.verdicts.races.sections import Section, constant_of, sections_of
+from kvtrace.verdicts.races.parts import ADD, updates_by
+from kvtrace.verdicts.races.sections import Section, sections_of
 from kvtrace.verdicts.races.sharers import Sharer
-
-_ADD: Final = 4
-"""tt.RMWOp of an integer addition."""
 
 
 class Exclusion:
@@ -65,7 +62,7 @@ class Exclusion:
     def _counts(sharer: Sharer, counter: Linear) -> bool:
         op = sharer.access.op
         return (
-            op.name == "tt.atomic_rmw"
+            updates_by(op, ADD)
             and sharer.part.strong
             and sharer.exact is not None
             and sharer.exact.form == counter
@@ -147,7 +144,7 @@ def _chosen_symbols(variable: Variable) -> list[Symbol]:
     return found
 
 
-def _counts_up(op: Op) -> bool:
+def _counts_up(addition: Op) -> bool:
     """Whether an atomic adds a positive constant, so that its results rise."""
-    step = constant_of(op.operands[1])
-    return attribute(op, "atomic_rmw_op") == _ADD and step is not None and step > 0
+    step = constant_of(addition.operand("value"))
+    return step is not None and step > 0

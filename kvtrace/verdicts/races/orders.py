@@ -19,6 +19,7 @@ from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import MOST_STEPS, Scope
 from kvtrace.evaluate.values import constant_sum
 from kvtrace.ir import Op
+from kvtrace.ir.ops import operator_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.replaying import program_at, untouched
 
@@ -45,7 +46,7 @@ class Renamed(Instrument):
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Take the place of program ids."""
-        return self._renamed(op) if op.name == "tt.get_program_id" else step
+        return self._renamed(op) if operator_of(op) == "program_id" else step
 
     def _renamed(self, op: Op) -> Step:
         axis, result = int(attribute(op, "axis")), op.results[0].id

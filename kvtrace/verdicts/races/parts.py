@@ -15,10 +15,10 @@ from typing import Final
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Module, Op
+from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import effect_of
-from kvtrace.metrics.of_ops import kind_of
+from kvtrace.ir.ops import effect_of, mask_of, operator_of
 
 _BLOCK: Final = 2
 """tt.MemSyncScope of `scope="cta"`: other programs are not in it."""
@@ -26,6 +26,9 @@ _BLOCK: Final = 2
 _ACQUIRE: Final = frozenset({2, 4})
 _RELEASE: Final = frozenset({3, 4})
 """tt.MemSemantic: 1 relaxed, 2 acquire, 3 release, 4 both."""
+ADD: Final = 4
+EXCHANGE: Final = 10
+"""tt.RMWOp of an integer addition, and of an exchange."""
 
 _ASSEMBLY_ON_MEMORY: Final = re.compile(r"\b(?:ld|st|atom|red|cp|fence|membar)\.")
 
@@ -74,19 +77,30 @@ def parts_of(module: Module) -> Parts:
     for op in module.ops:
         if effect_of(op):
             by_op[op.index] = _part(op, any(map(flow.uses, op.results)))
-        elif op.name == "tt.elementwise_inline_asm":
+        elif operator_of(op) == "inline_asm":
             text = str(attribute(op, "asm_string", ""))
             if _ASSEMBLY_ON_MEMORY.search(text):
                 unseen = "inline assembly, which may touch memory"
-        elif op.name == "tt.extern_elementwise" and not attribute(op, "pure", False):
+        elif operator_of(op) == "extern" and not attribute(op, "pure", False):
             unseen = "a library function with side effects"
     parts = by_op.values()
     synchronises = any(p.acquires for p in parts) and any(p.releases for p in parts)
     return Parts(by_op, synchronises, unseen)
 
 
+def updates_by(op: Op, how: int) -> bool:
+    """Tell whether an op is an atomic that updates memory so, by its number of tt.RMWOp."""
+    return effect_of(op) == "atomic" and attribute(op, "atomic_rmw_op") == how
+
+
+def is_unmasked(op: Op) -> bool:
+    """Tell whether all lanes of a memory op are on."""
+    mask = mask_of(op)
+    return mask is None or constant_of(mask) not in (None, 0)
+
+
 def _part(op: Op, used: bool) -> Part:
-    kind = str(kind_of(op))
+    kind = str(effect_of(op))
     if kind != "atomic":
         volatile = kind == "load" and bool(attribute(op, "isVolatile", False))
         return Part(op, kind, kind == "store", volatile, False, False)

@@ -12,24 +12,39 @@ from typing import Final, Literal
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Op, Value
+from kvtrace.ir.ops import (
+    CONSTANTS,
+    FILLING,
+    FUNCTIONS,
+    POINTED,
+    SPREADING,
+    Kind,
+    computing,
+    effect_of,
+    named,
+    operator_of,
+)
 from kvtrace.ir.types import TensorType
 from kvtrace.symbolic.taint import leaves_lanes
 
 Sameness = Literal["everywhere", "by lane"]
 """Whether a value is one number, or one number in each lane."""
 
-_PURE: Final = frozenset(
-    {"tt.splat", "tt.unsplat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans",
-     "tt.join", "tt.split", "tt.cat", "tt.bitcast", "tt.fp_to_fp", "tt.addptr", "tt.ptr_to_int",
-     "tt.int_to_ptr", "tt.get_num_programs", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram",
-     "tt.dot", "tt.dot_scaled", "tt.clampf", "tt.mulhiui", "tt.precise_sqrt", "tt.precise_divf"}
+_COMPUTING: Final = (
+    Kind.ELEMENTWISE, Kind.SPREAD, Kind.REARRANGED, Kind.PICKED, Kind.REDUCTION, Kind.SCAN,
+    Kind.COUNT, Kind.PRODUCT,
 )  # fmt: skip
-"""Ops whose result depends on their operands alone. Others are `arith.` and `math.`."""
-_ARRANGING: Final = frozenset({"tt.scan", "tt.join", "tt.cat", "tt.histogram"})
-"""Those whose lanes may differ although those of each operand do not."""
-_SPREADING: Final = frozenset(
-    {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.bitcast", "tt.fp_to_fp"}
+_PURE: Final = (
+    named(lambda row: row.kind in _COMPUTING)
+    | computing("+", "int_to_ptr", "ptr_to_int", "num_programs", "constant")
+) - computing("inline_asm", "extern", "map")
+"""Ops whose result depends on their operands alone, and is the same in all programs and lanes."""
+_ARRANGING: Final = named(lambda row: row.kind in (Kind.SCAN, Kind.COUNT)) | computing(
+    "join", "cat"
 )
+"""Those whose lanes may differ although those of each operand do not."""
+_SPREADING: Final = SPREADING | computing("expand_dims", "reshape")
+_ENDS: Final = named(lambda row: row.kind is Kind.END)
 _MOST_OPS: Final = 256
 
 
@@ -42,20 +57,21 @@ def stored_alike(stores: Sequence[Op], shared: Collection[int]) -> Sameness | No
     sources = [_source(op) for op in stores]
     if sources[0] is None or any(source != sources[0] for source in sources):
         return None
-    found = _Followed(shared).sameness(stores[0].operands[1])
-    one_value = all(op.operands[1] is stores[0].operands[1] for op in stores)
+    first, *others = (op.operand("value") for op in stores)
+    found = _Followed(shared).sameness(first)
+    one_value = all(value is first for value in others)
     return found if found == "everywhere" or one_value else None
 
 
 def _source(store: Op) -> object | None:
     """Return what tells a stored value from others: a constant, or the value it comes from."""
-    if store.name != "tt.store":
+    if store.name not in POINTED or effect_of(store) != "store":
         return None
-    value = store.operands[1]
+    value = store.operand("value")
     kind = str(value.type)
     while isinstance(owner := value.owner, Op) and owner.name in _SPREADING:
-        value = owner.operands[0]
-    if isinstance(owner, Op) and owner.name == "arith.constant":
+        value = owner.operand("source")
+    if isinstance(owner, Op) and owner.name in CONSTANTS:
         return str(owner.attributes["value"]), kind
     return value.id
 
@@ -79,9 +95,9 @@ class _Followed:
         op = value.owner
         if not isinstance(op, Op):
             return "everywhere" if _is_parameter(value) else None
-        if op.name == "tt.make_range":
+        if operator_of(op) == "arange":
             return "by lane"
-        if op.name == "arith.constant":
+        if op.name in CONSTANTS:
             return "everywhere" if getattr(op.attributes["value"], "is_splat", True) else "by lane"
         if not (_is_pure(op) or self._reads(op)):
             return None
@@ -94,7 +110,7 @@ class _Followed:
     def _reads(self, op: Op) -> bool:
         """Tell whether a load of one address gives every program the same."""
         return (
-            op.name == "tt.load"
+            op.name in FILLING
             and op.index not in self._shared
             and not leaves_lanes(op)
             and not attribute(op, "isVolatile", False)
@@ -103,11 +119,7 @@ class _Followed:
 
 def _is_pure(op: Op) -> bool:
     """Tell whether what an op gives depends on its operands alone, and on what its regions use."""
-    return all(
-        each.name in _PURE or each.name.startswith(("arith.", "math."))
-        for each in op.walk()
-        if each is op or not each.name.endswith(".return")
-    )
+    return all(each.name in _PURE for each in op.walk() if each is op or each.name not in _ENDS)
 
 
 def _captured(op: Op) -> Iterator[Value]:
@@ -127,8 +139,8 @@ def _is_parameter(value: Value) -> bool:
         return False
     function = block.region.owner
     return (
-        function.name in ("tt.func", "func.func")
+        function.name in FUNCTIONS
         and function.parent is not None
-        and function.parent.name == "builtin.module"
+        and function.parent.parent is None
         and getattr(function.attributes.get("sym_visibility"), "value", "public") == "public"
     )

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.attributes import DenseAttribute
+from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import counter_of, deciding
 from kvtrace.ir.memo import once_per_module
-from kvtrace.metrics.of_ops import kind_of
-from kvtrace.verdicts.races.parts import Parts, parts_of
-
-_EXCHANGE: Final = 10
-"""tt.RMWOp of an exchange."""
+from kvtrace.ir.ops import KINDS, LOOPS, MEMORY, effect_of, operator_of
+from kvtrace.ir.types import TensorType
+from kvtrace.verdicts.races.parts import EXCHANGE, Parts, is_unmasked, parts_of, updates_by
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ def _sections(module: Module) -> Iterator[Section]:
     if not parts.synchronises:
         return
     for op in module.ops:
-        if op.name == "scf.while" and op.block is not None:
+        if op.name in LOOPS and counter_of(op) is None and op.block is not None:
             section = _section(op, op.block, parts)
             if section is not None:
                 yield section
@@ -57,7 +55,7 @@ def _section(loop: Op, block: Block, parts: Parts) -> Section | None:
         return None
     inside: set[int] = set()
     for op in block.ops[block.ops.index(loop) + 1 :]:
-        if _puts_back(op, shuts.operands[0], words[0], parts):
+        if _puts_back(op, shuts.operand("pointer"), words[0], parts):
             return Section(shuts, op, frozenset(inside))
         inside.update(each.index for each in op.walk())
     return None
@@ -65,31 +63,30 @@ def _section(loop: Op, block: Block, parts: Parts) -> Section | None:
 
 def _only_atomic(loop: Op) -> Op | None:
     """Return the scalar atomic in a loop that does nothing else in memory."""
-    memory = [op for op in loop.walk() if kind_of(op) in ("load", "store", "atomic")]
-    if len(memory) != 1 or memory[0].name not in ("tt.atomic_cas", "tt.atomic_rmw"):
+    memory = [op for op in loop.walk() if op.name in MEMORY]
+    if len(memory) != 1 or effect_of(memory[0]) != "atomic" or not memory[0].results:
         return None
     if memory[0].block is None or memory[0].block.region is not loop.regions[0]:
         return None
-    return memory[0] if "tensor" not in str(memory[0].results[0].type) else None
+    return None if isinstance(memory[0].results[0].type, TensorType) else memory[0]
 
 
-def _open_and_shut(loop: Op, atomic: Op) -> tuple[int, int] | None:
+def _open_and_shut(loop: Op, atomic: Op) -> tuple[float, float] | None:
     """Return the words of an open and a shut lock, if the loop ends only by shutting it."""
-    if atomic.name == "tt.atomic_cas":
-        opened, shut = (constant_of(value) for value in atomic.operands[1:3])
-    elif attribute(atomic, "atomic_rmw_op") == _EXCHANGE and _is_unmasked(atomic):
-        opened, shut = None, constant_of(atomic.operands[1])
-    else:
+    opened, shut = None, constant_of(atomic.operand("value"))
+    if KINDS[atomic.name].has("expected"):
+        opened = constant_of(atomic.operand("expected"))
+    elif not (updates_by(atomic, EXCHANGE) and is_unmasked(atomic)):
         return None
-    end = loop.regions[0].blocks[0].ops[-1]
-    compare = end.operands[0].owner
-    if not isinstance(compare, Op) or compare.name != "arith.cmpi" or shut is None:
+    (condition,) = deciding(loop)
+    compare = condition.owner
+    if not isinstance(compare, Op) or operator_of(compare) != "compare" or shut is None:
         return None
-    left, right = compare.operands
+    left, right = compare.operand("left"), compare.operand("right")
     if left is not atomic.results[0]:
         left, right = right, left
     with_what = constant_of(right)
-    if left is not atomic.results[0] or with_what is None:
+    if left is not atomic.results[0] or not isinstance(with_what, int):
         return None
     goes_on_while_equal = attribute(compare, "predicate") == 0
     if goes_on_while_equal and with_what == shut:
@@ -100,29 +97,11 @@ def _open_and_shut(loop: Op, atomic: Op) -> tuple[int, int] | None:
     return None
 
 
-def _puts_back(op: Op, pointer: Value, opened: int, parts: Parts) -> bool:
+def _puts_back(op: Op, pointer: Value, opened: float, parts: Parts) -> bool:
     return (
-        op.name == "tt.atomic_rmw"
-        and op.operands[0] is pointer
-        and attribute(op, "atomic_rmw_op") == _EXCHANGE
-        and _is_unmasked(op)
-        and constant_of(op.operands[1]) == opened
+        updates_by(op, EXCHANGE)
+        and op.operand("pointer") is pointer
+        and is_unmasked(op)
+        and constant_of(op.operand("value")) == opened
         and parts.by_op[op.index].releases
     )
-
-
-def _is_unmasked(atomic: Op) -> bool:
-    return len(atomic.operands) < 3 or constant_of(atomic.operands[2]) not in (None, 0)
-
-
-def constant_of(value: Value) -> int | None:
-    """Return a constant integer, or that of which a constant tensor is full; else None."""
-    owner = value.owner
-    if not isinstance(owner, Op) or owner.name != "arith.constant":
-        return None
-    number = owner.attributes["value"]
-    if isinstance(number, DenseAttribute):
-        element = number.values[0] if number.is_splat else None
-        return element if isinstance(element, int) else None
-    found = getattr(number, "value", None)
-    return int(found) if isinstance(found, int) else None

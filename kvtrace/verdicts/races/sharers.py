@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Op, Value
+from kvtrace.ir.ops import (
+    FUNCTIONS,
+    GIVEN,
+    MODULAR,
+    SPREADING,
+    address_of,
+    computing,
+    operator_of,
+)
 from kvtrace.ir.types import IntegerType, TensorType
 from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.decide import Given, Proven, Refuted
@@ -19,12 +28,9 @@ from kvtrace.verdicts.races.parts import Part, parts_of
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-_SPREADING: Final = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims"})
-_SUMS: Final = _SPREADING | {"arith.addi", "arith.subi", "arith.muli"}
-_LEAVES: Final = frozenset(
-    {"arith.constant", "tt.make_range", "tt.get_program_id", "tt.get_num_programs"}
-)
-_FUNCTIONS: Final = frozenset({"tt.func", "func.func"})
+_SPREADING: Final = SPREADING | computing("expand_dims")
+_SUMS: Final = _SPREADING | (MODULAR & computing("+", "-", "*"))
+_LEAVES: Final = GIVEN - computing("undefined")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +118,11 @@ def _bits_of_sum(op: Op) -> int | None:
 
     These may wrap wherever they like: what comes out is right modulo two to the power of the width.
     """
-    pointer = _before(op.operands[0])
-    if not isinstance(pointer.owner, Op) or pointer.owner.name != "tt.addptr":
+    pointer = _before(address_of(op))
+    moved = pointer.owner
+    if not isinstance(moved, Op) or operator_of(moved) != "+":
         return None
-    base, offset = (_before(value) for value in pointer.owner.operands)
+    base, offset = (_before(moved.operand(name)) for name in ("pointer", "offset"))
     bits = _width(offset)
     if isinstance(base.owner, Op) or bits is None:
         return None
@@ -125,7 +132,7 @@ def _bits_of_sum(op: Op) -> int | None:
         if _width(value) != bits:
             return None
         if not isinstance(value.owner, Op):
-            if value.owner is None or value.owner.region.owner.name not in _FUNCTIONS:
+            if value.owner is None or value.owner.region.owner.name not in FUNCTIONS:
                 return None
         elif value.owner.name in _SUMS:
             work += value.owner.operands
@@ -137,7 +144,10 @@ def _bits_of_sum(op: Op) -> int | None:
 def _before(value: Value) -> Value:
     """Return the value that was only spread over a tensor."""
     while isinstance(value.owner, Op) and value.owner.name in _SPREADING:
-        value = value.owner.operands[0]
+        source = value.owner.optional("source")
+        if source is None:
+            break
+        value = source
     return value
 
 
