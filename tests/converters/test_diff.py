@@ -142,7 +142,7 @@ def test_another_block_size_is_named_and_little_else(sides):
     assert variant.code.lines == ()
     assert (variant.resources, variant.work, variant.times) == ((), (), ())
     lines = difference_text(found, times=False)
-    about_the_kernel = lines[lines.index("") : lines.index("", 4)]
+    about_the_kernel = lines[2 : lines.index("", 5)]
     assert len([line for line in about_the_kernel if line]) == 5, about_the_kernel
 
 
