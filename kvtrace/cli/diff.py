@@ -73,8 +73,8 @@ def command(
         kvtrace diff old/ new/ --html difference.html
 
     """
-    from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.cli import complain
+    from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.cli.options import print_lines
     from kvtrace.converters.diff import (
         compare,

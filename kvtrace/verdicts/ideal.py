@@ -34,6 +34,7 @@ from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
     COMBINING,
+    ELEMENTWISE,
     FILLING,
     GROWING,
     LOOPS,
@@ -379,11 +380,22 @@ class Ideals(Instrument):
     # -- ops that are not elementwise ------------------------------------------------------------
 
     def _without_meaning(self, op: Op, step: Step) -> Step:
-        """Run an op that is not followed; it matters where it decides something."""
+        """Run an op that is not followed; it matters where it decides something.
+
+        Whether an integer that it makes of others has left its width, nobody has seen.
+        """
         slots = [value.id for value in op.operands]
         decides = op.index in self._deciding
+        unseen = (
+            decides
+            and op.name in ELEMENTWISE
+            and any(map(is_number, op.results))
+            and any(map(is_number, op.operands))
+        )
 
         def ran(values: list[Any], scope: Any) -> None:
+            if unseen:
+                self.seen.hidden.add(op.index)
             if not any(type(values[slot]) is Wrapped for slot in slots):
                 step(values, scope)
                 return

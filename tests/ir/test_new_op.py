@@ -1,0 +1,126 @@
+"""An op of no dialect, added to a copy of kvtrace as CONTRIBUTING.md says: in three places."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+#: What each of the places is given at its end; the op is `2 * left + right`.
+PLACES = {
+    "kvtrace/ir/ops.py": """
+_rows("arith", Kind.ELEMENTWISE, {"left right": "arith.twice_and"}, reading="modular")
+""",
+    "kvtrace/evaluate/dialects/arith.py": """
+@elementwise("arith.twice_and")
+def twice_and(left, right):
+    return 2 * left + right
+""",
+    "kvtrace/symbolic/meanings/arith.py": """
+_register("arith.twice_and", lambda left, right, _: 2 * left + right)
+""",
+}
+
+# ruff: noqa: E501 - the IR's lines are long
+PROGRAM = """
+import json
+import numpy as np
+from kvtrace.calls.recorded import Call
+from kvtrace.evaluate import Storage, TensorArgument, evaluate
+from kvtrace.ir import parse
+from kvtrace.verdicts.judge import judge
+
+TEXT = '''
+"builtin.module"() ({
+  "tt.func"() <{function_type = (!tt.ptr<i32>) -> (), sym_name = "k", sym_visibility = "public"}> ({
+  ^bb0(%out: !tt.ptr<i32>):
+    %program = "tt.get_program_id"() <{axis = 0 : i32}> : () -> i32
+    %lanes = "tt.make_range"() <{end = 4 : i32, start = 0 : i32}> : () -> tensor<4xi32>
+    %step = "arith.constant"() <{value = STEP : i32}> : () -> i32
+    %start = "arith.muli"(%program, %step) : (i32, i32) -> i32
+    %starts = "tt.splat"(%start) : (i32) -> tensor<4xi32>
+    %place = "arith.twice_and"(%starts, %lanes) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+    %pointers = "tt.splat"(%out) : (!tt.ptr<i32>) -> tensor<4x!tt.ptr<i32>>
+    %at = "tt.addptr"(%pointers, %place) : (tensor<4x!tt.ptr<i32>>, tensor<4xi32>) -> tensor<4x!tt.ptr<i32>>
+    "tt.store"(%at, %place) <{cache = 1 : i32, evict = 1 : i32}> : (tensor<4x!tt.ptr<i32>>, tensor<4xi32>) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+'''
+
+
+def given(size):
+    storage = Storage(4 * size, np.zeros(4 * size, np.uint8))
+    return TensorArgument("out", storage, 0, "i32", (size,), (1,))
+
+
+def verdicts(module, size):
+    call = Call(0, "k", (4, 1, 1), module, (given(size),), ())
+    return [(verdict.rule, verdict.verdict) for verdict in judge(call)]
+
+
+module = parse(TEXT.replace("STEP", "2"))
+tensor = given(16)
+evaluate(module, (tensor,), (4, 1, 1))
+wrapping = parse(TEXT.replace("STEP", str(2**29 + 2)))
+print(json.dumps({
+    "stored": tensor.storage.data.view(np.int32).tolist(),
+    "inside": verdicts(module, 16),
+    "outside": verdicts(module, 15),
+    "wrapping": verdicts(wrapping, 16),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What the program prints, with a copy of kvtrace that has the op."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(
+        ROOT / "kvtrace",
+        folder / "kvtrace",
+        ignore=shutil.ignore_patterns("node_modules", "golden", "frontend", "__pycache__"),
+    )
+    for name, text in PLACES.items():
+        path = folder / name
+        path.write_text(added_to(path.read_text(), text))
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def added_to(source, text):
+    """A row stands before the sets that are made of rows, a function at the end of its file."""
+    before, mark, after = source.partition("\n\ndef effect_of(")
+    return before + text + mark + after if mark else source + text
+
+
+def test_it_is_evaluated(told):
+    assert told["stored"] == list(range(16))
+
+
+def test_addresses_of_it_are_proven_inside_and_found_outside(told):
+    assert {"out-of-bounds", "overflow", "race"} <= {rule for rule, _ in told["inside"]}
+    assert {verdict for _, verdict in told["inside"]} == {"proven"}
+    assert ["out-of-bounds", "violation"] in told["outside"]
+
+
+def test_it_is_not_said_to_stay_in_its_width_where_it_wraps(told):
+    assert [verdict for rule, verdict in told["wrapping"] if rule == "overflow"] == ["unknown"]
+
+
+def test_the_page_names_the_places():
+    (row,) = [
+        line
+        for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines()
+        if line.startswith("| op of the IR")
+    ]
+    assert "kvtrace/ir/ops.py" in row
+    assert "kvtrace/evaluate/dialects/" in row
+    assert "kvtrace/symbolic/meanings/" in row
