@@ -10,7 +10,7 @@ An analysis is a function of one op, or one value, on top of this: see `forward`
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.model import Block, Module, Op, Value
@@ -100,6 +100,16 @@ def counter_of(op: Op) -> Value | None:
     if row is None or row.kind is not Kind.LOOP or not row.has("step"):
         return None
     return op.regions[0].blocks[0].arguments[0]
+
+
+def unmoved(value: Value, moving: Collection[str]) -> Value:
+    """Return what a value was before ops of some names moved it: the `source` of each, in turn."""
+    while isinstance(value.owner, Op) and value.owner.name in moving:
+        source = value.owner.optional("source")
+        if source is None:
+            break
+        value = source
+    return value
 
 
 def terminator(op: Op, region: int) -> Op:

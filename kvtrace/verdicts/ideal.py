@@ -9,7 +9,7 @@ is masked off or never used does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +43,6 @@ from kvtrace.ir.ops import (
     MOVING,
     SIGNED,
     UNSIGNED,
-    Operator,
     address_of,
     computing,
     mask_of,
@@ -63,19 +62,16 @@ from kvtrace.verdicts.exact_integers import (
     read_unsigned,
 )
 from kvtrace.verdicts.ideal_meanings import (
+    MEANINGS,
+    Ideal,
     certainly_fits,
     combined_along,
-    compared_numbers,
     flags_of,
     is_followed,
     is_number,
     is_unknown,
     lanes_of,
-    magnitude,
-    moved,
     same,
-    selected,
-    truncated,
 )
 from kvtrace.verdicts.replaying import program_at, run
 
@@ -88,16 +84,6 @@ if TYPE_CHECKING:
 _EXTENSIONS: Final = computing("cast") & (SIGNED | UNSIGNED)
 
 _BITCASTS: Final = computing("bitcast")
-
-_Ideal = Callable[[Op, Sequence[Any]], Array]
-"""Returns what an op would give, from its operands."""
-_MEANINGS: Final[dict[Operator, _Ideal]] = {
-    "+": moved,  # of pointers: numbers are BINARY
-    "compare": compared_numbers,
-    "where": selected,
-    "abs": magnitude,
-    "cast": truncated,  # of integers, and no extension
-}
 
 
 @dataclass(frozen=True)
@@ -218,14 +204,14 @@ class Ideals(Instrument):
 
     # -- what ops would give ---------------------------------------------------------------------
 
-    def _meaning(self, op: Op) -> _Ideal | None:
+    def _meaning(self, op: Op) -> Ideal | None:
         if not all(map(is_followed, (*op.operands, *op.results))):
             return None
         if op.name in BINARY:
             return self._binary
         if op.name in _EXTENSIONS:
             return self._extended
-        return _MEANINGS.get(operator_of(op))
+        return MEANINGS.get(operator_of(op))
 
     def _binary(self, op: Op, given: Sequence[Any]) -> Array:
         type_ = value_type(op.operand("left").type)
@@ -259,7 +245,7 @@ class Ideals(Instrument):
         hashed = isinstance(value, Wrapped) and not self._hashes.isdisjoint(value.origins)
         return actual(value) if hashed and op.name in MIXING else value
 
-    def _hash(self, op: Op, step: Step, ideal: _Ideal) -> Step:
+    def _hash(self, op: Op, step: Step, ideal: Ideal) -> Step:
         """Take a hash for what the kernel computes, unless what it is made of has wrapped."""
         slots = [value.id for value in op.operands]
 
@@ -274,7 +260,7 @@ class Ideals(Instrument):
 
     # -- computing both --------------------------------------------------------------------------
 
-    def _following(self, op: Op, step: Step, ideal: _Ideal) -> Step:
+    def _following(self, op: Op, step: Step, ideal: Ideal) -> Step:
         """Compute what an op would give where something it takes has wrapped."""
         slots = [value.id for value in op.operands]
 
@@ -287,7 +273,7 @@ class Ideals(Instrument):
 
         return followed
 
-    def _growing(self, op: Op, step: Step, ideal: _Ideal) -> Step:
+    def _growing(self, op: Op, step: Step, ideal: Ideal) -> Step:
         """Compute both where a result may be too large for its width, too."""
         slots = [value.id for value in op.operands]
         type_ = value_type(op.results[0].type)
@@ -307,7 +293,7 @@ class Ideals(Instrument):
 
         return grown
 
-    def _both(self, op: Op, step: Step, values: list[Any], scope: Any, ideal: _Ideal) -> None:
+    def _both(self, op: Op, step: Step, values: list[Any], scope: Any, ideal: Ideal) -> None:
         slots = [value.id for value in op.operands]
         given = [values[slot] for slot in slots]
         self._actually(op, step, values, scope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from kvtrace.evaluate.values import (
     ideal_numbers,
 )
 from kvtrace.ir import Op, Value
-from kvtrace.ir.ops import DIVIDING, KINDS, Kind, operator_of
+from kvtrace.ir.ops import DIVIDING, KINDS, Kind, Operator, operator_of
 from kvtrace.ir.types import IntegerType, TensorType
 from kvtrace.symbolic.walk_types import integer_bits, is_pointer, number_of
 from kvtrace.verdicts.exact_integers import (
@@ -151,6 +151,17 @@ def truncated(op: Op, given: Sequence[Any]) -> Array:
     if element.kind == "b":
         return np.asarray(numbers & 1, np.bool_)
     return held_in(numbers, element.bits)
+
+
+Ideal = Callable[[Op, Sequence[Any]], Array]
+"""Returns what an op would give, from its operands."""
+MEANINGS: Final[Mapping[Operator, Ideal]] = {
+    "+": moved,  # of a pointer: numbers are BINARY
+    "compare": compared_numbers,
+    "where": selected,
+    "abs": magnitude,
+    "cast": truncated,  # of an integer, where it is no extension
+}
 
 
 def combined_along(op: Op, function: Any, numbers: Array, axis: int) -> Array:

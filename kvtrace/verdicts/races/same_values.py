@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Op, Value
+from kvtrace.ir.flow import unmoved
 from kvtrace.ir.ops import (
     CONSTANTS,
     FILLING,
@@ -38,7 +39,7 @@ _PURE: Final = (
     named(lambda row: row.kind in _COMPUTING)
     | computing("+", "int_to_ptr", "ptr_to_int", "num_programs", "constant")
 ) - computing("inline_asm", "extern", "map")
-"""Ops whose result depends on their operands alone, and is the same in all programs and lanes."""
+"""Ops whose result depends on their operands alone."""
 _ARRANGING: Final = named(lambda row: row.kind in (Kind.SCAN, Kind.COUNT)) | computing(
     "join", "cat"
 )
@@ -69,8 +70,8 @@ def _source(store: Op) -> object | None:
         return None
     value = store.operand("value")
     kind = str(value.type)
-    while isinstance(owner := value.owner, Op) and owner.name in _SPREADING:
-        value = owner.operand("source")
+    value = unmoved(value, _SPREADING)
+    owner = value.owner
     if isinstance(owner, Op) and owner.name in CONSTANTS:
         return str(owner.attributes["value"]), kind
     return value.id

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import unmoved
 from kvtrace.ir.ops import (
     FUNCTIONS,
     GIVEN,
@@ -118,11 +119,10 @@ def _bits_of_sum(op: Op) -> int | None:
 
     These may wrap wherever they like: what comes out is right modulo two to the power of the width.
     """
-    pointer = _before(address_of(op))
-    moved = pointer.owner
+    moved = unmoved(address_of(op), _SPREADING).owner
     if not isinstance(moved, Op) or operator_of(moved) != "+":
         return None
-    base, offset = (_before(moved.operand(name)) for name in ("pointer", "offset"))
+    base, offset = (unmoved(moved.operand(name), _SPREADING) for name in ("pointer", "offset"))
     bits = _width(offset)
     if isinstance(base.owner, Op) or bits is None:
         return None
@@ -139,16 +139,6 @@ def _bits_of_sum(op: Op) -> int | None:
         elif value.owner.name not in _LEAVES:
             return None
     return bits
-
-
-def _before(value: Value) -> Value:
-    """Return the value that was only spread over a tensor."""
-    while isinstance(value.owner, Op) and value.owner.name in _SPREADING:
-        source = value.owner.optional("source")
-        if source is None:
-            break
-        value = source
-    return value
 
 
 def _width(value: Value) -> int | None:
