@@ -1,8 +1,10 @@
-"""The Triton backend: launches, kernels, generic TTIR, and launches on a machine without a GPU.
+"""The Triton backend: launches, what is known before them, and launches without a GPU.
 
-`launches.py` hooks Triton, `kernels.py` reads what it compiled, `versions.py` holds what differs
-between its versions, `generic.py` prints TTIR for machines, `device_free.py` is the driver that
-runs launches in the evaluator, `interpreter.py` records interpreted ones.
+`launches.py` hooks Triton, `launchers.py` has launches looked at before they run, `load_hooks.py`
+times loading. Without a GPU, `device_free.py` is the driver that runs launches in the evaluator,
+`sightings.py` what it sees them do, `watching.py` and `traced_kernels.py` the clients that watch
+them. `interpreter.py` records interpreted launches. May import what `backends/` may, but not
+`backends/inductor/`: what both need is in `backends/compiled/`.
 """
 
 import sys
@@ -28,7 +30,7 @@ class TritonBackend:
 
     def install(self, session: "Session") -> None:
         """Hook the Triton that has just been imported."""
-        from kvtrace.backends.triton.versions import OLDEST, version_of
+        from kvtrace.backends.compiled.versions import OLDEST, version_of
         from kvtrace.capture.stacks import hide_frames_of
 
         triton = sys.modules["triton"]
