@@ -10,10 +10,13 @@ them. `interpreter.py` records interpreted launches. May import what `backends/`
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kvtrace.backends.triton.launches import LaunchHooks
+    from kvtrace.backends.triton.traced_kernels import TracedKernel
     from kvtrace.capture.session import Session
 
 __all__ = ["BACKEND", "TritonBackend"]
@@ -66,6 +69,19 @@ class TritonBackend:
         device_free.uninstall()
         self._hooks.uninstall()
         self._hooks = None
+
+    def watcher(
+        self, client: Any, session_of: "Callable[[str], Session]"
+    ) -> "Callable[[Any], TracedKernel]":
+        """Return what makes a watched kernel of a kernel; see `WatchingBackend`."""
+        from kvtrace.backends.triton.traced_kernels import TracedKernel
+        from kvtrace.clients.registry import as_client
+        from kvtrace.schema.errors import BadSetting
+
+        if client is None:
+            raise BadSetting('a Triton kernel is traced by a client: client="sanitizer"')
+        made = as_client(client)
+        return lambda kernel: TracedKernel(kernel, made, session_of)
 
 
 def _say_where_ops_come_from(session: "Session") -> None:

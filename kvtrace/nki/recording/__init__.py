@@ -5,11 +5,14 @@ call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the 
 `watching.py` is kvtrace.trace.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kvtrace.capture.session import Session
     from kvtrace.nki.recording.launches import Launches
+    from kvtrace.nki.recording.watching import WatchedKernel
 
 __all__ = ["BACKEND", "NkiBackend"]
 
@@ -43,6 +46,14 @@ class NkiBackend:
         if self._launches in launching.listeners:
             launching.listeners.remove(self._launches)
         self._launches = None
+
+    def watcher(
+        self, client: Any, session_of: "Callable[[str], Session]"
+    ) -> "Callable[[Any], WatchedKernel]":
+        """Return what makes a watched kernel of a kernel; see `WatchingBackend`."""
+        from kvtrace.nki.recording.watching import WatchedKernel
+
+        return lambda kernel: WatchedKernel(kernel, client, session_of)
 
 
 BACKEND: Final = NkiBackend()
