@@ -59,9 +59,8 @@ PEER_TOOLS = ("interpreter", "tracer", "profiler", "sanitizer")
 OURS = ("torch", "plain", "observed", "judged", "observed again", "no data")
 SECONDS = 0.5
 SLOW = 5.0
-COLD = ("cold",)
 OURS_WARM = ("plain", "observed", "judged", "observed again")
-COLUMNS = (*PEER_TOOLS, *OURS_WARM, *COLD, "no data", "torch")
+COLUMNS = (*PEER_TOOLS, *OURS_WARM, "cold", "no data", "torch")
 
 Figures = dict[str, dict[str, dict[str, Any]]]
 
@@ -186,9 +185,8 @@ class Benchmark:
     def measure_cold(self, case: str, number: int) -> None:
         """Take the first launch of a process."""
         worker = self.our_worker("evaluator_cold", f"cold {number} {case}".replace("/", " "))
-        answer = worker.ask(case=case, imported=[])
+        answer = worker.ask(case=case)
         worker.end()
-        answer.pop("imported", None)
         keep(self.figures[case], "cold", answer)
 
     def end(self) -> None:

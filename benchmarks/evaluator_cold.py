@@ -1,14 +1,11 @@
 """A worker for the first launch in a process: nothing of kvtrace is imported before it is asked.
 
-Asked for {"case": name, "imported": [modules]}; answers wall and processor seconds of the launch,
-with all rows of `ops`, `loops` and `accesses`, from the text of the IR on; the error of the result;
-and the modules that were imported for it, in that order. Those of the request are imported before
-the clock starts. PyTorch, NumPy and the kernels are there already, as in any program that has
-kernels to launch.
+Asked for {"case": name}; answers wall and processor seconds of the launch, with all rows of `ops`,
+`loops` and `accesses`, from the text of the IR on, and the error of the result. PyTorch, NumPy and
+the kernels are there already, as in any program that has kernels to launch.
 """
 
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +64,8 @@ def answer(request: dict[str, Any]) -> Answer:
     arguments = case.arguments()
     memory = memory_of(arguments)
     text = Path(sys.argv[1], f"{list(every).index(case.name)}.mlir").read_text()
-    for module in request["imported"]:
-        import_module(module)
-    before = set(sys.modules)
     wall, processor = timed(lambda: launch(case, text, arguments, memory))
-    imported = [name for name in sys.modules if name not in before]
-    error = case.error(arguments)
-    return {"wall": wall, "processor": processor, "error": error, "imported": imported}
+    return {"wall": wall, "processor": processor, "error": case.error(arguments)}
 
 
 def run() -> None:

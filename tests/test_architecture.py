@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace._boot import BUILT_IN, STAND_INS
+from kvtrace.ir.ops import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "kvtrace"
@@ -38,16 +39,18 @@ ALLOWED = {
     "kvtrace.schema": set(),
     "kvtrace.forks": set(),
     "kvtrace.ir": {"kvtrace.schema"},
-    "kvtrace.converters": _LANGUAGE,
+    "kvtrace.text": set(),
+    "kvtrace.graphs": {"kvtrace.schema"},
+    "kvtrace.converters": _LANGUAGE | {"kvtrace.graphs", "kvtrace.text"},
     "kvtrace.evaluate": _LANGUAGE,
     "kvtrace.calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
-    "kvtrace.verdicts": _VERDICTS | {"kvtrace.converters"},  # findings are printed as text
+    "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
     "kvtrace.clients": _VERDICTS,
     "kvtrace.nki": {"kvtrace.schema", "kvtrace.evaluate"},  # its threads alone
     "kvtrace.nki.recording": _RECORDING | {"kvtrace.nki", "kvtrace.verdicts"},  # names of rules
-    "kvtrace.hlo": {"kvtrace.schema", "kvtrace.converters"},  # its text and figures
+    "kvtrace.hlo": {"kvtrace.schema", "kvtrace.graphs"},
     "kvtrace.hlo.recording": _RECORDING | {"kvtrace.hlo"},
     "kvtrace.settings": {"kvtrace.schema"},
     "kvtrace._boot": {"kvtrace.capture"},
@@ -60,7 +63,9 @@ ALLOWED = {
     "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.backends.triton"},  # for its types
     "kvtrace.backends": _RECORDING | {"kvtrace.backends.cupti"},
     "kvtrace.backends.cupti": _RECORDING,
-    "kvtrace.backends.compiled": _RECORDING | _VERDICTS | {"kvtrace.nki"},  # names of its rules
+    "kvtrace.backends.compiled": _RECORDING
+    | _VERDICTS
+    | {"kvtrace.nki", "kvtrace.converters"},  # names of rules; defects are printed at once
     "kvtrace.backends.triton": _COMPILED | {"kvtrace.clients"},
     "kvtrace.backends.inductor": _COMPILED,
 }
@@ -183,7 +188,7 @@ def test_capture_and_its_backends_import_nothing_heavy() -> None:
 
 
 def test_reading_a_trace_imports_neither_torch_nor_triton() -> None:
-    reading = {"kvtrace.schema", "kvtrace.converters", "kvtrace.ir", "kvtrace.evaluate"}
+    reading = _ENGINE | {"kvtrace.converters", "kvtrace.graphs", "kvtrace.text"}
     broken = [
         f"{name} imports {target}"
         for name, path in MODULES
@@ -220,6 +225,77 @@ def test_every_data_file_beside_our_modules_goes_into_the_wheel() -> None:
         if not any(path.match(pattern) for pattern in patterns.get(package, [])):
             left_out.append(str(path.relative_to(ROOT)))
     assert left_out == []
+
+
+#: Rooms in which nobody says what an op is, or where its operands stand: `kvtrace/ir/ops.py` does.
+ROOMS = ("symbolic", "converters", "metrics", "calls", "clients", "backends")
+#: Files of these rooms that name ops all the same, and why.
+NAMING_OPS = {
+    "symbolic/meanings/": "the formula of each op",
+    "backends/compiled/generic.py": "speaks with libtriton, where there is no IR of ours yet",
+}
+
+
+def names_of_ops(tree: ast.AST) -> Iterator[str]:
+    """Yield names of ops, and beginnings of names, among a file's strings that are no prose."""
+    known = set(KINDS) | {f"{name.split('.')[0]}." for name in KINDS}
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield from (f"{node.lineno}: {word}" for word in node.value.split() if word in known)
+
+
+def positions_of_operands(tree: ast.AST) -> Iterator[str]:
+    """Yield where an op's operands are taken by their positions: by number, or one by one."""
+
+    def is_operands(node: ast.AST) -> bool:
+        if isinstance(node, ast.GeneratorExp | ast.ListComp):
+            return is_operands(node.generators[0].iter)
+        return isinstance(node, ast.Attribute) and node.attr in ("operands", "operand_types")
+
+    for node in ast.walk(tree):
+        by_number = isinstance(node, ast.Subscript) and is_operands(node.value)
+        one_by_one = (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Tuple)
+            and is_operands(node.value)
+        )
+        if by_number or one_by_one:
+            yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('"""tt.load is told of."""\n_LOADS = {"tt.load", "no.op"}', 1),
+        ('_LOADS = "tt.load tt.store".split()', 2),
+        ('op.name.startswith("scf.")', 1),
+        ("pointer = op.operands[0]", 1),
+        ("left, right = (term(value) for value in op.operands)", 1),
+        ('for value in op.operands:\n    left = op.operand("left")', 0),
+    ],
+)
+def test_what_is_said_of_ops_is_seen(source: str, found: int) -> None:
+    tree = ast.parse(source)
+    assert len([*names_of_ops(tree), *positions_of_operands(tree)]) == found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_only_the_table_of_ops_says_what_ops_are_and_where_operands_stand(room: str) -> None:
+    broken, excused = [], set()
+    for _, path in MODULES:
+        place = str(path.relative_to(PACKAGE))
+        if not place.startswith(f"{room}/"):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found = [f"{place}:{each}" for each in (*names_of_ops(tree), *positions_of_operands(tree))]
+        exception = next((start for start in NAMING_OPS if place.startswith(start)), None)
+        if exception is None:
+            broken += found
+        elif found:
+            excused.add(exception)
+    assert broken == []
+    assert excused == {start for start in NAMING_OPS if start.startswith(f"{room}/")}
 
 
 def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:

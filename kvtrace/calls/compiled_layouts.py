@@ -17,16 +17,18 @@ from typing import Final
 
 from kvtrace.calls.thread_layouts import VECTOR_BYTES, BlockedLayout
 from kvtrace.ir import Module, source_stack
+from kvtrace.ir.ops import POINTED
 
 Place = tuple[tuple[int, int], ...]
 """Line and column of an op and of the calls that it was inlined through, innermost first."""
 
-_MEMORY: Final = frozenset({"tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"})
+_COPY: Final = "ttg.async_copy_global_to_local"
+"""What a load that is pipelined becomes in TTGIR."""
 
 _LAYOUT = re.compile(r"^(#\w+) = #ttg\.blocked<\{(.*)\}>", re.MULTILINE)
 _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
 _ACCESS = re.compile(
-    r"(?:tt\.load|tt\.store|tt\.atomic_rmw|tt\.atomic_cas|ttg\.async_copy_global_to_local)\s"
+    rf"(?:{'|'.join(map(re.escape, (*sorted(POINTED), _COPY)))})\s"
     r".*?tensor<(?:\d+x)+!tt\.ptr<[^>]*>, "
     r"(?:#ttg\.slice<\{dim = (\d+), parent = (#\w+)\}>|([^>]*))>"
     r".*loc\((#loc\d*)\)\s*$",
@@ -62,7 +64,7 @@ def thread_layouts(module: Module, ttgir: str, ptx: str = "") -> dict[int, Block
     for op in module.ops:
         place = tuple((frame.line, frame.column) for frame in source_stack(op))
         layout = found.get(place) if place else None
-        if layout is not None and op.name in _MEMORY:
+        if layout is not None and op.name in POINTED:
             vector = widths.get(place[0], VECTOR_BYTES)
             result[op.index] = replace(layout, vector_bytes=vector)
     return result

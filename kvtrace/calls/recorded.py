@@ -16,8 +16,7 @@ import numpy as np
 from kvtrace.calls.host_descriptors import descriptor_arguments
 from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
-from kvtrace.evaluate.errors import UNFIT
-from kvtrace.evaluate.modules import read
+from kvtrace.evaluate.errors import UNFIT, place_of
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
@@ -49,13 +48,8 @@ class UnfitRecord(CannotReplay):
 
     def __init__(self, error: Exception) -> None:
         """Say what it ended in, and where."""
-        from pathlib import Path
-        from traceback import extract_tb
-
-        at = extract_tb(error.__traceback__)[-1]
         super().__init__(
-            "its record is not as kvtrace writes it, or kvtrace has a defect: "
-            f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
+            f"its record is not as kvtrace writes it, or kvtrace has a defect: {place_of(error)}"
         )
 
 
@@ -238,7 +232,7 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
         )
     if text is None:
         raise CannotReplay(f"kernel {kernel['name']} was recorded without its generic TTIR")
-    return module_defined_in(text, kernel["file"], read)
+    return module_defined_in(text, kernel["file"])
 
 
 def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:

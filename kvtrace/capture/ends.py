@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NoReturn
 
 
@@ -27,34 +28,37 @@ def before_sigterm(flush: Callable[[], None]) -> None:
 
     Workers of `multiprocessing.Pool` end so. Without the C extension SIGTERM is left alone.
     """
-    try:
-        from kvtrace.capture import _hot  # type: ignore[attr-defined]
-    except ImportError:
-        return
-    if not _hot.watch_sigterm():
+    hot = _native()
+    if hot is None or not hot.watch_sigterm():
         return
 
     def wait() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        _hot.await_sigterm()
+        hot.await_sigterm()
         try:
             flush()
         finally:
-            _hot.sigterm_may_end()
+            hot.sigterm_may_end()
 
     try:
         threading.Thread(target=wait, name="kvtrace-sigterm", daemon=True).start()
     except RuntimeError:
-        _hot.sigterm_may_end()  # the interpreter is ending, and starts no threads
+        hot.sigterm_may_end()  # the interpreter is ending, and starts no threads
 
 
 def sigterm_may_end() -> None:
     """Have SIGTERM act at once from now on: all is sealed."""
+    hot = _native()
+    if hot is not None:
+        hot.sigterm_may_end()
+
+
+def _native() -> Any:
+    """Return the C extension; None where it was not built."""
     try:
-        from kvtrace.capture import _hot  # type: ignore[attr-defined]
+        return import_module("kvtrace.capture._hot")
     except ImportError:
-        return
-    _hot.sigterm_may_end()
+        return None
 
 
 def _wrap(name: str, before: Callable[[], None]) -> None:

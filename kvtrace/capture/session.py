@@ -441,9 +441,12 @@ def _terminated() -> None:
         if journal is None:
             continue
         if not journal.ended:  # else it is being sealed, as it ended
-            row = {"ended": time.time_ns(), "ending": "signal"}
-            journal.submit(lambda j, row=row: j.add("runs", row))  # type: ignore[misc]
+            journal.submit(_note_signal)
         journal.flush()
+
+
+def _note_signal(journal: Journal) -> None:
+    journal.add("runs", {"ended": time.time_ns(), "ending": "signal"})
 
 
 def _warn(text: str) -> None:

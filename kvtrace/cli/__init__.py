@@ -4,7 +4,7 @@ A command's module has one function `command(...)` annotated for typer. Its docs
 text and ends with an example; it returns None or 0 when all is well and 1 when it found what it
 looks for. A module is imported only when its command is asked for, and imports heavy packages
 inside the function, so that `kvtrace --help` and completion stay quick. Nothing imports this
-package.
+package from outside.
 """
 
 import os
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["COMMANDS", "Command", "main"]
+__all__ = ["COMMANDS", "Command", "complain", "main"]
 
 FOUND: Final = 1
 BAD_INPUT: Final = 2
@@ -85,7 +85,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     if name not in COMMANDS:
-        return _complain(f"there is no command {name!r}{_nearest(name)}; see kvtrace --help.")
+        return complain(f"there is no command {name!r}{_nearest(name)}; see kvtrace --help.")
     try:
         app = _command_app(name)
     except Exception as problem:  # noqa: BLE001 - whatever a module raises must become a sentence
@@ -169,11 +169,11 @@ def _guarded(function: Callable[..., int | None]) -> Callable[..., None]:
             code = function(*positional, **named)
             sys.stdout.flush()
         except KvtraceError as problem:
-            code = _complain(str(problem))
+            code = complain(str(problem))
         except BrokenPipeError:
             code = _silence_output()
         except MemoryError:
-            code = _complain(
+            code = complain(
                 "there is not enough memory for this; choose fewer runs with --run, or use a "
                 "machine with more."
             )
@@ -196,8 +196,14 @@ def _run_app(app: "typer.Typer", arguments: list[str], program: str) -> int:
     return 0
 
 
-def _complain(sentence: str) -> int:
-    print(f"kvtrace: {_one_line(sentence)}", file=sys.stderr)
+def complain(sentence: str) -> int:
+    """Print one line to standard error, and return the exit code for what a user can mend.
+
+    Names in it come from files, and a terminal obeys control characters: they are escaped.
+    """
+    from kvtrace.text import printable
+
+    print(f"kvtrace: {printable(' '.join(sentence.split()))}", file=sys.stderr)
     return BAD_INPUT
 
 
@@ -207,12 +213,7 @@ def _unexpected(problem: BaseException) -> int:
 
         traceback.print_exception(problem)
     found = f"{type(problem).__name__}: {problem}".strip().splitlines()[0]
-    return _complain(f"failed on {found} (KVTRACE_DEBUG=1 shows the traceback).")
-
-
-def _one_line(text: str) -> str:
-    """Escape control characters: names come from files, and a terminal obeys them."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split()))
+    return complain(f"failed on {found} (KVTRACE_DEBUG=1 shows the traceback).")
 
 
 def _silence_output() -> int:

@@ -47,7 +47,7 @@ def command(
 
 
 def _told(done: Compaction, trace: str, dry_run: bool) -> Iterator[str]:
-    from kvtrace.converters.text import size
+    from kvtrace.text import size
 
     for what, reason in done.left.items():
         if reason not in done.damaged:

@@ -70,9 +70,9 @@ def command(
         difference_object,
         difference_text,
     )
-    from kvtrace.converters.text import terminal_width
     from kvtrace.schema.errors import BadSetting
     from kvtrace.schema.trace import resolve
+    from kvtrace.text import terminal_width
 
     if sum((json, markdown, html is not None)) > 1:
         raise BadSetting("--json, --markdown and --html are forms of one output; choose one.")

@@ -38,8 +38,8 @@ def command(
     from kvtrace.converters.autotune import read_tunings, tunings_text
     from kvtrace.converters.info import overview_object, read_overview
     from kvtrace.converters.info_text import overview_text
-    from kvtrace.converters.text import terminal_width
     from kvtrace.schema.errors import BadSetting
+    from kvtrace.text import terminal_width
 
     if everything and run is not None:
         raise BadSetting("--all shows every run and --run chooses some; give one of them.")

@@ -1,11 +1,12 @@
 """Arguments and options that several commands share, so that they read the same everywhere."""
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from kvtrace.cli import complain
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection, Trace
@@ -50,7 +51,7 @@ def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
 
     `raw`: as they are, where colours are in them or a program reads them.
     """
-    from kvtrace.converters.text import printable
+    from kvtrace.text import printable
 
     whole = "\n".join(lines)
     if not raw:
@@ -60,16 +61,9 @@ def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
 
 def say(line: str) -> None:
     """Print one line to standard output; names in it may come from files that others wrote."""
-    from kvtrace.converters.text import printable
+    from kvtrace.text import printable
 
     print(printable(line))
-
-
-def complain(line: str) -> None:
-    """Print one line to standard error, as `say`."""
-    from kvtrace.converters.text import printable
-
-    print(f"kvtrace: {printable(line)}", file=sys.stderr)
 
 
 def complain_of(trace: "Trace") -> None:

@@ -35,7 +35,7 @@ def command(
     from kvtrace.cli.options import complain_of, print_lines, select
     from kvtrace.converters.profile import profile_object, read_profile
     from kvtrace.converters.profile_text import profile_text
-    from kvtrace.converters.text import terminal_width
+    from kvtrace.text import terminal_width
 
     selection = select(trace, run)
     profile = read_profile(selection.trace, selection.runs, calls=calls, lines=lines, device=device)

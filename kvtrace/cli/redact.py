@@ -74,7 +74,7 @@ def command(
 
 
 def _told(done: Redaction, output: Path) -> Iterator[str]:
-    from kvtrace.converters.text import plural
+    from kvtrace.text import plural
 
     yield f"{output}: {plural(len(done.runs), 'run')} without {', '.join(done.left_out)}"
     if done.passes:

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import RunOption, TracePath, complain, complain_of, say, select
+from kvtrace.cli import complain
+from kvtrace.cli.options import RunOption, TracePath, complain_of, say, select
 
 ClientOption = Annotated[
     list[str] | None,

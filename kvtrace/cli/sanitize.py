@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kvtrace.cli import complain
 from kvtrace.cli.options import (
     JsonOption,
     RunOption,
     TracePath,
-    complain,
     complain_of,
     print_lines,
     select,
@@ -136,7 +136,7 @@ def _generic(selection: "Selection", as_json: bool, strict: bool) -> int:
         condition_objects,
         conditions_text,
     )
-    from kvtrace.converters.text import terminal_width
+    from kvtrace.text import terminal_width
 
     kernels, failures = kernel_conditions(selection)
     complain_of(selection.trace)
@@ -179,7 +179,7 @@ def _print(
 ) -> None:
     from kvtrace import __version__
     from kvtrace.converters.findings import finding_objects, findings_text, sarif, without_proven
-    from kvtrace.converters.text import terminal_width
+    from kvtrace.text import terminal_width
 
     shown = findings if everything else without_proven(findings)
     if as_json:

@@ -37,7 +37,7 @@ def command(
     from kvtrace.cli.options import complain_of, print_lines, select
     from kvtrace.converters.query import connect, query
     from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
-    from kvtrace.converters.text import terminal_width
+    from kvtrace.text import terminal_width
 
     selection = select(trace, run)
     runs = selection.trace.runs if every_run else selection.runs

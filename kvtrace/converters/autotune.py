@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.occupancy import Occupancy, occupancy
 from kvtrace.converters.specialization import specialization
-from kvtrace.converters.text import columns, count, duration, plural, printable, size, wrapped
 from kvtrace.schema.runs import plain_rows
+from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -11,25 +11,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.columns import integers
+from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.schema.integer_sets import IntegerSet
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Phases whose launches are repeated as often as time allows: no runs of the program's own.
-_TUNING: Final = pa.array(["autotune", "warmup"])
+#: Phases whose launches are repeated as often as time allows, and are no runs of the program's own:
+#: they are left out of sums of work and of medians.
+TUNING: Final = ("autotune", "warmup")
+_TUNING: Final = pa.array(TUNING)
 #: Rows that wait to be counted, at least.
 _FEW: Final = 1 << 18
 
 
 def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Count the launches by run, call_id, ns (null where not timed), tuning and captured.
+    """Count the launches by run, call_id, ns (null where not timed), and what they are.
 
-    The column `times` says for how many launches a row stands. Errors as `Trace.table`.
+    The column `times` says for how many launches a row stands; `tuning`, `captured` (into a graph)
+    and `compiling` (their kernel was compiled or loaded in them) are flags. Errors as
+    `Trace.table`.
     """
-    tables = [_nothing("tuning", "captured")]
+    tables = [_nothing("tuning", "captured", "compiling")]
     for run in runs:
         counted = _Counted()
+        compiling = CompilingLaunches(trace, run)
         for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
             phase = piece["phase"].cast(pa.string())
             counted.add(
@@ -37,6 +43,7 @@ def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
                 ns=_ns(piece["enter"], piece["exit"]),
                 tuning=pc.is_in(phase, _TUNING),
                 captured=pc.fill_null(pc.equal(phase, "graph_capture"), fill_value=False),
+                compiling=pa.array(compiling.among(piece)),
             )
         tables += counted.tables(run)
     return pa.concat_tables(tables)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvtrace.converters.text import amount, columns, count, size
+from kvtrace.text import amount, columns, count, size
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

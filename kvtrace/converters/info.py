@@ -70,8 +70,10 @@ class RunOverview:
 
 @dataclass(frozen=True, slots=True)
 class KernelOverview:
-    """A kernel (by module and name) over the chosen runs; host time is measured.
+    """A kernel (by module and name) over the chosen runs; host times are measured.
 
+    `host_ns` is without the launches in which the kernel was compiled or loaded, whose time is
+    `compiling_ns`; None where no launch is timed.
     `variants` and `calls` are those of the run that has most of them: ranks compile the same.
     """
 
@@ -84,6 +86,7 @@ class KernelOverview:
     calls: int
     launches: int
     host_ns: int | None
+    compiling_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +195,18 @@ def _kernels(
     calls: Counter[tuple[str, tuple[str | None, str | None]]] = Counter()
     launches: Counter[tuple[str | None, str | None]] = Counter()
     host: dict[tuple[str | None, str | None], int] = {}
+    compiling: dict[tuple[str | None, str | None], int] = {}
     launched = {run_id: found.calls for run_id, found in sums.items()}
     for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist():
         kernel = kernel_of.get((row["run"], row["kernel_id"]), (None, None))
         calls[row["run"], kernel] += 1
         launches[kernel] += launched[row["run"]][row["call_id"]]
-        taken = sums[row["run"]].host_ns
-        if row["call_id"] in taken:
-            host[kernel] = host.get(kernel, 0) + taken[row["call_id"]]
+        for taken, total in (
+            (sums[row["run"]].host_ns, host),
+            (sums[row["run"]].compiling_ns, compiling),
+        ):
+            if row["call_id"] in taken:
+                total[kernel] = total.get(kernel, 0) + taken[row["call_id"]]
     found = [
         KernelOverview(
             name=row["name"] or "",
@@ -211,6 +218,7 @@ def _kernels(
             calls=max(calls[run.run_id, kernel] for run in runs),
             launches=launches[kernel],
             host_ns=host.get(kernel),
+            compiling_ns=compiling.get(kernel),
         )
         for kernel, row in first.items()
     ]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kvtrace.converters.info import KernelOverview, Message, Overview, Recompile, RunOverview
-from kvtrace.converters.text import (
+from kvtrace.text import (
     columns,
     count,
     duration,
@@ -144,10 +144,11 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
             count(k.calls),
             count(k.launches),
             duration(k.host_ns),
+            duration(k.compiling_ns),
         )
         for k in shown
     ]
-    header = ("kernel", "variants", "calls", "launches", "host time")
+    header = ("kernel", "variants", "calls", "launches", "host time", "compiling")
     lines = columns(header, rows, width)
     left = len(kernels) - len(shown)
     return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines

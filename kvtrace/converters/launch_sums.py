@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.compiling import CompilingLaunches
+
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
@@ -15,12 +17,14 @@ if TYPE_CHECKING:
 class LaunchSums:
     """Launches by call and phase; a launch whose phase is not said is one of the phase "run".
 
-    `host_ns` is the nanoseconds of each call's launches, calls of which none is timed left out;
-    `last_exit` is nanoseconds since 1970, None where nothing says it.
+    `host_ns` is the nanoseconds of each call's launches, calls of which none is timed left out, and
+    launches in which the kernel was compiled or loaded: theirs are in `compiling_ns`. `last_exit`
+    is nanoseconds since 1970, None where nothing says it.
     """
 
     counts: Counter[tuple[int, str]]
     host_ns: Counter[int]
+    compiling_ns: Counter[int]
     last_exit: int | None
 
     @property
@@ -43,6 +47,8 @@ def launch_sums(trace: "Trace", run: "Run") -> LaunchSums:
     """Count and sum the launches of a run; errors as `Trace.table`."""
     counts: Counter[tuple[int, str]] = Counter()
     host_ns: Counter[int] = Counter()
+    compiling_ns: Counter[int] = Counter()
+    compiling = CompilingLaunches(trace, run)
     last_exit = None
     for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
         exits = piece["exit"].cast(pa.int64())
@@ -50,13 +56,19 @@ def launch_sums(trace: "Trace", run: "Run") -> LaunchSums:
         if latest is not None:
             last_exit = latest if last_exit is None else max(last_exit, latest)
         taken = pc.subtract(exits, piece["enter"].cast(pa.int64()))
-        plain = {"call": piece["call_id"], "phase": piece["phase"].cast(pa.string()), "ns": taken}
-        grouped = pa.table(plain).group_by(["call", "phase"], use_threads=False)
+        plain = {
+            "call": piece["call_id"],
+            "phase": piece["phase"].cast(pa.string()),
+            "compiling": pa.array(compiling.among(piece)),
+            "ns": taken,
+        }
+        grouped = pa.table(plain).group_by(["call", "phase", "compiling"], use_threads=False)
         for row in grouped.aggregate([([], "count_all"), ("ns", "sum")]).to_pylist():
             counts[row["call"], row["phase"] or "run"] += row["count_all"]
             if row["ns_sum"] is not None:
-                host_ns[row["call"]] += row["ns_sum"]
-    return LaunchSums(counts, host_ns, last_exit)
+                sums = compiling_ns if row["compiling"] else host_ns
+                sums[row["call"]] += row["ns_sum"]
+    return LaunchSums(counts, host_ns, compiling_ns, last_exit)
 
 
 def _summed(figures: Any) -> Counter[Any]:

@@ -23,10 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Times taken while recording, in nanoseconds; None where nothing was timed."""
+    """Times taken while recording, in nanoseconds; None where nothing was timed.
+
+    Launches in which the kernel was compiled or loaded are in `compiling_ns`, and in no other time
+    of the host.
+    """
 
     host_ns: int | None
     host_median_ns: float | None
+    compiling_launches: int
+    compiling_ns: int | None
     device_ns: int | None
     device_median_ns: float | None
     device_executions: int
@@ -328,6 +334,8 @@ def _measured(sums: Mapping[str, Any]) -> Measured:
     return Measured(
         host_ns=_whole(sums.get("host")),
         host_median_ns=sums.get("host_median"),
+        compiling_launches=sums.get("compiling") or 0,
+        compiling_ns=_whole(sums.get("compiling_host")),
         device_ns=_whole(sums.get("device")),
         device_median_ns=sums.get("device_median"),
         device_executions=sums.get("executions") or 0,

@@ -47,7 +47,7 @@ _PREPARE_PLACES: Final = """
 #: `times` says for how many launches, or executions, a row stands.
 _PREPARE_TIMES: Final = """
     CREATE TABLE host AS
-    SELECT p.place, p.kernel, l.ns, l.tuning, l.captured, l.times
+    SELECT p.place, p.kernel, l.ns, l.tuning, l.captured, l.compiling, l.times
     FROM launched_times l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
 
     CREATE TABLE device AS
@@ -122,14 +122,16 @@ _SUMS: Final = """
     WITH timed AS (
         SELECT {key} AS key, coalesce(sum(times) FILTER (NOT tuning), 0)::BIGINT AS launches,
             coalesce(sum(times) FILTER (tuning), 0)::BIGINT AS tuning,
-            sum(ns::HUGEINT * times) FILTER (NOT tuning) AS host
+            sum(ns::HUGEINT * times) FILTER (NOT tuning AND NOT compiling) AS host,
+            coalesce(sum(times) FILTER (compiling), 0)::BIGINT AS compiling,
+            sum(ns::HUGEINT * times) FILTER (compiling) AS compiling_host
         FROM host GROUP BY ALL
     ), ran AS (
         SELECT {key} AS key, sum(times)::BIGINT AS executions, sum(ns::HUGEINT * times) AS device
         FROM device GROUP BY ALL
     ), ranked AS (
         SELECT {key} AS key, false AS on_device, ns, sum(times) AS times
-        FROM host WHERE NOT tuning AND ns IS NOT NULL GROUP BY ALL
+        FROM host WHERE NOT tuning AND NOT compiling AND ns IS NOT NULL GROUP BY ALL
         UNION ALL
         SELECT {key} AS key, true AS on_device, ns, sum(times) AS times
         FROM device WHERE ns IS NOT NULL GROUP BY ALL

@@ -12,7 +12,7 @@ from kvtrace.converters.profile import (
     Profile,
 )
 from kvtrace.converters.roofline import Position
-from kvtrace.converters.text import (
+from kvtrace.text import (
     amount,
     columns,
     count,
@@ -71,6 +71,11 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     tuning = sum(k.tuning_launches for k in kernels)
     if tuning:
         lines.append(f"without {plural(tuning, 'launch')} of autotuners and warm-ups")
+    compiling = sum(k.measured.compiling_launches for k in kernels)
+    if compiling:
+        taken = duration(sum(k.measured.compiling_ns or 0 for k in kernels))
+        told = f"host time without {plural(compiling, 'launch')} that compiled or loaded their"
+        lines += wrapped(f"{told} kernel ({taken})", width)
     return lines + (_device_text(profile, kernels, width) if device else [])
 
 

@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from kvtrace.converters.text import display_width, printable, shorten
+from kvtrace.text import display_width, printable, shorten
 
 _WIDEST_CELL = 60
 

@@ -20,9 +20,9 @@ from kvtrace.converters.repro import (
     Repro,
     read_repro,
 )
-from kvtrace.converters.text import printable, wrapped
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
+from kvtrace.text import printable, wrapped
 
 _WIDTH: Final = 100
 _MEGABYTE: Final = 1 << 20

@@ -11,8 +11,13 @@ from typing import Any, Final
 
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _COMPILE_FIELDS: Final = ("target", "warp_size", "num_warps", "num_ctas", "num_stages")
-#: Options that name a place or an identity rather than a choice, and so differ without meaning.
-_IDENTITIES: Final = frozenset({"hash", "cache_key", "name", "cluster_dims_hash"})
+#: Where a file is installed, as the libraries that a kernel is linked with.
+_FOLDER: Final = re.compile(
+    r"(?<![\w.])(?:[A-Za-z]:)?(?:[/\\]+[^/\\'\"\n]+)+[/\\]+(?=[^/\\'\"\n]+)"
+)
+#: Options that name an identity rather than a choice, and so differ without meaning; versions are
+#: those of the whole run.
+_IDENTITIES: Final = frozenset({"hash", "cache_key", "name", "cluster_dims_hash", "triton_version"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,8 @@ def specialization(kernel: Mapping[str, Any]) -> dict[str, str]:
     """Return the facts of a row of `kernels`: types, constants, divisibility, compile options.
 
     Keys read like `constexpr BLOCK`, `type of x`, `divisibility of n`, `num_warps` and
-    `option sanitize_overflow`, in the order of the signature.
+    `option sanitize_overflow`, in the order of the signature. Files are named without the folders
+    that they are installed in.
     """
     facts: dict[str, str] = {}
     for parameter in kernel["signature"] or ():
@@ -41,7 +47,7 @@ def specialization(kernel: Mapping[str, Any]) -> dict[str, str]:
             facts[field] = str(kernel[field])
     for key, value in sorted(kernel["options"] or ()):
         if key not in _IDENTITIES and value is not None:
-            facts[f"option {key}"] = without_addresses(value)
+            facts[f"option {key}"] = _FOLDER.sub("…/", without_addresses(value))
     return facts
 
 

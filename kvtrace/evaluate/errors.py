@@ -27,15 +27,20 @@ class UnfitOp(KvtraceError):
     slug = "unfit-op"
 
     def __init__(self, kernel: str, error: Exception) -> None:
-        # Imported late: a launch needs neither.
-        from pathlib import Path
-        from traceback import extract_tb
-
-        at = extract_tb(error.__traceback__)[-1]
         super().__init__(
             f"the IR of kernel {kernel!r} is not as a compiler prints it, or kvtrace has a defect: "
-            f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
+            f"{place_of(error)}"
         )
+
+
+def place_of(error: Exception) -> str:
+    """Return the kind of an error that was raised, and the file and line that raised it."""
+    # Imported late: a launch needs neither.
+    from pathlib import Path
+    from traceback import extract_tb
+
+    at = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
 
 
 UNFIT = (

@@ -5,14 +5,9 @@ from functools import lru_cache
 from kvtrace.ir.model import Module
 
 
-def read(text: str) -> Module:
-    """Parse generic IR as a module of its own; raises IRSyntaxError."""
-    from kvtrace.ir.parser import parse  # a process that evaluates nothing does without
-
-    return parse(text)
-
-
 @lru_cache(maxsize=256)
 def parsed(text: str) -> Module:
     """Parse generic IR; the same text gives the same module, so it is compiled once."""
-    return read(text)
+    from kvtrace.ir.parser import parse  # a process that evaluates nothing does without
+
+    return parse(text)

@@ -19,8 +19,8 @@ from kvtrace.hlo.dtypes import Dtype
 from kvtrace.hlo.frames import Stack, places
 
 if TYPE_CHECKING:
-    from kvtrace.converters.graph_figures import GraphFigures
-    from kvtrace.converters.graph_ops import GraphOp
+    from kvtrace.graphs.figures import GraphFigures
+    from kvtrace.graphs.rows import GraphOp
 
 #: Constants of more bytes are kept as artifacts when a graph is recorded.
 CONSTANT_LIMIT: Final = 4096
@@ -183,13 +183,13 @@ class Graph:
 
     def to_stablehlo(self) -> str:
         """Return the graph as StableHLO text, with the user's locations on every op."""
-        from kvtrace.converters.stablehlo.text import module_text
+        from kvtrace.graphs.stablehlo.text import module_text
 
         return module_text(self.rows(0), name=self.name, num_replicas=self.num_replicas)
 
     def figures(self) -> "GraphFigures":
-        """Return bytes, FLOPs and live memory: see `kvtrace.converters.graph_figures`."""
-        from kvtrace.converters.graph_figures import figures_of
+        """Return bytes, FLOPs and live memory: see `kvtrace.graphs.figures`."""
+        from kvtrace.graphs.figures import figures_of
 
         return figures_of(self.rows(0))
 
@@ -216,7 +216,7 @@ def _spec(op: Op, name: str | None) -> TensorSpec:
 def _rows(
     graph: Graph, graph_id: int, outermost: int, numbers: Iterator[int], apart: bool
 ) -> "Iterator[GraphOp]":
-    from kvtrace.converters.graph_ops import BODY_SHIFT, GraphOp
+    from kvtrace.graphs.rows import BODY_SHIFT, GraphOp
 
     bodies: list[tuple[Graph, int]] = []
     for index, op in enumerate(graph.ops):

@@ -2,7 +2,7 @@
 
 Each checks shapes, gives the result's, and appends one op; none broadcasts or promotes, save
 `lift`, `together` and `broadcast`. The meaning of each opcode by NumPy is in `meanings/`, its text
-in `kvtrace/converters/stablehlo`.
+in `kvtrace/graphs/stablehlo`.
 """
 
 from collections.abc import Sequence

@@ -94,6 +94,14 @@ def deciding(op: Op) -> tuple[Value, ...]:
     )
 
 
+def counter_of(op: Op) -> Value | None:
+    """Return what counts in a loop, from `first` in steps; None: it is no loop that counts."""
+    row = KINDS.get(op.name)
+    if row is None or row.kind is not Kind.LOOP or not row.has("step"):
+        return None
+    return op.regions[0].blocks[0].arguments[0]
+
+
 def terminator(op: Op, region: int) -> Op:
     """Return what ends a region that has one block."""
     return op.regions[region].blocks[0].ops[-1]

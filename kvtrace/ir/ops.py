@@ -57,6 +57,69 @@ Reading = Literal["", "modular", "signed", "unsigned", "mixing"]
 unsigned, and it takes a part of what a number holds, as hashes do.
 """
 
+Operator = Literal[
+    "", "+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "min", "max", "where", "compare",
+    "mulhi", "fma", "exp", "negate", "cast", "bitcast", "dot", "expand_dims", "trans", "reshape",
+    "join", "split", "program_id", "num_programs", "arange", "floordiv", "ceildiv", "abs", "cat",
+    "int_to_ptr", "ptr_to_int", "constant", "undefined", "inline_asm", "extern", "map",
+]  # fmt: skip
+"""What an op computes, whatever the type of its elements, as Python or Triton's language writes it.
+
+`mulhi` is the upper half of a product; `cast` keeps the number as far as the new type has it (so it
+is not the cut to an integer), `bitcast` the bits. Empty where nothing asks.
+"""
+
+_OPERATORS: Final[dict[Operator, str]] = {
+    "+": "arith.addi arith.addf tt.addptr",
+    "-": "arith.subi arith.subf",
+    "*": "arith.muli arith.mulf",
+    "//": "arith.divsi arith.divui",
+    "%": "arith.remsi arith.remui arith.remf",
+    "&": "arith.andi",
+    "|": "arith.ori",
+    "^": "arith.xori",
+    "<<": "arith.shli",
+    ">>": "arith.shrsi arith.shrui",
+    "min": "arith.minsi arith.minui",
+    "max": "arith.maxsi arith.maxui",
+    "where": "arith.select",
+    "compare": "arith.cmpi arith.cmpf",
+    "mulhi": "tt.mulhiui",
+    "fma": "math.fma",
+    "exp": "math.exp math.exp2",
+    "negate": "arith.negf",
+    "cast": "arith.trunci arith.extsi arith.extui arith.index_cast arith.index_castui arith.extf"
+            " arith.truncf tt.fp_to_fp arith.sitofp arith.uitofp",
+    "bitcast": "arith.bitcast tt.bitcast",
+    "dot": "tt.dot ttng.warp_group_dot",
+    "expand_dims": "tt.expand_dims",
+    "trans": "tt.trans",
+    "reshape": "tt.reshape",
+    "join": "tt.join",
+    "split": "tt.split",
+    "program_id": "tt.get_program_id",
+    "num_programs": "tt.get_num_programs",
+    "arange": "tt.make_range",
+    "floordiv": "arith.floordivsi",
+    "ceildiv": "arith.ceildivsi arith.ceildivui",
+    "abs": "math.absi math.absf",
+    "cat": "tt.cat",
+    "int_to_ptr": "tt.int_to_ptr",
+    "ptr_to_int": "tt.ptr_to_int",
+    "constant": "arith.constant llvm.mlir.constant",
+    "undefined": "ub.poison llvm.mlir.undef llvm.mlir.poison",
+    "inline_asm": "tt.elementwise_inline_asm",
+    "extern": "tt.extern_elementwise",
+    "map": "tt.map_elementwise",
+}  # fmt: skip
+_OPERATOR_OF: Final = {
+    name: operator for operator, names in _OPERATORS.items() for name in names.split()
+}
+_GROWING: Final = {
+    "arith.addi", "arith.subi", "arith.muli", "arith.shli", "arith.divsi", "arith.floordivsi",
+    "arith.ceildivsi", "math.absi",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class OpKind:
@@ -68,6 +131,9 @@ class OpKind:
     operands: tuple[str, ...] = ()
     effect: AccessKind | None = None
     reading: Reading = ""
+    operator: Operator = ""
+    grows: bool = False
+    """Whether it may give more than its width holds though all that it takes fits."""
     _places: Mapping[str, int] = field(init=False, repr=False)
     _fixed: int = field(init=False, repr=False)
     """How many names there are before one that need not stand for one operand."""
@@ -136,7 +202,10 @@ def _rows(
     """Add ops: their operands, to the names of the ops that have them."""
     for operands, names in rows.items():
         for name in names.split():
-            KINDS[name] = OpKind(name, group, kind, tuple(operands.split()), effect, reading)
+            KINDS[name] = OpKind(
+                name, group, kind, tuple(operands.split()), effect, reading,
+                _OPERATOR_OF.get(name, ""), name in _GROWING,
+            )  # fmt: skip
 
 
 # -- memory ---------------------------------------------------------------------------------------
@@ -296,12 +365,16 @@ READING: Final = named(lambda row: row.effect in ("load", "atomic"))
 """Ops that give what memory holds."""
 WRITING: Final = named(lambda row: row.effect in ("store", "atomic"))
 MEMORY: Final = READING | WRITING
-ATOMIC: Final = named(lambda row: row.effect == "atomic")
+FILLING: Final = named(lambda row: row.effect == "load" and row.has("other"))
+"""Loads that may say what lanes that are off are given."""
+POINTED: Final = named(lambda row: row.effect is not None and row.has("pointer"))
+"""Ops that go to memory by pointers, not by a descriptor."""
 CALLS: Final = named(lambda row: row.kind is Kind.CALL)
 FUNCTIONS: Final = named(lambda row: row.kind is Kind.FUNCTION)
 LOOPS: Final = named(lambda row: row.kind is Kind.LOOP)
 BRANCHES: Final = named(lambda row: row.kind is Kind.BRANCH)
 GIVEN: Final = named(lambda row: row.kind is Kind.GIVEN)
+CONSTANTS: Final = named(lambda row: row.operator == "constant")
 SPREADING: Final = named(lambda row: row.kind is Kind.SPREAD)
 """Ops that put elements into more places, or fewer, and keep the order of axes."""
 MOVING: Final = named(lambda row: row.kind is Kind.SPREAD or row.kind is Kind.REARRANGED)
@@ -312,6 +385,14 @@ MODULAR: Final = named(lambda row: row.reading == "modular" and row.kind is not 
 SIGNED: Final = named(lambda row: row.reading == "signed")
 UNSIGNED: Final = named(lambda row: row.reading == "unsigned")
 MIXING: Final = named(lambda row: row.reading == "mixing")
+GROWING: Final = named(lambda row: row.grows)
+"""Integer ops that wrap around, not only pass on what has."""
+
+
+def operator_of(op: Op) -> Operator:
+    """Return what an op computes; empty where its row does not say, or it has none."""
+    row = KINDS.get(op.name)
+    return "" if row is None else row.operator
 
 
 def address_of(op: Op) -> Value:

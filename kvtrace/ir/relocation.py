@@ -4,26 +4,25 @@ Triton's cache on disk is keyed by the text of a kernel and not by its path, so 
 may name the place where the same text was compiled first.
 """
 
-from collections.abc import Callable
-
 from kvtrace.ir.model import Module, source_stack
 
 
-def module_defined_in(text: str, file: str | None, read: Callable[[str], Module]) -> Module:
+def module_defined_in(text: str, file: str | None) -> Module:
     """Read generic IR whose kernel is defined in `file`; its locations then name that file.
 
-    `read` is the parser, or what keeps what it parsed. Locations in other files stay as they are,
-    for nothing says where those are now.
+    Locations in other files stay as they are, for nothing says where those are now.
 
     Raises:
         IRSyntaxError: the text is no generic IR.
 
     """
-    module = read(text)
+    from kvtrace.ir.parser import parse  # a process that evaluates nothing does without
+
+    module = parse(text)
     frames = source_stack(module.main.op)
     if not file or not frames or frames[0].file == file:
         return module
-    return read(text.replace(f'"{_escaped(frames[0].file)}":', f'"{_escaped(file)}":'))
+    return parse(text.replace(f'"{_escaped(frames[0].file)}":', f'"{_escaped(file)}":'))
 
 
 def _escaped(path: str) -> str:

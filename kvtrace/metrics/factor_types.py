@@ -4,6 +4,7 @@ from typing import Final
 
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import EnumAttribute, IntegerAttribute, StringAttribute
+from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import TensorType
 
 #: Triton's InputPrecision of float32 factors, by number; IEEE where none is given.
@@ -32,10 +33,10 @@ def factor_type(op: Op) -> str:
     float32 factors take the precision that the product was asked for: `tf32x3` is three products
     in tf32.
     """
-    if op.name == "tt.dot_scaled":
+    if KINDS[op.name].has("left_scale"):
         names = [_scaled_name(op, key) for key in ("a_elem_type", "b_elem_type")]
         return max(names, key=_bits)
-    factor = op.operand_types[0]
+    factor = op.operand("left").type
     name = str(factor.element if isinstance(factor, TensorType) else factor)
     if name != "f32":
         return name

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-from kvtrace.ir.flow import flow_of
+from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import counter_of, flow_of
 from kvtrace.ir.locations import (
     CallSiteLocation,
     FusedLocation,
@@ -21,8 +21,19 @@ from kvtrace.ir.locations import (
     location_frames,
 )
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import FUNCTIONS, LOOPS, address_of
-from kvtrace.ir.types import TensorDescriptorType
+from kvtrace.ir.ops import (
+    BRANCHES,
+    CONSTANTS,
+    FILLING,
+    FUNCTIONS,
+    LOOPS,
+    SPREADING,
+    Operator,
+    address_of,
+    operands_of,
+    operator_of,
+)
+from kvtrace.ir.types import FloatType, TensorDescriptorType
 from kvtrace.symbolic.conditions import (
     And,
     AtLeast,
@@ -43,7 +54,7 @@ from kvtrace.symbolic.functions import (
 )
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Atom, Symbol, Term
-from kvtrace.symbolic.walk_types import number_of, shape_of
+from kvtrace.symbolic.walk_types import element_of, integer_bits, number_of, shape_of
 
 _DEEPEST = 24
 _LONGEST = 240
@@ -53,37 +64,18 @@ _MOST_PARTS = 100
 _ELSEWHERE: Final = "…"
 
 _ADD, _MULTIPLY, _UNIT = 1, 2, 3
-_BINARY: Final[Mapping[str, tuple[str, int]]] = {
-    "arith.addi": ("+", _ADD),
-    "arith.subi": ("-", _ADD),
-    "arith.muli": ("*", _MULTIPLY),
-    "arith.divsi": ("//", _MULTIPLY),
-    "arith.divui": ("//", _MULTIPLY),
-    "arith.remsi": ("%", _MULTIPLY),
-    "arith.remui": ("%", _MULTIPLY),
-    "arith.andi": ("&", 0),
-    "arith.ori": ("|", 0),
-    "arith.xori": ("^", 0),
-    "arith.shli": ("<<", 0),
-    "arith.shrsi": (">>", 0),
-    "arith.shrui": (">>", 0),
-    "tt.addptr": ("+", _ADD),
+_SIGNS: Final[Mapping[Operator, int]] = {
+    "+": _ADD, "-": _ADD, "*": _MULTIPLY, "//": _MULTIPLY, "%": _MULTIPLY,
+    "&": 0, "|": 0, "^": 0, "<<": 0, ">>": 0,
+}  # fmt: skip
+"""Signs between two operands, and how strongly they bind."""
+_FUNCTIONS: Final = ("min", "max", "where")
+_NUMBERED: Final[Mapping[Operator, tuple[str, ...]]] = {
+    "program_id": ("axis",),
+    "num_programs": ("axis",),
+    "arange": ("start", "end"),
 }
-_CALLED: Final[Mapping[str, str]] = {
-    "arith.minsi": "min",
-    "arith.minui": "min",
-    "arith.maxsi": "max",
-    "arith.maxui": "max",
-    "arith.select": "where",
-    "tt.trans": "trans",
-    "tt.reshape": "reshape",
-}
-_UNSEEN: Final = frozenset(
-    {
-        "tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout", "arith.extsi",
-        "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui", "tt.bitcast",
-    }
-)  # fmt: skip
+"""Functions of an op's own numbers."""
 _COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 
 
@@ -149,14 +141,16 @@ class _Printer:
         op = value.owner
         if op is None or depth > _DEEPEST:
             return _ELSEWHERE
-        if op.name in _UNSEEN:
+        operator = operator_of(op)
+        if _is_unseen(op):
             return self.text(op.operand("source"), strength, address=address, depth=depth + 1)
-        if op.name == "tt.expand_dims":
+        if operator == "expand_dims":
             return self._expanded(op, depth)
-        if op.name in ("arith.constant", "llvm.mlir.constant"):
-            return _constant(op)
+        if op.name in CONSTANTS:
+            number = constant_of(value)
+            return _ELSEWHERE if number is None else str(number)
         name = self._variable(op)
-        if name is not None and not (address and op.name in ("tt.addptr", "arith.select")):
+        if name is not None and not (address and operator in ("+", "where")):
             return name
         return self._operation(op, strength, address=address, depth=depth + 1)
 
@@ -176,28 +170,26 @@ class _Printer:
         return self._operation(op, 0, address=False, depth=0)
 
     def _operation(self, op: Op, strength: int, *, address: bool, depth: int) -> str:
-        if op.name in _BINARY:
-            sign, own = _BINARY[op.name]
-            first, second = op.operands
+        operator = operator_of(op)
+        if operator in _SIGNS and not _is_of_floats(op):
+            own = _SIGNS[operator]
+            first, second = (value for _, value in operands_of(op))
             left = self.text(first, own, address=address, depth=depth)
-            right = self.text(second, own + (sign != "+"), depth=depth)
-            text = left if sign == "+" and right == "0" else f"{left} {sign} {right}"
+            right = self.text(second, own + (operator != "+"), depth=depth)
+            text = left if operator == "+" and right == "0" else f"{left} {operator} {right}"
             return f"({text})" if own < strength or (own == 0 and strength) else text
-        if op.name == "arith.cmpi":
-            left, right = (self.text(value, _ADD, depth=depth) for value in op.operands)
+        if operator == "compare" and not _is_of_floats(op):
+            left, right = (self.text(op.operand(n), _ADD, depth=depth) for n in ("left", "right"))
             return f"({left} {_COMPARISONS[number_of(op, 'predicate')]} {right})"
-        if op.name == "tt.get_program_id":
-            return f"program_id({number_of(op, 'axis')})"
-        if op.name == "tt.get_num_programs":
-            return f"num_programs({number_of(op, 'axis')})"
-        if op.name == "tt.make_range":
-            return f"arange({number_of(op, 'start')}, {number_of(op, 'end')})"
-        if op.name == "tt.load":
+        if operator in _NUMBERED:
+            numbers = (str(number_of(op, name)) for name in _NUMBERED[operator])
+            return f"{operator}({', '.join(numbers)})"
+        if op.name in FILLING:
             place = self.text(op.operand("pointer"), 0, address=True, depth=depth)
             return f"load({place})"
-        if op.name == "scf.if":
+        if op.name in BRANCHES:
             return self._names[op.index].name if op.index in self._names else _ELSEWHERE
-        called = _CALLED.get(op.name, op.name.rpartition(".")[2])
+        called = operator if operator in _FUNCTIONS else op.name.rpartition(".")[2]
         inside = ", ".join(self.text(value, 0, depth=depth) for value in op.operands)
         return f"{called}({inside})"
 
@@ -208,7 +200,7 @@ class _Printer:
         while True:
             places[number_of(inner, "axis")] = "None"
             source = inner.operand("source")
-            if not (isinstance(source.owner, Op) and source.owner.name == "tt.expand_dims"):
+            if not (isinstance(source.owner, Op) and operator_of(source.owner) == "expand_dims"):
                 break
             if number_of(source.owner, "axis") >= number_of(inner, "axis"):
                 break
@@ -221,9 +213,10 @@ class _Printer:
         owner = block.region.owner
         if owner.name in FUNCTIONS:
             return value.name.lstrip("%")
-        if owner.name != "scf.for" or depth > _DEEPEST:
+        counter = counter_of(owner)
+        if counter is None or depth > _DEEPEST:
             return _ELSEWHERE
-        if value.position == 0:
+        if value is counter:
             return self._trip(owner)
         initial, following = self._flow.origins(value)
         name = self._following_name(following)
@@ -231,7 +224,7 @@ class _Printer:
             return name or self.text(initial, strength, depth=depth + 1)
         start = self.text(initial, _ADD, address=True, depth=depth + 1)
         step = following.owner
-        if isinstance(step, Op) and step.name == "tt.addptr" and step.operand("pointer") is value:
+        if isinstance(step, Op) and operator_of(step) == "+" and step.operand("pointer") is value:
             by = self.text(step.operand("offset"), _MULTIPLY, depth=depth + 1)
             text = f"{start} + {self._count(owner)} * {by}"
             return f"({text})" if strength > _ADD else text
@@ -248,6 +241,18 @@ class _Printer:
     def _count(self, loop: Op) -> str:
         """Print how many trips there were."""
         return f"trip{_depth(loop) or ''}"
+
+
+def _is_of_floats(op: Op) -> bool:
+    """Whether an op computes with floats: these are written by their ops' names."""
+    return any(isinstance(element_of(type_), FloatType) for type_ in op.operand_types)
+
+
+def _is_unseen(op: Op) -> bool:
+    """Whether the kernel's source does not show an op; it does where numbers become floats."""
+    if operator_of(op) == "cast":
+        return integer_bits(op.results[0].type) is not None
+    return op.name in SPREADING or operator_of(op) == "bitcast"
 
 
 @once_per_module
@@ -272,15 +277,6 @@ def _name_of(location: Location) -> str | None:
     if isinstance(location, FusedLocation):
         return next(filter(None, map(_name_of, location.children)), None)
     return None
-
-
-def _constant(op: Op) -> str:
-    attribute = op.attributes.get("value")
-    if isinstance(attribute, IntegerAttribute | FloatAttribute):
-        return str(attribute.value)
-    if isinstance(attribute, DenseAttribute) and attribute.is_splat:
-        return str(attribute.values[0])
-    return _ELSEWHERE
 
 
 # -- terms --------------------------------------------------------------------------------------

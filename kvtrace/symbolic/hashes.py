@@ -11,29 +11,23 @@ from __future__ import annotations
 from typing import Final
 
 from kvtrace.ir import Op, Value
-from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
+from kvtrace.ir.constants import constant_of
+from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
+from kvtrace.symbolic.walk_types import integer_bits
 
 _HASHING: Final = 1 << 16
 """Odd constants from here on are no strides and no sizes: what they multiply is a hash."""
-_MOVING: Final = (
-    "tt.splat",
-    "tt.broadcast",
-    "tt.reshape",
-    "tt.expand_dims",
-    "ttg.convert_layout",
-    "tt.bitcast",
+_SEEN_THROUGH: Final = named(
+    lambda row: row.operator == "bitcast" or (row.name in MOVING and row.operands == ("source",))
 )
-
+_WIDENING: Final = named(lambda row: row.operator == "cast" and row.reading == "unsigned")
 _MOST_STEPS: Final = 64
 """So far is looked back from each op: longer chains are no rounds of a hash."""
-_MAKING: Final = ("arith.xori", "arith.muli", "arith.addi", "arith.ori")
 
 
 def is_hash(op: Op) -> bool:
     """Tell whether an op multiplies by, or adds, a large odd constant, as hashes do."""
-    if op.name not in ("arith.muli", "arith.addi"):
-        return False
-    return any(_is_hashing(operand) for operand in op.operands)
+    return _computes(op, "*", "+") and any(_is_hashing(operand) for operand in op.operands)
 
 
 def is_mixed(value: Value) -> bool:
@@ -43,7 +37,7 @@ def is_mixed(value: Value) -> bool:
     side (`high << 32 | low`) are one.
     """
     op = _maker(value)
-    if op is not None and op.name == "arith.ori":
+    if op is not None and _computes(op, "|"):
         return all(map(_is_part, op.operands))
     return _is_mixed(op)
 
@@ -52,9 +46,12 @@ def _is_part(value: Value) -> bool:
     """Whether it is a hash, made wider and moved to the left."""
     op = _maker(value)
     for _ in range(_MOST_STEPS):
-        if op is None or op.name not in ("arith.extui", "arith.shli"):
+        if op is not None and op.name in _WIDENING:
+            op = _maker(op.operand("source"))
+        elif op is not None and _computes(op, "<<"):
+            op = _maker(op.operand("left"))
+        else:
             break
-        op = _maker(op.operands[0])
     return _is_mixed(op)
 
 
@@ -62,8 +59,8 @@ def _is_mixed(op: Op | None) -> bool:
     for _ in range(_MOST_STEPS):
         if op is None or not is_hash(op):
             break
-        op = _maker(op.operands[1 if _is_hashing(op.operands[0]) else 0])
-    if op is None or op.name != "arith.xori":
+        op = _maker(op.operand("right" if _is_hashing(op.operand("left")) else "left"))
+    if op is None or not _computes(op, "^"):
         return False
     waiting, seen = [op], {op.index}
     while waiting and len(seen) < _MOST_STEPS:
@@ -72,7 +69,7 @@ def _is_mixed(op: Op | None) -> bool:
             if maker is None or maker.index in seen:
                 continue
             seen.add(maker.index)
-            if maker.name == "arith.xori":
+            if _computes(maker, "^"):
                 waiting.append(maker)
             elif _mixes(maker):
                 return True
@@ -81,36 +78,33 @@ def _is_mixed(op: Op | None) -> bool:
 
 def makes_hash(op: Op) -> bool:
     """Tell whether an op makes such a number, and does not only move it."""
-    return op.name in _MAKING and is_mixed(op.results[0])
+    return _computes(op, "^", "*", "+", "|") and is_mixed(op.results[0])
 
 
 def _mixes(op: Op) -> bool:
     """Whether it takes upper bits of a product with a large odd constant."""
-    if op.name == "tt.mulhiui":
+    if _computes(op, "mulhi"):
         return any(_is_hashing(operand) for operand in op.operands)
-    if op.name != "arith.shrui":
+    if not (_computes(op, ">>") and op.name in MIXING):
         return False
-    product = _maker(op.operands[0])
-    return product is not None and product.name == "arith.muli" and is_hash(product)
+    product = _maker(op.operand("left"))
+    return product is not None and _computes(product, "*") and is_hash(product)
+
+
+def _computes(op: Op, *operators: Operator) -> bool:
+    """Whether an op gives integers, and computes one of these."""
+    return operator_of(op) in operators and integer_bits(op.results[0].type) is not None
 
 
 def _maker(value: Value) -> Op | None:
     """Return the op that makes a value, seen through what moves elements."""
     op = value.owner
-    while isinstance(op, Op) and op.name in _MOVING:
-        op = op.operands[0].owner
+    while isinstance(op, Op) and op.name in _SEEN_THROUGH:
+        op = op.operand("source").owner
     return op if isinstance(op, Op) else None
 
 
 def _is_hashing(value: Value) -> bool:
     op = _maker(value)
-    if op is None or op.name != "arith.constant":
-        return False
-    attribute = op.attributes.get("value")
-    if isinstance(attribute, DenseAttribute) and attribute.is_splat:
-        number = int(attribute.values[0])
-    elif isinstance(attribute, IntegerAttribute):
-        number = attribute.value
-    else:
-        return False
-    return bool(number % 2) and abs(number) >= _HASHING
+    number = None if op is None else constant_of(op.results[0])
+    return isinstance(number, int) and bool(number % 2) and abs(number) >= _HASHING

@@ -10,21 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
 from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.ops import AccessKind
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.terms import Symbol, Term
-
-AccessKind = Literal["load", "store", "atomic"]
-
-#: Ops that may give more than their width holds though all that they take fits: these wrap around.
-GROWING: Final = frozenset(
-    {
-        "arith.addi", "arith.subi", "arith.muli", "arith.shli", "arith.divsi", "arith.floordivsi",
-        "arith.ceildivsi", "math.absi",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

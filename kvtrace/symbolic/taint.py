@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.flow import called, flow_of, forward
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import BRANCHES, CALLS, LOOPS, READING, mask_of
+from kvtrace.ir.ops import BRANCHES, CALLS, FILLING, LOOPS, READING, mask_of
 from kvtrace.symbolic.walk_types import number_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def leaves_lanes(op: Op) -> bool:
     """Whether an op is a load that gives masked lanes no value."""
-    if op.name != "tt.load" or op.optional("other") is not None:
+    if op.name not in FILLING or op.optional("other") is not None:
         return False
     checks = op.attributes.get("boundaryCheck")
     if isinstance(checks, DenseArrayAttribute) and checks.values and not number_of(op, "padding"):
@@ -32,7 +32,7 @@ def tainted(module: Module) -> frozenset[int]:
 
     def onwards(op: Op, value: Value) -> Sequence[Value]:
         if op.name in READING:
-            return op.results if op.name == "tt.load" and value is op.optional("other") else ()
+            return op.results if op.name in FILLING and value is op.optional("other") else ()
         if op.name in CALLS:
             return op.results if called(op, module) is None else ()
         return () if op.name in LOOPS or op.name in BRANCHES else op.results

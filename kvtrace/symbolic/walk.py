@@ -22,13 +22,13 @@ from kvtrace.ir.attributes import (
     IntegerAttribute,
 )
 from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import GROWING, operator_of
 from kvtrace.ir.types import TensorDescriptorType
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.functions import Choice, wrapped
 from kvtrace.symbolic.hashes import makes_hash
 from kvtrace.symbolic.meanings import meaning_of
 from kvtrace.symbolic.summary import (
-    GROWING,
     Access,
     Arithmetic,
     Assertion,
@@ -106,7 +106,7 @@ class Walk:
         self.assertions: list[Assertion] = []
         self.assumptions: list[Assertion] = []
         self.hints: list[Hint] = []
-        axes = {number_of(op, "axis") for op in module.ops if op.name == "tt.get_program_id"}
+        axes = {number_of(op, "axis") for op in module.ops if operator_of(op) == "program_id"}
         self._programs = tuple(program(axis) for axis in sorted(axes))
 
     def summary(self) -> Summary:
@@ -155,7 +155,7 @@ class Walk:
             if isinstance(known, Term | Condition) and len(known.atoms()) > _MOST_ATOMS:
                 self.set_unknown(value, op, "arithmetic too deep to be followed")
         for name in op.attributes:
-            if name.startswith("tt."):
+            if name.startswith(_HINTED):
                 self._hint(op, name)
 
     def _without_meaning(self, op: Op) -> None:
@@ -444,6 +444,7 @@ _HINTS: dict[str, Literal["divisibility", "contiguity", "constancy"]] = {
     "tt.contiguity": "contiguity",
     "tt.constancy": "constancy",
 }
+_HINTED = tuple(_HINTS)
 
 
 def _numbers(attribute: Attribute) -> tuple[int, ...]:

@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kvtrace.converters.text import plural
 from kvtrace.evaluate import Argument
 from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
+from kvtrace.text import plural
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.nearest import nearest_tensor
 from kvtrace.verdicts.verdict import Verdict

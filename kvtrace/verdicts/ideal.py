@@ -30,9 +30,8 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import deciding
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import MEMORY, MIXING, MOVING, address_of, mask_of, positions_of
+from kvtrace.ir.ops import GROWING, MEMORY, MIXING, MOVING, address_of, mask_of, positions_of
 from kvtrace.symbolic.hashes import is_hash, makes_hash
-from kvtrace.symbolic.summary import GROWING
 from kvtrace.symbolic.walk_types import integer_bits, number_of
 from kvtrace.verdicts.deciding import Purpose, deciding_ops, stored_index, unsigned_differences
 from kvtrace.verdicts.exact_integers import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvtrace.converters.text import plural
 from kvtrace.evaluate import Argument, TensorArgument
+from kvtrace.text import plural
 
 
 def nearest_tensor(arguments: Sequence[Argument], index: int, address_offset: int) -> str | None:

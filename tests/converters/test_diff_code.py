@@ -191,6 +191,7 @@ $L__func_begin0:
 """
     other = text.replace("%r1", "%r11").replace("10 0", "99 3").replace(".b8 1", ".b8 2")
     assert compare_code("ptx", text, other.replace("// comment", "")) is None
+    assert compare_code("ptx", text, text.replace(".version 8.7", ".version 9.0")) is None
     assert compare_code("ptx", text, text.replace("add.s32", "sub.s32")) is not None
     assert compare_code("ptx", text, text.replace("{ %r3 }", "{ %r1 }")) is not None
 

@@ -44,7 +44,8 @@ def replayed(tmp_path):
 def test_measured_times_leave_tuning_out(replayed):
     kernel = profile_of(replayed).kernels[0]
     assert (kernel.launches, kernel.tuning_launches) == (4, 9)
-    assert kernel.measured.host_ns == 60_000
+    assert (kernel.measured.host_ns, kernel.measured.compiling_ns) == (50_000, 10_000)
+    assert kernel.measured.compiling_launches == 1
     assert kernel.measured.host_median_ns == 10_000
     assert kernel.measured.device_ns == 20_000
     assert kernel.measured.device_median_ns == 4_000
@@ -83,7 +84,7 @@ def test_every_figure_stands_under_measured_or_derived(replayed):
     assert lines[1].split() == [
         "scale",
         "4",
-        "60.0",
+        "50.0",
         "µs",
         "10.0",
         "µs",
@@ -95,9 +96,10 @@ def test_every_figure_stands_under_measured_or_derived(replayed):
         "ms",
     ]
     assert lines[2] == "without 9 launches of autotuners and warm-ups"
-    assert lines[3] == "device: times of the device itself, of 4 executions"
-    assert lines[5].split()[:3] == ["derived", "bytes/launch", "FLOP/launch"]
-    assert lines[6].split() == [
+    assert lines[3].startswith("host time without 1 launch that compiled or loaded")
+    assert lines[4] == "device: times of the device itself, of 4 executions"
+    assert lines[6].split()[:3] == ["derived", "bytes/launch", "FLOP/launch"]
+    assert lines[7].split() == [
         "scale",
         "3.42",
         "KiB",
@@ -304,5 +306,5 @@ def test_the_command_line(replayed, capsys, monkeypatch):
     assert max(map(len, out.splitlines())) <= 80
     assert main(["profile", path, "--json"]) == 0
     form = json.loads(capsys.readouterr().out)
-    assert form["kernels"][0]["measured"]["host_ns"] == 60_000
+    assert form["kernels"][0]["measured"]["host_ns"] == 50_000
     assert form["kernels"][0]["derived"]["bytes"] == 14_000

@@ -1,12 +1,13 @@
-"""Ops read from the generic form's text: the same as the parser of the IR reads, and products."""
+"""Lines of ops in the texts of their module, and its products."""
 
 import pytest
 
 from kvtrace.converters.report.dots import Dot, dots_of
-from kvtrace.converters.report.generic_ops import generic_ops, op_lines
+from kvtrace.converters.report.op_lines import op_lines
+from kvtrace.converters.report.pack import read_json
+from kvtrace.converters.report.sources import block_sources
 from kvtrace.ir import parse
-from kvtrace.ir.model import Block
-from tests.converters.replayed_trace import replayed
+from tests.converters.replayed_trace import context_of, replayed
 
 
 @pytest.fixture(scope="module")
@@ -21,48 +22,30 @@ def texts():
     return found
 
 
-def origin(value):
-    """Op, number and whether it is an argument, as `generic_ops` gives them."""
-    owner = value.owner
-    if isinstance(owner, Block):
-        return (owner.region.owner.index, value.position, True)
-    return (owner.index, value.position, False)
-
-
-def test_ops_operands_and_nesting_are_those_of_the_parser(texts):
-    for generic, _ in texts.values():
-        ops, parsed = generic_ops(generic), parse(generic).ops
-        assert [op.name for op in ops] == [op.name for op in parsed]
-        for op, other in zip(ops, parsed, strict=True):
-            assert [tuple(value) for value in op.operands] == [
-                origin(value) for value in other.operands
-            ]
-            above = None if other.block is None else other.block.region.owner.index
-            assert op.parent == above
-
-
-def test_each_line_of_the_pretty_form_shows_its_op(texts):
+def test_each_line_of_a_text_shows_its_op(texts):
     for generic, pretty in texts.values():
-        lines = pretty.split("\n")
-        ops = generic_ops(generic)
-        found = op_lines(ops, pretty)
-        assert len(found) >= len(ops) - 1
-        for index, line in found.items():
-            assert ops[index].name.removeprefix("builtin.") in lines[line]
+        ops = parse(generic).ops
+        for text, most_left_out in ((generic, 0), (pretty, 1)):
+            lines = text.split("\n")
+            found = op_lines(ops, text)
+            assert len(found) >= len(ops) - most_left_out
+            for index, line in found.items():
+                assert ops[index].name.removeprefix("builtin.") in lines[line]
 
 
 def test_texts_that_do_not_match_give_no_lines(texts):
     generic, _ = texts["matmul_kernel"]
     _, pretty = texts["layer_norm_forward"]
-    assert op_lines(generic_ops(generic), pretty) == {}
-    assert generic_ops("no MLIR at all") == []
+    assert op_lines(parse(generic).ops, pretty) == {}
+    assert op_lines(parse(generic).ops, "no MLIR at all") == {}
 
 
 def test_a_matrix_product_knows_its_loads_its_store_and_its_loop(texts):
     generic, _ = texts["matmul_kernel"]
-    ops = generic_ops(generic)
+    module = parse(generic)
+    ops = module.ops
 
-    (dot,) = dots_of(generic)
+    (dot,) = dots_of(module)
 
     assert (dot.m, dot.n, dot.k) == (32, 32, 32)
     assert [ops[index].name for index in (dot.a, dot.b, dot.c, dot.loop)] == [
@@ -73,45 +56,43 @@ def test_a_matrix_product_knows_its_loads_its_store_and_its_loop(texts):
 
 def test_in_attention_what_cannot_be_told_is_none(texts):
     generic, _ = texts["attention_forward"]
-    ops = generic_ops(generic)
+    module = parse(generic)
 
-    scores, mixed = dots_of(generic)
+    scores, mixed = dots_of(module)
 
     assert (scores.m, scores.n, scores.k) == (16, 16, 32)
     assert (scores.b_transposed, mixed.b_transposed) == (True, False)
     assert scores.c is None  # it goes through a softmax, not to memory
     assert mixed.a is None  # made of the scores, not loaded
-    assert ops[mixed.c].name == "tt.store"
+    assert module.ops[mixed.c].name == "tt.store"
 
 
-SIBLINGS = """\
+PRODUCT = """\
 "builtin.module"() ({
   "tt.func"() <{sym_name = "f"}> ({
-  ^bb0(%a: tensor<16x32xf16>, %c: i1):
-    %0:2 = "scf.if"(%c) ({
-      %1 = "tt.load"(%a) : (tensor<16x32xf16>) -> tensor<16x32xf16> loc("x"(#loc))
-      "scf.yield"(%1, %1) : (tensor<16x32xf16>, tensor<16x32xf16>) -> ()
-    }, {
-      %1 = "tt.trans"(%a) : (tensor<16x32xf16>) -> tensor<32x16xf16>
-      "scf.yield"(%1, %a) : (tensor<32x16xf16>, tensor<16x32xf16>) -> ()
-    }) : (i1) -> (tensor<16x32xf16>, tensor<16x32xf16>)
-    "tt.store"(%a, %0#1) : (tensor<16x32xf16>, tensor<16x32xf16>) -> ()
+  ^bb0(%a: tensor<16x16xi8>, %out: !tt.tensordesc<tensor<1x16xf32>>, %rows: tensor<16xi32>, %c: i32):
+    %zero = "arith.constant"() <{value = dense<0.0> : tensor<16x16xf32>}> : () -> tensor<16x16xf32>
+    %0 = "tt.dot_scaled"(%a, %a, %zero) : (tensor<16x16xi8>, tensor<16x16xi8>, tensor<16x16xf32>) -> tensor<16x16xf32>
+    "tt.descriptor_scatter"(%out, %rows, %c, %0) : (!tt.tensordesc<tensor<1x16xf32>>, tensor<16xi32>, i32, tensor<16x16xf32>) -> ()
+    "tt.return"() : () -> ()
   }) : () -> ()
 }) : () -> ()
-"""
+"""  # noqa: E501
 
 
-def test_names_of_sibling_regions_stand_for_values_of_their_own():
-    ops = generic_ops(SIBLINGS)
-    yields = [op for op in ops if op.name == "scf.yield"]
-    assert [op.operands[0].op for op in yields] == [3, 5]
-    assert tuple(ops[-1].operands[1]) == (2, 1, False)
+def test_a_scaled_product_has_no_shape_of_its_factors_and_gets_to_rows_that_are_scattered():
+    found = dots_of(parse(PRODUCT))
+    assert found == (Dot(3, None, None, None, None, False, None, False, 4, None),)
 
 
-def test_a_scaled_product_has_no_shape_of_its_factors():
-    text = SIBLINGS.replace(
-        '"tt.store"(%a, %0#1) : (tensor<16x32xf16>, tensor<16x32xf16>) -> ()',
-        '%2 = "tt.dot_scaled"(%a, %a, %a) : (tensor<16x16xi8>, tensor<16x16xi8>, '
-        "tensor<16x16xf32>) -> tensor<16x16xf32>",
-    )
-    assert dots_of(text) == (Dot(7, None, None, None, None, False, None, False, None, None),)
+def test_a_text_that_cannot_be_read_gives_a_page_without_what_it_tells(monkeypatch):
+    context = context_of(replayed("train"))
+    assert context.module(0) is not None
+
+    broken = context_of(replayed("train"))
+    monkeypatch.setattr(type(broken), "stage", lambda *_: "no MLIR at all")
+    assert broken.module(0) is None
+    listed = (block for source in block_sources() for block in source.blocks(broken))
+    blocks = {block.name: block.pack for block in listed}
+    assert read_json(blocks["lines/0"]())["stages"] == {}
+    assert read_json(blocks["call/0"]())["dots"] == []

@@ -25,7 +25,7 @@ def test_locations_name_where_the_kernel_is_defined_now(first, printed):
     text = TEXT.replace("FIRST", printed)
     assert source_stack(parse(text).main.op)[0].file == first
 
-    module = module_defined_in(text, "/b/k.py", parse)
+    module = module_defined_in(text, "/b/k.py")
 
     one, two = (source_stack(op) for op in module.ops if op.name == "arith.constant")
     assert [(frame.file, frame.line) for frame in one] == [("/b/k.py", 7)]
@@ -34,5 +34,5 @@ def test_locations_name_where_the_kernel_is_defined_now(first, printed):
 
 @pytest.mark.parametrize("file", [None, "/a/k.py"])
 def test_what_is_right_or_not_known_stays(file):
-    module = module_defined_in(TEXT.replace("FIRST", "/a/k.py"), file, parse)
+    module = module_defined_in(TEXT.replace("FIRST", "/a/k.py"), file)
     assert source_stack(module.main.op)[0].file == "/a/k.py"

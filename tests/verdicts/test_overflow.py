@@ -8,12 +8,12 @@ import pytest
 import triton
 import triton.language as tl
 
+from kvtrace.backends.compiled.live import Live, NewCall
 from kvtrace.evaluate import Observer, evaluate
 from kvtrace.ir import parse
 from kvtrace.verdicts import overflow
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.live import Live, NewCall
 from kvtrace.verdicts.overflow import wraps
 from kvtrace.verdicts.replaying import untouched
 from tests.support.compile_ttir import compile_generic

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 import kvtrace
+from kvtrace.backends.compiled import live
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.trace import open_trace
-from kvtrace.verdicts import live
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.document import FOLDER, INDEX, index_text
 from kvtrace.verdicts.rules import RULES

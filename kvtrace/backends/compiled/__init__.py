@@ -4,5 +4,5 @@
 versions, `generic.py` prints TTIR for machines, `cubin.py` and `hsaco.py` read binaries, `loads.py`
 times their loading, `handed_over.py` carries compilations between processes. `recorded_calls.py`
 records each call once, `contents.py` decides which launches' tensors are looked at, `judging.py`
-judges new calls. May import what `backends/` may, but none of the backends.
+has new calls judged by `live.py`. May import capture and the verdicts, but none of the backends.
 """

@@ -24,11 +24,11 @@ from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.errors import BadSetting, KernelDefect
 
 if TYPE_CHECKING:
+    from kvtrace.backends.compiled.live import Live, NewCall
     from kvtrace.calls.recorded import Call
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
     from kvtrace.settings import Tensors
-    from kvtrace.verdicts.live import Live, NewCall
     from kvtrace.verdicts.verdict import Verdict
 
 _NO_NAMES: Final[dict[str, Any]] = {}
@@ -207,7 +207,7 @@ def live_of(session: "Session") -> "Live":
     """Return what judges in a session, made when it is first asked for; all backends share it."""
     found = _lives.get(session)
     if found is None:
-        from kvtrace.verdicts.live import Live
+        from kvtrace.backends.compiled.live import Live
 
         found = _lives[session] = Live(_rules(session), session.settings.strict)
         session.at_end.append(lambda: _finish(session, found))
@@ -246,8 +246,8 @@ def saw(
 
 
 def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
+    from kvtrace.backends.compiled.live import NewCall
     from kvtrace.calls.recorded import call_of
-    from kvtrace.verdicts.live import NewCall
 
     rows, values = _argument_rows(launch, setting)
     call = call_of(

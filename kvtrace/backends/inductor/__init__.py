@@ -1,7 +1,7 @@
 """The Inductor backend: launches of the kernels that `torch.compile` generates.
 
 `launches.py` hooks Inductor's autotuner, `kernels.py` tells what it launches, `static_loads.py`
-times the loading by launchers of its own. May import what `backends/` may, but not
+times the loading by launchers of its own. May import `backends/compiled/` and what that may, but not
 `backends/triton/`: what both need is in `backends/compiled/`.
 """
 

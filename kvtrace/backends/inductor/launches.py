@@ -203,11 +203,10 @@ def module_of(launched: Launched) -> "Module":
     found = _modules.get(launched.launcher)
     if found is None:
         from kvtrace.backends.compiled.generic import generic_ttir
-        from kvtrace.evaluate.modules import read
         from kvtrace.ir.relocation import module_defined_in
 
         text = generic_ttir(launched.stages()["ttir"])
-        found = _modules[launched.launcher] = module_defined_in(text, launched.place[0], read)
+        found = _modules[launched.launcher] = module_defined_in(text, launched.place[0])
     return found
 
 

@@ -3,7 +3,7 @@
 `launches.py` hooks Triton, `launchers.py` has launches looked at before they run, `load_hooks.py`
 times loading. Without a GPU, `device_free.py` is the driver that runs launches in the evaluator,
 `sightings.py` what it sees them do, `watching.py` and `traced_kernels.py` the clients that watch
-them. `interpreter.py` records interpreted launches. May import what `backends/` may, but not
+them. `interpreter.py` records interpreted launches. May import `backends/compiled/` and what that may, but not
 `backends/inductor/`: what both need is in `backends/compiled/`.
 """
 

@@ -18,7 +18,6 @@ from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import Sightings
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
-from kvtrace.evaluate.modules import read
 from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
@@ -98,7 +97,7 @@ class EvaluatingLauncher:
 
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         if self._module is None:
-            self._module = module_defined_in(generic_ttir(self._ttir()), self._file, read)
+            self._module = module_defined_in(generic_ttir(self._ttir()), self._file)
         module = self._module
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered

@@ -15,7 +15,6 @@ def module_of(kernel: Any) -> "Module":
     found = _modules.get(kernel)
     if found is None:
         from kvtrace.backends.compiled.generic import generic_ttir
-        from kvtrace.evaluate.modules import read
         from kvtrace.ir.relocation import module_defined_in
 
         function = function_of(kernel)
@@ -27,7 +26,7 @@ def module_of(kernel: Any) -> "Module":
             raise CannotReplay(
                 f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
             )
-        found = _modules[kernel] = module_defined_in(generic_ttir(ttir), file, read)
+        found = _modules[kernel] = module_defined_in(generic_ttir(ttir), file)
     return found
 
 

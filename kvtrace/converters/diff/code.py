@@ -22,7 +22,10 @@ FIRST_STAGES: Final = STAGES[:2]
 
 _MLIR_LOCATION: Final = re.compile(r"\s*\bloc\(")
 _LLVM_DEBUG: Final = re.compile(r",? ?!(?:dbg|tbaa|srcloc) ![0-9]+")
-_PTX_NOISE: Final = re.compile(r"^\s*(?:\.loc\b|\.file\b|//|\$L__(?:tmp|func|info|pubN|pubT)\w*:)")
+#: Places, names of labels, and the dialect's version, which is the compiler's.
+_PTX_NOISE: Final = re.compile(
+    r"^\s*(?:\.loc\b|\.file\b|\.version\b|//|\$L__(?:tmp|func|info|pubN|pubT)\w*:)"
+)
 _SYMBOL: Final = {
     "mlir": re.compile(r"[%^][A-Za-z0-9_$.\-]+"),
     "llvm": re.compile(r"%[A-Za-z0-9_$.\-]+|#[0-9]+|![0-9]+"),

@@ -35,7 +35,7 @@ from kvtrace.converters.diff.snapshot import (
 )
 from kvtrace.converters.findings import Finding, Findings, read_findings
 from kvtrace.converters.specialization import Change, changes
-from kvtrace.converters.text import count, duration, plural, size
+from kvtrace.text import count, duration, plural, size
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection

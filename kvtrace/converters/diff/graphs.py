@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from kvtrace.converters.graph_ops import read_graphs
-from kvtrace.converters.stablehlo.text import recorded_module_text
+from kvtrace.graphs.rows import read_graphs
+from kvtrace.graphs.stablehlo.text import recorded_module_text
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection

@@ -13,13 +13,17 @@ Status = Literal["added", "removed", "changed"]
 class Totals:
     """Measured and derived sums over launches; None where a side does not know.
 
-    Launches of autotuners and warm-ups are counted apart: how many there are depends on timing.
+    Launches of autotuners and warm-ups are counted apart: how many there are depends on timing. So
+    are those in which the kernel was compiled or loaded: their time is `compiling_ns`, and the
+    host's other times are of all others.
     """
 
     launches: int = 0
     tuning_launches: int = 0
     host_ns: int | None = None
     host_median_ns: float | None = None
+    compiling_launches: int = 0
+    compiling_ns: int | None = None
     device_ns: int | None = None
     device_median_ns: float | None = None
     compile_ns: int | None = None

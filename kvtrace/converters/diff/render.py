@@ -17,7 +17,7 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.specialization import Change
-from kvtrace.converters.text import columns, duration, plural, printable, shorten, wrapped
+from kvtrace.text import columns, duration, plural, printable, shorten, wrapped
 
 #: Lines of one source or code difference that are printed unless all are asked for.
 _SHOWN_LINES: Final = 40

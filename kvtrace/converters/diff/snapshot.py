@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
+from kvtrace.converters.counted_times import TUNING
 from kvtrace.converters.database import database as new_database
 from kvtrace.converters.diff.graphs import graph_texts
 from kvtrace.converters.diff.model import Totals
@@ -128,6 +129,8 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
         launches=sum(part.launches for part in parts),
         tuning_launches=sum(part.tuning_launches for part in parts),
         host_ns=_sum(part.host_ns for part in launched),
+        compiling_launches=sum(part.compiling_launches for part in parts),
+        compiling_ns=sum(part.compiling_ns or 0 for part in parts),
         device_ns=_sum(part.device_ns for part in launched),
         compile_ns=sum(part.compile_ns or 0 for part in parts),
         bytes=_sum(part.bytes for part in launched),
@@ -224,27 +227,31 @@ def _register(
     calls = trace.table(
         "calls", runs, ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"]
     )
+    begins = trace.table("kernels", runs, ["kernel_id", "compile_begin", "load_begin"])
     launches = trace.table("launches", runs, ["seq", "call_id", "enter", "exit", "phase"])
     executions = trace.table("gpu_kernels", runs, ["launch_seq", "call_id", "start", "end"])
     for name, table in (
         ("members", member_table),
         ("kernel_names", kernel_names),
+        ("begins", begins),
         ("all_calls", calls),
         ("launches", launches),
         ("gpu_kernels", executions),
         ("ops", ops),
     ):
         database.register(name, table)
-    database.execute(_PREPARE)
+    database.execute(_PREPARE.replace("TUNING", str(TUNING)))
 
 
-#: Launches of the phases autotune and warmup are counted apart: an autotuner repeats them as often
-#: as time allows. `place` numbers (run, call_id), so that a million launches join on one small
+#: Launches of the phases TUNING are counted apart: an autotuner repeats them as often
+#: as time allows; those in which the kernel was compiled or loaded (see compiling.py) have no time
+#: of a launch. `place` numbers (run, call_id), so that a million launches join on one small
 #: integer. `alike` is a 64-bit hash of all of a call that is the same in another process: no
 #: addresses, no recorded values.
 _PREPARE: Final = """
     CREATE TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, c.run, c.call_id, m.variant,
+        b.compile_begin, b.load_begin,
         hash(c.grid_x, c.grid_y, c.grid_z, list_transform(
             list_filter(c.args, lambda a: a.kind IS DISTINCT FROM 'constexpr'),
             lambda a: {
@@ -254,11 +261,14 @@ _PREPARE: Final = """
                 'alias': a.alias_group,
                 'scalar': regexp_replace(a.scalar, '0x[0-9a-fA-F]{6,}', '0x…', 'g')
             })) AS alike
-    FROM all_calls c JOIN members m ON c.run = m.run AND c.kernel_id = m.kernel_id;
+    FROM all_calls c JOIN members m ON c.run = m.run AND c.kernel_id = m.kernel_id
+    JOIN begins b ON c.run = b.run AND c.kernel_id = b.kernel_id;
 
     CREATE TABLE timed AS
     SELECT p.place, epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
-        coalesce(l.phase, 'run') IN ('autotune', 'warmup') AS tuning
+        coalesce(l.phase, 'run') IN TUNING AS tuning,
+        coalesce(p.compile_begin >= l."enter" AND p.compile_begin < l."exit", false)
+            OR coalesce(p.load_begin >= l."enter" AND p.load_begin < l."exit", false) AS compiling
     FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
 
     CREATE TABLE executed AS
@@ -266,7 +276,7 @@ _PREPARE: Final = """
     FROM gpu_kernels g
     LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
     JOIN place p ON g.run = p.run AND coalesce(g.call_id, l.call_id) = p.call_id
-    WHERE coalesce(l.phase, 'run') NOT IN ('autotune', 'warmup');
+    WHERE coalesce(l.phase, 'run') NOT IN TUNING;
 
     CREATE TABLE per_call AS
     SELECT p.place, p.variant, p.run, p.call_id, p.alike,
@@ -293,13 +303,17 @@ _TOTALS: Final = """
                 THEN sum(flops * launches) END AS flops
         FROM per_call GROUP BY variant
     ), host AS (
-        SELECT variant, sum(host_ns) AS total, median(host_ns) AS middle
+        SELECT variant, median(host_ns) FILTER (NOT compiling) AS middle,
+            CASE WHEN bool_and(compiling) THEN 0 ELSE sum(host_ns) FILTER (NOT compiling) END
+                AS total,
+            count(*) FILTER (compiling) AS compiling, sum(host_ns) FILTER (compiling) AS slow
         FROM timed JOIN place USING (place) WHERE NOT tuning GROUP BY variant
     ), device AS (
         SELECT variant, sum(device_ns) AS total, median(device_ns) AS middle
         FROM executed JOIN place USING (place) GROUP BY variant
     )
-    SELECT w.variant, w.launches, w.tuning, h.total, h.middle, d.total, d.middle, w.bytes, w.flops
+    SELECT w.variant, w.launches, w.tuning, h.total, h.middle, d.total, d.middle, w.bytes, w.flops,
+        coalesce(h.compiling, 0), h.slow
     FROM work w LEFT JOIN host h USING (variant) LEFT JOIN device d USING (variant)
 """
 
@@ -308,7 +322,8 @@ _MEDIANS: Final = """
         SELECT place, module, name FROM place JOIN kernel_names USING (variant)
     ), host AS (
         SELECT module, name, median(host_ns) AS middle
-        FROM timed JOIN kernel USING (place) WHERE NOT tuning GROUP BY module, name
+        FROM timed JOIN kernel USING (place) WHERE NOT tuning AND NOT compiling
+        GROUP BY module, name
     ), device AS (
         SELECT module, name, median(device_ns) AS middle
         FROM executed JOIN kernel USING (place) GROUP BY module, name
@@ -325,13 +340,18 @@ _CALLS: Final = """
 
 def _fill_totals(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
     for row in database.execute(_TOTALS).fetchall():
-        position, launches, tuning, host, host_median, device, device_median, moved, flops = row
+        (
+            position, launches, tuning, host, host_median, device, device_median, moved, flops,
+            compiling, slow,
+        ) = row  # fmt: skip
         variant = variants[position]
         variant.totals = Totals(
             launches=int(launches),
             tuning_launches=int(tuning),
             host_ns=_whole(host),
             host_median_ns=host_median,
+            compiling_launches=int(compiling),
+            compiling_ns=_whole(slow),
             device_ns=_whole(device),
             device_median_ns=device_median,
             compile_ns=variant.totals.compile_ns,

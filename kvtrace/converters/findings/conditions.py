@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-from kvtrace.converters.text import WIDTH, percent, plural, printable, wrapped
+from kvtrace.text import WIDTH, percent, plural, printable, wrapped
 
 _INDENT: Final = 4
 _FAILING: Final = ("violation",)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kvtrace.converters.text import printable
+from kvtrace.text import printable
 
 
 def invocation(

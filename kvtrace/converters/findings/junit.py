@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from kvtrace.converters.findings.model import UNUSED_IGNORE, Finding, Findings
 from kvtrace.converters.findings.text import Printer
-from kvtrace.converters.text import plural
+from kvtrace.text import plural
 
 #: What XML 1.0 cannot hold, however it is escaped.
 _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -18,8 +18,8 @@ from kvtrace.converters.findings.model import (
     StackFrame,
     grouped,
 )
-from kvtrace.converters.text import WIDTH, display_width, percent, plural, printable, wrapped
 from kvtrace.schema.layout import OBSERVED
+from kvtrace.text import WIDTH, display_width, percent, plural, printable, wrapped
 
 #: Terminal codes of what stands out; every other text is plain.
 _CODES: Final = {

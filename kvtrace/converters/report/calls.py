@@ -38,7 +38,8 @@ class CallRows:
     """The distinct calls of all runs, and what is counted for each of them.
 
     `counts` has one column for each of: launches; of those by tuners and warm-ups (`tuning`), and
-    into graphs (`captured`); time of all on the host and on the device; executions on the device,
+    into graphs (`captured`); time of all on the device, and on the host without launches in which
+    the kernel was compiled or loaded; executions on the device,
     of those without tuning's `run_executions` and `run_ns`, and from graphs `replays`; and `runs`,
     which `kvtrace profile` weighs work by.
     """
@@ -118,12 +119,13 @@ class CallRows:
     def count_launches(
         self, piece: Mapping[str, Integers], tuning: Integers, captured: int
     ) -> None:
-        """Add launches: columns call, duration and phase; `captured` is the phase of graphs."""
+        """Add launches: columns call, duration, phase, compiling; `captured` is graphs' phase."""
         call = piece["call"]
         self._add("launches", call)
         self._add("tuning", call[tuning])
         self._add("captured", call[piece["phase"] == captured])
-        self._add("host_ns", call, piece["duration"])
+        steady = ~piece["compiling"].astype(bool)
+        self._add("host_ns", call[steady], piece["duration"][steady])
 
     def count_executions(
         self, piece: Mapping[str, Integers], tuning: Integers, replayed: Integers

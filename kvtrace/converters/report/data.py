@@ -90,7 +90,7 @@ class _Gathered:
         timeline = self.timeline
         launches, device = Slices.join(timeline.launches), Executions.join(timeline.device)
         tuning = timeline.tuning_phases()
-        self.calls.host_medians = medians(launches, tuning)
+        self.calls.host_medians = medians(launches, tuning, timeline.compiling)
         self.calls.device_medians = medians(device, tuning)
         origin, end = self._extent(launches, device)
         kernels, calls = kernels_of(

@@ -1,29 +1,23 @@
 """Matrix products of a kernel: their shapes, and which loads and store their tiles belong to.
 
-Read from the generic TTIR's text alone; what cannot be told from it is None.
+Read from its TTIR alone; what cannot be told from it is None.
 """
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.converters.report.generic_ops import GenericOp, Value, generic_ops
+from kvtrace.ir import Module, Op, Value
+from kvtrace.ir.flow import Flow, around, backward, flow_of, forward
+from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import LOOPS, WRITING, Kind, effect_of, named, operator_of
+from kvtrace.ir.types import TensorType
 
 __all__ = ["Dot", "dots_of"]
 
-_DOTS: Final = frozenset({"tt.dot", "tt.dot_scaled", "ttng.warp_group_dot"})
-_LOADS: Final = frozenset({"tt.load", "tt.descriptor_load"})
-#: Ops that write their second operand.
-_STORES: Final = frozenset({"tt.store", "tt.atomic_rmw", "tt.descriptor_store"})
+_PRODUCTS: Final = named(lambda row: row.kind is Kind.PRODUCT)
 #: Ops that keep a tile's elements where they are, or only turn it.
-_SAME_TILE: Final = frozenset(
-    {"tt.trans", "tt.fp_to_fp", "tt.bitcast", "tt.clampf", "tt.precise_sqrt", "tt.precise_divf"}
-)
-_ELEMENTWISE: Final = ("arith.", "math.")
-_TENSOR: Final = re.compile(r"tensor<((?:\d+x)+)[^>]*>")
-#: Longer chains of values than any kernel has; a text that loops ends here.
-_MOST_STEPS: Final = 10_000
+_SAME_TILE: Final = named(lambda row: row.kind is Kind.ELEMENTWISE or row.operator == "trans")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,89 +41,53 @@ class Dot:
     loop: int | None
 
 
-def dots_of(text: str) -> tuple[Dot, ...]:
-    """Return the products of a module's generic text, in its order."""
-    ops = generic_ops(text)
-    found = [op for op in ops if op.name in _DOTS and len(op.operands) >= 3]
-    uses = _uses(ops) if found else {}
-    return tuple(_dot(op, ops, uses) for op in found)
+@once_per_module
+def dots_of(module: Module) -> tuple[Dot, ...]:
+    """Return the products of a module, in its order."""
+    flow = flow_of(module)
+    return tuple(_dot(op, flow) for op in module.ops if op.name in _PRODUCTS)
 
 
-def _dot(op: GenericOp, ops: Sequence[GenericOp], uses: dict[Value, list[tuple[int, int]]]) -> Dot:
-    shapes = [
-        tuple(map(int, shape.split("x")[:-1])) for shape in _TENSOR.findall(op.types.split("->")[0])
-    ]
+def _dot(op: Op, flow: Flow) -> Dot:
+    left, right = op.operand("left"), op.operand("right")
     m = n = k = None
-    if op.name == "tt.dot" and len(shapes) >= 2 and len(shapes[0]) >= 2:
+    shapes = [each.type.shape for each in (left, right) if isinstance(each.type, TensorType)]
+    if operator_of(op) == "dot" and len(shapes) == 2:  # of scaled ones the factors are packed
         (m, k), n = shapes[0][-2:], shapes[1][-1]
-    a, a_turned = _load(op.operands[0], ops)
-    b, b_turned = _load(op.operands[1], ops)
-    return Dot(op.index, m, n, k, a, a_turned, b, b_turned, _store(op, ops, uses), _loop(op, ops))
+    a, a_turned = _load(left)
+    b, b_turned = _load(right)
+    loop = next((each.index for each in around(op) if each.name in LOOPS), None)
+    return Dot(op.index, m, n, k, a, a_turned, b, b_turned, _store(op, flow), loop)
 
 
-def _loop(op: GenericOp, ops: Sequence[GenericOp]) -> int | None:
-    parent = op.parent
-    while parent is not None and ops[parent].name not in ("scf.for", "scf.while"):
-        parent = ops[parent].parent
-    return parent
-
-
-def _load(value: Value | None, ops: Sequence[GenericOp]) -> tuple[int | None, bool]:
+def _load(factor: Value) -> tuple[int | None, bool]:
     """Return the one load that a factor is made of, and whether it was turned."""
     found: set[int] = set()
     turned = False
-    waiting, seen = [value], set[Value]()
-    while waiting and len(seen) < _MOST_STEPS:
-        value = waiting.pop()
-        if value is None or value in seen or value.argument:
-            continue
-        seen.add(value)
-        op = ops[value.op]
-        if op.name in _LOADS:
-            found.add(op.index)
-        elif op.name in _SAME_TILE or op.name.startswith(_ELEMENTWISE):
-            turned ^= op.name == "tt.trans"
-            waiting += op.operands
+    for value in backward([factor], _tiles):
+        op = value.owner
+        if isinstance(op, Op):
+            turned ^= operator_of(op) == "trans"
+            if effect_of(op) == "load":
+                found.add(op.index)
     return (found.pop(), turned) if len(found) == 1 else (None, False)
 
 
-def _uses(ops: Sequence[GenericOp]) -> dict[Value, list[tuple[int, int]]]:
-    """Return for each value the ops that take it, and as which operand."""
-    uses: dict[Value, list[tuple[int, int]]] = {}
-    for op in ops:
-        for position, value in enumerate(op.operands):
-            if value is not None:
-                uses.setdefault(value, []).append((op.index, position))
-    return uses
+def _tiles(value: Value) -> Iterable[Value]:
+    """Return the tiles that one is made of, element by element."""
+    op = value.owner
+    return op.operands if isinstance(op, Op) and op.name in _SAME_TILE else ()
 
 
-def _store(
-    op: GenericOp, ops: Sequence[GenericOp], uses: dict[Value, list[tuple[int, int]]]
-) -> int | None:
+def _store(dot: Op, flow: Flow) -> int | None:
     """Return the one store that the sum gets to, through loops and element by element."""
     stores: set[int] = set()
-    waiting, seen = [Value(op.index, 0, argument=False)], set[Value]()
-    while waiting and len(seen) < _MOST_STEPS:
-        value = waiting.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        for index, position in uses.get(value, ()):
-            taker = ops[index]
-            if taker.name in _STORES and position == 1:
-                stores.add(index)
-            elif taker.name == "scf.yield" and taker.parent is not None:
-                waiting += _given_on(taker.parent, position, ops)
-            elif taker.name in _DOTS:
-                waiting += [Value(index, 0, argument=False)] if position == 2 else []
-            elif taker.name in _SAME_TILE or taker.name.startswith(_ELEMENTWISE):
-                waiting.append(Value(index, 0, argument=False))
+
+    def onwards(op: Op, value: Value) -> Iterable[Value]:
+        if op.name in WRITING and value in op.group("value"):
+            stores.add(op.index)
+        goes_on = op.name in _SAME_TILE or (op.name in _PRODUCTS and value is op.operand("added"))
+        return op.results if goes_on else ()
+
+    forward(flow, dot.results, onwards)
     return stores.pop() if len(stores) == 1 else None
-
-
-def _given_on(owner: int, position: int, ops: Sequence[GenericOp]) -> list[Value]:
-    """Return what a region's yield becomes: the owner's result, and a loop's next argument."""
-    given = [Value(owner, position, argument=False)]
-    if ops[owner].name == "scf.for":
-        given.append(Value(owner, position + 1, argument=True))
-    return given

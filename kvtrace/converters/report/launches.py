@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.columns import integers, narrow
+from kvtrace.converters.compiling import CompilingLaunches
+from kvtrace.converters.counted_times import TUNING
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
@@ -15,12 +17,10 @@ from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slic
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-__all__ = ["MISSING", "TUNING", "Timeline"]
+__all__ = ["MISSING", "Timeline"]
 
 #: Stands for null in columns of whole numbers.
 MISSING: Final = int(np.iinfo(np.int64).min)
-#: Phases of launches that are left out of sums of work and of medians, as `kvtrace profile` does.
-TUNING: Final = frozenset({"autotune", "warmup"})
 _NOT_RECORDED: Final = "not recorded"
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase")
 _EXECUTION: Final = (
@@ -58,6 +58,8 @@ class Timeline:
     """Names of device functions → index."""
     launch_count: int = 0
     host_ns: int = 0
+    compiling: list[tuple[int, int]] = field(default_factory=list)
+    """Call and duration of launches in which the kernel was compiled or loaded."""
     gpu_kernels: int | None = None
     device_ns: int | None = None
 
@@ -97,11 +99,18 @@ class Timeline:
         self, trace: "Trace", run: "Run", index: int, known: "_Lookup", calls: CallRows
     ) -> _Launches:
         columns: dict[str, list[Integers]] = {}
+        compiling = CompilingLaunches(trace, run)
         for table in trace.pieces("launches", (run,), _LAUNCH):
             piece = self._launch_piece(table, index, known)
+            piece["compiling"] = compiling.among(table)
             calls.count_launches(piece, self._is_tuning(piece["phase"]), self._captured())
             self.launch_count += len(table)
             self.host_ns += int(piece["duration"].sum())
+            slow = piece.pop("compiling") & ~self._is_tuning(piece["phase"])
+            slow &= piece["call"] != NO_CALL
+            self.compiling += zip(
+                piece["call"][slow].tolist(), piece["duration"][slow].tolist(), strict=True
+            )
             _keep(piece, columns)
         whole = {name: _joined(columns.pop(name)) for name in list(columns)}
         if not whole:

@@ -4,6 +4,7 @@ There can be tens of millions, so columns are as narrow as what they hold, and n
 more than a few arrays of their length; the rest goes piece by piece.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
@@ -102,8 +103,13 @@ class Executions(Slices):
     """Index into the report's device names."""
 
 
-def medians(slices: Slices, left_out: Sequence[int] = ()) -> dict[int, float]:
-    """Return the median duration of each known call; phases in `left_out` do not count."""
+def medians(
+    slices: Slices, left_out: Sequence[int] = (), but: Sequence[tuple[int, int]] = ()
+) -> dict[int, float]:
+    """Return the median duration of each known call; phases in `left_out` do not count.
+
+    Nor do slices of the calls and durations in `but`, each once.
+    """
     wanted = slices.call != NO_CALL
     for phase in left_out:
         wanted &= slices.phase != phase
@@ -111,6 +117,7 @@ def medians(slices: Slices, left_out: Sequence[int] = ()) -> dict[int, float]:
     duration = slices.duration[wanted]
     keys |= np.minimum(duration, _LONGEST) if duration.itemsize == 8 else duration
     keys.sort()
+    keys = np.delete(keys, _found(keys, [call << _MEDIAN_BITS | ns for call, ns in but]))
     calls = np.arange(int(keys[-1] >> _MEDIAN_BITS) + 2) if len(keys) else np.zeros(1, np.int64)
     bounds = np.searchsorted(keys, calls << _MEDIAN_BITS)
     found = {}
@@ -118,6 +125,15 @@ def medians(slices: Slices, left_out: Sequence[int] = ()) -> dict[int, float]:
         first, last = int(bounds[call]), int(bounds[call + 1])
         middle = keys[[(first + last - 1) // 2, (first + last) // 2]] & _LONGEST
         found[call] = float(middle.mean())
+    return found
+
+
+def _found(keys: Integers, wanted: list[int]) -> list[int]:
+    """Return where in sorted keys each wanted one is; of one that is wanted twice, two places."""
+    found: list[int] = []
+    for key, times in Counter(wanted).items():
+        first = int(np.searchsorted(keys, key))
+        found += range(first, first + times)
     return found
 
 

@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,15 @@ import pyarrow as pa
 from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.values import Histogram, Layout
+from kvtrace.ir import IRSyntaxError, Module, parse
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
+
+_GENERIC: Final = "ttir_generic"
+_MOST_MODULES: Final = 256
+"""So many are kept: sources read the same ones, one after the other."""
 
 __all__ = ["Block", "BlockSource", "Context", "block_sources"]
 
@@ -46,6 +51,7 @@ class Context:
     histograms: dict[tuple[str, Layout], Histogram | None] = field(default_factory=dict, repr=False)
     """Those of recorded tensors that were worked out already, by artifact."""
     _tables: "dict[tuple[str, int], _ByCall]" = field(default_factory=dict, repr=False)
+    _modules: dict[str | None, Module | None] = field(default_factory=dict, repr=False)
     _left_out: dict[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def of_call(self, table: str, call: int) -> list[dict[str, Any]]:
@@ -80,6 +86,19 @@ class Context:
         sha256 = self.report.stage_artifacts[variant].get(name)
         content = self.trace.artifact(sha256)
         return None if content is None else content.decode("utf-8", "replace")
+
+    def module(self, variant: int) -> Module | None:
+        """Return a variant's TTIR; None where the trace has none that can be read."""
+        sha256 = self.report.stage_artifacts[variant].get(_GENERIC)
+        if sha256 not in self._modules:
+            if len(self._modules) >= _MOST_MODULES:
+                self._modules.clear()
+            text = self.stage(variant, _GENERIC)
+            try:
+                self._modules[sha256] = None if text is None else parse(text)
+            except IRSyntaxError:  # the page is made without what would be told from it
+                self._modules[sha256] = None
+        return self._modules[sha256]
 
 
 @dataclass(frozen=True, slots=True)

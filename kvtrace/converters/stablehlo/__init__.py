@@ -1,8 +1,4 @@
-"""Graphs as StableHLO text: rows of `graph_ops` in, MLIR out. May import the schema only.
-
-`text.py` writes modules, `attributes.py` says how each opcode's attributes and regions are written,
-`constants.py` and `types.py` write values and types, `converter.py` is the command's side of it.
-"""
+"""The tensor graphs of a trace as StableHLO: the command's side of `kvtrace.graphs.stablehlo`."""
 
 from kvtrace.converters.stablehlo.converter import CONVERTER
 

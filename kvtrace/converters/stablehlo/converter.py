@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kvtrace.converters.graph_ops import GraphOp, read_graphs
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.stablehlo.check import verify
-from kvtrace.converters.stablehlo.text import recorded_module_text
+from kvtrace.graphs.rows import GraphOp, read_graphs
+from kvtrace.graphs.stablehlo.text import recorded_module_text
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 

@@ -2,7 +2,7 @@
 
 `launches.py` hears of launches and records kernels and calls, `tables.py` keeps what each distinct
 call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the tables of our own,
-`watching.py` is kvtrace.trace.
+`watching.py` is kvtrace.trace. May import capture and `kvtrace.nki`.
 """
 
 from typing import TYPE_CHECKING, Any, Final

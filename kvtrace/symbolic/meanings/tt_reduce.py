@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvtrace.ir.ops import GROWING
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number
 from kvtrace.symbolic.meanings.tt_shape import lane_symbol, relaned
-from kvtrace.symbolic.summary import GROWING
 from kvtrace.symbolic.terms import Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 

@@ -44,38 +44,29 @@ def same_everywhere(walk: Walk, op: Op) -> None:
     walk.set(op.results[0], walk.known(op.operand("source")))
 
 
-@meaning("tt.expand_dims")
-def expand_dims(walk: Walk, op: Op) -> None:
-    """Add an axis of one element."""
-    known, axis = walk.known(op.operand("source")), number_of(op, "axis")
-    if known is not None:
-        source = shape_of(op.operand("source").type)
+@meaning("tt.expand_dims", "tt.trans", "tt.reshape")
+def moved(walk: Walk, op: Op) -> None:
+    """Put the elements elsewhere."""
+    known = walk.known(op.operand("source"))
+    walk.set(op.results[0], None if known is None else rearranged(op, known))
+
+
+def rearranged(op: Op, known: Known) -> Known:
+    """Return what is known of an op's source as known of its result: a new axis, axes, a shape."""
+    source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
+    if op.name == "tt.reshape":
+        return reshaped(known, source, target)
+    places: list[Term | None]
+    if op.name == "tt.expand_dims":
+        axis = number_of(op, "axis")
         places = [lane(i + 1, n) if i >= axis else None for i, n in enumerate(source)]
-        known = relaned(known, source, places)
-    walk.set(op.results[0], known)
-
-
-@meaning("tt.trans")
-def trans(walk: Walk, op: Op) -> None:
-    """Permute axes."""
-    known, attribute = walk.known(op.operand("source")), op.attributes.get("order")
-    source = shape_of(op.operand("source").type)
-    if known is not None:
+    else:
+        attribute = op.attributes.get("order")
         order = [int(axis) for axis in attribute.values] if (
             isinstance(attribute, DenseArrayAttribute)
         ) else list(range(len(source)))[::-1]  # fmt: skip
-        known = relaned(known, source, [lane(order.index(i), n) for i, n in enumerate(source)])
-    walk.set(op.results[0], known)
-
-
-@meaning("tt.reshape")
-def reshape(walk: Walk, op: Op) -> None:
-    """Give the elements another shape, in row-major order."""
-    known = walk.known(op.operand("source"))
-    if known is not None:
-        source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
-        known = reshaped(known, source, target)
-    walk.set(op.results[0], known)
+        places = [lane(order.index(i), n) for i, n in enumerate(source)]
+    return relaned(known, source, places)
 
 
 def reshaped(known: Known, source: tuple[int, ...], target: tuple[int, ...]) -> Known:

@@ -15,10 +15,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir import Op
-from kvtrace.ir.attributes import SymbolAttribute
-from kvtrace.ir.flow import deciding, jumps
+from kvtrace.ir.flow import called, counter_of, deciding, flow_of, jumps, terminator
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import DATA, MEMORY, Kind, mask_of, named, operands_of
+from kvtrace.ir.model import Function
+from kvtrace.ir.ops import (
+    BRANCHES,
+    CALLS,
+    DATA,
+    FILLING,
+    LOOPS,
+    MEMORY,
+    Kind,
+    mask_of,
+    named,
+    operands_of,
+)
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque
 from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 from kvtrace.symbolic.meanings.tt_shape import reshaped
@@ -26,7 +37,7 @@ from kvtrace.symbolic.summary import Access, BlockPointer, Place, Summary
 from kvtrace.symbolic.taint import leaves_lanes, tainted
 from kvtrace.symbolic.terms import Substitution, lane
 from kvtrace.symbolic.undefined.carried import Course, Slot, courses
-from kvtrace.symbolic.undefined.meanings import MEANINGS, anywhere, as_condition, elementwise
+from kvtrace.symbolic.undefined.meanings import anywhere, as_condition, elementwise, meaning_of
 from kvtrace.symbolic.undefined.values import (
     NOWHERE,
     Undefined,
@@ -42,7 +53,6 @@ from kvtrace.symbolic.zeros import Zeros
 
 if TYPE_CHECKING:
     from kvtrace.ir import Block, Module, Value
-    from kvtrace.ir.model import Function
 
 Use = Literal["value", "address", "mask", "branch"]
 
@@ -74,6 +84,7 @@ class _Flow:
     def __init__(self, summary: Summary) -> None:
         self.summary = summary
         self._module = summary.module
+        self._flow = flow_of(self._module)
         self._tainted = tainted(self._module)
         self._values: dict[int, Undefined] = {}
         self._accesses: dict[Op, list[Access]] = {}
@@ -116,11 +127,10 @@ class _Flow:
                 self._bind(block, arriving.get(block, []), repeated=block in again)
             self._block(block)
             last = block.ops[-1]
-            if last.name == "cf.cond_br":
-                self._branches(last, self.summary.places.get(block))
+            self._branches(last, self.summary.places.get(block))
             for target, values in jumps(last):
                 arriving.setdefault(target, []).append([self.of(value) for value in values])
-            if last.name.endswith(".return"):
+            if not last.successors:
                 returned.append([self.of(value) for value in last.operands])
         return [united(ways) for ways in zip(*returned, strict=True)] if returned else []
 
@@ -149,12 +159,14 @@ class _Flow:
         if op.name in MEMORY:
             self._memory(op)
             return
-        region_op = _WITH_REGIONS.get(op.name)
-        if region_op is not None:
-            region_op(self, op)
+        if op.name in CALLS:
+            self._call(op)
             return
-        if op.name.startswith("scf."):
-            self._regions(op)
+        if op.name in LOOPS:
+            (self._while if counter_of(op) is None else self._for)(op)
+            return
+        if op.name in BRANCHES:
+            self._branch(op)
             return
         if not any(value.id in self._tainted for value in op.results):
             return
@@ -163,8 +175,7 @@ class _Flow:
             for value in op.results:
                 self.set(value, undefined)
             return
-        meaning = MEANINGS.get(op.name, elementwise)
-        meaning(self, op)
+        meaning_of(op)(self, op)
 
     # -- memory --------------------------------------------------------------------------------
 
@@ -177,7 +188,7 @@ class _Flow:
                 use: Use = "value" if name in DATA else "address"
                 for access in accesses:
                     self._used(op, name, value, use, access)
-        if op.name == "tt.load" and op.results[0].id in self._tainted:
+        if op.name in FILLING and op.results[0].id in self._tainted:
             self.set(op.results[0], self._loaded(op))
 
     def _loaded(self, op: Op) -> Undefined:
@@ -241,32 +252,20 @@ class _Flow:
 
     # -- branches and loops --------------------------------------------------------------------
 
-    def _if(self, op: Op) -> None:
-        self._branches(op, self._place(op))
-        condition = self.summary.values.get(op.operand("condition").id)
-        for region in op.regions:
-            for block in region.blocks:
-                self._block(block)
-        if not op.results or not isinstance(condition, Condition):
-            self._joined(op)
-            return
-        first, second = (region.blocks[0].ops[-1].operands for region in op.regions)
-        for value, one, two in zip(op.results, first, second, strict=True):
-            self.set(value, chosen(condition, self.of(one), self.of(two)))
-
-    def _regions(self, op: Op) -> None:
-        """Follow an op of which one region runs."""
+    def _branch(self, op: Op) -> None:
+        """Follow an op of which one region runs; of two, its condition may say which."""
         self._branches(op, self._place(op))
         for region in op.regions:
             for block in region.blocks:
                 self._block(block)
-        self._joined(op)
-
-    def _joined(self, op: Op) -> None:
-        ends = [block.ops[-1] for region in op.regions for block in region.blocks]
-        for position, value in enumerate(op.results):
-            ways = [self.of(end.operands[position]) for end in ends if len(end.operands)]
-            self.set(value, united(ways))
+        knowns = [self.summary.values.get(value.id) for value in deciding(op)]
+        for value in op.results:
+            ways = [self.of(origin) for origin in self._flow.origins(value)]
+            match knowns, ways:
+                case [Condition() as condition], [first, second]:
+                    self.set(value, chosen(condition, first, second))
+                case _:
+                    self.set(value, united(ways))
 
     def _for(self, op: Op) -> None:
         self._branches(op, self._place(op))
@@ -275,7 +274,7 @@ class _Flow:
 
         def run() -> list[Undefined]:
             self._block(block)
-            return [self.of(value) for value in block.ops[-1].operands]
+            return [self.of(value) for value in terminator(op, 0).group("passed")]
 
         after = self._loop(op, block.arguments[1:], initial, run)
         for value, undefined in zip(op.results, after, strict=True):
@@ -291,9 +290,9 @@ class _Flow:
             for argument, value in zip(after.arguments, end.group("passed"), strict=True):
                 self.set(argument, self.of(value))
             self._block(after)
-            return [self.of(value) for value in after.ops[-1].operands]
+            return [self.of(value) for value in terminator(op, 1).group("passed")]
 
-        self._loop(op, before.arguments, [self.of(value) for value in op.operands], run)
+        self._loop(op, before.arguments, [self.of(value) for value in op.group("initial")], run)
         loop = next((each for each in self.summary.loops if each.op is op), None)
         for value, given in zip(op.results, end.group("passed"), strict=True):
             undefined = self.of(given)
@@ -363,34 +362,24 @@ class _Flow:
         return outcomes
 
     def _call(self, op: Op) -> None:
-        callee = op.attributes.get("callee")
-        name = callee.value if isinstance(callee, SymbolAttribute) else ""
-        function = self._module.functions.get(name)
-        if function is None or not function.body.blocks:
+        function = called(op, self._module)
+        if function is None:
             elementwise(self, op)
             return
-        calls = [each for each in self._module.ops if each.attributes.get("callee") == callee]
-        vague, self._vague = self._vague, self._vague or len(calls) > 1
+        vague, self._vague = self._vague, self._vague or len(self._flow.callers(function)) > 1
         given = [self.of(value) for value in op.operands]
         if self._vague:
             given = [
                 each if each.is_nowhere else self._not_followed(value, _CALLED_TWICE, each.sources)
                 for each, value in zip(given, op.operands, strict=True)
             ]
-        returned = self._function(function, given)
+        returned = self._function(Function(function), given)
         self._vague = vague
         for value, undefined in zip(op.results, returned, strict=False):
             self.set(value, undefined)
 
 
 _TERMINATORS: Final = named(lambda row: row.kind in (Kind.END, Kind.JUMP))
-_WITH_REGIONS: Final[dict[str, Callable[[_Flow, Op], None]]] = {
-    "scf.if": _Flow._if,
-    "scf.for": _Flow._for,
-    "scf.while": _Flow._while,
-    "tt.call": _Flow._call,
-    "func.call": _Flow._call,
-}
 
 
 def _substituting(replaced: Substitution) -> Callable[[Condition], Condition]:

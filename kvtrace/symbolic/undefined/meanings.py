@@ -1,30 +1,29 @@
-"""What ops do to elements without a value, one function an op; any other is elementwise.
+"""What ops do to elements without a value, by kind and by what they compute; else elementwise.
 
 Lanes are positional, as in the summary: what rearranges elements substitutes lane symbols.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kvtrace.ir.ops import SPREADING
+from kvtrace.ir import Op
+from kvtrace.ir.ops import KINDS, Kind, Operator, operator_of
 from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, equal
-from kvtrace.symbolic.meanings.tt_shape import relaned
+from kvtrace.symbolic.meanings.tt_shape import rearranged, relaned
 from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term, lane
 from kvtrace.symbolic.undefined.values import Undefined, chosen, made, some_lane, somewhere, united
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
-from kvtrace.symbolic.zeros import Zeros, rearranged
+from kvtrace.symbolic.zeros import Zeros
 
 if TYPE_CHECKING:
-    from kvtrace.ir import Op, Value
+    from kvtrace.ir import Value
     from kvtrace.symbolic.summary import Summary
-
-_MOVED: Final = frozenset({"tt.reshape", "tt.expand_dims", "tt.trans"})
 
 
 class Flow(Protocol):
-    """What is known so far: see `definedness.py`."""
+    """What is known so far: see `undefined/flow.py`."""
 
     summary: Summary
     zeros: Zeros
@@ -77,7 +76,7 @@ def moved(flow: Flow, op: Op) -> None:
 
 def select(flow: Flow, op: Op) -> None:
     """Take the chosen side; the choice itself counts, too."""
-    chooser, first, second = op.operands
+    chooser, first, second = (op.operand(name) for name in ("condition", "first", "second"))
     known = flow.summary.values.get(chooser.id)
     condition = known if isinstance(known, Condition) else flow.unknown(
         op, "a condition that is not followed"
@@ -91,7 +90,7 @@ def logic(flow: Flow, op: Op) -> None:
     if integer_bits(op.results[0].type) != 1:
         elementwise(flow, op)
         return
-    left, right = op.operands
+    left, right = op.operand("left"), op.operand("right")
     one, two = flow.of(left), flow.of(right)
     if one.is_nowhere == two.is_nowhere:
         flow.set(op.results[0], united((one, two)))
@@ -99,19 +98,22 @@ def logic(flow: Flow, op: Op) -> None:
     undefined, defined = (two, left) if one.is_nowhere else (one, right)
     decides = flow.summary.values.get(defined.id)
     if isinstance(decides, Condition):
-        open_ = decides if op.name == "arith.andi" else ~decides
+        open_ = decides if operator_of(op) == "&" else ~decides
         undefined = undefined.where(lambda condition: condition & open_)
     flow.set(op.results[0], undefined)
 
 
 def product(flow: Flow, op: Op) -> None:
     """Follow a multiplication: zero times an integer is zero, times a float nearly always."""
-    first, second, *added = op.operands
+    left, right = op.operand("left"), op.operand("right")
+    exact = integer_bits(op.results[0].type) is not None
     parts = [
-        _times(flow.of(one), flow.zeros.of(other), exact=op.name == "arith.muli")
-        for one, other in ((first, second), (second, first))
+        _times(flow.of(one), flow.zeros.of(other), exact=exact)
+        for one, other in ((left, right), (right, left))
     ]
-    flow.set(op.results[0], united((*parts, *(flow.of(each) for each in added))))
+    if operator_of(op) == "fma":
+        parts.append(flow.of(op.operand("added")))
+    flow.set(op.results[0], united(parts))
 
 
 def dot(flow: Flow, op: Op) -> None:
@@ -164,7 +166,7 @@ def scan(flow: Flow, op: Op) -> None:
 
 def join(flow: Flow, op: Op) -> None:
     """Put two tensors side by side."""
-    first, second = op.operands
+    first, second = op.operand("first"), op.operand("second")
     place = lane(len(shape_of(first.type)), 2)
     flow.set(op.results[0], chosen(equal(place), flow.of(first), flow.of(second)))
 
@@ -181,7 +183,7 @@ def split(flow: Flow, op: Op) -> None:
 
 def gather(flow: Flow, op: Op) -> None:
     """Pick elements; the index counts, too."""
-    source, index = op.operands
+    source, index = op.operand("source"), op.operand("index")
     axis, shape = number_of(op, "axis"), shape_of(source.type)
     known = flow.summary.values.get(index.id)
     place = known if isinstance(known, Term) else some_lane(op.index, axis, shape[axis])
@@ -189,22 +191,35 @@ def gather(flow: Flow, op: Op) -> None:
     flow.set(op.results[0], united((picked, flow.of(index))))
 
 
-MEANINGS: Final[dict[str, Callable[[Flow, Op], None]]] = {
-    **dict.fromkeys(SPREADING, kept),
-    **dict.fromkeys(_MOVED, moved),
-    "arith.select": select,
-    "arith.andi": logic,
-    "arith.ori": logic,
-    "arith.mulf": product,
-    "arith.muli": product,
-    "math.fma": product,
-    "tt.dot": dot,
-    "tt.reduce": reduce,
-    "tt.scan": scan,
-    "tt.join": join,
-    "tt.split": split,
-    "tt.gather": gather,
+Meaning = Callable[[Flow, Op], None]
+
+_OF_KIND: Final[Mapping[Kind, Meaning]] = {
+    Kind.SPREAD: kept,
+    Kind.REDUCTION: reduce,
+    Kind.SCAN: scan,
+    Kind.PICKED: gather,
 }
+_OF_OPERATOR: Final[Mapping[Operator, Meaning]] = {
+    "expand_dims": moved,
+    "reshape": moved,
+    "trans": moved,
+    "join": join,
+    "split": split,
+    "where": select,
+    "&": logic,
+    "|": logic,
+    "*": product,
+    "fma": product,
+    "dot": dot,
+}
+
+
+def meaning_of(op: Op) -> Meaning:
+    """Return what an op does to elements without a value."""
+    row = KINDS.get(op.name)
+    if row is None:
+        return elementwise
+    return _OF_OPERATOR.get(row.operator) or _OF_KIND.get(row.kind, elementwise)
 
 
 def _times(undefined: Undefined, zero: Condition, *, exact: bool) -> Undefined:

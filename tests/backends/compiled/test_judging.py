@@ -189,7 +189,7 @@ def test_kernels_that_are_not_recorded_are_not_judged(tmp_path, tensors):
 
 
 def test_a_failure_of_ours_is_a_message_and_no_exception(tmp_path, tensors, monkeypatch):
-    from kvtrace.verdicts import live
+    from kvtrace.backends.compiled import live
 
     def broken(*_):
         raise RuntimeError("what nobody thought of")
@@ -256,8 +256,6 @@ def test_a_program_is_judged_by_the_command_and_its_environment(tmp_path, asked,
     assert done.returncode == code, done.stderr
     assert ("KernelDefect: " in done.stderr) is (code == 1)
     assert ("went on 1000.0" in done.stdout) is (code == 0)
-    # the sentence may go on in the next line, by how long the path is
-    told = re.search(r"error\[out-of-bounds\]:\s+load", done.stderr)
-    assert (told is not None) is (code == 1)
+    assert ("error[out-of-bounds]:" in done.stderr) is (code == 1)
     trace = open_trace(tmp_path / "out")
     assert "sanitizer" in trace.passes(trace.runs[0].run_id)

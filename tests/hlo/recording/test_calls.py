@@ -14,8 +14,8 @@ import pytest
 import kvtrace
 from kvtrace.cli import main
 from kvtrace.converters.diff import compare
-from kvtrace.converters.graph_ops import read_graphs
 from kvtrace.converters.stablehlo import CONVERTER
+from kvtrace.graphs.rows import read_graphs
 from kvtrace.hlo import trace as traced
 from kvtrace.schema.errors import BadSetting, DamagedFile
 from kvtrace.schema.runs import plain_rows

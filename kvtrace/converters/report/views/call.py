@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.converters.report.dots import Dot, dots_of
+from kvtrace.converters.report.dots import dots_of
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.recorded import recorded_values
 from kvtrace.converters.report.sources import Block, BlockSource, Context
@@ -30,9 +30,8 @@ _ACCESS: Final = ("arg", "program", "iteration", "first", "last", "active")
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    dots: dict[int, tuple[Dot, ...]] = {}
     for call in _by_need(context):
-        yield Block(f"call/{call}", partial(_packed, context, call, dots))
+        yield Block(f"call/{call}", partial(_packed, context, call))
 
 
 def _by_need(context: Context) -> list[int]:
@@ -52,18 +51,16 @@ def _by_need(context: Context) -> list[int]:
     )
 
 
-def _packed(context: Context, call: int, dots: dict[int, tuple[Dot, ...]]) -> str:
+def _packed(context: Context, call: int) -> str:
     variant = context.report.calls[call].variant
-    if variant not in dots:
-        text = context.stage(variant, "ttir_generic") if variant >= 0 else None
-        dots[variant] = () if text is None else dots_of(text)
+    module = context.module(variant) if variant >= 0 else None
     return json_block(
         {
             "measured": False,
             "ops": [_op(context, row) for row in context.of_call("ops", call)],
             "loops": [_loop(context, row) for row in context.of_call("loops", call)],
             "accesses": [_access(row) for row in context.of_call("accesses", call)],
-            "dots": [asdict(dot) for dot in dots[variant]],
+            "dots": [] if module is None else [asdict(dot) for dot in dots_of(module)],
             "values": [asdict(value) for value in recorded_values(context, call)],
             "notes": _notes(context, call),
         }

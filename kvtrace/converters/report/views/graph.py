@@ -1,7 +1,7 @@
 """`graph/<variant>`: the ops of a traced NumPy graph; `stablehlo/<variant>`: their texts.
 
 Ops, shapes and names were recorded while the function was traced; bytes, FLOPs and live memory are
-derived from shapes (`graph_figures.py`). Bodies of loops and branches follow the graph
+derived from shapes (`kvtrace.graphs.figures`). Bodies of loops and branches follow the graph
 that they belong to, each with the op that owns it.
 """
 
@@ -15,8 +15,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.graph_figures import byte_size, figures_of
-from kvtrace.converters.graph_ops import (
+from kvtrace.converters.report.pack import json_block
+from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.graphs.figures import byte_size, figures_of
+from kvtrace.graphs.rows import (
     BODY_ROLES,
     BODY_SHIFT,
     GraphOp,
@@ -24,10 +26,8 @@ from kvtrace.converters.graph_ops import (
     damage_named,
     outermost,
 )
-from kvtrace.converters.report.pack import json_block
-from kvtrace.converters.report.sources import Block, BlockSource, Context
-from kvtrace.converters.stablehlo.locations import Locations
-from kvtrace.converters.stablehlo.text import FunctionText
+from kvtrace.graphs.stablehlo.locations import Locations
+from kvtrace.graphs.stablehlo.text import FunctionText
 
 __all__ = ["SOURCE"]
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.device_limits import DeviceLimits
-from kvtrace.converters.report.generic_ops import generic_ops, op_lines
 from kvtrace.converters.report.line_figures import OpFigures, line_figures
 from kvtrace.converters.report.model import Call
+from kvtrace.converters.report.op_lines import op_lines
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.slices import Integers
 from kvtrace.converters.report.sources import Block, BlockSource, Context
@@ -124,16 +124,14 @@ def _places(context: Context, stack_id: int | None) -> list[tuple[str, int]]:
 
 def _stages(context: Context, variant: int) -> Mapping[str, Mapping[str, int]]:
     """Return for each text with the module's ops: `op_index` → line, counted from 1."""
-    generic = context.stage(variant, "ttir_generic")
-    if generic is None:
+    module = context.module(variant)
+    if module is None:
         return {}
-    ops = generic_ops(generic)
-    found = {"ttir_generic": {op.index: op.line for op in ops}}
-    pretty = context.stage(variant, "ttir")
-    if pretty is not None:
-        found["ttir"] = op_lines(ops, pretty)
+    texts = {stage: context.stage(variant, stage) for stage in ("ttir_generic", "ttir")}
     return {
-        stage: {str(op): line + 1 for op, line in lines.items()} for stage, lines in found.items()
+        stage: {str(op): line + 1 for op, line in op_lines(module.ops, text).items()}
+        for stage, text in texts.items()
+        if text is not None
     }
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from kvtrace.converters.graph_ops import Frame
+from kvtrace.graphs.rows import Frame
 
 
 class Locations:

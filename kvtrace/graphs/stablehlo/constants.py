@@ -8,7 +8,7 @@ import json
 import math
 from typing import Any, Final
 
-from kvtrace.converters.stablehlo.types import tensor_type
+from kvtrace.graphs.stablehlo.types import tensor_type
 
 #: Bits of NaN, infinity and minus infinity; None where the type has no infinity.
 _SPECIAL: Final[dict[str, tuple[str, str | None, str | None]]] = {

@@ -20,7 +20,7 @@ from itertools import islice, takewhile
 from math import prod
 from typing import Final
 
-from kvtrace.converters.graph_ops import BODY_ROLES, GraphOp, by_graph
+from kvtrace.graphs.rows import BODY_ROLES, GraphOp, by_graph
 
 #: Ops whose result is their operand's memory, or none at all.
 RENAMES: Final = frozenset({"copy", "get_tuple_element", "parameter", "reshape"})

@@ -8,7 +8,7 @@ any tool of MLIR's it has the pretty form.
 import json
 from collections.abc import Mapping, Sequence
 
-from kvtrace.converters.graph_ops import (
+from kvtrace.graphs.rows import (
     BODY_SHIFT,
     GraphOp,
     by_graph,
@@ -16,10 +16,10 @@ from kvtrace.converters.graph_ops import (
     inputs_of,
     outputs_of,
 )
-from kvtrace.converters.stablehlo.attributes import OPERANDS, REGIONS, attributes_text
-from kvtrace.converters.stablehlo.constants import dense
-from kvtrace.converters.stablehlo.locations import Locations
-from kvtrace.converters.stablehlo.types import tensor_type
+from kvtrace.graphs.stablehlo.attributes import OPERANDS, REGIONS, attributes_text
+from kvtrace.graphs.stablehlo.constants import dense
+from kvtrace.graphs.stablehlo.locations import Locations
+from kvtrace.graphs.stablehlo.types import tensor_type
 
 
 def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int = 1) -> str:

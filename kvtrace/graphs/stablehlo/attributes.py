@@ -9,11 +9,11 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.converters.graph_ops import GraphOp
-from kvtrace.converters.stablehlo.types import tensor_type
+from kvtrace.graphs.rows import GraphOp
+from kvtrace.graphs.stablehlo.types import tensor_type
 
 if TYPE_CHECKING:
-    from kvtrace.converters.stablehlo.text import FunctionText
+    from kvtrace.graphs.stablehlo.text import FunctionText
 
 
 def _array(text: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.converters.text import (
+from kvtrace.text import (
     amount,
     columns,
     display_width,

@@ -1,0 +1,52 @@
+"""Launches that compiled their kernel, or loaded it onto the device: no measure of a launch.
+
+Such a launch takes a second where those after it take microseconds, so its time is summed apart.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kvtrace.converters.columns import integers
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+_NEVER = np.iinfo(np.int64).min
+
+
+class CompilingLaunches:
+    """Tells launches of a run in which the compilation or loading of their kernel began."""
+
+    def __init__(self, trace: "Trace", run: "Run") -> None:
+        """Read when each call's kernel was compiled and loaded; errors as `Trace.table`."""
+        kernels = trace.table("kernels", [run], ["kernel_id", "compile_begin", "load_begin"])
+        calls = trace.table("calls", [run], ["call_id", "kernel_id"]).sort_by("call_id")
+        ids = integers(kernels["kernel_id"])
+        order = np.argsort(ids, kind="stable")
+        self._calls = integers(calls["call_id"])
+        at = _places(ids[order], integers(calls["kernel_id"], -1))
+        self._begins = [
+            np.append(integers(kernels[name], _NEVER)[order], _NEVER)[at]
+            for name in ("compile_begin", "load_begin")
+        ]
+
+    def among(self, piece: pa.Table) -> npt.NDArray[np.bool_]:
+        """Tell of each row of `launches` whether it is one; columns call_id, enter and exit."""
+        at = _places(self._calls, integers(piece["call_id"], -1))
+        enter, leave = (integers(piece[name], _NEVER) for name in ("enter", "exit"))
+        found = np.zeros(len(enter), np.bool_)
+        for begins in self._begins:
+            begin = np.append(begins, _NEVER)[at]
+            found |= (begin != _NEVER) & (enter <= begin) & (begin < leave)
+        return found
+
+
+def _places(known: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return where each wanted number is among sorted ones; -1, the last, where it is not."""
+    if not known.size:
+        return np.full(wanted.shape, -1)
+    at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    return np.where(known[at] == wanted, at, -1)

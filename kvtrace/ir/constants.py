@@ -1,0 +1,22 @@
+"""The numbers that constants are: attributes read in one place."""
+
+from __future__ import annotations
+
+from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+from kvtrace.ir.model import Op, Value
+from kvtrace.ir.ops import CONSTANTS
+
+
+def constant_of(value: Value) -> int | float | None:
+    """Return the number that a constant is, or that all elements of a constant tensor are.
+
+    Integers are signed as MLIR prints them, Booleans 0 and 1. None: the value is no constant, or
+    a tensor of different numbers.
+    """
+    op = value.owner
+    if not isinstance(op, Op) or op.name not in CONSTANTS:
+        return None
+    attribute = op.attributes.get("value")
+    if isinstance(attribute, DenseAttribute):
+        return attribute.values[0] if attribute.is_splat else None
+    return attribute.value if isinstance(attribute, IntegerAttribute | FloatAttribute) else None

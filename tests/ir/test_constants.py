@@ -1,0 +1,43 @@
+"""Constants as numbers."""
+
+import pytest
+
+from kvtrace.ir import parse
+from kvtrace.ir.constants import constant_of
+
+
+def value(constant):
+    """What an op of the kernel gives."""
+    text = f""""builtin.module"() ({{
+  "tt.func"() <{{function_type = (i32) -> (), sym_name = "kernel"}}> ({{
+  ^bb0(%x: i32):
+    %c = {constant}
+    "tt.return"() : () -> ()
+  }}) : () -> ()
+}}) : () -> ()
+"""
+    return parse(text).main.op.regions[0].blocks[0].ops[0].results[0]
+
+
+@pytest.mark.parametrize(
+    ("constant", "number"),
+    [
+        ('"arith.constant"() <{value = -7 : i32}> : () -> i32', -7),
+        ('"arith.constant"() <{value = true}> : () -> i1', 1),
+        ('"arith.constant"() <{value = 2.5 : f32}> : () -> f32', 2.5),
+        ('"arith.constant"() <{value = dense<3> : tensor<4xi32>}> : () -> tensor<4xi32>', 3),
+        (
+            '"arith.constant"() <{value = dense<[1, 2]> : tensor<2xi32>}> : () -> tensor<2xi32>',
+            None,
+        ),
+        ('"llvm.mlir.constant"() <{value = 5 : i64}> : () -> i64', 5),
+        ('"arith.addi"(%x, %x) : (i32, i32) -> i32', None),
+    ],
+)
+def test_a_constant_is_one_number(constant, number):
+    assert constant_of(value(constant)) == number
+
+
+def test_an_argument_is_no_constant():
+    made = value('"arith.addi"(%x, %x) : (i32, i32) -> i32')
+    assert constant_of(made.owner.operand("left")) is None
