@@ -1,8 +1,8 @@
 """The Inductor backend: launches of the kernels that `torch.compile` generates.
 
 `launches.py` hooks Inductor's autotuner, `kernels.py` tells what it launches, `static_loads.py`
-times the loading by launchers of its own. May import `backends/compiled/` and what that may, but not
-`backends/triton/`: what both need is in `backends/compiled/`.
+times the loading by launchers of its own. May import `compiled/`, which has what it shares with
+Triton's backend, and what that may; but not `triton/`.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -30,8 +30,8 @@ class InductorBackend:
         """Hook the Inductor that has just been imported."""
         from kvtrace.backends.inductor.launches import InductorHooks
 
-        self._hooks = InductorHooks()
-        self._hooks.install(session)
+        self._hooks = InductorHooks(session)
+        self._hooks.install()
 
     def uninstall(self) -> None:
         """Take the hooks out again."""

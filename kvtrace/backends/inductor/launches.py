@@ -234,12 +234,14 @@ def _compilation_of(launched: Launched) -> Compilation | None:
 class InductorHooks:
     """The hooks of one session in Inductor's runtime."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: "Session") -> None:
         """Prepare the hooks; `install` puts them in."""
+        self._session = session
         self._replaced = Replacements()
 
-    def install(self, session: "Session") -> None:
+    def install(self) -> None:
         """Wrap the method that every launch passes, and the one that measures a trial."""
+        session = self._session
         autotuner: Any = sys.modules[LIBRARY].CachingAutotuner
         adapter = InductorAdapter(session)
         run = autotuner.run

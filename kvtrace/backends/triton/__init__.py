@@ -3,8 +3,8 @@
 `launches.py` hooks Triton, `launchers.py` has launches looked at before they run, `load_hooks.py`
 times loading. Without a GPU, `device_free.py` is the driver that runs launches in the evaluator,
 `sightings.py` what it sees them do, `watching.py` and `traced_kernels.py` the clients that watch
-them. `interpreter.py` records interpreted launches. May import `backends/compiled/` and what that may, but not
-`backends/inductor/`: what both need is in `backends/compiled/`.
+them. `interpreter.py` records interpreted launches. May import `compiled/`, which has what it
+shares with Inductor's backend, what that may, and clients; but not `inductor/`.
 """
 
 import sys
