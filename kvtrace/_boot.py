@@ -23,8 +23,12 @@ BUILT_IN = {
     "kvtrace.hlo.traced": "kvtrace.hlo.recording:BACKEND",
 }
 
-#: Packages that ours stand in for where they are missing, while a recording goes on.
-STAND_INS = frozenset({"neuronxcc", "nki"})
+#: Package that one of ours stands in for where it is missing, while a recording goes on → what
+#: returns the specs of its modules.
+STAND_INS = {
+    "neuronxcc": "kvtrace.nki.stand_ins:spec_of",
+    "nki": "kvtrace.nki.stand_ins:spec_of",
+}
 
 #: Every library that is waited for; more are added when backends are found by entry points.
 _libraries = set(BUILT_IN)
@@ -113,8 +117,10 @@ def _stand_in(
 ) -> "ModuleSpec | None":
     """Return a module of ours, unless the package is there or nothing is recorded."""
     try:
-        from kvtrace.nki.stand_ins import spec_of
+        from importlib import import_module
 
+        module, _, attribute = STAND_INS[name.partition(".")[0]].partition(":")
+        spec_of: Callable[..., ModuleSpec | None] = getattr(import_module(module), attribute)
         api = sys.modules.get("kvtrace.capture.api")
         recording = out is not None or (api is not None and api.current() is not None)
         others = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace._boot import BUILT_IN, STAND_INS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "kvtrace"
 
@@ -19,7 +21,7 @@ FRONT_END = PACKAGE / "converters" / "report" / "frontend"
 
 # Which parts of kvtrace each part may import besides itself; all else of ours is refused. A module
 # belongs to the part with the longest name that is its own or that of a package around it.
-# Capture calls the registry of backends, and no backend: see the test on that.
+# Capture calls the registry of backends, and no backend; no backend imports another.
 _LANGUAGE = {"kvtrace.schema", "kvtrace.ir"}
 _ENGINE = _LANGUAGE | {"kvtrace.evaluate"}
 _CALLS = _ENGINE | {"kvtrace.calls", "kvtrace.metrics"}
@@ -31,6 +33,7 @@ _RECORDING = {
     "kvtrace.capture",
     "kvtrace.backends",
 }
+_COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled"}
 ALLOWED = {
     "kvtrace.schema": set(),
     "kvtrace.forks": set(),
@@ -49,22 +52,21 @@ ALLOWED = {
     "kvtrace.hlo": {"kvtrace.schema", "kvtrace.graphs"},
     "kvtrace.hlo.recording": _RECORDING | {"kvtrace.hlo"},
     "kvtrace.settings": {"kvtrace.schema"},
-    "kvtrace._boot": {
-        "kvtrace.capture",
-        "kvtrace.backends",
-        "kvtrace.nki",  # stands in for Neuron's packages
-        "kvtrace.settings",
-    },
+    "kvtrace._boot": {"kvtrace.capture"},
     "kvtrace.capture": {
         "kvtrace.schema",
         "kvtrace.settings",
         "kvtrace._boot",
         "kvtrace.backends",
     },
-    "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.nki.recording"},
-    "kvtrace.backends": _RECORDING
+    "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.backends.triton"},  # for its types
+    "kvtrace.backends": _RECORDING | {"kvtrace.backends.cupti"},
+    "kvtrace.backends.cupti": _RECORDING,
+    "kvtrace.backends.compiled": _RECORDING
     | _VERDICTS
-    | {"kvtrace.clients", "kvtrace.nki", "kvtrace.converters"},  # defects are printed at once
+    | {"kvtrace.nki", "kvtrace.converters"},  # names of rules; defects are printed at once
+    "kvtrace.backends.triton": _COMPILED | {"kvtrace.clients"},
+    "kvtrace.backends.inductor": _COMPILED,
 }
 STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
 SCHEMA_LIBRARIES = {"numpy", "pyarrow", "zstandard"}
@@ -138,15 +140,27 @@ def test_parts_import_only_what_the_picture_shows(part: str) -> None:
     assert broken == []
 
 
-def test_capture_knows_the_registry_of_backends_and_no_backend() -> None:
-    backends = {path.parent.name for _, path in MODULES if path.parent.parent.name == "backends"}
-    assert "triton" in backends
+def strings_of(path: Path, *left_out: str) -> Iterator[str]:
+    """All strings in a file, those assigned to some names of its left out."""
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if {target.id for target in targets if isinstance(target, ast.Name)} & set(left_out):
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_capture_and_boot_know_no_backend_besides_those_in_their_tables() -> None:
+    places = {*BUILT_IN.values(), *STAND_INS.values()}
+    rooms = tuple({".".join(place.split(":")[0].split(".")[:3]) for place in places})
+    assert "kvtrace.backends.triton" in rooms
     broken = [
-        f"{name} imports {target}"
+        f"{name} names {target}"
         for name, path in MODULES
-        if part_of(name) == "kvtrace.capture"
-        for target in imports_of(name, path)
-        if target.startswith("kvtrace.backends.") and target.split(".")[2] in backends
+        if part_of(name) in {"kvtrace.capture", "kvtrace._boot"}
+        for target in (*imports_of(name, path), *strings_of(path, "BUILT_IN", "STAND_INS"))
+        if target.startswith(rooms)
     ]
     assert broken == []
 
@@ -165,14 +179,7 @@ def test_capture_and_its_backends_import_nothing_heavy() -> None:
     broken = [
         f"{name} imports {target}"
         for name, path in MODULES
-        if part_of(name)
-        in {
-            "kvtrace.capture",
-            "kvtrace.backends",
-            "kvtrace._boot",
-            "kvtrace.nki.recording",
-            "kvtrace.hlo.recording",
-        }
+        if name.startswith(("kvtrace.capture", "kvtrace.backends", "kvtrace._boot", *RECORDING))
         for target in imports_of(name, path)
         if target.split(".")[0] in HEAVY_IN_CAPTURE
     ]
@@ -224,7 +231,7 @@ ROOMS = ("symbolic", "verdicts", "converters", "metrics", "calls", "clients", "b
 #: Files of these rooms that name ops all the same, and why.
 NAMING_OPS = {
     "symbolic/meanings/": "the formula of each op",
-    "backends/triton/generic.py": "speaks with libtriton, where there is no IR of ours yet",
+    "backends/compiled/generic.py": "speaks with libtriton, where there is no IR of ours yet",
     "calls/compiled_layouts.py": "reads the text of TTGIR, which has an op more",
 }
 OP_NAME = re.compile(

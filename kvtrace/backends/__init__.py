@@ -1,7 +1,10 @@
 """Backends: each adapts one source of launches to capture.
 
-A backend lives in a module or folder of its own here, or in another package that names it under
-the entry point group `kvtrace.backends`. May import capture, ir and evaluate.
+A backend lives in a folder of its own here, or beside the language that it records (`kvtrace.nki`,
+`kvtrace.hlo`), or in another package that names it under the entry point group `kvtrace.backends`.
+What Triton and Inductor share is in `compiled/`, what every backend may use in the modules of this
+folder; `cupti/` is the device timeline. May import capture, clients, and what those may; no backend
+imports another.
 
 The built-in backends are found without reading entry points, which takes some 20 ms: that happens
 when one of their libraries is imported, or at `kvtrace.start`.
@@ -9,12 +12,14 @@ when one of their libraries is imported, or at `kvtrace.start`.
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from kvtrace import _boot
 from kvtrace._boot import BUILT_IN
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from kvtrace.capture.journal import Listener
     from kvtrace.capture.session import Session
 
@@ -39,6 +44,25 @@ class Backend(Protocol):
         """Take the hooks back out, or make them do nothing where others lie on top of them."""
 
 
+@runtime_checkable
+class WatchingBackend(Backend, Protocol):
+    """A backend whose kernels `kvtrace.trace` can have watched by a client."""
+
+    def watcher(
+        self, client: Any, session_of: "Callable[[str], Session]"
+    ) -> "Callable[[Any], Any]":
+        """Return what makes a watched kernel of a kernel.
+
+        Args:
+            client: what the user named as client, None where nothing was.
+            session_of: returns the recording for the kernel of a name; to be asked at each launch.
+
+        Raises:
+            BadSetting: this backend's kernels have no such client.
+
+        """
+
+
 _installed: list[Backend] = []
 _found: dict[str, Backend] | None = None
 
@@ -57,6 +81,24 @@ def install_for(library: str, session: "Session") -> None:
     for name, backend in _extra().items():
         if library in backend.libraries:
             _install_backend(name, backend, session)
+
+
+def watching_backend(name: str) -> WatchingBackend:
+    """Return the backend of a name, whose kernels can be watched.
+
+    Raises:
+        BadSetting: there is none; the sentence lists those that there are.
+
+    """
+    known = []
+    for backend in _all():
+        if isinstance(backend, WatchingBackend):
+            if backend.name == name:
+                return backend
+            known.append(backend.name)
+    from kvtrace.schema.errors import BadSetting
+
+    raise BadSetting(f"kernels of the backends {' and '.join(known)} are traced, not of {name!r}")
 
 
 def uninstall_all() -> None:
@@ -107,6 +149,13 @@ def _install_backend(name: str, backend: Backend, session: "Session") -> None:
         _uninstall(backend)
         return
     _installed.append(backend)
+
+
+def _all() -> "Iterator[Backend]":
+    """Every backend, the built-in ones first; each is imported when it is reached."""
+    for place in BUILT_IN.values():
+        yield _load(place)
+    yield from _extra().values()
 
 
 def _extra() -> dict[str, Backend]:

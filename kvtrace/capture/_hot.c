@@ -276,6 +276,21 @@ static PyObject *get_known_calls(PyObject *self, void *unused) {
   return PyLong_FromSize_t(((recorder *)self)->call_count);
 }
 
+static PyObject *get_launching(PyObject *self, void *unused) {
+  (void)self;
+  (void)unused;
+  return PyLong_FromVoidPtr(thread_facts.launching);
+}
+
+static int set_launching(PyObject *self, PyObject *value, void *unused) {
+  (void)self;
+  (void)unused;
+  void *address = value ? PyLong_AsVoidPtr(value) : NULL;
+  if (!address && PyErr_Occurred()) return -1;
+  thread_facts.launching = address;
+  return 0;
+}
+
 static PyObject *get_name(PyObject *self, void *unused) {
   (void)self;
   (void)unused;
@@ -302,6 +317,8 @@ static PyGetSetDef recorder_attributes[] = {
     {"dropped", get_dropped, NULL, "launches that found no room", NULL},
     {"overflows", get_overflows, NULL, "how often the calls were forgotten", NULL},
     {"known_calls", get_known_calls, NULL, "distinct calls that are remembered", NULL},
+    {"launching", get_launching, set_launching, "whose launch the thread has under way: its id",
+     NULL},
     {"name", get_name, NULL, "which hot path this is", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 

@@ -171,7 +171,12 @@ static PyObject *launch(launching *launch) {
   if (!launch->by->recorder->active)
     return PyObject_Call(launch->callable, launch->args, launch->kwargs);
   thread_facts.contents = 0; /* left by a launch that failed after its contents were copied */
-  return launch->by->uncommon ? call_choosing(launch) : call_returning(launch);
+  if (launch->by->uncommon) return call_choosing(launch);
+  void *outer = thread_facts.launching;
+  thread_facts.launching = launch->self;
+  PyObject *result = call_returning(launch);
+  thread_facts.launching = outer;
+  return result;
 }
 
 /* Called as `type.run(owner, …)`, which is also how Python calls a method (METHOD_DESCRIPTOR). */

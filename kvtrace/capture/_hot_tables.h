@@ -23,6 +23,7 @@ static THREAD_LOCAL struct {
   int32_t phase;
   int64_t id;
   int64_t contents; /* of the launch that has just been made: number of what was copied, or 0 */
+  void *launching;  /* whose launch is under way, by its address; NULL: none */
 } thread_facts;
 
 static int64_t now(void) {

@@ -84,6 +84,7 @@ class _Thread(threading.local):
         self.id = threading.get_native_id()
         self.phase = RUN
         self.contents = 0
+        self.launching = 0
 
 
 class _Grid:
@@ -151,17 +152,20 @@ class Recorder:
         def run(self: Any, /, *args: Any, grid: Any, warmup: Any, **kwargs: Any) -> Any:
             if not recorder.active:
                 return function(self, *args, grid=grid, warmup=warmup, **kwargs)
-            recorder._thread.contents = 0  # left by a launch that failed after they were copied
+            thread = recorder._thread
+            thread.contents = 0  # left by a launch that failed after they were copied
+            outer, thread.launching = thread.launching, id(self)
+            probe = None
             if callable(grid):
                 probe = grid = _Grid(grid)
+            try:
                 enter = clock()
                 kernel = function(self, *args, grid=grid, warmup=warmup, **kwargs)
                 leave = clock()
+            finally:
+                thread.launching = outer
+            if probe is not None:
                 grid = probe.given
-            else:
-                enter = clock()
-                kernel = function(self, *args, grid=grid, warmup=warmup, **kwargs)
-                leave = clock()
             try:
                 if kernel is None:
                     pass  # a hook of Triton's took the launch over
@@ -302,6 +306,15 @@ class Recorder:
         """
         before, self._thread.contents = self._thread.contents, contents
         return before
+
+    @property
+    def launching(self) -> int:
+        """The `id` of whose launch the running thread has under way, by `wrap`; 0: none."""
+        return self._thread.launching
+
+    @launching.setter
+    def launching(self, owner: int) -> None:
+        self._thread.launching = owner
 
     def swap_phase(self, phase: int) -> int:
         """Set the phase of the running thread's launches; return the one before."""

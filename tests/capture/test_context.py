@@ -137,3 +137,20 @@ def test_hidden_frames_are_left_out(monkeypatch):
     finally:
         stacks._hidden[:] = stacks._hidden[:-1]
         stacks._is_hidden.cache_clear()
+
+
+def test_devices_are_described_by_what_torch_has_of_them(monkeypatch):
+    torch = pytest.importorskip("torch")
+    intel = types.SimpleNamespace(name="Arc", total_memory=5)
+    monkeypatch.setattr(torch.xpu, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.xpu, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _index: intel)
+    assert context.devices() == [{"index": 0, "name": "Arc", "capability": None, "memory_bytes": 5}]
+    amd = types.SimpleNamespace(
+        name="MI300X", total_memory=9, major=9, minor=4, gcnArchName="gfx942:sramecc+"
+    )
+    monkeypatch.setattr(torch.version, "hip", "6.4", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: amd)
+    assert context.devices()[0]["capability"] == "gfx942"

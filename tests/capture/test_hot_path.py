@@ -811,3 +811,80 @@ def test_forgetting_begins_anew(kind):
     assert (recorder.known_calls, calls(recorder)) == (0, [])
     recorder.record(adapter, None, kernel, (1,), (), {}, 1, 2)
     assert (adapter.kernels, calls(recorder)) == (2, [1])
+
+
+def test_launches_on_intel_have_their_device(kind):
+    class OnIntel(Adapter):
+        def new_kernel(self, owner, kernel):
+            return (0, hot.ONEAPI, 2)
+
+    recorder = recorder_of(kind)
+    recorder.record(OnIntel(), None, Kernel(), (1,), (torch.ones(2), 3), {}, 1, 2)
+    (row,) = rows(recorder)
+    assert row["stream"] == 0  # it is not known
+    assert row["device"] == 2
+
+
+class TestWhoseLaunchIsUnderWay:
+    """`launching`: the id of whose launch the running thread has under way."""
+
+    @pytest.fixture
+    def recorder(self, kind):
+        return recorder_of(kind)
+
+    def owner_whose_launch(self, recorder, what):
+        """An owner with a wrapped `run` that does something and returns a kernel."""
+
+        class Owner:
+            def run(self, *_args, grid, warmup):
+                what(self)
+                return Kernel()
+
+        Owner.run = recorder.wrap(Owner.run, Adapter())
+        return Owner()
+
+    def test_it_is_the_owners_while_it_launches(self, recorder):
+        seen = []
+        owner = self.owner_whose_launch(recorder, lambda _: seen.append(recorder.launching))
+        owner.run(grid=(1,), warmup=False)
+        owner.run(grid=lambda _: (1,), warmup=True)
+        assert seen == [id(owner), id(owner)]
+        assert recorder.launching == 0
+
+    def test_a_launch_inside_another_leaves_the_outer_one(self, recorder):
+        seen = []
+        inner = self.owner_whose_launch(recorder, lambda _: seen.append(recorder.launching))
+
+        def launch_inner(_):
+            inner.run(grid=(1,), warmup=False)
+            seen.append(recorder.launching)
+
+        outer = self.owner_whose_launch(recorder, launch_inner)
+        outer.run(grid=(1,), warmup=False)
+        assert seen == [id(inner), id(outer)]
+
+    def test_a_launch_that_fails_is_over(self, recorder):
+        def fail(_):
+            raise ValueError("as the program wants it")
+
+        owner = self.owner_whose_launch(recorder, fail)
+        with pytest.raises(ValueError, match="as the program wants it"):
+            owner.run(grid=(1,), warmup=False)
+        assert recorder.launching == 0
+
+    def test_other_threads_have_none(self, recorder):
+        seen = []
+
+        def look(_):
+            thread = threading.Thread(target=lambda: seen.append(recorder.launching))
+            thread.start()
+            thread.join()
+
+        self.owner_whose_launch(recorder, look).run(grid=(1,), warmup=False)
+        assert seen == [0]
+
+    def test_it_can_be_set_for_a_launch_that_is_not_wrapped(self, recorder):
+        recorder.launching = id(recorder)
+        assert recorder.launching == id(recorder)
+        recorder.launching = 0
+        assert recorder.launching == 0

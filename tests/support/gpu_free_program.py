@@ -1,6 +1,6 @@
 """Run as a script under any Triton, on a machine without a GPU: launches that must come out right.
 
-Prints what it saw as JSON, for `tests/backends/test_device_free.py`.
+Prints what it saw as JSON, for `tests/backends/triton/test_device_free.py`.
 """
 
 import json

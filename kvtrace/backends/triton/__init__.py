@@ -1,17 +1,22 @@
-"""The Triton backend: launches, kernels, generic TTIR, and launches on a machine without a GPU.
+"""The Triton backend: launches, what is known before them, and launches without a GPU.
 
-`launches.py` hooks Triton, `kernels.py` reads what it compiled, `versions.py` holds what differs
-between its versions, `generic.py` prints TTIR for machines, `device_free.py` is the driver that
-runs launches in the evaluator, `interpreter.py` records interpreted ones.
+`launches.py` hooks Triton, `launchers.py` has launches looked at before they run, `load_hooks.py`
+times loading. Without a GPU, `device_free.py` is the driver that runs launches in the evaluator,
+`sightings.py` what it sees them do, `watching.py` and `traced_kernels.py` the clients that watch
+them. `interpreter.py` records interpreted launches. May import `compiled/`, which has what it
+shares with Inductor's backend, what that may, and clients; but not `inductor/`.
 """
 
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kvtrace.backends.triton.launches import LaunchHooks
+    from kvtrace.backends.triton.traced_kernels import TracedKernel
     from kvtrace.capture.session import Session
 
 __all__ = ["BACKEND", "TritonBackend"]
@@ -28,7 +33,7 @@ class TritonBackend:
 
     def install(self, session: "Session") -> None:
         """Hook the Triton that has just been imported."""
-        from kvtrace.backends.triton.versions import OLDEST, version_of
+        from kvtrace.backends.compiled.versions import OLDEST, version_of
         from kvtrace.capture.stacks import hide_frames_of
 
         triton = sys.modules["triton"]
@@ -64,6 +69,19 @@ class TritonBackend:
         device_free.uninstall()
         self._hooks.uninstall()
         self._hooks = None
+
+    def watcher(
+        self, client: Any, session_of: "Callable[[str], Session]"
+    ) -> "Callable[[Any], TracedKernel]":
+        """Return what makes a watched kernel of a kernel; see `WatchingBackend`."""
+        from kvtrace.backends.triton.traced_kernels import TracedKernel
+        from kvtrace.clients.registry import as_client
+        from kvtrace.schema.errors import BadSetting
+
+        if client is None:
+            raise BadSetting('a Triton kernel is traced by a client: client="sanitizer"')
+        made = as_client(client)
+        return lambda kernel: TracedKernel(kernel, made, session_of)
 
 
 def _say_where_ops_come_from(session: "Session") -> None:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.backends.compiled.generic import generic_ttir
 from kvtrace.backends.triton.device_free import state
-from kvtrace.backends.triton.generic import generic_ttir
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import Sightings
 from kvtrace.evaluate import evaluate

@@ -15,11 +15,11 @@ from triton.backends import backends
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
-from kvtrace.backends.triton.cubin import cubin_resources
+from kvtrace.backends.compiled.cubin import cubin_resources
+from kvtrace.backends.compiled.elf import UnreadableBinary
+from kvtrace.backends.compiled.hsaco import hsaco_resources
 from kvtrace.backends.triton.devices import device_of
-from kvtrace.backends.triton.elf import UnreadableBinary
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
-from kvtrace.backends.triton.hsaco import hsaco_resources
 
 #: Most threads of a block, on every device in `devices.py`.
 _MAX_THREADS: Final = 1024

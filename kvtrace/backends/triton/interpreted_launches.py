@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from triton.runtime import driver
 from triton.runtime.interpreter import GridExecutor, InterpretedFunction
 
-from kvtrace.backends.triton.generic import generic_ttir
+from kvtrace.backends.compiled.generic import generic_ttir
+from kvtrace.backends.compiled.kernels import parameters_of, values_of
+from kvtrace.backends.compiled.versions import definition
 from kvtrace.backends.triton.interpreted_ir import Language, Specializer, twin_of
-from kvtrace.backends.triton.kernels import parameters_of, values_of
-from kvtrace.backends.triton.versions import definition
 from kvtrace.capture.arguments import argument_records
 from kvtrace.capture.hot import NO_DEVICE
 from kvtrace.capture.records import KernelRecord, Stage

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.backends.recorded_calls import RecordedCalls
-from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.contents import Watching
-from kvtrace.backends.triton.handed_over import hand_over, works_for
-from kvtrace.backends.triton.kernels import (
+from kvtrace.backends.compiled.contents import Watching
+from kvtrace.backends.compiled.handed_over import hand_over, works_for
+from kvtrace.backends.compiled.kernels import (
     Compilation,
     CompilationListener,
     function_of,
@@ -25,8 +23,13 @@ from kvtrace.backends.triton.kernels import (
     parameters_of,
     values_of,
 )
-from kvtrace.backends.triton.loading import LoadHooks, load_of
-from kvtrace.backends.triton.versions import definition, whole_kernel
+from kvtrace.backends.compiled.loads import LOADS
+from kvtrace.backends.compiled.recorded_calls import RecordedCalls
+from kvtrace.backends.compiled.versions import definition, whole_kernel
+from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.launchers import WatchedLaunchers, judged, owner_of
+from kvtrace.backends.triton.load_hooks import LoadHooks
+from kvtrace.backends.triton.modules import module_of
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
 from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
 from kvtrace.capture.session import Session
@@ -123,7 +126,7 @@ class LaunchAdapter:
         if function is not None and getattr(function, "is_gluon", bool)():
             origin = "gluon"
         compilation = self._listener.take(str(kernel.hash))
-        load = load_of(str(kernel.hash))
+        load = LOADS.take(str(kernel.hash))
         keep = session.settings.source
 
         def tell(text: str) -> None:
@@ -161,29 +164,6 @@ class ComingLaunch:
         return module_of(self.compiled)
 
 
-def module_of(kernel: Any) -> "Module":
-    """Read the IR of a compiled kernel; made once for a kernel."""
-    found = _modules.get(kernel)
-    if found is None:
-        from kvtrace.backends.triton.generic import generic_ttir
-        from kvtrace.ir.relocation import module_defined_in
-
-        function = function_of(kernel)
-        file = None if function is None else definition(function)[0]
-        ttir = kernel.asm.get("ttir")
-        if ttir is None:
-            from kvtrace.calls.recorded import CannotReplay
-
-            raise CannotReplay(
-                f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
-            )
-        found = _modules[kernel] = module_defined_in(generic_ttir(ttir), file)
-    return found
-
-
-_modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
-
-
 def _handing_over(session: Session) -> Callable[[str, Compilation], None] | None:
     """Return what takes compilations in a process of Inductor's that compiles for another."""
     process = works_for(sys.argv)
@@ -219,6 +199,7 @@ class LaunchHooks:
         self._replaced = Replacements()
         self._loads = LoadHooks(session.problem)
         self._adapter: LaunchAdapter | None = None
+        self._launchers: WatchedLaunchers | None = None
 
     @property
     def adapter(self) -> LaunchAdapter | None:
@@ -238,21 +219,24 @@ class LaunchHooks:
         self._replaced.put(knobs.compilation, "listener", listener)
         self._loads.install(knobs.runtime)
         self._adapter = LaunchAdapter(self._session, listener)
-        run = JITFunction.run
+        launch = JITFunction.run
         self._replaced.put_at_first_call(
-            JITFunction, "run", lambda: self._hot_run(run), self._session.problem
+            JITFunction, "run", lambda: self._hot_run(launch), self._session.problem
         )
         self._replaced.put(Autotuner, "_bench", self._in_autotune(Autotuner._bench))
         self._replaced.put(CompiledKernel, "__getitem__", self._direct(CompiledKernel.__getitem__))
         contents = self._session.contents
         if contents is not None:
             watching = self._adapter.watching = Watching(self._session, contents)
-            self._replaced.put(CompiledKernel, "run", watching.as_property(CompiledKernel.run))
+            self._launchers = WatchedLaunchers(self._session, watching)
+            run = self._launchers.as_property(CompiledKernel.run)
+            self._replaced.put(CompiledKernel, "run", run)
         if self._session.settings.sanitize != "off":
-            from kvtrace.backends.triton.judging import JudgedRun, Judging
+            from kvtrace.backends.compiled.judging import Judging
 
-            judged = JudgedRun(CompiledKernel.run, Judging(self._session, self._adapter))
-            self._replaced.put(CompiledKernel, "run", judged.as_property())
+            judging = Judging(self._session, self._adapter)
+            run = judged(CompiledKernel.run, judging, self._session)
+            self._replaced.put(CompiledKernel, "run", run)
         if self._session.settings.mode == "timeline":
             _begin_with_device(self._session)
 
@@ -260,8 +244,8 @@ class LaunchHooks:
         """Put back what was there, where nothing else lies on top of it."""
         self._loads.uninstall()
         self._replaced.undo()
-        if self._adapter is not None and self._adapter.watching is not None:
-            self._adapter.watching.unmark()
+        if self._launchers is not None:
+            self._launchers.unmark()
 
     def _hot_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Make the hot path around `run`; the first launch does, when the device is known."""
@@ -291,9 +275,13 @@ class LaunchHooks:
             session.begin_timeline()
 
             def recorded(*args: Any, **kwargs: Any) -> Any:
-                enter = time.time_ns()
-                result = launch(*args, **kwargs)
-                leave = time.time_ns()
+                outer, recorder.launching = recorder.launching, owner_of(self)
+                try:
+                    enter = time.time_ns()
+                    result = launch(*args, **kwargs)
+                    leave = time.time_ns()
+                finally:
+                    recorder.launching = outer
                 try:
                     recorder.record(adapter, self, self, grid, args, {}, enter, leave)
                 except Exception as error:  # noqa: BLE001 - counted; never the program's problem

@@ -78,7 +78,7 @@ class Sightings(Observer):
         if adapter is not None and compiled is not None and session.recording:
             kernel_id = adapter.new_kernel(None, compiled)[0]
             if kernel_id >= 0:
-                from kvtrace.backends.triton.judging import saw
+                from kvtrace.backends.compiled.judging import saw
 
                 launch = adapter.coming(compiled, kernel_id, grid, values, {})
                 defect = saw(session, launch, self._verdicts)
@@ -109,7 +109,7 @@ class Sightings(Observer):
             return
         said.add((self._kernel, file, line))
         if not told:
-            judging = sys.modules.get("kvtrace.backends.triton.judging")
+            judging = sys.modules.get("kvtrace.backends.compiled.judging")
             told = judging is not None and judging.has_told(session, file, line)
         argument = self._arguments[defect.argument]
         sentence = _sentence(f"kernel {self._kernel}, {file}:{line}", defect, lanes, argument)

@@ -2,14 +2,17 @@
 
 `launches.py` hears of launches and records kernels and calls, `tables.py` keeps what each distinct
 call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the tables of our own,
-`watching.py` is kvtrace.trace.
+`watching.py` is kvtrace.trace. May import capture and `kvtrace.nki`.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kvtrace.capture.session import Session
     from kvtrace.nki.recording.launches import Launches
+    from kvtrace.nki.recording.watching import WatchedKernel
 
 __all__ = ["BACKEND", "NkiBackend"]
 
@@ -43,6 +46,14 @@ class NkiBackend:
         if self._launches in launching.listeners:
             launching.listeners.remove(self._launches)
         self._launches = None
+
+    def watcher(
+        self, client: Any, session_of: "Callable[[str], Session]"
+    ) -> "Callable[[Any], WatchedKernel]":
+        """Return what makes a watched kernel of a kernel; see `WatchingBackend`."""
+        from kvtrace.nki.recording.watching import WatchedKernel
+
+        return lambda kernel: WatchedKernel(kernel, client, session_of)
 
 
 BACKEND: Final = NkiBackend()

@@ -1,4 +1,4 @@
-"""The Inductor backend: launches of the kernels that `torch.compile` generates.
+"""Launches of the kernels that Inductor generates: the hooks, and what they tell the session.
 
 They do not pass `JITFunction.run` but `CachingAutotuner.run`, all of them. That is wrapped, and
 nothing else of a launch: a launch hook of Triton's would change which launcher Inductor picks. The
@@ -15,27 +15,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.inductor_kernels import (
-    LIBRARY,
-    STATIC_LAUNCHERS,
-    Launched,
-    launched_with,
-)
-from kvtrace.backends.recorded_calls import RecordedCalls
+from kvtrace.backends.compiled import handed_over
+from kvtrace.backends.compiled.contents import Watch, Watching
+from kvtrace.backends.compiled.kernels import Compilation, CompilationListener
+from kvtrace.backends.compiled.loads import LOADS
+from kvtrace.backends.compiled.recorded_calls import RecordedCalls
+from kvtrace.backends.inductor import LIBRARY
+from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS, Launched, launched_with
+from kvtrace.backends.inductor.static_loads import time_static_loads
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton import handed_over
-from kvtrace.backends.triton.contents import Watch, Watching
-from kvtrace.backends.triton.kernels import Compilation, CompilationListener
-from kvtrace.backends.triton.loading import load_of, time_static_loads
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID, Apart
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 
 if TYPE_CHECKING:
-    from kvtrace.backends.triton.judging import Judging
+    from kvtrace.backends.compiled.judging import Judging
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
-
-__all__ = ["BACKEND", "InductorBackend"]
 
 #: How Inductor names the pointers of the kernels that it writes itself.
 _OWN_POINTER: Final = re.compile(r"(in|out|in_out)_ptr\d+|ws_ptr\w*|seed\w*")
@@ -130,7 +125,7 @@ class InductorAdapter:
 
         def add() -> int:
             cache_key = str(launched.kernel.hash)
-            compilation, load = _compilation_of(launched), load_of(cache_key)
+            compilation, load = _compilation_of(launched), LOADS.take(cache_key)
             out = self._session.out
 
             def record() -> KernelRecord:
@@ -207,7 +202,7 @@ def module_of(launched: Launched) -> "Module":
     """Read the IR of what an autotuner launches; made once for a launcher."""
     found = _modules.get(launched.launcher)
     if found is None:
-        from kvtrace.backends.triton.generic import generic_ttir
+        from kvtrace.backends.compiled.generic import generic_ttir
         from kvtrace.ir.relocation import module_defined_in
 
         text = generic_ttir(launched.stages()["ttir"])
@@ -221,7 +216,7 @@ _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
 def _judging(session: "Session", adapter: InductorAdapter) -> "Judging | None":
     if session.settings.sanitize == "off":
         return None
-    from kvtrace.backends.triton.judging import Judging
+    from kvtrace.backends.compiled.judging import Judging
 
     return Judging(session, adapter)
 
@@ -236,17 +231,17 @@ def _compilation_of(launched: Launched) -> Compilation | None:
     return listener.take(str(launched.kernel.hash))
 
 
-class InductorBackend:
-    """Hooks Inductor's runtime."""
+class InductorHooks:
+    """The hooks of one session in Inductor's runtime."""
 
-    name: Final = "inductor"
-    libraries: Final = (LIBRARY,)
-
-    def __init__(self) -> None:
+    def __init__(self, session: "Session") -> None:
+        """Prepare the hooks; `install` puts them in."""
+        self._session = session
         self._replaced = Replacements()
 
-    def install(self, session: "Session") -> None:
+    def install(self) -> None:
         """Wrap the method that every launch passes, and the one that measures a trial."""
+        session = self._session
         autotuner: Any = sys.modules[LIBRARY].CachingAutotuner
         adapter = InductorAdapter(session)
         run = autotuner.run
@@ -366,6 +361,3 @@ def _with_trials(
 
     bench.__wrapped__ = original  # type: ignore[attr-defined]
     return bench
-
-
-BACKEND: Final = InductorBackend()

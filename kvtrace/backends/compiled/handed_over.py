@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from kvtrace.backends.triton.kernels import Compilation
+from kvtrace.backends.compiled.kernels import Compilation
 
 _FOLDER: Final = ".compilations"
 #: What Inductor's workers run, and how they are told whom they work for (torch 2.7 and newer).

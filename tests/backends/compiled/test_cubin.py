@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.backends.triton.cubin import UnreadableBinary, cubin_resources
+from kvtrace.backends.compiled.cubin import UnreadableBinary, cubin_resources
 
 triton = pytest.importorskip("triton")
 

@@ -1,10 +1,9 @@
-"""What tensors hold at launches of Triton's kernels: which are looked at, when, and how.
+"""What tensors hold at launches of compiled kernels: which are looked at, when, and how.
 
-Only kernels with pointers to integers are watched; all others keep Triton's own launcher. A watched
-kernel's launches are looked at before they run, in `CompiledKernel.run`, as often as there is time;
-between, it has Triton's own launcher, too. The first launch of a call that was missed so is looked
-at when the hot path has found the call to be new: what the kernel does not write is still there.
-Which pointers matter, and which are written, is read from the kernel's IR in the background.
+Only kernels with pointers to integers are watched. A watched kernel's launches are looked at before
+they run, as often as there is time. The first launch of a call that was missed so is looked at when
+the hot path has found the call to be new: what the kernel does not write is still there. Which
+pointers matter, and which are written, is read from the kernel's IR in the background.
 """
 
 import sys
@@ -13,7 +12,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.triton.kernels import kernel_name, parameters_of
 from kvtrace.capture.contents import Listed
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.hot_choice import tensor_types
@@ -22,9 +20,6 @@ from kvtrace.capture.records import AUTOTUNE, Parameter
 if TYPE_CHECKING:
     from kvtrace.capture.contents import Contents
     from kvtrace.capture.session import Session
-#: Arguments of a launcher before the values of the kernel's parameters, and the stream's place.
-_BEFORE_VALUES: Final = 9
-_STREAM: Final = 3
 
 #: Launches of a kernel that are looked at one after the other; later ones at growing distances.
 IN_A_ROW: Final = 64
@@ -37,8 +32,6 @@ _IN_TRIALS: Final = 15
 
 #: Launches that are remembered as seen, at most (setting `all`).
 _SEEN: Final = 100_000
-
-_ATTRIBUTE: Final = "_kvtrace_watch"
 
 
 class Watch:
@@ -55,8 +48,6 @@ class Watch:
         "_everything",
         "_refused",
         "_taken",
-        "capturing",
-        "launcher",
         "pick",
         "places",
         "settled",
@@ -71,8 +62,6 @@ class Watch:
         self.written: frozenset[int] | None = None
         self.settled = False
         self.pick = pick
-        self.launcher: Any = None
-        self.capturing: Any = None
         self._everything = every
         self._taken = self._refused = 0
 
@@ -126,7 +115,6 @@ class Watching:
         self._contents = contents
         self._setting = session.settings.tensors
         self._watched: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
-        self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
         self._keys = Recorder(
             session.identities, session.problem, tensor_types(sys.modules.get("torch")), _SEEN
         )
@@ -239,74 +227,6 @@ class Watching:
         recorder.swap_phase(phase)
         return phase == AUTOTUNE
 
-    # -- Triton's launchers -------------------------------------------------------------------
-
-    def as_property(self, before: property) -> property:
-        """Return the property that takes the place of `CompiledKernel.run`."""
-        plain: Any = before.fget
-
-        def run(kernel: Any) -> Any:
-            try:
-                watch = kernel._kvtrace_watch
-            except AttributeError:
-                watch = self._first(kernel, plain)
-            if watch is None:
-                return plain(kernel)
-            if watch.wait:
-                watch.wait -= 1
-                return watch.launcher
-            return watch.capturing
-
-        return property(run)
-
-    def unmark(self) -> None:
-        """Leave kernels as they were found."""
-        for kernel in list(self._marked):
-            vars(kernel).pop(_ATTRIBUTE, None)
-
-    def _first(self, kernel: Any, plain: Callable[[Any], Any]) -> Watch | None:
-        """Decide whether a kernel is watched; for callers within Triton, who pass all values."""
-        launcher = plain(kernel)
-        if not _is_triton(sys._getframe(2)) or not self._session.recording:
-            return None
-        watch: Watch | None = None
-        try:
-            if self._session.settings.records_kernel(kernel_name(kernel)):
-                watch = self._watch_of(kernel, launcher)
-        except Exception as error:  # noqa: BLE001 - counted; its contents are not kept
-            self._session.problem(error)
-        setattr(kernel, _ATTRIBUTE, watch)
-        self._marked.add(kernel)
-        return watch
-
-    def _watch_of(self, kernel: Any, launcher: Any) -> Watch | None:
-        held = weakref.ref(kernel)
-        signature = tuple(kernel.src.signature.items())
-        watch = self.watch(
-            kernel, parameters_of(kernel), _flattening(signature), lambda: _read(held())
-        )
-        if watch is not None:
-            watch.launcher = launcher
-            watch.capturing = self._capturing(watch, launcher, len(signature))
-        return watch
-
-    def _capturing(self, watch: Watch, launcher: Any, count: int) -> Callable[..., Any]:
-        session = self._session
-
-        def launch(*given: Any) -> Any:
-            number = 0
-            if len(given) == _BEFORE_VALUES + count and session.recording:
-                try:
-                    values = given[_BEFORE_VALUES:]
-                    number = self.before(watch, given[:3], values, given[_STREAM])
-                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-                    session.problem(error)
-            result = launcher(*given)
-            session.recorder.tag(number)
-            return result
-
-        return launch
-
     def _is_new(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> bool:
         """Whether no launch of this kind has been met."""
         key = (id(watch), *self._keys.key(0, grid, values, {}))
@@ -323,22 +243,6 @@ def current_stream() -> int:
     from triton.runtime import driver
 
     return int(driver.active.get_current_stream(driver.active.get_current_device()))
-
-
-def _read(kernel: Any) -> Any:
-    from kvtrace.backends.triton.launches import module_of
-
-    return None if kernel is None else module_of(kernel)
-
-
-def _is_triton(frame: Any) -> bool:
-    """Whether a frame, those of our own left out, is one of Triton's."""
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__"))
-        if not module.startswith("kvtrace."):
-            return module.startswith("triton.")
-        frame = frame.f_back
-    return False
 
 
 def _is_pointer(kind: str, everything: bool) -> bool:
@@ -359,19 +263,3 @@ def _storage(value: Any) -> Any:
     if hasattr(base, "untyped_storage"):
         return base.untyped_storage().data_ptr()
     return id(value)
-
-
-def _flattening(signature: Sequence[tuple[Any, Any]]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return what flattens the values of a launch as `parameters_of` flattens the signature."""
-    if not any(isinstance(kind, tuple | list) for _, kind in signature):
-        return lambda values: values
-    from kvtrace.capture.arguments import flattened
-
-    def flat(values: Sequence[Any]) -> Sequence[Any]:
-        return [
-            value
-            for (name, kind), given in zip(signature, values, strict=True)
-            for _, _, value in flattened(str(name), kind, given)
-        ]
-
-    return flat

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from threading import get_native_id
 from typing import Any, Final
 
+from kvtrace.backends.compiled.loads import Load
+from kvtrace.backends.compiled.versions import definition
 from kvtrace.backends.python_source import kept_of_file
-from kvtrace.backends.triton.loading import Load
-from kvtrace.backends.triton.versions import definition
 from kvtrace.capture.arguments import flattened, literal
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
 from kvtrace.settings import Source
@@ -222,7 +222,7 @@ def _stages(
 
 
 def _generic(ttir: str, tell: Callable[[str], None]) -> Iterator[Stage]:
-    from kvtrace.backends.triton.generic import GenericFormFailed, generic_ttir
+    from kvtrace.backends.compiled.generic import GenericFormFailed, generic_ttir
 
     try:
         yield Stage("ttir_generic", generic_ttir(ttir).encode())
@@ -236,15 +236,15 @@ def _resources(kernel: Any) -> tuple[int | None, int | None]:
     if isinstance(registers, int):
         return registers, getattr(kernel, "n_spills", None)
     cubin, hsaco = (kernel.asm.get(stage) for stage in ("cubin", "hsaco"))
-    from kvtrace.backends.triton.elf import UnreadableBinary
+    from kvtrace.backends.compiled.elf import UnreadableBinary
 
     try:
         if isinstance(cubin, bytes) and cubin:
-            from kvtrace.backends.triton.cubin import cubin_resources
+            from kvtrace.backends.compiled.cubin import cubin_resources
 
             found: Any = cubin_resources(cubin, str(kernel.name))
         elif isinstance(hsaco, bytes) and hsaco:
-            from kvtrace.backends.triton.hsaco import hsaco_resources
+            from kvtrace.backends.compiled.hsaco import hsaco_resources
 
             found = hsaco_resources(hsaco, str(kernel.name))
         else:

@@ -15,13 +15,12 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from kvtrace.backends.triton.kernels import Compilation, kernel_record, parameters_of
-from kvtrace.backends.triton.loading import Load
+from kvtrace.backends.compiled.kernels import Compilation, kernel_record, parameters_of
+from kvtrace.backends.compiled.loads import Load
+from kvtrace.backends.inductor import LIBRARY
 from kvtrace.capture.records import KernelRecord, Parameter, capped
 from kvtrace.settings import Source
 
-#: The module that holds Inductor's autotuner.
-LIBRARY: Final = "torch._inductor.runtime.triton_heuristics"
 #: Those that hold its static launchers, by version of torch (2.11 and newer, older).
 STATIC_LAUNCHERS: Final = (
     "torch._inductor.runtime.static_triton_launcher",

@@ -1,9 +1,8 @@
 """Judging each new call before its first launch, for the setting `sanitize` (warn, raise).
 
-Triton hands a launch to `CompiledKernel.run(x, y, z, stream, …, *values)` when kernel, grid and
-values are known and nothing runs yet; that is where a call is looked at. Whether it is new is told
-by a hot path of our own, which keeps nothing but the identities of calls: a known call costs a
-look-up. The hot path that records is not touched.
+A backend hands a launch over when kernel, grid and values are known and nothing runs yet. Whether
+its call is new is told by a hot path of our own, which keeps nothing but the identities of calls: a
+known call costs a look-up. The hot path that records is not touched.
 
 Where there is no GPU, what the evaluator sees a launch do comes here too (`saw`), whatever the
 setting: it is kept as findings, and told or raised as the setting asks.
@@ -25,15 +24,13 @@ from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.errors import BadSetting, KernelDefect
 
 if TYPE_CHECKING:
-    from kvtrace.backends.triton.live import Live, NewCall
+    from kvtrace.backends.compiled.live import Live, NewCall
     from kvtrace.calls.recorded import Call
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
     from kvtrace.settings import Tensors
     from kvtrace.verdicts.verdict import Verdict
 
-#: Arguments of a launcher before the values of the kernel's parameters.
-_BEFORE_VALUES: Final = 9
 _NO_NAMES: Final[dict[str, Any]] = {}
 
 
@@ -126,14 +123,17 @@ class Judging:
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
 
-    def around(self, kernel: Any, launcher: Callable[..., Any]) -> Callable[..., Any]:
-        """Judge before each call of a launcher: `before`, without its costs for known calls."""
+    def around(self, kernel: Any, launcher: Callable[..., Any], first: int) -> Callable[..., Any]:
+        """Judge before each call of a launcher: `before`, without its costs for known calls.
+
+        The launcher is given the grid, other things, and from place `first` on the values.
+        """
         record, session = self._seen.record, self._session
 
         def judged(*given: Any) -> Any:
             if session.recording:
                 try:
-                    record(self, None, kernel, given[:3], given[_BEFORE_VALUES:], _NO_NAMES, 0, 0)
+                    record(self, None, kernel, given[:3], given[first:], _NO_NAMES, 0, 0)
                 except KernelDefect:
                     raise
                 except Exception as error:  # noqa: BLE001 - counted; never the program's problem
@@ -199,27 +199,6 @@ class Judging:
         self._session.message("info", "defect", text)
 
 
-class JudgedRun:
-    """Stands in for the property `CompiledKernel.run`, which Triton asks for at each launch."""
-
-    def __init__(self, before: property, judging: Judging) -> None:
-        """`before` is the property that was there."""
-        self._before = before
-        self._judging = judging
-
-    def as_property(self) -> property:
-        """Return the property that takes its place."""
-        return property(self._launcher)
-
-    def _launcher(self, kernel: Any) -> Callable[..., Any]:
-        assert self._before.fget is not None
-        launcher: Callable[..., Any] = self._before.fget(kernel)
-        # Other libraries take the launcher out once, and pass it other values.
-        if not str(sys._getframe(1).f_globals.get("__name__")).startswith("triton."):
-            return launcher
-        return self._judging.around(kernel, launcher)
-
-
 _all: "weakref.WeakSet[Judging]" = weakref.WeakSet()
 _lives: "weakref.WeakKeyDictionary[Session, Live]" = weakref.WeakKeyDictionary()
 
@@ -228,7 +207,7 @@ def live_of(session: "Session") -> "Live":
     """Return what judges in a session, made when it is first asked for; all backends share it."""
     found = _lives.get(session)
     if found is None:
-        from kvtrace.backends.triton.live import Live
+        from kvtrace.backends.compiled.live import Live
 
         found = _lives[session] = Live(_rules(session), session.settings.strict)
         session.at_end.append(lambda: _finish(session, found))
@@ -267,7 +246,7 @@ def saw(
 
 
 def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
-    from kvtrace.backends.triton.live import NewCall
+    from kvtrace.backends.compiled.live import NewCall
     from kvtrace.calls.recorded import call_of
 
     rows, values = _argument_rows(launch, setting)

@@ -11,7 +11,7 @@ from kvtrace.ir import parse, source_stack
 
 pytest.importorskip("triton")
 
-from kvtrace.backends.triton.generic import GenericFormFailed, generic_ttir
+from kvtrace.backends.compiled.generic import GenericFormFailed, generic_ttir
 from tests.support.corpus import CORPUS
 
 #: The process's open files, where the system lists them.

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-#: The oldest version whose hooks and launching function are as this backend needs them.
+#: The oldest version whose hooks and launching function are as the backends need them.
 OLDEST: Final = (3, 5)
 
 

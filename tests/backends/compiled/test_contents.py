@@ -140,7 +140,7 @@ def test_a_call_has_so_many_distinct_contents_and_the_rest_is_said(tmp_path, mon
 
 
 def test_launches_are_looked_at_ever_more_seldom(tmp_path, monkeypatch, launch):
-    from kvtrace.backends.triton import contents
+    from kvtrace.backends.compiled import contents
 
     monkeypatch.setattr(contents, "IN_A_ROW", 3)
     monkeypatch.setattr(contents, "_STEP", 1)

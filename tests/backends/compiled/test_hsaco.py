@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.backends.triton.elf import UnreadableBinary
-from kvtrace.backends.triton.hsaco import hsaco_resources
+from kvtrace.backends.compiled.elf import UnreadableBinary
+from kvtrace.backends.compiled.hsaco import hsaco_resources
 
 triton = pytest.importorskip("triton")
 

@@ -1,4 +1,4 @@
-"""AMD's and Intel's devices: the same code paths, mode launch, and a sentence.
+"""Launches by Triton on AMD's and Intel's devices, and when the device timeline begins.
 
 No such device is needed: Triton compiles for gfx942 here, and a stand-in for its driver says that
 tensors are on a device and executes launches in the evaluator.
@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import kvtrace
-from kvtrace.backends.cupti.library import CuptiUnavailable, _check_device
-from kvtrace.capture import context, hot, hot_choice
+from kvtrace.capture import hot
 from kvtrace.converters import perfetto
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
@@ -82,50 +81,6 @@ def test_launches_on_amd_are_recorded_in_mode_launch_with_a_sentence(
     assert "3 launches" in drawn.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("version", "words"),
-    [
-        ({"hip": "6.4"}, "built for ROCm"),
-        ({"xpu": "20250101"}, "built for Intel's devices"),
-        ({}, "built for other devices"),
-    ],
-)
-def test_the_timeline_says_what_this_torch_is_built_for(
-    monkeypatch: pytest.MonkeyPatch, version: dict[str, str], words: str
-) -> None:
-    for name, value in ({"cuda": None, "hip": None, "xpu": None} | version).items():
-        monkeypatch.setattr(torch.version, name, value, raising=False)
-    with pytest.raises(CuptiUnavailable, match=words):
-        _check_device()
-
-
-def recorder_kinds() -> list[Any]:
-    kinds: list[Any] = [hot.Recorder]
-    native, _ = hot_choice._native(torch)
-    return kinds if native is None else [*kinds, native]
-
-
-class _Adapter:
-    def new_kernel(self, _owner: Any, _kernel: Any) -> tuple[int, int, int]:
-        return (0, hot.ONEAPI, 2)
-
-    def new_call(self, *_facts: Any) -> int:
-        return 0
-
-
-@pytest.mark.parametrize("kind", recorder_kinds(), ids=lambda kind: kind.__module__[-4:])
-def test_launches_on_intel_have_their_device(kind: Any) -> None:
-    def fail(error: Exception) -> None:
-        raise error
-
-    recorder = kind(fail, fail, (torch.Tensor, torch.nn.Parameter), 10)
-    kernel = SimpleNamespace()
-    recorder.record(_Adapter(), None, kernel, (1,), (torch.ones(2), 3), {}, 1, 2)
-    (row,) = hot.ROW.iter_unpack(recorder.drain())
-    assert row[3] == 0  # the stream is not known
-    assert row[6] == 2  # the device is
-
-
 def test_a_kernels_device_is_told_by_tritons_target(monkeypatch: pytest.MonkeyPatch) -> None:
     from kvtrace.backends.triton import launches
 
@@ -137,17 +92,38 @@ def test_a_kernels_device_is_told_by_tritons_target(monkeypatch: pytest.MonkeyPa
     assert launches._device_of(kernel) == (hot.ONEAPI, 1)
 
 
-def test_devices_are_described_by_what_torch_has_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    intel = SimpleNamespace(name="Arc", total_memory=5)
-    monkeypatch.setattr(torch.xpu, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.xpu, "device_count", lambda: 1)
-    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda _index: intel)
-    assert context.devices() == [{"index": 0, "name": "Arc", "capability": None, "memory_bytes": 5}]
-    amd = SimpleNamespace(
-        name="MI300X", total_memory=9, major=9, minor=4, gcnArchName="gfx942:sramecc+"
-    )
-    monkeypatch.setattr(torch.version, "hip", "6.4", raising=False)
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: amd)
-    assert context.devices()[0]["capability"] == "gfx942"
+# -- the timeline begins with the program's use of the device, not with a launch ------------------
+
+
+def queued_since(number: int) -> list[Any]:
+    return [call for call, _ in torch.cuda._queued_calls[number:]]
+
+
+def test_timeline_waits_for_the_device_and_begins_without_a_launch(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = len(torch.cuda._queued_calls)
+    with kvtrace.capture(tmp_path / "out", mode="timeline"):
+        (begin,) = queued_since(before)
+        assert "timeline" not in capfd.readouterr().err
+        begin()  # as torch does when the program first uses the device
+    del torch.cuda._queued_calls[before:]
+
+    said = capfd.readouterr().err
+    assert "without the timeline" in said, "it was tried, on a machine that has no device"
+
+
+def test_nothing_begins_after_the_recording_has_ended(tmp_path: Path) -> None:
+    before = len(torch.cuda._queued_calls)
+    with kvtrace.capture(tmp_path / "out", mode="timeline"):
+        (begin,) = queued_since(before)
+    begin()
+    del torch.cuda._queued_calls[before:]
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_launch_mode_asks_torch_for_nothing(tmp_path: Path) -> None:
+    before = len(torch.cuda._queued_calls)
+    with kvtrace.capture(tmp_path / "out"):
+        assert queued_since(before) == []

@@ -10,7 +10,7 @@ layout is not documented by its maker; it is described in the sources of CuAssem
 import struct
 from typing import Final
 
-from kvtrace.backends.triton.elf import Resources, UnreadableBinary, sections, text_at
+from kvtrace.backends.compiled.elf import Resources, UnreadableBinary, sections, text_at
 
 __all__ = ["Resources", "UnreadableBinary", "cubin_resources"]
 

@@ -189,7 +189,7 @@ def test_kernels_that_are_not_recorded_are_not_judged(tmp_path, tensors):
 
 
 def test_a_failure_of_ours_is_a_message_and_no_exception(tmp_path, tensors, monkeypatch):
-    from kvtrace.backends.triton import live
+    from kvtrace.backends.compiled import live
 
     def broken(*_):
         raise RuntimeError("what nobody thought of")
@@ -241,7 +241,7 @@ print("went on", result.sum().item())
     ("asked", "rules", "code"), [("raise", "default", 1), ("1", "out-of-view", 0)]
 )
 def test_a_program_is_judged_by_the_command_and_its_environment(tmp_path, asked, rules, code):
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     (tmp_path / "program.py").write_text(PROGRAM)
     command = [sys.executable, "-m", "kvtrace", "run", "--sanitize", asked, "program.py"]
     variables = {"PYTHONPATH": str(root), "TRITON_CACHE_DIR": str(tmp_path / "cache")}

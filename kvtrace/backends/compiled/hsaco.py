@@ -8,7 +8,7 @@ metadata in MessagePack. Layout: "Code Object Metadata" in LLVM's "User Guide fo
 import struct
 from typing import Any, Final
 
-from kvtrace.backends.triton.elf import Resources, UnreadableBinary, sections
+from kvtrace.backends.compiled.elf import Resources, UnreadableBinary, sections
 
 _NOTE: Final = struct.Struct("<III")
 _METADATA: Final = 32  # NT_AMDGPU_METADATA

@@ -1,0 +1,164 @@
+"""What Triton gets for `CompiledKernel.run` while it launches: a launcher that looks first.
+
+Triton asks a compiled kernel for its launcher at each launch, and calls it with all values:
+`run(x, y, z, stream, …, *values)`. Other libraries take the launcher out once, and pass it other
+values; they get the plain one. Who asks is known by the launch that the thread has under way, the
+recorder's `launching`: one of the kernel's function, or, by `compiled[grid](…)`, of the kernel.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.backends.compiled.contents import Watch, Watching
+from kvtrace.backends.compiled.kernels import function_of, kernel_name, parameters_of
+from kvtrace.backends.triton.modules import module_of
+
+if TYPE_CHECKING:
+    from kvtrace.backends.compiled.judging import Judging
+    from kvtrace.capture.session import Session
+
+#: Arguments of a launcher before the values of the kernel's parameters, and the stream's place.
+_BEFORE_VALUES: Final = 9
+_STREAM: Final = 3
+
+_ATTRIBUTE: Final = "_kvtrace_watch"
+
+
+def owner_of(kernel: Any) -> int:
+    """Return the `id` that `launching` has while Triton launches a compiled kernel."""
+    function = function_of(kernel)
+    return id(kernel if function is None else function)
+
+
+def _is_launched(session: "Session", kernel: Any) -> bool:
+    """Whether the running thread is in a launch of Triton's of that kernel."""
+    if not session.recording:
+        return False
+    try:
+        launching = session.recorder.launching
+        return launching != 0 and launching == owner_of(kernel)
+    except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+        session.problem(error)
+        return False
+
+
+def judged(before: property, judging: "Judging", session: "Session") -> property:
+    """Return the property for `CompiledKernel.run` whose launchers judge a call before it."""
+    plain: Any = before.fget
+
+    def run(kernel: Any) -> Any:
+        launcher = plain(kernel)
+        if not _is_launched(session, kernel):
+            return launcher
+        return judging.around(kernel, launcher, _BEFORE_VALUES)
+
+    return property(run)
+
+
+class _Watched:
+    """A kernel whose launches are looked at: whose they are, when the next is, and what looks."""
+
+    __slots__ = ("capturing", "owner", "watch")
+
+    def __init__(self, owner: int, watch: Watch, capturing: Callable[..., Any]) -> None:
+        self.owner = owner
+        self.watch = watch
+        self.capturing = capturing
+
+
+class WatchedLaunchers:
+    """Has launches looked at; kernels that need no watch keep Triton's own launcher."""
+
+    def __init__(self, session: "Session", watching: Watching) -> None:
+        """`watching` decides which launches are looked at."""
+        self._session = session
+        self._watching = watching
+        self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def as_property(self, before: property) -> property:
+        """Return the property that takes the place of `CompiledKernel.run`."""
+        plain: Any = before.fget
+        session = self._session
+
+        def run(kernel: Any) -> Any:
+            try:
+                watched = kernel._kvtrace_watch
+            except AttributeError:
+                watched = self._first(kernel, plain)
+            if watched is None or session.recorder.launching != watched.owner:
+                return plain(kernel)
+            watch = watched.watch
+            if watch.wait:
+                watch.wait -= 1
+                return plain(kernel)
+            return watched.capturing
+
+        return property(run)
+
+    def unmark(self) -> None:
+        """Leave kernels as they were found."""
+        for kernel in list(self._marked):
+            vars(kernel).pop(_ATTRIBUTE, None)
+
+    def _first(self, kernel: Any, plain: Callable[[Any], Any]) -> _Watched | None:
+        """Decide whether a kernel is watched, at the first launch of it by Triton."""
+        launcher = plain(kernel)
+        if not _is_launched(self._session, kernel):
+            return None
+        watched: _Watched | None = None
+        try:
+            if self._session.settings.records_kernel(kernel_name(kernel)):
+                watched = self._watched(kernel, launcher)
+        except Exception as error:  # noqa: BLE001 - counted; its contents are not kept
+            self._session.problem(error)
+        setattr(kernel, _ATTRIBUTE, watched)
+        self._marked.add(kernel)
+        return watched
+
+    def _watched(self, kernel: Any, launcher: Callable[..., Any]) -> _Watched | None:
+        held = weakref.ref(kernel)
+        signature = tuple(kernel.src.signature.items())
+        watch = self._watching.watch(
+            kernel, parameters_of(kernel), _flattening(signature), lambda: _read(held())
+        )
+        if watch is None:
+            return None
+        return _Watched(owner_of(kernel), watch, self._capturing(watch, launcher, len(signature)))
+
+    def _capturing(self, watch: Watch, launcher: Any, count: int) -> Callable[..., Any]:
+        session, before = self._session, self._watching.before
+
+        def launch(*given: Any) -> Any:
+            number = 0
+            if len(given) == _BEFORE_VALUES + count and session.recording:
+                try:
+                    values = given[_BEFORE_VALUES:]
+                    number = before(watch, given[:3], values, given[_STREAM])
+                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                    session.problem(error)
+            result = launcher(*given)
+            session.recorder.tag(number)
+            return result
+
+        return launch
+
+
+def _read(kernel: Any) -> Any:
+    return None if kernel is None else module_of(kernel)
+
+
+def _flattening(signature: Sequence[tuple[Any, Any]]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return what flattens the values of a launch as `parameters_of` flattens the signature."""
+    if not any(isinstance(kind, tuple | list) for _, kind in signature):
+        return lambda values: values
+    from kvtrace.capture.arguments import flattened
+
+    def flat(values: Sequence[Any]) -> Sequence[Any]:
+        return [
+            value
+            for (name, kind), given in zip(signature, values, strict=True)
+            for _, _, value in flattened(str(name), kind, given)
+        ]
+
+    return flat

@@ -1,0 +1,33 @@
+"""The IR of Triton's compiled kernels, read once for each."""
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from kvtrace.backends.compiled.kernels import function_of, kernel_name
+from kvtrace.backends.compiled.versions import definition
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Module
+
+
+def module_of(kernel: Any) -> "Module":
+    """Read the IR of a compiled kernel; made once for a kernel."""
+    found = _modules.get(kernel)
+    if found is None:
+        from kvtrace.backends.compiled.generic import generic_ttir
+        from kvtrace.ir.relocation import module_defined_in
+
+        function = function_of(kernel)
+        file = None if function is None else definition(function)[0]
+        ttir = kernel.asm.get("ttir")
+        if ttir is None:
+            from kvtrace.calls.recorded import CannotReplay
+
+            raise CannotReplay(
+                f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
+            )
+        found = _modules[kernel] = module_defined_in(generic_ttir(ttir), file)
+    return found
+
+
+_modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()

@@ -1,0 +1,91 @@
+"""`kvtrace.trace(kernel, client=…)`: one of Triton's kernels, watched by a client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kvtrace.capture.session import Session
+    from kvtrace.clients.client import Client
+    from kvtrace.clients.running import Member
+
+
+class TracedKernel:
+    """A kernel with a client around it. All else (`warmup`, `fn` …) is the kernel's own."""
+
+    def __init__(self, kernel: Any, client: Client, session_of: Callable[[str], Session]) -> None:
+        """Wrap what `@triton.jit` or `@triton.autotune` made.
+
+        `session_of` returns the recording that a kernel of some name is in.
+        """
+        self._kernel = kernel
+        self._client = client
+        self._session_of = session_of
+        self._member: Member | None = None
+        self._session: Session | None = None
+        self.__doc__ = getattr(kernel, "__doc__", None)
+
+    @property
+    def client(self) -> Client:
+        """The client that watches."""
+        return self._client
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """Return the launch function for a grid."""
+        return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
+
+    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        """Launch the kernel, watched."""
+        member = self._watching()
+        if member is None:
+            return self._kernel.run(*args, grid=grid, warmup=warmup, **kwargs)
+        from kvtrace.backends.triton.watching import watched_by
+
+        with watched_by([member]):
+            return self._kernel.run(*args, grid=grid, warmup=warmup, **kwargs)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return what the client has found of the recording's launches, by table.
+
+        Raises:
+            ClientFailed: the client's own code failed.
+
+        """
+        if self._member is None or self._session is None:
+            return {}
+        from kvtrace.backends.triton.watching import watch_of
+
+        tables = watch_of(self._session).observation.tables(self._member)
+        if self._member.error is not None:
+            raise self._member.error
+        return tables
+
+    def _watching(self) -> Member | None:
+        """Return the client as the recording knows it; our failure is none of the program's."""
+        session = self._session_of(_name(self._kernel))
+        if session is self._session:
+            return self._member
+        try:
+            from kvtrace.backends.triton import device_free
+            from kvtrace.backends.triton.watching import watch_of
+
+            device_free.state.watched = True
+            (self._member,) = watch_of(session).observation.add([self._client])
+            self._session = session
+        except Exception as error:  # noqa: BLE001 - counted; the launch goes on unwatched
+            session.problem(error)
+            return None
+        return self._member
+
+
+def _name(kernel: Any) -> str:
+    """The name of the function at the bottom of a kernel and what is around it."""
+    while not hasattr(kernel, "__name__") and hasattr(kernel, "fn"):
+        kernel = kernel.fn
+    return str(getattr(kernel, "__name__", type(kernel).__name__))

@@ -1,0 +1,23 @@
+"""Why CUPTI is not there, in a sentence."""
+
+import pytest
+import torch
+
+from kvtrace.backends.cupti.library import CuptiUnavailable, _check_device
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ({"hip": "6.4"}, "built for ROCm"),
+        ({"xpu": "20250101"}, "built for Intel's devices"),
+        ({}, "built for other devices"),
+    ],
+)
+def test_the_timeline_says_what_this_torch_is_built_for(
+    monkeypatch: pytest.MonkeyPatch, version: dict[str, str], words: str
+) -> None:
+    for name, value in ({"cuda": None, "hip": None, "xpu": None} | version).items():
+        monkeypatch.setattr(torch.version, name, value, raising=False)
+    with pytest.raises(CuptiUnavailable, match=words):
+        _check_device()

@@ -1,0 +1,64 @@
+"""Which backends there are, and which of them have kernels that `kvtrace.trace` can watch."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import kvtrace
+from kvtrace import backends
+from kvtrace.schema.errors import BadSetting
+
+
+class Recording:
+    """A backend of another package, which only records."""
+
+    name = "recording"
+    libraries = ("a_library",)
+
+    def install(self, session: Any) -> None: ...
+
+    def uninstall(self) -> None: ...
+
+
+class Watching(Recording):
+    """One whose kernels can be watched."""
+
+    name = "watching"
+
+    def watcher(self, client: Any, session_of: Callable[[str], Any]) -> Callable[[Any], Any]:
+        return lambda kernel: (client, session_of, kernel)
+
+
+@pytest.fixture
+def others(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"one": Recording(), "two": Watching()}
+    monkeypatch.setattr(backends, "_found", found)
+
+
+@pytest.mark.parametrize("name", ["triton", "nki"])
+def test_a_backend_is_found_by_its_name(name: str) -> None:
+    assert backends.watching_backend(name).name == name
+
+
+@pytest.mark.usefixtures("others")
+def test_a_backend_of_another_package_makes_what_kvtrace_trace_returns() -> None:
+    client, session_of, kernel = kvtrace.trace("a kernel", client="any", backend="watching")
+    assert (client, kernel) == ("any", "a kernel")
+    assert callable(session_of)
+    around = kvtrace.trace(client="any", backend="watching")
+    assert around("another")[2] == "another"
+
+
+@pytest.mark.usefixtures("others")
+@pytest.mark.parametrize("name", ["jax", "numpy", "inductor", "recording"])
+def test_one_whose_kernels_are_not_watched_is_refused_with_those_that_are(name: str) -> None:
+    with pytest.raises(
+        BadSetting, match=f"triton and nki and watching are traced, not of '{name}'"
+    ):
+        kvtrace.trace(client="sanitizer", backend=name)
+
+
+def test_a_kernel_of_tritons_needs_a_client() -> None:
+    with pytest.raises(BadSetting, match='is traced by a client: client="sanitizer"'):
+        kvtrace.trace()

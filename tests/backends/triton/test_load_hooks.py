@@ -1,0 +1,70 @@
+"""How long Triton took to load binaries: its own hooks, put in and taken out."""
+
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import kvtrace
+from kvtrace.backends.triton import load_hooks
+from kvtrace.backends.triton.load_hooks import LoadHooks
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
+from tests.backends import live_kernels as kernels
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+
+
+def captured(out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The row of a kernel that is compiled and launched for the first time."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(out / "cache"))
+    kernels.copy.device_caches.clear()
+    source = torch.arange(1000.0)
+    with kvtrace.capture(out / "trace"):
+        kernels.copy[(4,)](source, torch.empty(1000), 999, BLOCK=256)
+    (row,) = plain_rows(open_trace(out / "trace").table("kernels"))
+    return row
+
+
+def test_the_whole_pipeline_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a driver whose loading counts: that of a machine with a device
+    monkeypatch.setattr(load_hooks.device_free, "is_active", lambda: False)
+    begin = time.time_ns()
+    # when a kernel is compiled and launched
+    row = captured(tmp_path, monkeypatch)
+    # then each stage has its time, and the loading comes after all of them
+    taken = {stage["stage"]: stage["duration_ns"] for stage in row["stages"]}
+    assert all(taken[stage] > 0 for stage in ("ttir", "ttgir", "llir", "ptx", "cubin"))
+    assert sum(taken[stage] or 0 for stage in taken) <= row["compile_ns"] * 1.05
+    assert row["load_ns"] > 0
+    assert row["load_thread"] == threading.get_native_id()
+    assert begin < row["compile_begin"] < row["compile_begin"] + row["compile_ns"]
+    assert row["load_begin"] > row["compile_begin"] + row["compile_ns"] * 0.9
+    # and the hooks are gone
+    runtime = triton.knobs.runtime
+    assert not runtime.kernel_load_start_hook.calls + runtime.kernel_load_end_hook.calls
+
+
+def test_without_a_device_nothing_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = captured(tmp_path, monkeypatch)
+    assert (row["load_begin"], row["load_ns"], row["load_thread"]) == (None, None, None)
+
+
+def test_a_hook_of_ours_that_fails_harms_nobody() -> None:
+    told: list[Exception] = []
+    runtime = SimpleNamespace(
+        kernel_load_start_hook=triton.knobs.HookChain(),
+        kernel_load_end_hook=triton.knobs.HookChain(reversed=True),
+    )
+    hooks = LoadHooks(told.append)
+    hooks.install(runtime)
+    runtime.kernel_load_end_hook("too", "few")
+    assert len(told) == 1
+    hooks.uninstall()
+    assert runtime.kernel_load_start_hook.calls == []
