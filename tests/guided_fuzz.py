@@ -5,7 +5,7 @@
 needs atheris, which no test does. CORPUS is filled with seeds of the fixtures first. A case has to
 end in time, in little memory, and with what was read or a sentence. Checksums that a mutation broke
 are made right in half of the cases, or none would come past them. What is found is kept in
-tests/ir/test_fuzz.py and tests/schema.
+tests/ir/test_ir_fuzz.py and tests/schema.
 """
 
 import sys

@@ -329,3 +329,23 @@ def test_no_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty_names = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
     assert [name for name, _ in MODULES if empty_names & set(name.split("."))] == []
+
+
+#: Folders of tests that are of no one room.
+OTHER_TESTS = {"engine", "examples", "fixtures", "gpu", "kernels", "packaging", "public", "support"}
+
+
+def test_tests_mirror_the_tree() -> None:
+    """A file `test_<module>[_<aspect>].py` is of a module, or of the whole room, in its folder."""
+    astray = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        folder = path.parent.relative_to(ROOT / "tests")
+        if folder.parts and folder.parts[0] in OTHER_TESTS:
+            continue
+        room = PACKAGE / folder
+        inside = sorted(room.glob("*")) if room.is_dir() else []
+        known = {each.stem for each in inside} | {folder.name or "architecture"}
+        words = path.stem.removeprefix("test_").split("_")
+        if not any("_".join(words[:count]) in known for count in range(1, len(words) + 1)):
+            astray.append(str(path.relative_to(ROOT)))
+    assert astray == []

@@ -2,7 +2,7 @@
 
 By hand, longer than in the tests: `python -m tests.ir.fuzz --count 5000 --seed 7`. It prints each
 case that took too long, took too much memory or ended in another error than a sentence, and writes
-its text to a folder; what was found is kept in test_fuzz.py.
+its text to a folder; what was found is kept in test_ir_fuzz.py.
 """
 
 import argparse

@@ -6,7 +6,7 @@ A fresh interpreter takes 1.5 s of processor time to import torch, which is most
 runs a small program costs. In all else a program started here is a process of its own: environment,
 folder, arguments, `__main__`, path, output, exit code and the signals it gets are as with `python
 ARGUMENTS`, Triton and kvtrace are not yet imported, and the autostart line runs first.
-Tests of how a process starts (`tests/capture/test_boot.py`, `tests/packaging`) start fresh ones.
+Tests of how a process starts (`test_capture_boot.py`, `tests/packaging`) start fresh ones.
 """
 
 import atexit

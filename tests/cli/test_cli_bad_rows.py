@@ -12,7 +12,7 @@ from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
-from tests.cli.test_bad_input import READING, asked
+from tests.cli.test_cli_bad_input import READING, asked
 
 BEGAN = 1_767_323_045_000_000_000
 SECOND = 1_000_000_000
