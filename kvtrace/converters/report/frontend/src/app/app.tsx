@@ -1,12 +1,11 @@
 // The frame around the views: header, navigation, the view that the address names.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-
 import type { Page } from "../data/page";
 import { Boundary, NotHere } from "./boundary";
 import { Finder } from "./finder";
 import { KeyHelp, startKeys } from "./keys";
-import { type Match, VIEWS, matchView } from "./registry";
+import { type Match, matchView, VIEWS } from "./registry";
 import { address, href } from "./router";
 import { type Choice, nextTheme, themeChoice } from "./theme";
 import type { View } from "./view";

@@ -134,3 +134,20 @@ export function sumKnown(values: readonly (number | null)[]): number | null {
   const known = values.filter((value): value is number => value !== null);
   return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
 }
+
+const FORMATS = {
+  count: formatCount,
+  bytes: formatBytes,
+  ns: formatNanoseconds,
+  flops: formatFlops,
+  share: formatPart,
+  number: formatNumber,
+  moment: formatMoment,
+} as const;
+
+/** The unit of a figure, or what writes it out. */
+export type Format = keyof typeof FORMATS | ((value: Maybe<number>) => string);
+
+export function formatted(value: Maybe<number>, as: Format = "count"): string {
+  return typeof as === "function" ? as(value) : FORMATS[as](value);
+}

@@ -3,7 +3,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-
 import { theme } from "../app/theme";
 import { themeColours } from "./colours";
 

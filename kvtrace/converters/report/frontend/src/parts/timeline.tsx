@@ -1,18 +1,16 @@
 // The timeline: pointer, wheel and keys move its view; tables below say what is in view.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-
-import { Tooltip } from "./pointing";
 import { setQuery } from "../app/router";
 import { executionsOf, launchOf } from "../data/executions";
 import { formatMoment, formatNanoseconds } from "../data/format";
 import type { Page } from "../data/page";
 import { Canvas, type Drawing } from "./canvas";
+import { Tooltip } from "./pointing";
 import { Choice } from "./search";
-import { InView } from "./timeline_in_view";
-import { type Slice, lowerBound, sliceName, timelineRows } from "./timeline_rows";
+import { InView, SliceDetails } from "./timeline_in_view";
+import { lowerBound, type Slice, sliceName, timelineRows } from "./timeline_rows";
 import { type Range, TimelineScene } from "./timeline_scene";
-import { SliceDetails } from "./timeline_in_view";
 
 /** Nothing is zoomed in further than this, in nanoseconds. */
 const NARROWEST = 50;

@@ -1,11 +1,9 @@
 // How busy each thread and stream is in the part of the timeline that is shown.
 
 import { useMemo } from "preact/hooks";
-
 import { figure, sharedFigure } from "./columns";
-import { formatNanoseconds } from "../data/format";
 import { type Column, Table } from "./table";
-import { type Row, lowerBound, rowNouns } from "./timeline_rows";
+import { lowerBound, type Row, rowNouns } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Busy {
@@ -24,21 +22,9 @@ export function RowsInView({ scene, range }: { scene: TimelineScene; range: Rang
     { label: "Row", cell: (each) => each.row.label, key: (each) => each.row.label },
     { label: "Of", cell: (each) => rowNouns(each.row)[1], key: (each) => each.row.kind },
     figure("in view", "measured", (each) => each.count),
-    figure(
-      "busy",
-      "measured",
-      (each) => each.busy,
-      formatNanoseconds,
-      "Time in which at least one ran",
-    ),
+    figure("busy", "measured", (each) => each.busy, "ns", "Time in which at least one ran"),
     sharedFigure("of the view", "measured", (each) => each.busy, span),
-    figure(
-      "longest gap",
-      "measured",
-      (each) => each.gap,
-      formatNanoseconds,
-      "Longest time between two of them",
-    ),
+    figure("longest gap", "measured", (each) => each.gap, "ns", "Longest time between two of them"),
   ];
   return <Table caption="Rows of the timeline in view" columns={columns} rows={rows} height={16} />;
 }

@@ -8,16 +8,14 @@ import { Value } from "./figure";
 import { LaunchPanel } from "./launch_panel";
 import { CallLink, Facts, VariantLink } from "./text";
 import { type Slice, sliceName } from "./timeline_rows";
-
 import { useMemo, useState } from "preact/hooks";
-
-import { figure, words } from "./columns";
 import { setQuery } from "../app/router";
+import { figure, words } from "./columns";
 import { type Column, Table } from "./table";
-import { RowsInView } from "./timeline_in_rows";
 import { Tabs } from "./tabs";
-import { KernelLink, Swatch, kernelName } from "./text";
-import { type Row, deviceName, lowerBound, rowNouns, sliceKernel } from "./timeline_rows";
+import { KernelLink, kernelName, Swatch } from "./text";
+import { RowsInView } from "./timeline_in_rows";
+import { deviceName, lowerBound, type Row, rowNouns, sliceKernel } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Sum {
@@ -76,9 +74,9 @@ function ByKernel({ scene, range, only }: InViewProps) {
       key: (sum) => sum.name ?? kernelName(page.report, sum.kernel),
     },
     figure("launches", "measured", (sum) => sum.count),
-    figure("host time", "measured", (sum) => sum.host, formatNanoseconds),
+    figure("host time", "measured", (sum) => sum.host, "ns"),
     device && figure("executions", "measured", (sum) => sum.executions),
-    device && figure("device time", "measured", (sum) => sum.device, formatNanoseconds),
+    device && figure("device time", "measured", (sum) => sum.device, "ns"),
   ];
   return (
     <Table
@@ -113,8 +111,8 @@ function OneByOne({ scene, range, onChoose }: InViewProps) {
   const columns: Column<Slice>[] = [
     { label: "What", cell: (slice) => rowNouns(slice.row)[0], key: (slice) => slice.row.kind },
     words("Name", (slice) => sliceName(report, slice), { limit: 80 }),
-    figure("begin", "measured", begin, formatMoment),
-    figure("duration", "measured", length, formatNanoseconds),
+    figure("begin", "measured", begin, "moment"),
+    figure("duration", "measured", length, "ns"),
     { label: "Row", cell: (slice) => slice.row.label, key: (slice) => slice.row.label },
   ];
   return (

@@ -2,14 +2,14 @@
 
 import { formatNanoseconds, plural } from "../data/format";
 import type { Page } from "../data/page";
-import { type Drawing, clippedText } from "./canvas";
+import { clippedText, type Drawing } from "./canvas";
 import { kernelColour } from "./colours";
 import { PixelColumns } from "./timeline_columns";
 import {
-  type Row,
-  type Slice,
   lowerBound,
+  type Row,
   rowNouns,
+  type Slice,
   sliceKernel,
   sliceName,
 } from "./timeline_rows";

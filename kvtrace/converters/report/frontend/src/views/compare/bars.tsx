@@ -1,18 +1,16 @@
 // Figures as pairs: two bars for each, and the table that says the same.
 
 import {
-  UNKNOWN,
   formatBytes,
   formatCount,
   formatFlops,
   formatNanoseconds,
   threeFigures,
+  UNKNOWN,
 } from "../../data/format";
 import type { Source } from "../../parts/text";
 import type { Metric } from "./blocks";
-
 import { useMemo } from "preact/hooks";
-
 import { type Column, Table } from "../../parts/table";
 import { Pill, sourceText } from "../../parts/text";
 

@@ -1,10 +1,10 @@
 // Tables of what differs: facts as texts, and findings that only one side has.
 
-import { words } from "../../parts/columns";
+import { href } from "../../app/router";
 import { formatPlace, formatTuple, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Change } from "../../data/types";
-import { href } from "../../app/router";
+import { words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Pill } from "../../parts/text";
 import type { FindingDifference, Status } from "./blocks";

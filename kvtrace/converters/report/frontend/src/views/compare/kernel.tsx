@@ -1,11 +1,10 @@
 // One kernel on both sides: its figures, and for each variant what differs down to the line.
 
 import { useMemo } from "preact/hooks";
-
-import { figure, words } from "../../parts/columns";
 import { href, setQuery } from "../../app/router";
 import { formatCount, formatPlace, plural, shortText } from "../../data/format";
 import { stageLanguage } from "../../parts/code";
+import { figure, words } from "../../parts/columns";
 import { Choice } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Tabs } from "../../parts/tabs";
@@ -211,13 +210,7 @@ const CALL_COLUMNS: readonly Column<CallChange>[] = [
     cell: (row) => shortText(row.after ?? "none", 300),
     text: (row) => row.after ?? "",
   },
-  figure(
-    "calls",
-    "measured",
-    (row) => row.calls,
-    formatCount,
-    "Distinct calls in which it does so",
-  ),
+  figure("calls", "measured", (row) => row.calls, "count", "Distinct calls in which it does so"),
 ];
 
 function Calls({ variant }: { variant: VariantDifference }) {

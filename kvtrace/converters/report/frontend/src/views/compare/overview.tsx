@@ -1,19 +1,17 @@
 // Both sides as a whole: what ran, which kernels differ, their times, and findings.
 
 import { useMemo } from "preact/hooks";
-
-import { figure, words } from "../../parts/columns";
 import { go, href, setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import { Choice, Search, matches } from "../../parts/search";
+import { figure, words } from "../../parts/columns";
+import { Choice, matches, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Note, Pill, Section, Swatch } from "../../parts/text";
-import { Pairs, type Passed, PassedPill } from "./bars";
+import { formatMetric, formatRatio, Pairs, type Passed, PassedPill, ratioOf } from "./bars";
 import type { Comparison, KernelDifference, Metric, Side } from "./blocks";
 import { ChangeTable, FindingChanges, StatusPill } from "./changes";
 import { overThreshold } from "./kernel";
-import { formatMetric, formatRatio, ratioOf } from "./bars";
 
 interface OverviewProps {
   readonly page: Page;
@@ -169,7 +167,7 @@ function kernelColumns(page: Page): Column<KernelRow>[] {
       "findings",
       "derived",
       ({ kernel }) => page.report.kernels[kernel.kernel ?? -1]?.violations,
-      formatCount,
+      "count",
       "Findings that this report (AFTER) has of it",
     ),
     {

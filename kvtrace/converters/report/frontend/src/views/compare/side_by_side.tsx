@@ -2,15 +2,12 @@
 
 import { StateEffect } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType } from "@codemirror/view";
-
 import type { Pane } from "./aligned";
-
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import { Code, type Language } from "../../parts/code";
-import { type Aligned, type PaneName, aligned, hunkAt, litLines } from "./aligned";
+import { type Aligned, aligned, hunkAt, litLines, type PaneName } from "./aligned";
 import type { Row } from "./blocks";
 
 interface SideBySideProps {

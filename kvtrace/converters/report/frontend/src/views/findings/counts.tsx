@@ -1,14 +1,12 @@
 // What was judged: verdicts over all accesses, and kernel by kernel.
 
 import type { Report } from "../../data/types";
-
 import { useMemo } from "preact/hooks";
-
 import { href } from "../../app/router";
 import { formatCount, formatShare } from "../../data/format";
 import type { Page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
-import { Figure, Figures } from "../../parts/figure";
+import { Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Missing, Section } from "../../parts/text";
 
@@ -23,20 +21,19 @@ export function VerdictFigures({ page }: { page: Page }) {
   const sums = totals(page.report);
   const all = [...sums.values()].reduce((sum, count) => sum + count, 0);
   return (
-    <Figures id="verdict-figures">
-      {VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
-        ([verdict, how]) => (
-          <Figure
-            key={verdict}
-            name={verdict}
-            value={sums.get(verdict) ?? 0}
-
-            how={`${how}. Accesses of distinct calls, once for each rule`}
-            detail={`${formatShare(sums.get(verdict) ?? 0, all)} of what was judged`}
-          />
+    <Figures
+      id="verdict-figures"
+      of={[
+        ...VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
+          ([verdict, how]) => ({
+            name: verdict,
+            value: sums.get(verdict) ?? 0,
+            how: `${how}. Accesses of distinct calls, once for each rule`,
+            detail: `${formatShare(sums.get(verdict) ?? 0, all)} of what was judged`,
+          }),
         ),
-      )}
-    </Figures>
+      ]}
+    />
   );
 }
 

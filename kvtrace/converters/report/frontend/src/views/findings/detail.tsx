@@ -1,14 +1,11 @@
 // One finding with all that is known of it.
 
 import type { JSX } from "preact";
-
 import { formatPlace, plainText, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import { Command, Facts, Section } from "../../parts/text";
 import type { Listed } from "./filter";
-
 import { useLayoutEffect } from "preact/hooks";
-
 import { go, href } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import { KernelLink, Pill } from "../../parts/text";

@@ -2,14 +2,13 @@
 // elements around it and around the tensor's end. The table beside it says the same.
 
 import { useCallback, useMemo, useState } from "preact/hooks";
-
-import { figure } from "../../parts/columns";
 import { formatBytes, formatCount, shortText } from "../../data/format";
 import { WithTable } from "../../parts/beside";
-import { Canvas, type Drawing, clippedText } from "../../parts/canvas";
+import { Canvas, clippedText, type Drawing } from "../../parts/canvas";
 import type { Colours } from "../../parts/colours";
+import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { type Kind, type StorageView, kindAt, rowLength, rowsShown } from "./storage";
+import { type Kind, kindAt, rowLength, rowsShown, type StorageView } from "./storage";
 
 const BAR = { top: 22, height: 16 };
 const GRID = { top: 76, label: 88 };

@@ -2,8 +2,8 @@
 
 import type { Page } from "../../data/page";
 import type { PlacedFinding, Report } from "../../data/types";
-import type { PillKind } from "../../parts/text";
 import { matches } from "../../parts/search";
+import type { PillKind } from "../../parts/text";
 
 /** What a finding counts as: suppressed ones are told apart from violations. */
 export type Standing = "violation" | "unknown" | "suppressed" | "proven";

@@ -2,7 +2,6 @@
 // and the lines around the chosen one.
 
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-
 import { href, setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";

@@ -1,25 +1,24 @@
 // The list of findings with its filters.
 
 import { useMemo } from "preact/hooks";
-
-import { figure, words } from "../../parts/columns";
 import { go, href, setQuery } from "../../app/router";
 import { formatCount, formatPlace, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
+import { figure, words } from "../../parts/columns";
 import { Choice, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Command, Note, Pill } from "../../parts/text";
+import { totals } from "./counts";
 import {
   type Filter,
-  type Listed,
   filtered,
+  type Listed,
   listedFindings,
   pillKind,
   pillText,
   rankOf,
   sentence,
 } from "./filter";
-import { totals } from "./counts";
 
 export function Filters(props: { page: Page; filter: Filter; shown: number }) {
   const { page, filter } = props;
@@ -170,7 +169,7 @@ function columnsOf(filter: Filter, narrow: boolean): (Column<Listed> | null)[] {
           "calls",
           "derived",
           (each) => found(each).calls,
-          formatCount,
+          "count",
           "Distinct calls that have it",
         ),
     narrow
@@ -179,7 +178,7 @@ function columnsOf(filter: Filter, narrow: boolean): (Column<Listed> | null)[] {
           "launches",
           "measured",
           (each) => found(each).launches,
-          formatCount,
+          "count",
           "Launches of those calls",
         ),
   ];

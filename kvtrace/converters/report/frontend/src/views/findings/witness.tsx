@@ -1,7 +1,6 @@
 // The witness: one lane of one program that breaks the rule, and where its access falls.
 
 import { useMemo } from "preact/hooks";
-
 import { href } from "../../app/router";
 import { formatBytes, formatCount, formatTuple, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -10,7 +9,7 @@ import { Value } from "../../parts/figure";
 import { CallLink, Facts, Missing, Note, Section } from "../../parts/text";
 import { StorageDrawing } from "./drawing";
 import type { Listed } from "./filter";
-import { type StorageView, indexOf, storageOf } from "./storage";
+import { indexOf, storageOf, type StorageView } from "./storage";
 
 export function Witness({ page, listed }: { page: Page; listed: Listed }) {
   const { placed, standing } = listed;

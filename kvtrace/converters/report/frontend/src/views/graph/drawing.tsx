@@ -1,23 +1,22 @@
 // The drawing of a graph: zoomed, panned, pointed at; what it shows stands in the address.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-
-import { Tooltip, STEPS, CLICK } from "../../parts/pointing";
 import { setQuery } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import { Canvas, type Drawing } from "../../parts/canvas";
+import { CLICK, STEPS, Tooltip } from "../../parts/pointing";
 import { type GraphColumns, opTitle, placeText, typeText, usersOf } from "./blocks";
 import { laidOut } from "./layout";
 import type { Measure } from "./measures";
-import { type Scene, groupValues, paintGraph } from "./paint";
+import { groupValues, paintGraph, type Scene } from "./paint";
 import {
-  type Camera,
-  type Detail,
-  type Shown,
   boxAt,
+  type Camera,
   cameraOn,
+  type Detail,
   placeOfOp,
+  type Shown,
   wholeCamera,
 } from "./scene";
 import type { Node } from "./tree";

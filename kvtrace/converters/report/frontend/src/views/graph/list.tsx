@@ -1,13 +1,12 @@
 // All graphs of the page.
 
 import { useMemo } from "preact/hooks";
-
-import { words, figure } from "../../parts/columns";
 import { go, href } from "../../app/router";
-import { formatBytes, formatCount, formatFlops, formatPlace } from "../../data/format";
+import { formatPlace } from "../../data/format";
 import type { Page } from "../../data/page";
+import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { DroppedNotes, Swatch, kernelName } from "../../parts/text";
+import { DroppedNotes, kernelName, Swatch } from "../../parts/text";
 import { graphVariants } from "./blocks";
 
 export function GraphList({ page }: { page: Page }) {
@@ -36,35 +35,35 @@ export function GraphList({ page }: { page: Page }) {
       "ops",
       "measured",
       option("graph_ops"),
-      formatCount,
+      "count",
       "Ops that were recorded while it was traced",
     ),
     figure(
       "FLOPs",
       "derived",
       option("graph_flops"),
-      formatFlops,
+      "flops",
       "Floating-point operations of one run",
     ),
     figure(
       "in and out",
       "derived",
       option("graph_boundary_bytes"),
-      formatBytes,
+      "bytes",
       "Bytes of inputs and outputs: the least that any compiler can move",
     ),
     figure(
       "op by op",
       "derived",
       option("graph_bytes"),
-      formatBytes,
+      "bytes",
       "Bytes that its ops move, each by itself",
     ),
     figure(
       "peak live",
       "derived",
       option("graph_peak_live_bytes"),
-      formatBytes,
+      "bytes",
       "The most memory that is live at once",
     ),
     figure("launches", "measured", (variant) => report.variants[variant]?.launches ?? null),

@@ -7,7 +7,7 @@ import { useBlock } from "../../data/use_block";
 import { Code } from "../../parts/code";
 import { Value } from "../../parts/figure";
 import { Facts } from "../../parts/text";
-import { type GraphColumns, type StablehloBlock, framesOf, opTitle, typeText } from "./blocks";
+import { framesOf, type GraphColumns, opTitle, type StablehloBlock, typeText } from "./blocks";
 
 interface OpPanelProps {
   readonly page: Page;

@@ -1,18 +1,15 @@
 // All ops as a table, filtered by the search and by a line of the source.
 
 import { useMemo } from "preact/hooks";
-
-import { figure, code } from "../../parts/columns";
 import { setQuery } from "../../app/router";
-import { formatBytes, shortText } from "../../data/format";
+import { shortText } from "../../data/format";
+import { code, figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { type GraphColumns, typeText } from "./blocks";
-
 import type { Page } from "../../data/page";
 import { framesOf, opcodeOf } from "./blocks";
-
+import { formatCount, plural } from "../../data/format";
 import { words } from "../../parts/columns";
-import { formatCount, formatFlops, plural } from "../../data/format";
 import { nameOf, placeText } from "./blocks";
 
 interface OpTableProps {
@@ -62,18 +59,18 @@ function opColumns(page: Page, graph: GraphColumns): Column<number>[] {
       "read",
       "derived",
       (op) => graph.read[op],
-      formatBytes,
+      "bytes",
       "Bytes it reads, as if it ran by itself",
     ),
-    figure("written", "derived", (op) => graph.written[op], formatBytes, "Bytes it writes"),
+    figure("written", "derived", (op) => graph.written[op], "bytes", "Bytes it writes"),
     figure(
       "FLOPs",
       "derived",
       (op) => graph.flops[op],
-      formatFlops,
+      "flops",
       "Floating-point operations, from shapes",
     ),
-    figure("live", "derived", (op) => graph.live[op], formatBytes, "Bytes live while it runs"),
+    figure("live", "derived", (op) => graph.live[op], "bytes", "Bytes live while it runs"),
     {
       label: "Source",
       cell: (op) => placeText(page, graph, op),
@@ -145,7 +142,7 @@ export function Ends({ graph }: { graph: GraphColumns }) {
     { label: "Way", cell: ({ way }) => way, key: ({ way }) => way },
     { label: "Name", cell: ({ name }) => shortText(name, 120), key: ({ name }) => name },
     code("Type", ({ op }) => typeText(graph, op)),
-    figure("bytes", "derived", ({ op }) => graph.bytes[op] ?? null, formatBytes),
+    figure("bytes", "derived", ({ op }) => graph.bytes[op] ?? null, "bytes"),
     { label: "In place", cell: ({ alias }) => shortText(alias, 160), key: ({ alias }) => alias },
     { label: "Op", number: true, cell: ({ op }) => `%${op}`, key: ({ op }) => op },
   ];

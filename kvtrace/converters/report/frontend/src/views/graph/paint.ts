@@ -1,19 +1,19 @@
 // The drawing on its canvas: only what is in view, and only as much of it as can be seen.
 
 import { plural } from "../../data/format";
-import { type Drawing, clippedText } from "../../parts/canvas";
+import { clippedText, type Drawing } from "../../parts/canvas";
 import { heatColour } from "../../parts/colours";
 import { type GraphColumns, nameOf, opcodeOf, typeText } from "./blocks";
 import type { Box } from "./layout";
 import { type Measure, total } from "./measures";
 import {
-  type Camera,
-  type Detail,
-  type Shown,
   boxOfOp,
+  type Camera,
   childShown,
+  type Detail,
   isOpen,
   rootShown,
+  type Shown,
 } from "./scene";
 
 export interface Scene {

@@ -1,13 +1,12 @@
 // The source that was traced, each line with what its ops come to, those called from there too.
 
 import { useCallback, useMemo } from "preact/hooks";
-
 import { formatShare, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Heat } from "../../parts/code";
 import { OpSource } from "../../parts/op_source";
 import { sourceText } from "../../parts/text";
-import { type GraphColumns, framesOf } from "./blocks";
+import { framesOf, type GraphColumns } from "./blocks";
 import type { Measure } from "./measures";
 
 interface SourceProps {

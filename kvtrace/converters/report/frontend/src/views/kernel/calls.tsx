@@ -1,8 +1,6 @@
 // The distinct calls of a kernel.
 
 import { useMemo } from "preact/hooks";
-
-import { code, figure, words } from "../../parts/columns";
 import { address, href, setQuery } from "../../app/router";
 import {
   formatBytes,
@@ -10,15 +8,16 @@ import {
   formatFlops,
   formatGrid,
   formatNanoseconds,
-  gridSize,
-  plural,
   formatPart,
+  gridSize,
   type Maybe,
+  plural,
 } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { argumentSummary } from "../../parts/arguments";
-import { Search, matches } from "../../parts/search";
+import { code, figure, words } from "../../parts/columns";
+import { matches, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { CallLink, type Source } from "../../parts/text";
 import { variantName } from "./variants";

@@ -3,11 +3,9 @@
 import { address, href } from "../../app/router";
 import { formatPlace, plural, shortText } from "../../data/format";
 import type { SourceFile } from "../../data/types";
-import { type Links, type SourcePlace, lineRanges } from "./links";
+import { lineRanges, type Links, type SourcePlace } from "./links";
 import { type Place, stageTitle } from "./state";
-
 import { useMemo, useState } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import { baseName } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -17,9 +15,9 @@ import { Split } from "../../parts/beside";
 import { Choice } from "../../parts/search";
 import { Missing, Note } from "../../parts/text";
 import type { LinesBlock } from "./blocks";
+import { knownMeasures, linesOfFile, type Measure } from "./heat";
 import { LineTable } from "./line_table";
-import { type Measure, knownMeasures, linesOfFile } from "./heat";
-import { NO_LINKS, linksOf } from "./links";
+import { linksOf, NO_LINKS } from "./links";
 import type { MarkedFinding } from "./marks";
 import { SourcePane } from "./source_pane";
 import { StagePane } from "./stage_pane";

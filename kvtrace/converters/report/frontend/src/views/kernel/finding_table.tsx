@@ -1,12 +1,12 @@
 // The findings of a kernel and the lines that they stand on.
 
-import { figure } from "../../parts/columns";
 import { href } from "../../app/router";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
+import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { Pill, NotJudged, severityKind } from "../../parts/text";
+import { NotJudged, Pill, severityKind } from "../../parts/text";
 import type { MarkedFinding } from "./marks";
 
 /** The call that shows it, at its op and program. */

@@ -1,11 +1,10 @@
 // The heat of all lines of a file as a table.
 
 import { useMemo } from "preact/hooks";
-
-import { figure, words } from "../../parts/columns";
-import { formatBytes, formatFlops, shortText, formatPart, type Maybe } from "../../data/format";
+import { formatBytes, formatFlops, formatPart, type Maybe, shortText } from "../../data/format";
 import type { SourceFile, Text } from "../../data/types";
 import type { Loaded } from "../../data/use_block";
+import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import type { LinesBlock, SourceLineFigures } from "./blocks";
 import type { Place } from "./state";

@@ -2,21 +2,13 @@
 
 import type { CSSProperties } from "preact";
 import { useMemo } from "preact/hooks";
-
-import { figure } from "../../parts/columns";
 import { address, href } from "../../app/router";
-import {
-  formatBytes,
-  formatMoment,
-  formatNanoseconds,
-  formatShare,
-  plural,
-  shortText,
-} from "../../data/format";
+import { formatMoment, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { Split } from "../../parts/beside";
 import { kernelHue } from "../../parts/colours";
+import { figure } from "../../parts/columns";
 import { Value } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Facts, Note, Pill } from "../../parts/text";
@@ -62,14 +54,14 @@ export function Pipeline({ page, variant, load }: PipelineProps) {
       ),
       text: (step) => step.title,
     },
-    figure("duration", "measured", (step) => step.duration, formatNanoseconds),
+    figure("duration", "measured", (step) => step.duration, "ns"),
     figure(
       "share",
       null,
       (step) => step.duration,
       (value) => formatShare(value, whole),
     ),
-    figure("text", null, (step) => step.size, formatBytes, "Size of what the stage made"),
+    figure("text", null, (step) => step.size, "bytes", "Size of what the stage made"),
   ];
   return (
     <Split

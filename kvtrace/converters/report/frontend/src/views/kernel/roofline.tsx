@@ -1,31 +1,27 @@
 // Every distinct call under the roof of the device: what bounds it, and how near it comes.
 
 import { useMemo, useState } from "preact/hooks";
-
-import { figure, words } from "../../parts/columns";
-import { theme } from "../../app/theme";
 import { go } from "../../app/router";
+import { theme } from "../../app/theme";
 import {
   formatCount,
   formatGrid,
-  formatNanoseconds,
   formatRate,
-  formatNumber,
-  formatPart,
   formatShare,
   gridSize,
+  type Maybe,
   plural,
   shortText,
   threeFigures,
-  type Maybe,
 } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call, Limits, Roofline as Position } from "../../data/types";
 import { themeColours } from "../../parts/colours";
+import { figure, words } from "../../parts/columns";
 import { Curve, type Series } from "../../parts/curve";
 import { type Column, Table } from "../../parts/table";
 import { CallLink, Missing, Note } from "../../parts/text";
-import { type Chart, type Point, type Roof, chartOf, pointsOf, roofsOf } from "./roofline_points";
+import { type Chart, chartOf, type Point, pointsOf, type Roof, roofsOf } from "./roofline_points";
 import { variantName } from "./variants";
 
 export function Roofline({ page, calls }: { page: Page; calls: readonly number[] }) {
@@ -194,7 +190,7 @@ function PositionTable(props: { page: Page; rows: readonly number[]; chosen: num
       "intensity",
       "derived",
       (index) => at(index).intensity,
-      formatNumber,
+      "number",
       "FLOPs per distinct byte",
     ),
     words("Bound by", (index) => at(index).position.bound, { title: "Memory, caches, or compute" }),
@@ -202,7 +198,7 @@ function PositionTable(props: { page: Page; rows: readonly number[]; chosen: num
       "at best",
       "derived",
       (index) => at(index).position.best_ns,
-      formatNanoseconds,
+      "ns",
       "Time of one launch that the limits allow",
     ),
     figure(
@@ -217,7 +213,7 @@ function PositionTable(props: { page: Page; rows: readonly number[]; chosen: num
         "device median",
         "measured",
         (index) => of(index).device_median_ns,
-        formatNanoseconds,
+        "ns",
         "Of an execution; autotuners' and warm-ups' left out",
       ),
     rows.some((index) => at(index).reached !== null) &&
@@ -233,14 +229,14 @@ function PositionTable(props: { page: Page; rows: readonly number[]; chosen: num
         "of roofline",
         "derived",
         (index) => at(index).achieved,
-        formatPart,
+        "share",
         "Share of the time at best in the measured time",
       ),
     figure(
       "caches",
       "derived",
       (index) => at(index).position.uncached_ns,
-      formatNanoseconds,
+      "ns",
       "Time if caches served nothing again",
     ),
   ];

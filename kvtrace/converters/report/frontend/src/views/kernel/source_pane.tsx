@@ -1,19 +1,17 @@
 // The source of a kernel, or of what was inlined into it.
 
+import { useMemo } from "preact/hooks";
 import type { Page } from "../../data/page";
 import type { Place } from "./state";
-import { useMemo } from "preact/hooks";
-
-import type { LinesBlock } from "./blocks";
-import type { Links } from "./links";
 import { formatPlace, shortText } from "../../data/format";
 import type { SourceFile, Text } from "../../data/types";
 import type { Loaded } from "../../data/use_block";
 import { Code, type Lit } from "../../parts/code";
 import { Note } from "../../parts/text";
-import type { SourceLineFigures } from "./blocks";
+import type { LinesBlock, SourceLineFigures } from "./blocks";
 import { sourceFolds } from "./folding";
-import { sourceHeat, type Measure } from "./heat";
+import { type Measure, sourceHeat } from "./heat";
+import type { Links } from "./links";
 import { type MarkedFinding, marksOf } from "./marks";
 
 /** What both panes are given. */

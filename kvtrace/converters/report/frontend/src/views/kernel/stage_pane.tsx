@@ -1,15 +1,14 @@
 // What the compiler made of a kernel, a tab for each of its stages.
 
 import { useMemo } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import type { SourceFile, Stage, Text } from "../../data/types";
 import type { Loaded } from "../../data/use_block";
 import { Code, type Lit, stageLanguage } from "../../parts/code";
 import { Tabs } from "../../parts/tabs";
-import type { PaneProps } from "./source_pane";
 import { stageFolds, withoutLocations } from "./folding";
 import { inheritedHeat, stageHeat } from "./heat";
+import type { PaneProps } from "./source_pane";
 import { revealed } from "./source_pane";
 import { stageTitle } from "./state";
 

@@ -1,10 +1,10 @@
 // What an autotuner tried: the time of each configuration, and which one it kept.
 
-import { figure, sharedFigure } from "../../parts/columns";
 import { href } from "../../app/router";
-import { formatBytes, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
+import { formatShare, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
+import { figure, sharedFigure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Pill } from "../../parts/text";
 import type { Trial, Tuning } from "./blocks";
@@ -51,7 +51,7 @@ function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: stri
       "measured",
       (trial) => trial.median_ns,
       slowest,
-      formatNanoseconds,
+      "ns",
       "Of its trials without the first, which is a warm-up",
     ),
     {
@@ -62,7 +62,7 @@ function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: stri
     figure("launches", "measured", (trial) => trial.launches),
     figure("registers", "compiler", (trial) => of(trial)?.registers),
     figure("spills", "compiler", (trial) => of(trial)?.spills),
-    figure("shared", "compiler", (trial) => of(trial)?.shared_bytes, formatBytes),
+    figure("shared", "compiler", (trial) => of(trial)?.shared_bytes, "bytes"),
     {
       ...figure("occupancy", "derived", (trial: Trial) => of(trial)?.occupancy?.warps),
       cell: (trial) => formatShare(of(trial)?.occupancy?.warps, of(trial)?.occupancy?.of),

@@ -1,18 +1,11 @@
 // The variants that a kernel was compiled to, and what made the compiler run again for each.
 
 import { useMemo } from "preact/hooks";
-
-import { figure, words, sharedFigure } from "../../parts/columns";
 import { address, go, href } from "../../app/router";
-import {
-  formatBytes,
-  formatCount,
-  formatNanoseconds,
-  formatShare,
-  shortText,
-} from "../../data/format";
+import { formatCount, formatNanoseconds, formatShare, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Change, Variant } from "../../data/types";
+import { figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Note, Pill } from "../../parts/text";
 
@@ -29,7 +22,7 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
     field: "registers" | "spills" | "num_warps" | "launches" | "calls",
     source: "compiler" | "measured",
     title = "",
-  ): Column<number> => figure(label, source, (index) => of(index)[field], formatCount, title);
+  ): Column<number> => figure(label, source, (index) => of(index)[field], "count", title);
   const columns: (Column<number> | false)[] = [
     {
       label: "Variant",
@@ -49,13 +42,13 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
       "measured",
       (index) => of(index).compile_ns,
       most,
-      formatNanoseconds,
+      "ns",
       "Time from the start of the compilation to its end, all stages",
     ),
     words("Disk cache", (index) => cacheText(of(index))),
     count("launches", "launches", "measured"),
     count("calls", "calls", "measured", "Distinct: grid and arguments' metadata"),
-    figure("host time", "measured", (index) => of(index).host_ns, formatNanoseconds),
+    figure("host time", "measured", (index) => of(index).host_ns, "ns"),
     count("warps", "num_warps", "compiler"),
     count("registers", "registers", "compiler", "Of a thread"),
     count("spills", "spills", "compiler", "32-bit words of local memory of a thread"),
@@ -63,7 +56,7 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
       "shared",
       "compiler",
       (index) => of(index).shared_bytes,
-      formatBytes,
+      "bytes",
       "Shared memory of a program",
     ),
     {

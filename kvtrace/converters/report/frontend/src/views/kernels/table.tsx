@@ -1,18 +1,9 @@
 // Kernels with their figures; the overview shows the first of them, this view all.
 
-import {
-  UNKNOWN,
-  formatBytes,
-  formatCount,
-  formatFlops,
-  formatNanoseconds,
-  formatPlace,
-  plural,
-  formatPart,
-} from "../../data/format";
-import { figure, sharedFigure } from "../../parts/columns";
+import { formatCount, formatPlace, plural, UNKNOWN } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Kernel } from "../../data/types";
+import { figure, sharedFigure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Pill } from "../../parts/text";
 
@@ -36,13 +27,13 @@ export function KernelTable(props: KernelTableProps) {
       cell: (index) => <KernelLink page={page} kernel={index} />,
       key: (index) => of(index).name,
     },
-    figure("launches", "measured", (index) => of(index).launches, formatCount),
+    figure("launches", "measured", (index) => of(index).launches),
     sharedFigure(
       "host time",
       "measured",
       (index) => of(index).host_ns,
       totals.host_ns,
-      formatNanoseconds,
+      "ns",
       "Sum over launches of the time from entering the launching function to its return",
     ),
     totals.device_ns !== null &&
@@ -50,7 +41,7 @@ export function KernelTable(props: KernelTableProps) {
         "device time",
         "measured",
         (index) => of(index).device_ns,
-        formatNanoseconds,
+        "ns",
         "Sum over executions",
       ),
     !brief &&
@@ -59,7 +50,7 @@ export function KernelTable(props: KernelTableProps) {
         "of roofline",
         "derived",
         (index) => of(index).achieved,
-        formatPart,
+        "share",
         "Share of the time at best in the measured device time",
       ),
     totals.bytes !== null &&
@@ -67,7 +58,7 @@ export function KernelTable(props: KernelTableProps) {
         "bytes",
         "derived",
         (index) => of(index).bytes,
-        formatBytes,
+        "bytes",
         "Of active lanes, over all runs of the calls that were evaluated",
       ),
     totals.flops !== null &&
@@ -75,7 +66,7 @@ export function KernelTable(props: KernelTableProps) {
         "FLOPs",
         "derived",
         (index) => of(index).flops,
-        formatFlops,
+        "flops",
         "Over all runs of the calls that were evaluated",
       ),
     {
@@ -85,20 +76,14 @@ export function KernelTable(props: KernelTableProps) {
       cell: (index) => <KernelFindings kernel={of(index)} />,
       key: (index) => of(index).violations,
     },
-    figure(
-      "compile",
-      "measured",
-      (index) => of(index).compile_ns,
-      formatNanoseconds,
-      "Sum over variants",
-    ),
+    figure("compile", "measured", (index) => of(index).compile_ns, "ns", "Sum over variants"),
     figure("variants", null, (index) => of(index).variants.length),
     !brief &&
       figure(
         "calls",
         "measured",
         (index) => of(index).calls,
-        formatCount,
+        "count",
         "Distinct: grid and arguments' metadata",
       ),
     !brief &&
@@ -106,7 +91,7 @@ export function KernelTable(props: KernelTableProps) {
         "registers",
         "compiler",
         (index) => of(index).registers,
-        formatCount,
+        "count",
         "Of a thread, most of any variant",
       ),
     !brief &&
@@ -114,7 +99,7 @@ export function KernelTable(props: KernelTableProps) {
         "spills",
         "compiler",
         (index) => of(index).spills,
-        formatCount,
+        "count",
         "32-bit words of local memory of a thread, most of any variant",
       ),
     !brief &&
@@ -122,7 +107,7 @@ export function KernelTable(props: KernelTableProps) {
         "shared",
         "compiler",
         (index) => of(index).shared_bytes,
-        formatBytes,
+        "bytes",
         "Shared memory of a program, most of any variant",
       ),
     !brief && {

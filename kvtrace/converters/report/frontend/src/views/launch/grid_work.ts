@@ -1,7 +1,7 @@
 // What each program of a grid does, from the accesses: bytes, and lanes that masks turn off.
 
 import type { Access, CallBlock, Op } from "./blocks";
-import { type Form, executionsOf, lanesOf, programsOf } from "./layout";
+import { executionsOf, type Form, lanesOf, programsOf } from "./layout";
 import { itemSize, laneBytes } from "./tensor";
 
 export interface GridWork {
@@ -13,7 +13,8 @@ export interface GridWork {
   readonly partial: string | null;
 }
 
-const MOST_PROGRAMS = 2 ** 22;
+/** Beyond it no program is shown by itself. */
+export const MOST_PROGRAMS = 2 ** 22;
 const MOST_STEPS = 2e7;
 
 /** `op`: only that op's accesses; null for all of them. */
@@ -21,16 +22,12 @@ export function gridWork(block: CallBlock, programs: number, op: number | null):
   const ops = new Map(block.ops.map((each) => [each.index, each]));
   const accesses = block.accesses.filter((access) => op === null || access.op === op);
   const steps = accesses.reduce((sum, access) => sum + placesOf(programsOf(access)), 0);
-  if (programs > MOST_PROGRAMS || steps > MOST_STEPS) {
-    return {
-      bytes: null,
-      lanes: null,
-      masked: null,
-      partial: "The grid is too large to show each program.",
-    };
-  }
-  const partial = leftOut(block, op);
-  if (!accesses.length && partial) return { bytes: null, lanes: null, masked: null, partial };
+  const partial =
+    programs > MOST_PROGRAMS || steps > MOST_STEPS
+      ? "The grid is too large to show each program."
+      : leftOut(block, op);
+  if (programs > MOST_PROGRAMS || steps > MOST_STEPS || (!accesses.length && partial))
+    return { bytes: null, lanes: null, masked: null, partial };
   const work = {
     bytes: new Float64Array(programs),
     lanes: new Float64Array(programs),

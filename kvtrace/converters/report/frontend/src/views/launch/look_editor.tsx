@@ -1,17 +1,11 @@
 // How a tensor is looked at: its shape, which axis is where, and one slice, or all.
 
-import { Slider } from "../../parts/slider";
 import { formatCount } from "../../data/format";
 import { Choice } from "../../parts/search";
+import { Slider } from "../../parts/slider";
 import { Note } from "../../parts/text";
-import { choose, chosen } from "./state";
+import { AS_IT_IS, choose, chosen } from "./state";
 import type { Look } from "./tensor";
-
-export type Layout3 = "slice" | "side";
-
-export function chosenLayout(look: Look): Layout3 {
-  return look.slices && chosen("lay") === "side" ? "side" : "slice";
-}
 
 export function LookEditor(props: { look: Look }) {
   const { look } = props;
@@ -55,14 +49,7 @@ export function LookEditor(props: { look: Look }) {
             id="look-shape"
             value={chosen("shape") ?? ""}
             placeholder={look.axes.map((axis) => axis.size).join(" x ")}
-            onChange={(event) =>
-              choose({
-                shape: event.currentTarget.value || null,
-                axes: null,
-                at: null,
-                slice: null,
-              })
-            }
+            onChange={(event) => choose({ ...AS_IT_IS, shape: event.currentTarget.value || null })}
           />
         </label>
         {chooser("Slices", 2)}
@@ -93,10 +80,7 @@ export function LookEditor(props: { look: Look }) {
             />
           </label>
         ))}
-        <button
-          type="button"
-          onClick={() => choose({ shape: null, axes: null, at: null, slice: null, lay: null })}
-        >
+        <button type="button" onClick={() => choose({ ...AS_IT_IS, lay: null })}>
           As it is
         </button>
       </div>
@@ -105,17 +89,13 @@ export function LookEditor(props: { look: Look }) {
   );
 }
 
-/**
- * The slice and the layout of a tensor with three axes or more. `slices`: how many there are to see,
- * those past the tensor's end among them.
- */
-export function SliceBar(props: { look: Look; slice: number; slices: number }) {
-  const { look, slice } = props;
+/** Which slice, and whether the others are seen too, those past the tensor's end among them. */
+export function SliceBar({ slice, slices }: { slice: number; slices: number }) {
   return (
     <div class="toolbar" id="slice-bar">
       <Choice
         label="Layout"
-        value={chosenLayout(look)}
+        value={chosen("lay") === "side" ? "side" : "slice"}
         options={[
           ["slice", "one slice"],
           ["side", "slices side by side"],
@@ -125,7 +105,7 @@ export function SliceBar(props: { look: Look; slice: number; slices: number }) {
       <Slider
         name="Slice"
         label="Slice"
-        size={props.slices}
+        size={slices}
         value={slice}
         onChange={(value) => choose({ slice: value })}
       />

@@ -1,12 +1,12 @@
 // The colours of a map: by accesses, by value, or by which programs share elements.
 
+import { type ColourName, type Colours, heatColour } from "../../parts/colours";
+import type { Counts } from "./counts";
 import type { Mark } from "./scene";
 import type { Subsets } from "./subsets";
-import type { Values } from "./values";
-import type { Counts } from "./counts";
 import type { Look } from "./tensor";
-import { type Colours, heatColour } from "../../parts/colours";
 import { isInside, offsetAt } from "./tensor";
+import type { Values } from "./values";
 
 export type Colouring = "count" | "value" | "programs";
 
@@ -30,6 +30,18 @@ export interface Scene {
   readonly element: number | null;
 }
 
+/** A scene in which nothing is chosen but the accesses to count. */
+export const PLAIN_SCENE = {
+  slice: 0,
+  context: null,
+  lanes: null,
+  values: null,
+  colour: "count",
+  subsets: null,
+  marks: [],
+  element: null,
+} as const;
+
 export type Colour = readonly [number, number, number];
 /** The colour of a place, by the accesses of each element there; null: nothing is drawn. */
 export type Paint = (
@@ -44,16 +56,8 @@ export type Paint = (
 export function painter(colours: Colours, scene: Scene, most: number): Paint {
   const { look, slice, values, unit, subsets } = scene;
   const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
-  const [untouched, masked, behind] = [
-    colours.track,
-    colours["warning-soft"],
-    colours["accent-soft"],
-  ].map(rgbOf);
-  const [outside, nan, ground] = [colours.error, colours.mark, colours.back].map(rgbOf) as [
-    Colour,
-    Colour,
-    Colour,
-  ];
+  const named = (name: ColourName): Colour => rgbOf(colours[name]);
+  const [outside, nan, ground] = [named("error"), named("mark"), named("back")];
   const hot = (share: number): Colour =>
     heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? outside;
   const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0)];
@@ -69,8 +73,7 @@ export function painter(colours: Colours, scene: Scene, most: number): Paint {
     }
     if (count > 0 && subsets) return rgbOf(subsetColour(subsets.which[offset - subsets.low] ?? 0));
     if (count > 0) return hot(accessHeat(count, most));
-    if (lanes > 0) return masked ?? null;
-    return (context > 0 ? behind : untouched) ?? null;
+    return named(lanes > 0 ? "warning-soft" : context > 0 ? "accent-soft" : "track");
   };
 }
 

@@ -2,7 +2,6 @@
 // addresses change, so choices hold at once and reach the address a moment later.
 
 import { signal } from "@preact/signals";
-
 import { address, setQuery } from "../../app/router";
 
 type Choices = Readonly<Record<string, string | number | null>>;
@@ -37,6 +36,9 @@ export function chosenNumber(name: string): number | null {
   const text = chosen(name);
   return text !== null && /^\d+$/.test(text) ? Number(text) : null;
 }
+
+/** A tensor as it is: what is chosen of the way to look at it is taken out. */
+export const AS_IT_IS = { shape: null, axes: null, at: null, slice: null };
 
 export type Place = readonly [x: number, y: number, z: number];
 

@@ -38,7 +38,7 @@ export interface LookAsked {
   readonly at: string | null;
 }
 
-const NOTHING: LookAsked = { shape: null, axes: null, at: null };
+export const AS_IT_IS: LookAsked = { shape: null, axes: null, at: null };
 
 /** Bytes of an element; types of the trace ("fp32", "i1") and of the IR ("f32", "i1") alike. */
 export function itemSize(dtype: string | null | undefined): number {
@@ -81,7 +81,7 @@ export function lookAt(
   argument: Argument | undefined,
   unit: number,
   reach: number,
-  asked: LookAsked = NOTHING,
+  asked: LookAsked = AS_IT_IS,
 ): Look {
   const own = axesOf(argument, unit, reach);
   const extent = extentOf(own);
@@ -219,4 +219,18 @@ export function placeOf(look: Look, offset: number): readonly [number, number, n
 /** Whether an offset is an element of the tensor, as far as its last one tells. */
 export function isInside(look: Look, offset: number): boolean {
   return offset >= 0 && offset < look.extent;
+}
+
+/** The place along each axis of an offset, by the strides from the largest on. */
+export function indexOf(axes: readonly Axis[], offset: number): number[] {
+  const index = axes.map(() => 0);
+  let left = offset;
+  const order = [...axes.keys()].sort((a, b) => (axes[b]?.stride ?? 0) - (axes[a]?.stride ?? 0));
+  for (const axis of order) {
+    const { size, stride } = axes[axis] ?? { size: 1, stride: 1 };
+    if (size < 2 || stride <= 0) continue;
+    index[axis] = Math.min(Math.max(Math.floor(left / stride), 0), size - 1);
+    left -= (index[axis] ?? 0) * stride;
+  }
+  return index;
 }

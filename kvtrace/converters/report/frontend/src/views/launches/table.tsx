@@ -1,11 +1,10 @@
 // Launches as a table of rows of the page's columns.
 
 import { useMemo } from "preact/hooks";
-
-import { figure, words } from "../../parts/columns";
 import { launchDeviceTimes } from "../../data/executions";
-import { UNKNOWN, formatMoment, formatNanoseconds } from "../../data/format";
+import { formatMoment, UNKNOWN } from "../../data/format";
 import type { Page } from "../../data/page";
+import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { CallLink, KernelLink, trackName } from "../../parts/text";
 
@@ -43,13 +42,13 @@ export function LaunchTable(props: LaunchTableProps) {
       cell: (row) => formatMoment(launches.begin[row] ?? 0),
       key: (row) => launches.begin[row],
     },
-    figure("host time", "measured", (row) => launches.duration[row], formatNanoseconds),
+    figure("host time", "measured", (row) => launches.duration[row], "ns"),
     onDevice &&
       figure(
         "device time",
         "measured",
         (row) => deviceTime(page, row),
-        formatNanoseconds,
+        "ns",
         "Of what it caused on the device",
       ),
     {

@@ -1,16 +1,13 @@
 // The list of launches: filtered by what the address says, one chosen beside it.
 
-import type { Report, SliceColumns } from "../../data/types";
-import { matches } from "../../parts/search";
-
 import { useMemo } from "preact/hooks";
-
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
+import type { Report, SliceColumns } from "../../data/types";
 import { LaunchPanel } from "../../parts/launch_panel";
-import { Choice, Search } from "../../parts/search";
+import { Choice, matches, Search } from "../../parts/search";
 import { DroppedNotes, Note, trackName } from "../../parts/text";
 import { LaunchTable } from "./table";
 

@@ -1,7 +1,6 @@
 // The kernel's source with the work of each line, and the lines that break a rule.
 
 import { useCallback, useMemo } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import {
   formatBytes,
@@ -11,12 +10,11 @@ import {
   plural,
 } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { PlacedFinding, Stack } from "../../data/types";
+import type { OpWork, PlacedFinding, Stack } from "../../data/types";
 import { type Heat, type LineMark } from "../../parts/code";
 import { OpSource } from "../../parts/op_source";
 import { Choice } from "../../parts/search";
 import { sourceText } from "../../parts/text";
-import type { OpWork } from "../../data/types";
 
 interface Measure {
   readonly name: string;

@@ -3,31 +3,18 @@
 import { href, setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { PlacedFinding } from "../../data/types";
-import { Table } from "../../parts/table";
-import { Pill } from "../../parts/text";
-
-import { formatBytes, formatCount, formatFlops, formatNanoseconds } from "../../data/format";
-import { figure, words } from "../../parts/columns";
-import { type Column } from "../../parts/table";
-import { ShareBar, stackPlace } from "../../parts/text";
-import type { CallBlock, EngineWork, Flow, OpWork, Tile } from "../../data/types";
-import { SPACES } from "./blocks";
+import type { CallBlock, EngineWork, Flow, OpWork, PlacedFinding, Tile } from "../../data/types";
+import { figure, sharedFigure, words } from "../../parts/columns";
+import { type Column, Table } from "../../parts/table";
+import { Pill, stackPlace } from "../../parts/text";
+import { SPACES } from "./memory_map";
 
 export function FlowTable({ flows }: { flows: readonly Flow[] }) {
   const most = flows.reduce((greatest, flow) => Math.max(greatest, flow.bytes), 0) || 1;
   const columns: Column<Flow>[] = [
     words("From", (flow) => SPACES[flow.source] ?? flow.source),
     words("To", (flow) => SPACES[flow.target] ?? flow.target),
-    figure("Written", "derived", (flow) => flow.bytes, formatBytes),
-    {
-      label: "Beside the largest",
-      cell: (flow) => (
-        <span class="with-share">
-          <ShareBar share={flow.bytes / most} />
-        </span>
-      ),
-    },
+    sharedFigure("Written", "derived", (flow) => flow.bytes, most, "bytes"),
     figure("Ops", null, (flow) => flow.executions),
   ];
   return (
@@ -38,11 +25,11 @@ export function FlowTable({ flows }: { flows: readonly Flow[] }) {
 export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
   const columns: Column<EngineWork>[] = [
     { label: "Engine", cell: (each) => each.engine, key: (each) => each.engine },
-    figure("Ops", "derived", (each) => each.executions, formatCount),
-    figure("Elements", "derived", (each) => each.elements, formatCount),
-    figure("FLOP", "derived", (each) => each.flops, formatFlops),
-    figure("Device memory", "derived", (each) => each.device_bytes, formatBytes),
-    figure("On chip", "derived", (each) => each.chip_bytes, formatBytes),
+    figure("Ops", "derived", (each) => each.executions),
+    figure("Elements", "derived", (each) => each.elements),
+    figure("FLOP", "derived", (each) => each.flops, "flops"),
+    figure("Device memory", "derived", (each) => each.device_bytes, "bytes"),
+    figure("On chip", "derived", (each) => each.chip_bytes, "bytes"),
   ];
   return (
     <Table
@@ -70,16 +57,16 @@ export function OpTable(props: {
     { label: "Engine", cell: (op) => op.engine ?? "–", key: (op) => op.engine ?? "" },
     { label: "Reads", cell: (op) => names(op.reads), key: (op) => names(op.reads) },
     { label: "Writes", cell: (op) => names(op.writes), key: (op) => names(op.writes) },
-    figure("Executed", "derived", (op) => op.executions, formatCount),
-    figure("FLOP", "derived", (op) => op.flops, formatFlops),
-    figure("Device memory", "derived", (op) => op.device_bytes, formatBytes),
-    figure("On chip", "derived", (op) => op.chip_bytes, formatBytes),
+    figure("Executed", "derived", (op) => op.executions),
+    figure("FLOP", "derived", (op) => op.flops, "flops"),
+    figure("Device memory", "derived", (op) => op.device_bytes, "bytes"),
+    figure("On chip", "derived", (op) => op.chip_bytes, "bytes"),
     block.roof &&
       figure(
         "At best",
         "derived",
         (op) => op.best_ns,
-        formatNanoseconds,
+        "ns",
         `Its arithmetic or its transfers at the limits of ${block.roof.name}, over the call`,
       ),
     broken.size > 0 && {
@@ -109,10 +96,10 @@ export function TileTable(props: { page: Page; tiles: readonly Tile[]; chosen: T
     words("Tile", (tile) => tile.name ?? "unnamed", { limit: 60 }),
     words("Memory", (tile) => SPACES[tile.space] ?? tile.space),
     words("Line", (tile) => stackPlace(page.report, tile.stack_id)),
-    figure("Size", "derived", (tile) => tile.bytes, formatBytes),
-    figure("Partitions", "derived", (tile) => tile.partitions, formatCount),
-    figure("First op", "derived", (tile) => tile.first, formatCount),
-    figure("Last op", "derived", (tile) => tile.last, formatCount),
+    figure("Size", "derived", (tile) => tile.bytes, "bytes"),
+    figure("Partitions", "derived", (tile) => tile.partitions),
+    figure("First op", "derived", (tile) => tile.first),
+    figure("Last op", "derived", (tile) => tile.last),
   ];
   return (
     <Table

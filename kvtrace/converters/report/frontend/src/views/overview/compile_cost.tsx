@@ -1,11 +1,10 @@
 // What compiling took, by variant and stage.
 
 import { useMemo } from "preact/hooks";
-
-import { figure, words } from "../../parts/columns";
-import { UNKNOWN, formatCount, formatNanoseconds, plural, shortText } from "../../data/format";
+import { formatCount, formatNanoseconds, plural, shortText, UNKNOWN } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Change, Variant } from "../../data/types";
+import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Note, VariantLink } from "../../parts/text";
 
@@ -27,9 +26,9 @@ export function CompileCost({ page }: { page: Page }) {
       cell: (index) => <VariantLink page={page} variant={index} />,
       key: (index) => kernels[variants[index]?.kernel ?? -1]?.name,
     },
-    figure("in all", "measured", (index) => variants[index]?.compile_ns, formatNanoseconds),
+    figure("in all", "measured", (index) => variants[index]?.compile_ns, "ns"),
     ...stages.map(([name]): Column<number> =>
-      figure(name, "measured", (index) => stageTime(variants[index], name), formatNanoseconds),
+      figure(name, "measured", (index) => stageTime(variants[index], name), "ns"),
     ),
     words("Compiled because", (index) => reason(variants[index]), {
       title: "What differs from the nearest variant that the run had compiled before",

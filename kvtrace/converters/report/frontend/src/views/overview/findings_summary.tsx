@@ -1,14 +1,13 @@
 // What was found, the worst first: a line of counts, then each rule with its verdicts.
 
 import { useMemo } from "preact/hooks";
-
-import { figure } from "../../parts/columns";
 import { href } from "../../app/router";
-import { formatCount, plural } from "../../data/format";
+import { plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { FindingCount, PlacedFinding } from "../../data/types";
+import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { Pill, NotJudged, severityKind } from "../../parts/text";
+import { NotJudged, Pill, severityKind } from "../../parts/text";
 
 /** What is counted of a rule. */
 interface RuleRow {
@@ -89,7 +88,7 @@ function rank({ severity }: RuleRow): number {
 }
 
 function accesses(verdict: string, label: string, title: string): Column<RuleRow> {
-  return figure(label, "derived", (row) => row.verdicts[verdict] ?? 0, formatCount, title);
+  return figure(label, "derived", (row) => row.verdicts[verdict] ?? 0, "count", title);
 }
 
 const COLUMNS: readonly Column<RuleRow>[] = [
@@ -105,7 +104,7 @@ const COLUMNS: readonly Column<RuleRow>[] = [
     key: rank,
     text: (row) => row.severity ?? "",
   },
-  figure("violations", "derived", (row) => row.found, formatCount, "Distinct ones"),
+  figure("violations", "derived", (row) => row.found, "count", "Distinct ones"),
   accesses("violation", "accesses in violation", "Over distinct calls"),
   accesses("unknown", "unknown", "Accesses that could not be judged, over distinct calls"),
   accesses("proven", "proven safe", "Accesses, over distinct calls"),

@@ -1,15 +1,13 @@
 // What kvtrace itself had to say: launches that it could not see, rows that it lost.
 
-import { figure } from "../../parts/columns";
-import { UNKNOWN, formatMoment, formatNanoseconds, shortText } from "../../data/format";
+import { formatNanoseconds, shortText, UNKNOWN } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Mark } from "../../data/types";
+import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-
 import { useMemo } from "preact/hooks";
-
-import { words, code } from "../../parts/columns";
 import type { Message } from "../../data/types";
+import { code, words } from "../../parts/columns";
 import { Note, Pill, severityKind } from "../../parts/text";
 
 /** Warnings first: they say what the page does not show. */
@@ -61,7 +59,7 @@ export function MarksTable({ page }: { page: Page }) {
   const { runs, marks } = page.report;
   const columns: Column<Mark>[] = [
     { label: "Mark", prose: true, cell: (mark) => shortText(mark.name), key: (mark) => mark.name },
-    figure("begin", null, (mark) => mark.begin, formatMoment),
+    figure("begin", null, (mark) => mark.begin, "moment"),
     {
       label: "duration",
       number: true,

@@ -1,7 +1,6 @@
 // The kernels with most of something: device time, host time, bytes, launches, compile time.
 
 import { useMemo } from "preact/hooks";
-
 import { href, setQuery } from "../../app/router";
 import { formatCount } from "../../data/format";
 import type { Page } from "../../data/page";

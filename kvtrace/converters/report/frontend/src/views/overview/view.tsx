@@ -2,11 +2,10 @@
 
 import type { View, ViewProps } from "../../app/view";
 import { DroppedNotes, Note, Section } from "../../parts/text";
-import { TIMELINE_KEYS, Timeline } from "../../parts/timeline";
+import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
 import { CompileCost } from "./compile_cost";
 import { FindingsSummary } from "./findings_summary";
-import { MarksTable } from "./messages";
-import { Messages } from "./messages";
+import { MarksTable, Messages } from "./messages";
 import { TopKernels } from "./top_kernels";
 import { TotalFigures } from "./total_figures";
 import { WhatRan } from "./what_ran";

@@ -1,11 +1,10 @@
 // What ran: command, commit, versions, devices, and how it ended; with several runs, a table.
 
 import type { ComponentChildren } from "preact";
-
-import { figure } from "../../parts/columns";
-import { UNKNOWN, formatNanoseconds, plural, shortText } from "../../data/format";
+import { formatNanoseconds, plural, shortText, UNKNOWN } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Limits, Run } from "../../data/types";
+import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Facts } from "../../parts/text";
 
@@ -122,7 +121,7 @@ const COLUMNS: readonly Column<Run>[] = [
     cell: (run) => String(run.pid ?? UNKNOWN),
     key: (run) => run.pid,
   },
-  figure("Duration", "measured", (run) => run.duration_ns, formatNanoseconds),
+  figure("Duration", "measured", (run) => run.duration_ns, "ns"),
   { label: "Ending", cell: (run) => run.ending ?? UNKNOWN, key: (run) => run.ending },
   figure("Dropped rows", null, (run) => run.dropped_rows),
   { label: "Id", cell: (run) => <code>{run.run_id}</code>, key: (run) => run.run_id },
