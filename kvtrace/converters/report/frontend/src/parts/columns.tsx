@@ -30,8 +30,13 @@ type FigureField<Of> = {
 
 /** Figures that are fields of what a row stands for. */
 export function fieldsOf<Row, Of>(of: (row: Row) => Of | undefined) {
-  return (label: string, source: Source, field: FigureField<Of>, as?: Format, title?: string) =>
-    figure<Row>(label, source, (row) => of(row)?.[field] as Maybe<number>, as, title);
+  return (
+    label: string,
+    source: Source | null,
+    field: FigureField<Of>,
+    as?: Format,
+    title?: string,
+  ) => figure<Row>(label, source, (row) => of(row)?.[field] as Maybe<number>, as, title);
 }
 
 /** Figures with a bar that shows their share of `whole`. */

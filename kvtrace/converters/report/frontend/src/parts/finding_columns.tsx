@@ -8,6 +8,7 @@ import type { Column } from "./table";
 import { Pill, severityKind } from "./text";
 
 interface FindingColumns<Row> {
+  /** Leads to all findings of the rule in the kernel. */
   readonly rule: Column<Row>;
   readonly verdict: Column<Row>;
   readonly place: Column<Row>;
@@ -18,14 +19,19 @@ interface FindingColumns<Row> {
 export function findingColumns<Row>(of: (row: Row) => Finding): FindingColumns<Row> {
   const kind = (row: Row) =>
     of(row).verdict === "violation" ? severityKind(of(row).severity) : "plain";
-  const pill = (label: string, read: (row: Row) => string): Column<Row> => ({
-    ...words(label, read),
-    cell: (row) => <Pill kind={kind(row)}>{shortText(read(row), 60)}</Pill>,
-  });
+  const pill = (row: Row, text: string) => <Pill kind={kind(row)}>{shortText(text, 60)}</Pill>;
+  const alike = (row: Row): string =>
+    href("findings", { q: `${of(row).rule} ${of(row).kernel.slice(0, 80)}` });
   const said = (row: Row): string => of(row).message ?? of(row).reason ?? of(row).rule;
   return {
-    rule: pill("Rule", (row) => of(row).rule),
-    verdict: pill("Verdict", (row) => of(row).verdict),
+    rule: {
+      ...words("Rule", (row) => of(row).rule),
+      cell: (row) => <a href={alike(row)}>{pill(row, of(row).rule)}</a>,
+    },
+    verdict: {
+      ...words("Verdict", (row) => of(row).verdict),
+      cell: (row) => pill(row, of(row).verdict),
+    },
     place: words("Line", (row) => formatPlace(of(row).file, of(row).line), {
       limit: 60,
       key: (row) => `${of(row).file ?? ""}:${String(of(row).line ?? 0).padStart(7, "0")}`,

@@ -109,6 +109,14 @@ export function Timeline(props: { page: Page; query: URLSearchParams }) {
     show(begin - spare, end + spare);
   };
 
+  const buttons = [
+    ["Zoom in", "+", () => zoom(0.5)],
+    ["Zoom out", "−", () => zoom(2)],
+    ["Pan left", "◀", () => pan(-0.4)],
+    ["Pan right", "▶", () => pan(0.4)],
+    ["Show all", "All", showAll],
+  ] as const;
+
   function onKeyDown(event: KeyboardEvent): void {
     const actions: Record<string, () => void> = {
       "+": () => zoom(0.5),
@@ -186,12 +194,22 @@ export function Timeline(props: { page: Page; query: URLSearchParams }) {
   return (
     <div class="timeline">
       <div class="toolbar">
-        {page.report.runs.length > 1 ? <RunChoice page={page} run={run} /> : null}
-        <ZoomButton label="Zoom in" text="+" onClick={() => zoom(0.5)} />
-        <ZoomButton label="Zoom out" text="−" onClick={() => zoom(2)} />
-        <ZoomButton label="Pan left" text="◀" onClick={() => pan(-0.4)} />
-        <ZoomButton label="Pan right" text="▶" onClick={() => pan(0.4)} />
-        <ZoomButton label="Show all" text="All" onClick={showAll} />
+        {page.report.runs.length > 1 ? (
+          <Choice
+            label="Run"
+            value={String(run ?? "")}
+            options={[
+              ["", "all runs"],
+              ...page.report.runs.map(({ label }, index) => [String(index), label] as const),
+            ]}
+            onChoose={(chosen) => setQuery({ run: chosen })}
+          />
+        ) : null}
+        {buttons.map(([label, text, onClick]) => (
+          <button key={label} type="button" aria-label={label} title={label} onClick={onClick}>
+            {text}
+          </button>
+        ))}
         <span class="muted small">
           Drag to pan, Shift + drag or Ctrl + wheel to zoom; with the keyboard + − ← → 0 [ ] z.
         </span>
@@ -225,26 +243,6 @@ export function Timeline(props: { page: Page; query: URLSearchParams }) {
       </div>
       <InView scene={scene} range={settled} only={only} onChoose={choose} />
     </div>
-  );
-}
-
-function RunChoice(props: { page: Page; run: number | null }) {
-  const runs = props.page.report.runs.map((run, index) => [String(index), run.label] as const);
-  return (
-    <Choice
-      label="Run"
-      value={String(props.run ?? "")}
-      options={[["", "all runs"], ...runs]}
-      onChoose={(run) => setQuery({ run })}
-    />
-  );
-}
-
-function ZoomButton(props: { label: string; text: string; onClick(): void }) {
-  return (
-    <button type="button" aria-label={props.label} title={props.label} onClick={props.onClick}>
-      {props.text}
-    </button>
   );
 }
 

@@ -205,3 +205,16 @@ export function lowerBound(sorted: Float64Array, value: number): number {
   }
   return low;
 }
+
+/** Calls `visit` for each slice of a row that reaches into a part of the timeline. */
+export function eachInView(
+  row: Row,
+  { begin, end }: { readonly begin: number; readonly end: number },
+  visit: (index: number, from: number, to: number) => void,
+): void {
+  const last = lowerBound(row.begin, end);
+  for (let index = lowerBound(row.reach, begin); index < last; index += 1) {
+    const to = row.end[index] as number;
+    if (to >= begin) visit(index, row.begin[index] as number, to);
+  }
+}

@@ -8,7 +8,7 @@ import { figure, words } from "../../parts/columns";
 import { Choice, matches, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Note, Pill, Section, Swatch } from "../../parts/text";
-import { formatMetric, formatRatio, Pairs, type Passed, PassedPill, ratioOf } from "./bars";
+import { metricColumns, Pairs, type Passed, PassedPill } from "./bars";
 import type { Comparison, KernelDifference, Metric, Side } from "./blocks";
 import { ChangeTable, FindingChanges, StatusPill } from "./changes";
 import { overThreshold } from "./kernel";
@@ -170,27 +170,7 @@ function kernelColumns(page: Page): Column<KernelRow>[] {
       "count",
       "Findings that this report (AFTER) has of it",
     ),
-    {
-      label: "before",
-      number: true,
-      source: "measured",
-      cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"),
-      key: ({ time }) => time?.before,
-    },
-    {
-      label: "after",
-      number: true,
-      source: "measured",
-      cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"),
-      key: ({ time }) => time?.after,
-    },
-    {
-      label: "change",
-      number: true,
-      source: "measured",
-      cell: ({ time }) => (time ? formatRatio(time) : "–"),
-      key: ({ time }) => (time ? ratioOf(time) : null),
-    },
+    ...metricColumns<KernelRow>(({ time }) => time, "measured"),
   ];
 }
 
@@ -225,33 +205,9 @@ interface TimeRow {
 }
 
 const TIME_COLUMNS: readonly Column<TimeRow>[] = [
-  { label: "Kernel", cell: ({ name }) => shortText(name, 120), key: ({ name }) => name },
-  {
-    label: "Of",
-    cell: ({ time }) => (time?.name === "device_ns" ? "device" : "host"),
-    key: ({ time }) => time?.name,
-  },
-  {
-    label: "before",
-    number: true,
-    source: "measured",
-    cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"),
-    key: ({ time }) => time?.before,
-  },
-  {
-    label: "after",
-    number: true,
-    source: "measured",
-    cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"),
-    key: ({ time }) => time?.after,
-  },
-  {
-    label: "change",
-    number: true,
-    source: "measured",
-    cell: ({ time }) => (time ? formatRatio(time) : "–"),
-    key: ({ time }) => (time ? ratioOf(time) : null),
-  },
+  words("Kernel", ({ name }) => name, { limit: 120 }),
+  words("Of", ({ time }) => (time?.name === "device_ns" ? "device" : "host")),
+  ...metricColumns<TimeRow>(({ time }) => time, "measured"),
 ];
 
 /** Of every kernel that both sides launched: shown, but no difference by itself. */
@@ -266,7 +222,7 @@ function Times({ times }: { times: Comparison["times"] }) {
       caption="Times of kernels that both sides launched"
       columns={TIME_COLUMNS}
       rows={rows}
-      sort="after"
+      sort="After"
       height={14}
     />
   );

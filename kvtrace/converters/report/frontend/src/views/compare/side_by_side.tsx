@@ -2,11 +2,12 @@
 
 import { StateEffect } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType } from "@codemirror/view";
-import type { Pane } from "./aligned";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import { Code, type Language } from "../../parts/code";
+import { useKeys } from "../../parts/keys";
+import type { Pane } from "./aligned";
 import { type Aligned, aligned, hunkAt, litLines, type PaneName } from "./aligned";
 import type { Row } from "./blocks";
 
@@ -35,7 +36,6 @@ export function SideBySide(props: SideBySideProps) {
     PANES.forEach((pane, place) => addSpacers(hosts[place], of[pane]));
     return scrollTogether(hosts);
   }, [of]);
-  useKeys(of.hunks.length, chosen);
 
   return (
     <div class="compare-sides" ref={box}>
@@ -99,21 +99,16 @@ function choose(hunk: number | null): void {
 
 function Changes({ of, chosen }: { of: Aligned; chosen: number | null }) {
   const count = of.hunks.length;
+  const before = (): void => choose(Math.max(0, (chosen ?? count) - 1));
+  const next = (): void => choose(Math.min(count - 1, (chosen ?? -1) + 1));
+  useKeys(count ? { "[": before, "]": next } : {});
   if (!count) return <p class="muted">No line differs.</p>;
   return (
     <div class="toolbar compare-changes">
-      <button
-        type="button"
-        disabled={chosen === 0}
-        onClick={() => choose(Math.max(0, (chosen ?? count) - 1))}
-      >
+      <button type="button" disabled={chosen === 0} onClick={before}>
         Previous change
       </button>
-      <button
-        type="button"
-        disabled={chosen === count - 1}
-        onClick={() => choose(Math.min(count - 1, (chosen ?? -1) + 1))}
-      >
+      <button type="button" disabled={chosen === count - 1} onClick={next}>
         Next change
       </button>
       <span class="muted" aria-live="polite" id="change-place">
@@ -123,20 +118,6 @@ function Changes({ of, chosen }: { of: Aligned; chosen: number | null }) {
       </span>
     </div>
   );
-}
-
-function useKeys(count: number, chosen: number | null): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const target = event.composedPath()[0];
-      if (event.ctrlKey || event.metaKey || event.altKey || !count) return;
-      if (target instanceof HTMLElement && target.closest("input, select, textarea")) return;
-      if (event.key === "[") choose(Math.max(0, (chosen ?? count) - 1));
-      if (event.key === "]") choose(Math.min(count - 1, (chosen ?? -1) + 1));
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, [count, chosen]);
 }
 
 const look = EditorView.theme({

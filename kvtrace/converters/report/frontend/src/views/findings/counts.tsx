@@ -1,10 +1,10 @@
 // What was judged: verdicts over all accesses, and kernel by kernel.
 
-import type { Report } from "../../data/types";
 import { useMemo } from "preact/hooks";
 import { href } from "../../app/router";
 import { formatCount, formatShare } from "../../data/format";
 import type { Page } from "../../data/page";
+import type { Report } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
@@ -117,19 +117,11 @@ export interface VerdictBlock {
   ])[];
 }
 
-export interface VerdictRow {
-  readonly kernel: number;
-  readonly proven: number;
-  readonly violation: number;
-  readonly unknown: number;
-}
+export type VerdictRow = Record<"kernel" | "proven" | "violation" | "unknown", number>;
 
 /** One row a kernel, those with violations first; suppressed ones count as what they are. */
 export function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
-  const rows = new Map<
-    number,
-    { kernel: number; proven: number; violation: number; unknown: number }
-  >();
+  const rows = new Map<number, VerdictRow>();
   for (const [kernel, of, verdict, count] of block.rows) {
     if (rule && of !== rule) continue;
     const row = rows.get(kernel) ?? { kernel, proven: 0, violation: 0, unknown: 0 };

@@ -29,7 +29,7 @@ export function standingOf({ found }: PlacedFinding): Standing {
 }
 
 const SEVERITIES = ["error", "warning", "note"];
-const STANDINGS: readonly Standing[] = ["violation", "unknown", "suppressed", "proven"];
+export const STANDINGS: readonly Standing[] = ["violation", "unknown", "suppressed", "proven"];
 
 /** Violations by severity, then what is unknown, then what is suppressed. */
 export function rankOf({ placed, standing }: Listed): number {

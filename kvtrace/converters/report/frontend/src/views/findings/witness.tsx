@@ -103,7 +103,7 @@ function indexText(of: StorageView): string | null {
   const { shape } = of.argument;
   const element = of.access.first / of.item;
   if (!shape?.length || !Number.isInteger(element) || element < 0) return null;
-  const index = indexOf(of, element, true);
+  const index = indexOf(of, element);
   return index ? `[${index.join(", ")}] of [${shape.join(", ")}]` : null;
 }
 

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatCount, formatPlace, plural, threeFigures } from "../../data/format";
+import { formatCount, formatPlace, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
 import { Split } from "../../parts/beside";
@@ -14,7 +14,7 @@ import { kernelName, Note, Section, Swatch, VariantLink } from "../../parts/text
 import { type GraphBlock, type GraphColumns, graphVariants, usersOf } from "./blocks";
 import { GraphDrawing } from "./drawing";
 import "./graph.css";
-import { GraphList } from "./list";
+import { GraphList, IN_AND_OUT } from "./list";
 import { measureNamed, MEASURES } from "./measures";
 import { LiveMemory } from "./memory";
 import { OpPanel } from "./op_panel";
@@ -193,7 +193,7 @@ function Head(props: { page: Page; variant: number; graph: GraphColumns; block: 
             name: "in and out",
             value: totals.boundary_bytes,
             as: "bytes",
-            how: "Bytes of inputs and outputs: the least that any compiler can move",
+            how: IN_AND_OUT,
           },
           {
             name: "op by op",
@@ -204,7 +204,7 @@ function Head(props: { page: Page; variant: number; graph: GraphColumns; block: 
           {
             name: "FLOPs by byte",
             value: intensity,
-            shown: intensity === null ? "–" : threeFigures(intensity),
+            as: "number",
             how: "By byte of inputs and outputs, which a compiler that fuses everything reaches",
           },
           {

@@ -1,27 +1,22 @@
 // A variant's source beside what the compiler made of it, with heat, findings and linked lines.
 
-import { address, href } from "../../app/router";
-import { formatPlace, plural, shortText } from "../../data/format";
-import type { SourceFile } from "../../data/types";
-import { lineRanges, type Links, type SourcePlace } from "./links";
-import { type Place, stageTitle } from "./state";
 import { useMemo, useState } from "preact/hooks";
-import { setQuery } from "../../app/router";
-import { baseName } from "../../data/format";
+import { address, href, setQuery } from "../../app/router";
+import { baseName, formatPlace, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { Text, Variant } from "../../data/types";
-import { type Loaded, useBlock, useLoaded } from "../../data/use_block";
+import type { SourceFile, Variant } from "../../data/types";
+import { type Loaded, useBlock, useText } from "../../data/use_block";
 import { Split } from "../../parts/beside";
 import { Choice } from "../../parts/search";
 import { Missing, Note } from "../../parts/text";
 import type { LinesBlock } from "./blocks";
 import { knownMeasures, linesOfFile, type Measure } from "./heat";
 import { LineTable } from "./line_table";
-import { linksOf, NO_LINKS } from "./links";
+import { lineRanges, type Links, linksOf, NO_LINKS, type SourcePlace } from "./links";
 import type { MarkedFinding } from "./marks";
 import { SourcePane } from "./source_pane";
 import { StagePane } from "./stage_pane";
-import { heldPlace, holdPlace, shownFiles, shownStages } from "./state";
+import { heldPlace, holdPlace, type Place, shownFiles, shownStages, stageTitle } from "./state";
 
 interface CodeViewProps {
   readonly page: Page;
@@ -171,11 +166,6 @@ export function CodeView(props: CodeViewProps) {
       )}
     </>
   );
-}
-
-function useText(page: Page, number: number | null): Loaded<Text> {
-  const here = number !== null && page.has(`texts/${number}`);
-  return useLoaded(here ? String(number) : null, here ? () => page.text(number) : null);
 }
 
 function chosenMeasure(measures: readonly Measure[], name: string | null): Measure | null {

@@ -1,9 +1,8 @@
 // The source of a kernel, or of what was inlined into it.
 
 import { useMemo } from "preact/hooks";
-import type { Page } from "../../data/page";
-import type { Place } from "./state";
 import { formatPlace, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
 import type { SourceFile, Text } from "../../data/types";
 import type { Loaded } from "../../data/use_block";
 import { Code, type Lit } from "../../parts/code";
@@ -13,6 +12,7 @@ import { sourceFolds } from "./folding";
 import { type Measure, sourceHeat } from "./heat";
 import type { Links } from "./links";
 import { type MarkedFinding, marksOf } from "./marks";
+import type { Place } from "./state";
 
 /** What both panes are given. */
 export interface PaneProps {

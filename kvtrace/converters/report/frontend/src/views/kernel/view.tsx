@@ -1,15 +1,14 @@
 // One kernel: its code, the variants it was compiled to, and what its calls did.
 
-import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import { Figures } from "../../parts/figure";
-import { Facts } from "../../parts/text";
 import { useEffect, useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
+import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
-import { DroppedNotes, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
+import { Figures } from "../../parts/figure";
+import { DroppedNotes, Facts, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
 import type { KernelBlock } from "./blocks";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";

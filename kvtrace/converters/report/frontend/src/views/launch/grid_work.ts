@@ -1,8 +1,9 @@
 // What each program of a grid does, from the accesses: bytes, and lanes that masks turn off.
 
+import { itemBytes } from "../../data/format";
 import type { Access, CallBlock, Op } from "./blocks";
 import { executionsOf, type Form, lanesOf, programsOf } from "./layout";
-import { itemSize, laneBytes } from "./tensor";
+import { laneBytes } from "./tensor";
 
 export interface GridWork {
   /** For each program, by its number; null where nothing is known, or there are too many. */
@@ -52,7 +53,7 @@ function addAccess(
   const times = each / placesOf(form);
   // where the lanes are listed as runs, those that are off are not known
   const lanes = lanesOf(access);
-  const width = (op && laneBytes(op)) ?? itemSize(op?.dtype);
+  const width = (op && laneBytes(op)) ?? itemBytes(op?.dtype);
   eachPlace(form.levels, form.levels.length, form.start, (program) => {
     if (program < 0 || program >= work.bytes.length) return;
     work.bytes[program] = (work.bytes[program] as number) + active * times * width;

@@ -1,21 +1,13 @@
 // What a map shows of one op: its tensor, how it is looked at, and its accesses counted.
 
+import { itemBytes } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Argument, Call, Finding } from "../../data/types";
 import type { Access, CallBlock, Op, RecordedTensor } from "./blocks";
 import { combOf } from "./comb";
 import type { HereFinding } from "./findings";
 import { type Executions, formsOf, isKnown } from "./layout";
-import {
-  axesOf,
-  indexOf,
-  itemSize,
-  laneBytes,
-  type Look,
-  type LookAsked,
-  lookAt,
-  unitOf,
-} from "./tensor";
+import { axesOf, indexOf, laneBytes, type Look, type LookAsked, lookAt, unitOf } from "./tensor";
 
 /** A place that something is said of, as a finding's witness. */
 export interface Mark {
@@ -68,8 +60,8 @@ export function touchedBy(
   if (!op || name === null) return null;
   const accesses = block.accesses.filter((access) => access.op === index && access.arg === name);
   const argument = argumentNamed(page, call, name);
-  const lane = laneBytes(op) ?? itemSize(op.dtype ?? argument?.dtype);
-  const item = argument ? itemSize(argument.dtype) : lane;
+  const lane = laneBytes(op) ?? itemBytes(op.dtype ?? argument?.dtype);
+  const item = argument ? itemBytes(argument.dtype) : lane;
   const unit = unitOf(accesses.filter(isKnown), item, lane);
   const last = accesses.reduce((most, access) => Math.max(most, access.last ?? 0), 0);
   return {

@@ -3,6 +3,7 @@
 // Offsets and strides are in units of so many bytes: the element's size where all addresses are
 // whole elements, else a smaller one that they all are multiples of.
 
+import { itemBytes } from "../../data/format";
 import type { Argument } from "../../data/types";
 import type { Access, Op } from "./blocks";
 
@@ -39,12 +40,6 @@ export interface LookAsked {
 }
 
 export const AS_IT_IS: LookAsked = { shape: null, axes: null, at: null };
-
-/** Bytes of an element; types of the trace ("fp32", "i1") and of the IR ("f32", "i1") alike. */
-export function itemSize(dtype: string | null | undefined): number {
-  const bits = /^(?:fp|bf|f|i|u|ui|si)(\d+)/.exec(dtype ?? "")?.[1];
-  return Math.max(1, Math.floor(Number(bits ?? 8) / 8));
-}
 
 /** Bytes that one lane of an op moves; null where that cannot be told. */
 export function laneBytes(op: Op): number | null {
@@ -114,7 +109,7 @@ export function lookAt(
 
 /** An argument's own axes, whatever way it is looked at. */
 export function axesOf(argument: Argument | undefined, unit: number, reach: number): Axis[] {
-  const item = itemSize(argument?.dtype);
+  const item = itemBytes(argument?.dtype);
   const { shape, strides } = argument ?? {};
   if (!shape || !strides || shape.length !== strides.length) return [flat(reach)];
   const axes = shape.map((size, axis) => ({

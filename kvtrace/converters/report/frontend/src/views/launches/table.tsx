@@ -2,7 +2,6 @@
 
 import { useMemo } from "preact/hooks";
 import { launchDeviceTimes } from "../../data/executions";
-import { formatMoment, UNKNOWN } from "../../data/format";
 import type { Page } from "../../data/page";
 import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
@@ -19,7 +18,6 @@ export function LaunchTable(props: LaunchTableProps) {
   const { page } = props;
   const { report, launches } = page;
   const rank = useMemo(() => nameRanks(page), [page]);
-  const onDevice = report.totals.device_ns !== null;
   const columns: (Column<number> | false)[] = [
     figure("Launch", null, (row) => launches.seq[row]),
     {
@@ -35,15 +33,9 @@ export function LaunchTable(props: LaunchTableProps) {
       key: (row) => launches.call[row],
       text: (row) => String(report.calls[launches.call[row] ?? -1]?.call_id ?? ""),
     },
-    {
-      label: "begin",
-      source: "measured",
-      number: true,
-      cell: (row) => formatMoment(launches.begin[row] ?? 0),
-      key: (row) => launches.begin[row],
-    },
+    figure("begin", "measured", (row) => launches.begin[row], "moment"),
     figure("host time", "measured", (row) => launches.duration[row], "ns"),
-    onDevice &&
+    report.totals.device_ns !== null &&
       figure(
         "device time",
         "measured",
@@ -51,12 +43,9 @@ export function LaunchTable(props: LaunchTableProps) {
         "ns",
         "Of what it caused on the device",
       ),
-    {
-      label: "Phase",
-      cell: (row) => report.phases[launches.phase[row] ?? -1] ?? UNKNOWN,
+    words("Phase", (row) => report.phases[launches.phase[row] ?? -1], {
       key: (row) => launches.phase[row],
-      text: (row) => report.phases[launches.phase[row] ?? -1] ?? "",
-    },
+    }),
     words("Thread", (row) => trackName(report, launches.track[row] ?? -1), {
       key: (row) => launches.track[row],
     }),

@@ -1,16 +1,13 @@
 // A memory over time: tiles as boxes from first to last use, as high as what they take of a
 // partition; the line is what there is.
 
-import { useMemo } from "preact/hooks";
-import { formatBytes, formatCount } from "../../data/format";
-import type { Usage } from "../../data/types";
-import { STEPS } from "../../parts/pointing";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { setQuery } from "../../app/router";
-import { plural } from "../../data/format";
-import type { Tile } from "../../data/types";
+import { formatBytes, formatCount, plural } from "../../data/format";
+import type { Tile, Usage } from "../../data/types";
 import { Canvas, clippedText, type Drawing } from "../../parts/canvas";
 import { kernelHue } from "../../parts/colours";
+import { STEPS } from "../../parts/pointing";
 import { type Placed, placedTiles, tileAt } from "./placing";
 
 const HEIGHT = 220;

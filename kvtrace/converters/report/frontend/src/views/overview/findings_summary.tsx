@@ -54,33 +54,21 @@ function isViolation({ found }: PlacedFinding, severity?: string): boolean {
 
 /** Rules, those with the gravest violations first. */
 function ruleRows(counts: readonly FindingCount[], findings: readonly PlacedFinding[]): RuleRow[] {
-  const rules = new Map<
-    string,
-    { severities: Set<string>; found: number; verdicts: Record<string, number> }
-  >();
-  const of = (rule: string | null) => {
-    const name = rule ?? "other";
-    const entry = rules.get(name) ?? { severities: new Set<string>(), found: 0, verdicts: {} };
-    rules.set(name, entry);
-    return entry;
-  };
-  for (const { rule, verdict, count } of counts) {
-    const { verdicts } = of(rule);
-    verdicts[verdict ?? ""] = (verdicts[verdict ?? ""] ?? 0) + count;
-  }
-  for (const finding of findings.filter((each) => isViolation(each))) {
-    const entry = of(finding.found.rule);
-    entry.found += 1;
-    entry.severities.add(finding.found.severity);
-  }
-  return [...rules]
-    .map(([rule, { severities, found, verdicts }]) => ({
-      rule,
-      severity: SEVERITIES.find((severity) => severities.has(severity)) ?? null,
-      found,
-      verdicts,
-    }))
-    .sort((a, b) => rank(a) - rank(b) || b.found - a.found || (a.rule < b.rule ? -1 : 1));
+  const violations = findings.filter((each) => isViolation(each)).map(({ found }) => found);
+  const rules = new Set([
+    ...counts.map(({ rule }) => rule ?? "other"),
+    ...violations.map(({ rule }) => rule),
+  ]);
+  const rows = [...rules].map((rule): RuleRow => {
+    const own = violations.filter((found) => found.rule === rule);
+    const verdicts: Record<string, number> = {};
+    for (const { rule: of, verdict, count } of counts)
+      if ((of ?? "other") === rule)
+        verdicts[verdict ?? ""] = (verdicts[verdict ?? ""] ?? 0) + count;
+    const gravest = SEVERITIES.find((each) => own.some(({ severity }) => severity === each));
+    return { rule, severity: gravest ?? null, found: own.length, verdicts };
+  });
+  return rows.sort((a, b) => rank(a) - rank(b) || b.found - a.found || (a.rule < b.rule ? -1 : 1));
 }
 
 function rank({ severity }: RuleRow): number {
