@@ -309,7 +309,7 @@ def test_a_slice_of_any_row_tells_what_it_is(opened):
 
 
 def test_the_canvas_draws_launches_in_their_kernels_colours(opened):
-    opened.page.wait_for_selector("#in-view td")
+    opened.page.wait_for_function("() => document.getElementById('timeline-status').innerText")
     colours = opened.page.evaluate(
         """() => {
             const canvas = document.getElementById("timeline");

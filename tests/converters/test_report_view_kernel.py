@@ -218,7 +218,7 @@ def test_findings_are_marks_on_their_lines_and_links(opened_compiled, compiled):
     )
     assert {"#/findings?q=out-of-bounds+softmax", "#/findings/oob-1"} <= set(links)
     assert any(re.fullmatch(r"#/call/\d+\?op=11&p=3%2C0%2C0", each) for each in links)
-    opened.page.locator("#kernel-findings button").first.click()
+    opened.page.locator("#kernel-findings td button").first.click()
     assert_lines(opened, "source", "here", [DEFECT_LINE])
 
 

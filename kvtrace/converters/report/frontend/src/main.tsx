@@ -1,6 +1,7 @@
 // Reads the data and shows the page. `data-ready` on the root says that it is shown.
 
 import { render } from "preact";
+
 import { App } from "./app/app";
 import { Failed } from "./app/boundary";
 import { startRouter } from "./app/router";

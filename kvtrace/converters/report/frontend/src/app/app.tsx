@@ -1,6 +1,7 @@
 // The frame around the views: header, navigation, the view that the address names.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+
 import type { Page } from "../data/page";
 import { Boundary, NotHere } from "./boundary";
 import { Finder } from "./finder";

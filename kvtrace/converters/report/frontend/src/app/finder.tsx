@@ -1,6 +1,7 @@
 // The search in the header: every view says what it finds for some words.
 
 import { useMemo, useState } from "preact/hooks";
+
 import { shortText } from "../data/format";
 import type { Page } from "../data/page";
 import type { Found, View } from "./view";

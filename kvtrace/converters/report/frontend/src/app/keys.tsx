@@ -1,6 +1,7 @@
 // Keys that work everywhere, and the list of them.
 
 import { useEffect, useRef } from "preact/hooks";
+
 import { type Actions, listenForKeys } from "../parts/keys";
 import { VIEWS } from "./registry";
 import { go } from "./router";

@@ -1,6 +1,7 @@
 // The lines around a place in a variant's source.
 
 import { useMemo } from "preact/hooks";
+
 import type { Page } from "../data/page";
 import type { SourceFile } from "../data/types";
 import { useText } from "../data/use_block";

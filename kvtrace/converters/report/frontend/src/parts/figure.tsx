@@ -1,6 +1,7 @@
 // A number that says where it is from.
 
 import type { ComponentChildren } from "preact";
+
 import { type Format, formatted, type Maybe } from "../data/format";
 import { type Source, sourceText } from "./text";
 

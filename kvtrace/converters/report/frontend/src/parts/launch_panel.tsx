@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+
 import { href } from "../app/router";
 import { executionsOf } from "../data/executions";
 import { formatCount, formatGrid, formatMoment, formatNanoseconds, plural } from "../data/format";

@@ -1,6 +1,7 @@
 // The timeline: pointer, wheel and keys move its view; tables below say what is in view.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+
 import { setQuery } from "../app/router";
 import { executionsOf, launchOf } from "../data/executions";
 import { formatMoment, formatNanoseconds } from "../data/format";

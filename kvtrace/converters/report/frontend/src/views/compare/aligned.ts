@@ -13,7 +13,7 @@ export interface Pane {
 }
 
 /** Neighbouring rows that differ. */
-export interface Hunk {
+interface Hunk {
   readonly first: number;
   readonly end: number;
 }

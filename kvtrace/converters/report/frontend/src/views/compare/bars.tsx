@@ -1,6 +1,7 @@
 // Figures as pairs: two bars for each, and the table that says the same.
 
 import { useMemo } from "preact/hooks";
+
 import {
   formatBytes,
   formatCount,

@@ -1,6 +1,7 @@
 // One kernel on both sides: its figures, and for each variant what differs down to the line.
 
 import { useMemo } from "preact/hooks";
+
 import { href, setQuery } from "../../app/router";
 import { formatCount, formatPlace, plural, shortText } from "../../data/format";
 import { stageLanguage } from "../../parts/code";

@@ -1,6 +1,7 @@
 // Both sides as a whole: what ran, which kernels differ, their times, and findings.
 
 import { useMemo } from "preact/hooks";
+
 import { go, href, setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";

@@ -3,6 +3,7 @@
 import { StateEffect } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType } from "@codemirror/view";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+
 import { setQuery } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import { Code, type Language } from "../../parts/code";
@@ -157,7 +158,7 @@ function editorIn(host: Element | null | undefined): EditorView | null {
 }
 
 /** Make room in a code where lines are missing. */
-export function addSpacers(host: Element | null | undefined, pane: Pane): void {
+function addSpacers(host: Element | null | undefined, pane: Pane): void {
   const view = editorIn(host);
   if (!view || !pane.spacers.length) return;
   const { doc } = view.state;
@@ -172,7 +173,7 @@ export function addSpacers(host: Element | null | undefined, pane: Pane): void {
 }
 
 /** Scroll both together; gives what ends that. */
-export function scrollTogether(hosts: readonly (Element | null)[]): () => void {
+function scrollTogether(hosts: readonly (Element | null)[]): () => void {
   const scrollers = hosts.flatMap((host) => editorIn(host)?.scrollDOM ?? []);
   // what was set here makes an event, too, and must not be answered: sides differ in their widths
   const set = new Map<HTMLElement, string>();

@@ -1,6 +1,7 @@
 // What was judged: verdicts over all accesses, and kernel by kernel.
 
 import { useMemo } from "preact/hooks";
+
 import { href } from "../../app/router";
 import { formatCount, formatShare } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -106,7 +107,7 @@ function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
 }
 
 /** The block "findings/verdicts". */
-export interface VerdictBlock {
+interface VerdictBlock {
   readonly measured: boolean;
   /** Kernel (-1: none that is known), rule, verdict, accesses over distinct calls. */
   readonly rows: readonly (readonly [
@@ -117,10 +118,10 @@ export interface VerdictBlock {
   ])[];
 }
 
-export type VerdictRow = Record<"kernel" | "proven" | "violation" | "unknown", number>;
+type VerdictRow = Record<"kernel" | "proven" | "violation" | "unknown", number>;
 
 /** One row a kernel, those with violations first; suppressed ones count as what they are. */
-export function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
+function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
   const rows = new Map<number, VerdictRow>();
   for (const [kernel, of, verdict, count] of block.rows) {
     if (rule && of !== rule) continue;

@@ -1,6 +1,7 @@
 // One finding with all that is known of it.
 
 import type { JSX } from "preact";
+
 import { go, href } from "../../app/router";
 import { formatCount, formatPlace, plainText, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -73,7 +74,7 @@ export function Steps(props: { page: Page; listed: Listed; filter: Filter }) {
   );
 }
 
-export function Remedy({ page, listed }: { page: Page; listed: Listed }) {
+function Remedy({ page, listed }: { page: Page; listed: Listed }) {
   const { found } = listed.placed;
   return (
     <>
@@ -104,7 +105,7 @@ export function Remedy({ page, listed }: { page: Page; listed: Listed }) {
 }
 
 /** The comment that suppresses one rule where it stands. */
-export function suppression(rule: string): string {
+function suppression(rule: string): string {
   return `# kvtrace: ignore[${plainText(rule)}] reason`;
 }
 

@@ -6,7 +6,7 @@ import { matches } from "../../parts/search";
 import type { PillKind } from "../../parts/text";
 
 /** What a finding counts as: suppressed ones are told apart from violations. */
-export type Standing = "violation" | "unknown" | "suppressed" | "proven";
+type Standing = "violation" | "unknown" | "suppressed" | "proven";
 
 export interface Filter {
   readonly words: string;
@@ -23,7 +23,7 @@ export interface Listed {
   readonly standing: Standing;
 }
 
-export function standingOf({ found }: PlacedFinding): Standing {
+function standingOf({ found }: PlacedFinding): Standing {
   if (found.suppressed) return "suppressed";
   return found.verdict === "violation" || found.verdict === "proven" ? found.verdict : "unknown";
 }

@@ -2,6 +2,7 @@
 // and the lines around the chosen one.
 
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+
 import { href, setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";

@@ -1,6 +1,7 @@
 // The list of findings with its filters.
 
 import { useMemo } from "preact/hooks";
+
 import { go, href, setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";

@@ -1,6 +1,7 @@
 // The witness: one lane of one program that breaks the rule, and where its access falls.
 
 import { useMemo } from "preact/hooks";
+
 import { href } from "../../app/router";
 import { formatBytes, formatCount, formatTuple, shortText } from "../../data/format";
 import type { Page } from "../../data/page";

@@ -64,7 +64,7 @@ export function opcodeOf(graph: GraphColumns, op: number): string {
   return graph.opcodes[graph.opcode[op] ?? -1] ?? "?";
 }
 
-export function dtypeOf(graph: GraphColumns, op: number): string {
+function dtypeOf(graph: GraphColumns, op: number): string {
   return graph.dtypes[graph.dtype[op] ?? -1] ?? "?";
 }
 

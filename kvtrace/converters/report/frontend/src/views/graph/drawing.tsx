@@ -1,6 +1,7 @@
 // The drawing of a graph: zoomed, panned, pointed at; what it shows stands in the address.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+
 import { setQuery } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import type { Page } from "../../data/page";

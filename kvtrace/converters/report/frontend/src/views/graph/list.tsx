@@ -1,6 +1,7 @@
 // All graphs of the page.
 
 import { useMemo } from "preact/hooks";
+
 import { go, href } from "../../app/router";
 import type { Format } from "../../data/format";
 import { formatPlace } from "../../data/format";

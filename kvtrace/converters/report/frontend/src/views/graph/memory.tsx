@@ -1,6 +1,7 @@
 // Live memory over the order of ops.
 
 import { useMemo, useState } from "preact/hooks";
+
 import { setQuery } from "../../app/router";
 import { formatBytes, formatCount } from "../../data/format";
 import type { Page } from "../../data/page";

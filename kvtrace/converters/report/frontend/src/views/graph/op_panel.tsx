@@ -136,6 +136,12 @@ function OpText({ page, variant, graph, op }: OpPanelProps & { op: number }) {
   const text = loaded.state === "ready" ? loaded.value[graph.body]?.[op] : undefined;
   if (!text) return null;
   return (
-    <Code id="stablehlo" text={text} language="mlir" label="The op in StableHLO" height="10rem" />
+    <Code
+      id="stablehlo"
+      text={text}
+      language="compiled"
+      label="The op in StableHLO"
+      height="10rem"
+    />
   );
 }

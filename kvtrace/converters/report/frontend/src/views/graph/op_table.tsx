@@ -1,6 +1,7 @@
 // All ops as a table, filtered by the search and by a line of the source.
 
 import { useMemo } from "preact/hooks";
+
 import { setQuery } from "../../app/router";
 import type { Format } from "../../data/format";
 import { formatCount, plural } from "../../data/format";
@@ -76,7 +77,7 @@ function opColumns(page: Page, graph: GraphColumns): Column<number>[] {
   ];
 }
 
-export interface Wanted {
+interface Wanted {
   readonly words: string;
   readonly file: string | null;
   readonly line: number | null;

@@ -37,7 +37,9 @@ export function groupValues(
   const values = new Map<Box, number>();
   const visit = (box: Box): void => {
     if (box.node.op !== null) return;
-    values.set(box, total(measure, graph, box.node.first, box.node.end));
+    const { first, end } = box.node;
+    const ops = Array.from({ length: end - first }, (_, at) => first + at);
+    values.set(box, total(measure, graph, ops));
     for (const child of box.children) visit(child.box);
   };
   visit(root);

@@ -1,6 +1,7 @@
 // Traced NumPy graphs: their ops as a drawing and a table, live memory, and the source.
 
 import { useMemo } from "preact/hooks";
+
 import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";

@@ -1,6 +1,7 @@
 // The distinct calls of a kernel.
 
 import { useMemo } from "preact/hooks";
+
 import { address, href, setQuery } from "../../app/router";
 import { formatCount, formatGrid, gridSize, plural } from "../../data/format";
 import type { Page } from "../../data/page";

@@ -1,6 +1,7 @@
 // A variant's source beside what the compiler made of it, with heat, findings and linked lines.
 
 import { useMemo, useState } from "preact/hooks";
+
 import { address, href, setQuery } from "../../app/router";
 import { baseName, formatPlace, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
@@ -14,8 +15,7 @@ import { knownMeasures, linesOfFile, type Measure } from "./heat";
 import { LineTable } from "./line_table";
 import { lineRanges, type Links, linksOf, NO_LINKS, type SourcePlace } from "./links";
 import type { MarkedFinding } from "./marks";
-import { SourcePane } from "./source_pane";
-import { StagePane } from "./stage_pane";
+import { SourcePane, StagePane } from "./panes";
 import { heldPlace, holdPlace, type Place, shownFiles, shownStages, stageTitle } from "./state";
 
 interface CodeViewProps {
@@ -37,6 +37,7 @@ export function CodeView(props: CodeViewProps) {
   const file = files[fileAt] ?? null;
   const source = useText(page, file?.text ?? null);
   const compiled = useText(page, stage?.text ?? null);
+  const sourceText = source.state === "ready" ? source.value.text : null;
   const lines = useBlock<LinesBlock>(page, `lines/${props.index}`);
   const block = lines.state === "ready" ? lines.value : null;
   const measures = useMemo(() => (block ? knownMeasures(block) : []), [block]);
@@ -52,7 +53,14 @@ export function CodeView(props: CodeViewProps) {
   const held = heldPlace(query);
   const active = held ?? pointed;
 
-  if (!files.length && !stages.length) return <NoCode page={page} />;
+  if (!files.length && !stages.length) {
+    return (
+      <Missing
+        what="Neither source nor compiled code of this variant is on this page: it was written with --no-source, there was no room, or none was recorded (KVTRACE_SOURCE=0). To have it:"
+        command={`kvtrace report ${page.report.trace} -o report.html`}
+      />
+    );
+  }
 
   /** Hold a line of a pane; a held one again, or one that nothing belongs to, lets go. */
   function choose(place: Place | null): void {
@@ -71,21 +79,21 @@ export function CodeView(props: CodeViewProps) {
   }
 
   const shared = {
-    page,
     links,
     active,
     held,
     measure,
     block,
+    file,
     onPoint: setPointed,
     onChoose: choose,
   };
   const sourcePane = (
     <SourcePane
       {...shared}
-      text={source}
-      file={file}
-      kernel={variant.kernel}
+      text={sourceText}
+      loading={source.state === "loading"}
+      kernel={page.report.kernels[variant.kernel]}
       figures={figures}
       findings={props.findings}
     />
@@ -125,7 +133,7 @@ export function CodeView(props: CodeViewProps) {
         <LineTable
           figures={figures}
           block={block}
-          source={source}
+          text={sourceText ?? ""}
           file={file}
           active={active}
           onChoose={choose}
@@ -137,10 +145,9 @@ export function CodeView(props: CodeViewProps) {
           right={
             <StagePane
               {...shared}
-              text={compiled}
+              text={compiled.state === "ready" ? compiled.value.text : null}
               stages={stages}
               stage={stage}
-              file={file}
               files={files}
               query={query}
             />
@@ -194,15 +201,6 @@ function HeatNote(props: { page: Page; lines: Loaded<LinesBlock>; measure: Measu
   );
 }
 
-function NoCode({ page }: { page: Page }) {
-  return (
-    <Missing
-      what="Neither source nor compiled code of this variant is on this page: it was written with --no-source, there was no room, or none was recorded (KVTRACE_SOURCE=0). To have it:"
-      command={`kvtrace report ${page.report.trace} -o report.html`}
-    />
-  );
-}
-
 interface LinkStatusProps {
   readonly links: Links;
   readonly active: Place | null;
@@ -212,7 +210,7 @@ interface LinkStatusProps {
   readonly stage: string | null;
 }
 
-export function LinkStatus(props: LinkStatusProps) {
+function LinkStatus(props: LinkStatusProps) {
   return (
     <p class="kernel-status small" id="link-status" aria-live="polite">
       <Said {...props} />

@@ -1,8 +1,8 @@
 // The heat of all lines of a file as a table.
 
 import { useMemo } from "preact/hooks";
-import type { SourceFile, Text } from "../../data/types";
-import type { Loaded } from "../../data/use_block";
+
+import type { SourceFile } from "../../data/types";
 import { code, fieldsOf, figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import type { LinesBlock, SourceLineFigures } from "./blocks";
@@ -11,16 +11,15 @@ import type { Place } from "./state";
 interface LineTableProps {
   readonly figures: ReadonlyMap<number, SourceLineFigures>;
   readonly block: LinesBlock;
-  readonly source: Loaded<Text>;
+  readonly text: string;
   readonly file: SourceFile | null;
   readonly active: Place | null;
   onChoose(place: Place): void;
 }
 
 export function LineTable(props: LineTableProps) {
-  const { figures, block, file, active } = props;
+  const { figures, block, text, file, active } = props;
   const rows = useMemo(() => [...figures.keys()].sort((a, b) => a - b), [figures]);
-  const text = props.source.state === "ready" ? props.source.value.text : "";
   const lines = useMemo(() => text.split("\n"), [text]);
   const lineOf = (line: number): string => lines[line - (file?.first_line ?? 1)]?.trim() ?? "";
   const field = fieldsOf((line: number) => figures.get(line));

@@ -1,6 +1,7 @@
 // How long a variant's compilation took, stage by stage.
 
 import { useMemo } from "preact/hooks";
+
 import { address, href } from "../../app/router";
 import { formatMoment, formatNanoseconds, formatShare, shortText } from "../../data/format";
 import type { Page } from "../../data/page";

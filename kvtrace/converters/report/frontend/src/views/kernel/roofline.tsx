@@ -1,6 +1,7 @@
 // Every distinct call under the roof of the device: what bounds it, and how near it comes.
 
 import { useMemo, useState } from "preact/hooks";
+
 import { go } from "../../app/router";
 import { theme } from "../../app/theme";
 import {
@@ -107,8 +108,7 @@ function Chart(props: {
         series={series}
         xLabel="FLOPs per distinct byte"
         yLabel="FLOP/s"
-        xLogarithmic
-        yLogarithmic
+        logarithmic
         formatX={threeFigures}
         formatY={(rate) => formatRate(rate, "")}
         height={320}

@@ -1,6 +1,7 @@
 // One kernel: its code, the variants it was compiled to, and what its calls did.
 
 import { useEffect, useMemo } from "preact/hooks";
+
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
@@ -9,6 +10,7 @@ import type { Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { Figures } from "../../parts/figure";
 import { DroppedNotes, Facts, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
+import { workFigures } from "../../parts/work_figures";
 import type { KernelBlock } from "./blocks";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
@@ -169,11 +171,11 @@ const view: View = {
 
 export default view;
 
-export function KernelHead({ page, index }: { page: Page; index: number }) {
+function KernelHead({ page, index }: { page: Page; index: number }) {
   const { report } = page;
   const kernel = report.kernels[index];
   if (!kernel) return null;
-  const tuning = kernel.tuning_launches;
+  const { tuning_launches: tuning, device_executions: executions } = kernel;
   return (
     <>
       <Facts
@@ -202,69 +204,20 @@ export function KernelHead({ page, index }: { page: Page; index: number }) {
               ? `${formatCount(tuning)} of them tuning`
               : `of ${plural(kernel.calls, "distinct call")}`,
           },
-          {
-            name: "host time",
-            value: kernel.host_ns,
-            as: "ns",
-            source: "measured",
-            how: "Sum over launches, from entering the launching function to its return",
-            detail: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all kernels'`,
+          kernel.achieved !== null && {
+            name: "of roofline",
+            value: kernel.achieved,
+            as: "share",
+            how: "Share of the time at best in the measured device time of its runs",
+            detail: `at best ${formatNanoseconds(kernel.best_ns)}`,
           },
-          report.totals.device_ns === null
-            ? null
-            : {
-                name: "device time",
-                value: kernel.device_ns,
-                as: "ns",
-                source: "measured",
-                how: "Sum over executions on the device",
-                detail:
-                  kernel.device_executions === null
-                    ? null
-                    : plural(kernel.device_executions, "execution"),
-              },
-          kernel.achieved === null
-            ? null
-            : {
-                name: "of roofline",
-                value: kernel.achieved,
-                as: "share",
-                how: "Share of the time at best in the measured device time of its runs",
-                detail: `at best ${formatNanoseconds(kernel.best_ns)}`,
-              },
-          {
-            name: "bytes moved",
-            value: kernel.bytes,
-            as: "bytes",
-            how: "Of active lanes, over all runs of the calls that were replayed",
-            detail: kernel.bytes === null ? "run kvtrace replay" : null,
-          },
-          {
-            name: "FLOPs",
-            value: kernel.flops,
-            as: "flops",
-            how: "Over all runs of the calls that were replayed",
-            detail: kernel.flops === null ? "run kvtrace replay" : null,
-          },
-          {
-            name: "compile time",
-            value: kernel.compile_ns,
-            as: "ns",
-            source: "measured",
-            how: "Sum over variants",
-            detail: plural(kernel.variants.length, "variant"),
-          },
-          {
-            name: "violations",
-            value: kernel.violations,
-            how: "Distinct ones, by kvtrace sanitize",
-            detail:
-              kernel.violations === null
-                ? "run kvtrace sanitize"
-                : kernel.unknowns
-                  ? `${formatCount(kernel.unknowns)} unknown`
-                  : null,
-          },
+          workFigures(kernel, report.totals.device_ns !== null, {
+            host: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all kernels'`,
+            compile: plural(kernel.variants.length, "variant"),
+            device: executions === null ? null : plural(executions, "execution"),
+            replayed: kernel.bytes === null ? "run kvtrace replay" : null,
+            violations: kernel.unknowns ? `${formatCount(kernel.unknowns)} unknown` : null,
+          }),
         ]}
       />
     </>

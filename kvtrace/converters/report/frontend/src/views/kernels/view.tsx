@@ -1,6 +1,7 @@
 // The list of kernels.
 
 import { useMemo } from "preact/hooks";
+
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";

@@ -1,6 +1,7 @@
 // A call: its arguments and grid, its programs and ops, and the chosen op's accesses.
 
 import { useMemo } from "preact/hooks";
+
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { useBlock } from "../../data/use_block";

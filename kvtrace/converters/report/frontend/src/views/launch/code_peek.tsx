@@ -1,6 +1,7 @@
 // The lines around an op in its source.
 
 import { useMemo } from "preact/hooks";
+
 import { formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import { Code, type Lit } from "../../parts/code";

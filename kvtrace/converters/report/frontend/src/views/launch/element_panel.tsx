@@ -1,6 +1,7 @@
 // Who accesses the chosen element.
 
 import { useMemo } from "preact/hooks";
+
 import { formatCount, plural, shortText, threeFigures } from "../../data/format";
 import { figure, words } from "../../parts/columns";
 import { Table } from "../../parts/table";

@@ -1,6 +1,7 @@
 // The map as a table: each element that is accessed, or regions where there are too many of them.
 
 import { useMemo } from "preact/hooks";
+
 import { formatCount, formatTuple } from "../../data/format";
 import { figure, words } from "../../parts/columns";
 import { Table } from "../../parts/table";

@@ -1,6 +1,7 @@
 // The grid of programs as a heat map; a click or the arrow keys choose a program.
 
 import { useCallback, useState } from "preact/hooks";
+
 import { Canvas, type Drawing } from "../../parts/canvas";
 import { heatColour } from "../../parts/colours";
 import { STEPS } from "../../parts/pointing";

@@ -5,7 +5,7 @@ import type { Access, CallBlock, Op } from "./blocks";
 import { executionsOf, type Form, lanesOf, programsOf } from "./layout";
 import { laneBytes } from "./tensor";
 
-export interface GridWork {
+interface GridWork {
   /** For each program, by its number; null where nothing is known, or there are too many. */
   readonly bytes: Float64Array | null;
   readonly lanes: Float64Array | null;

@@ -19,18 +19,20 @@ export function LookEditor(props: { look: Look }) {
   const names = look.axes.map(
     (axis, number) => [String(number), `${axis.name} (${formatCount(axis.size)})`] as const,
   );
-  const chooser = (label: string, back: number) => {
-    const position = rank - 1 - back;
-    if (position < 0) return null;
-    return (
-      <Choice
-        label={label}
-        value={String(look.order[position])}
-        options={names}
-        onChoose={(value) => swap(position, Number(value))}
-      />
-    );
-  };
+  const choosers = ["Slices", "Rows", "Columns"]
+    .slice(-rank || 3)
+    .map((label, place, { length }) => {
+      const position = rank - length + place;
+      return (
+        <Choice
+          key={label}
+          label={label}
+          value={String(look.order[position])}
+          options={names}
+          onChoose={(value) => swap(position, Number(value))}
+        />
+      );
+    });
   return (
     <details
       class="launch-look"
@@ -52,9 +54,7 @@ export function LookEditor(props: { look: Look }) {
             onChange={(event) => choose({ ...AS_IT_IS, shape: event.currentTarget.value || null })}
           />
         </label>
-        {chooser("Slices", 2)}
-        {chooser("Rows", 1)}
-        {chooser("Columns", 0)}
+        {choosers}
         {rank >= 2 ? (
           <button
             type="button"

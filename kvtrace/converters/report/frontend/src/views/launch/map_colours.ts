@@ -78,7 +78,7 @@ export function painter(colours: Colours, scene: Scene, most: number): Paint {
 }
 
 /** How hot a count is: one access is warm, and what is accessed most is hot if that is more. */
-export function accessHeat(count: number, most: number): number {
+function accessHeat(count: number, most: number): number {
   if (count < 1) return 0.15 + 0.25 * count;
   return most > 1 ? 0.4 + (0.6 * (count - 1)) / (most - 1) : 0.4;
 }

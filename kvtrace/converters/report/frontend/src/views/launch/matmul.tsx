@@ -2,6 +2,7 @@
 // program multiplies, one iteration after the other.
 
 import { useMemo } from "preact/hooks";
+
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
@@ -17,7 +18,7 @@ import { PLAIN_SCENE, type Scene } from "./map_colours";
 import { IterationSlider } from "./programs";
 import { lookOf, touchedBy } from "./scene";
 import { choose, chosenNumber, chosenProgram, type Place, programNumber } from "./state";
-import { AS_IT_IS, indexOf } from "./tensor";
+import { indexOf, NOTHING_ASKED } from "./tensor";
 
 interface MatmulProps {
   readonly page: Page;
@@ -73,7 +74,7 @@ function Factor(props: FactorProps) {
   const iteration = touched?.op.loop === props.dot.loop ? props.iteration : null;
   const scene = useMemo<Scene | null>(() => {
     if (!touched?.accesses.length) return null;
-    const { extent } = lookOf(touched, AS_IT_IS);
+    const { extent } = lookOf(touched, NOTHING_ASKED);
     const counts = countsOf(touched, extent, { program, iteration });
     const { look, slice } = factorLook(touched, counts.first, turned);
     const around = iteration === null ? ALL : { program, iteration: null };
@@ -130,7 +131,7 @@ function factorLook(
   first: number,
   turned: boolean,
 ): Pick<Scene, "look" | "slice"> {
-  const { axes, order, fixed } = lookOf(touched, AS_IT_IS);
+  const { axes, order, fixed } = lookOf(touched, NOTHING_ASKED);
   const index = Number.isFinite(first) ? indexOf(axes, first) : [];
   const [row = 0, column = 0] = order.slice(-2);
   const swapped = turned && order.length >= 2 ? [...order.slice(0, -2), column, row] : order;

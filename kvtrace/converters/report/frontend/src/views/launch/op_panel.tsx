@@ -1,6 +1,7 @@
 // The chosen op: what it did, where it stands, and its accesses.
 
 import { useMemo } from "preact/hooks";
+
 import { formatCount, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";

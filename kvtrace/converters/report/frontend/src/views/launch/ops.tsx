@@ -1,6 +1,7 @@
 // The list of ops in the order of the program, loops among them.
 
 import { useMemo } from "preact/hooks";
+
 import { type Format, formatCount, formatted, type Maybe, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import { useLoaded } from "../../data/use_block";

@@ -1,6 +1,7 @@
 // Choosing a program: sliders for x, y and z, and the grid as a heat map.
 
 import { useMemo } from "preact/hooks";
+
 import { formatGrid, formatShare, formatted, plural } from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { figure, words } from "../../parts/columns";

@@ -1,6 +1,7 @@
 // Tensors of the call whose contents were recorded: figures, a histogram, and the tensor as a file.
 
 import { useMemo } from "preact/hooks";
+
 import {
   formatCount,
   formatTuple,

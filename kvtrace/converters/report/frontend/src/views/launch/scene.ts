@@ -29,7 +29,7 @@ export interface Touched {
   readonly recorded: RecordedTensor | null;
 }
 
-export function argumentNamed(page: Page, call: Call, name: string | null): Argument | undefined {
+function argumentNamed(page: Page, call: Call, name: string | null): Argument | undefined {
   return call.args
     .map((index) => page.report.arguments[index])
     .find((each) => each?.name === name && each?.shape);

@@ -2,6 +2,7 @@
 // addresses change, so choices hold at once and reach the address a moment later.
 
 import { signal } from "@preact/signals";
+
 import { address, setQuery } from "../../app/router";
 
 type Choices = Readonly<Record<string, string | number | null>>;

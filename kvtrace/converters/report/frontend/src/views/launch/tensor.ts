@@ -39,7 +39,7 @@ export interface LookAsked {
   readonly at: string | null;
 }
 
-export const AS_IT_IS: LookAsked = { shape: null, axes: null, at: null };
+export const NOTHING_ASKED: LookAsked = { shape: null, axes: null, at: null };
 
 /** Bytes that one lane of an op moves; null where that cannot be told. */
 export function laneBytes(op: Op): number | null {
@@ -76,7 +76,7 @@ export function lookAt(
   argument: Argument | undefined,
   unit: number,
   reach: number,
-  asked: LookAsked = AS_IT_IS,
+  asked: LookAsked = NOTHING_ASKED,
 ): Look {
   const own = axesOf(argument, unit, reach);
   const extent = extentOf(own);

@@ -1,6 +1,7 @@
 // The scene of an access map, from the op and from what the address says is chosen.
 
 import { useMemo } from "preact/hooks";
+
 import type { Page } from "../../data/page";
 import { useLoaded } from "../../data/use_block";
 import { countsOf } from "./counts";
@@ -14,7 +15,7 @@ import { subsetsOf } from "./subsets";
 import { indexOf, placeOf } from "./tensor";
 import { type Values, valuesOf } from "./values";
 
-export interface Chosen {
+interface Chosen {
   readonly scene: Scene;
   /** The executions whose accesses are counted. */
   readonly wanted: Executions;

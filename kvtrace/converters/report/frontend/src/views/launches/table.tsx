@@ -1,6 +1,7 @@
 // Launches as a table of rows of the page's columns.
 
 import { useMemo } from "preact/hooks";
+
 import { launchDeviceTimes } from "../../data/executions";
 import type { Page } from "../../data/page";
 import { figure, words } from "../../parts/columns";

@@ -1,10 +1,12 @@
 // The list of launches: filtered by what the address says, one chosen beside it.
 
 import { useMemo } from "preact/hooks";
+
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
+import { Split } from "../../parts/beside";
 import { LaunchPanel } from "../../parts/launch_panel";
 import { Choice, matches, Search } from "../../parts/search";
 import { DroppedNotes, Note, trackName } from "../../parts/text";
@@ -24,21 +26,26 @@ function Launches({ page, query }: ViewProps) {
         {formatCount(rows.length)} of {plural(launches.seq.length, "launch", "launches")} on this
         page
       </p>
-      <div class="beside">
-        <LaunchTable
-          page={page}
-          rows={rows}
-          chosen={chosen}
-          onChoose={(row) => setQuery({ launch: row })}
-        />
-        <div id="selected-launch" aria-live="polite">
-          {chosen === null ? (
-            <Note>Choose a launch to see its call.</Note>
-          ) : (
-            <LaunchPanel page={page} row={chosen} />
-          )}
-        </div>
-      </div>
+      <Split
+        wide="left"
+        left={
+          <LaunchTable
+            page={page}
+            rows={rows}
+            chosen={chosen}
+            onChoose={(row) => setQuery({ launch: row })}
+          />
+        }
+        right={
+          <div id="selected-launch" aria-live="polite">
+            {chosen === null ? (
+              <Note>Choose a launch to see its call.</Note>
+            ) : (
+              <LaunchPanel page={page} row={chosen} />
+            )}
+          </div>
+        }
+      />
     </>
   );
 }

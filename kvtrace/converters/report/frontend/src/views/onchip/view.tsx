@@ -2,6 +2,7 @@
 // ops with their tiles.
 
 import { useMemo } from "preact/hooks";
+
 import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";

@@ -1,6 +1,7 @@
 // What was found, the worst first: a line of counts, then each rule with its verdicts.
 
 import { useMemo } from "preact/hooks";
+
 import { href } from "../../app/router";
 import { plural } from "../../data/format";
 import type { Page } from "../../data/page";

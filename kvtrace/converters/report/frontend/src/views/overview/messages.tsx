@@ -1,6 +1,7 @@
 // What kvtrace itself had to say: launches that it could not see, rows that it lost.
 
 import { useMemo } from "preact/hooks";
+
 import type { Page } from "../../data/page";
 import type { Message } from "../../data/types";
 import { code, figure, words } from "../../parts/columns";

@@ -3,6 +3,7 @@
 import { formatCount, plural, sumKnown } from "../../data/format";
 import type { Page } from "../../data/page";
 import { Figures } from "../../parts/figure";
+import { workFigures } from "../../parts/work_figures";
 
 export function TotalFigures({ page }: { page: Page }) {
   const { totals, runs } = page.report;
@@ -32,50 +33,10 @@ export function TotalFigures({ page }: { page: Page }) {
           source: "measured",
           how: "Grid and arguments' metadata differ",
         },
-        {
-          name: "host time",
-          value: totals.host_ns,
-          as: "ns",
-          source: "measured",
-          how: "Sum over launches, from entering the launching function to its return",
-        },
-        {
-          name: "compile time",
-          value: totals.compile_ns,
-          as: "ns",
-          source: "measured",
-          how: "Sum over variants",
-        },
-        totals.device_ns === null
-          ? null
-          : {
-              name: "device time",
-              value: totals.device_ns,
-              as: "ns",
-              source: "measured",
-              how: "Sum over executions on the device",
-              detail: plural(totals.gpu_kernels ?? 0, "execution"),
-            },
-        {
-          name: "bytes moved",
-          value: totals.bytes,
-          as: "bytes",
-          how: "By kvtrace replay, of active lanes",
-          detail: evaluated,
-        },
-        {
-          name: "FLOPs",
-          value: totals.flops,
-          as: "flops",
-          how: "By kvtrace replay",
-          detail: evaluated,
-        },
-        {
-          name: "violations",
-          value: totals.violations,
-          how: "Distinct ones, by kvtrace sanitize",
-          detail: totals.violations === null ? "run kvtrace sanitize" : null,
-        },
+        workFigures(totals, totals.device_ns !== null, {
+          device: plural(totals.gpu_kernels ?? 0, "execution"),
+          replayed: evaluated,
+        }),
         {
           name: "capture's own time",
           value: overhead,

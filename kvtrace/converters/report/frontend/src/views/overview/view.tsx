@@ -1,6 +1,7 @@
 // The first view: what ran, the figures, the timeline, the kernels, what was found.
 
 import { useMemo } from "preact/hooks";
+
 import type { View, ViewProps } from "../../app/view";
 import { DroppedNotes, Note, Section } from "../../parts/text";
 import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";

@@ -1,6 +1,7 @@
 // What ran: command, commit, versions, devices, and how it ended; with several runs, a table.
 
 import type { ComponentChildren } from "preact";
+
 import { formatNanoseconds, plural, shortText, UNKNOWN } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Limits, Run } from "../../data/types";
