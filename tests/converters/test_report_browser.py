@@ -248,6 +248,7 @@ def test_kernels_are_ranked_by_what_the_reader_asks_for(opened):
 def test_the_timeline_zooms_selects_and_lists_what_is_in_view(opened):
     page = opened.page
     page.wait_for_selector("#in-view td")
+    page.wait_for_function("() => document.getElementById('timeline-status').innerText")
     assert "Every launch in view is drawn on its own" in opened.text("#timeline-status")
     page.locator("#timeline").focus()
     page.keyboard.press("]")

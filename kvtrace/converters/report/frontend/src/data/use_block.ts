@@ -1,7 +1,6 @@
 // A lazy block inside a component.
 
 import { useEffect, useState } from "preact/hooks";
-
 import type { Page } from "./page";
 import type { Text } from "./types";
 

@@ -1,7 +1,6 @@
 // The arguments of a call as a table.
 
 import { useMemo } from "preact/hooks";
-
 import { formatBytes, formatTuple, shortText } from "../data/format";
 import type { Page } from "../data/page";
 import type { Argument, Call } from "../data/types";

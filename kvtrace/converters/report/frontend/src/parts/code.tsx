@@ -5,7 +5,6 @@ import { openSearchPanel, search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, highlightSpecialChars, keymap } from "@codemirror/view";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-
 import {
   type Dressing,
   dressing,

@@ -1,7 +1,6 @@
 // The lines around a place in a variant's source.
 
 import { useMemo } from "preact/hooks";
-
 import type { Page } from "../data/page";
 import type { SourceFile } from "../data/types";
 import { useText } from "../data/use_block";

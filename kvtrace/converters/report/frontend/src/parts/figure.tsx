@@ -1,7 +1,6 @@
 // A number that says where it is from.
 
 import type { ComponentChildren } from "preact";
-
 import { type Format, formatted, type Maybe } from "../data/format";
 import { type Source, sourceText } from "./text";
 

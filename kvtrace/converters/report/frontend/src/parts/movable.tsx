@@ -1,7 +1,6 @@
 // A drawing that is zoomed, moved and pointed at, with pointer, wheel and keys.
 
 import { useRef, useState } from "preact/hooks";
-
 import { Canvas, type Drawing } from "./canvas";
 import { type Actions } from "./keys";
 import { CLICK, STEPS, Tooltip } from "./pointing";

@@ -2,7 +2,6 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-
 import { setQuery } from "../app/router";
 import { formatPlace, formatShare, plural, shortText } from "../data/format";
 import type { Page } from "../data/page";

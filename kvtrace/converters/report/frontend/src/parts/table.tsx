@@ -3,7 +3,6 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-
 import { formatCount } from "../data/format";
 import { type Direction, type Key, sortedRows } from "./sort";
 import { type Source, sourceText } from "./text";

@@ -1,7 +1,6 @@
 // Small pieces of text that every view uses.
 
 import type { ComponentChildren, CSSProperties } from "preact";
-
 import { href } from "../app/router";
 import { formatCount, formatPlace, shortText, UNKNOWN } from "../data/format";
 import type { Page } from "../data/page";

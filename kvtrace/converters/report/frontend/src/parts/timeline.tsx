@@ -1,7 +1,6 @@
 // The timeline: pointer, wheel and keys move its view; tables below say what is in view.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-
 import { setQuery } from "../app/router";
 import { executionsOf, launchOf } from "../data/executions";
 import { formatMoment, formatNanoseconds } from "../data/format";
@@ -314,23 +313,11 @@ function relatedSlices({ page, rows }: TimelineScene, selected: Slice | null): S
   const kind = forwards ? "device" : "launch";
   return wanted.flatMap((place) =>
     rows.flatMap((row) => {
-      const index = row.kind === kind && row.indices ? placeOf(row.indices, place) : -1;
-      return index < 0 ? [] : [{ row, index }];
+      if (row.kind !== kind || !row.indices) return [];
+      const index = lowerBound(row.indices, place);
+      return row.indices[index] === place ? [{ row, index }] : [];
     }),
   );
-}
-
-/** Place of a value in a sorted array, or -1. */
-function placeOf(sorted: Uint32Array, value: number): number {
-  let [low, high] = [0, sorted.length - 1];
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const found = sorted[middle] as number;
-    if (found === value) return middle;
-    if (found < value) low = middle + 1;
-    else high = middle - 1;
-  }
-  return -1;
 }
 
 function openSlice(slice: Slice | null): void {

@@ -1,7 +1,6 @@
 // How busy each thread and stream is in the part of the timeline that is shown.
 
 import { useMemo } from "preact/hooks";
-
 import { figure, sharedFigure, words } from "./columns";
 import { type Column, Table } from "./table";
 import { eachInView, type Row, rowNouns } from "./timeline_rows";

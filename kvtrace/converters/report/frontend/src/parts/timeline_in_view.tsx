@@ -1,7 +1,6 @@
 // What is in the part of the timeline that is shown: by kernel, and one by one.
 
 import { useMemo, useState } from "preact/hooks";
-
 import { href, setQuery } from "../app/router";
 import { launchOf } from "../data/executions";
 import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";

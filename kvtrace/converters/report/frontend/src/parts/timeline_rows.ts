@@ -196,7 +196,7 @@ function inLanes({ count, begin, end }: Slices): Pick<Row, "lane" | "reach" | "l
 }
 
 /** First place in a sorted array whose value is at least `value`. */
-export function lowerBound(sorted: Float64Array, value: number): number {
+export function lowerBound(sorted: Float64Array | Uint32Array, value: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -1,7 +1,6 @@
 // The access map: one slice of a tensor, to be zoomed, moved and pointed at.
 
 import { useCallback, useEffect, useState } from "preact/hooks";
-
 import type { Drawing } from "../../parts/canvas";
 import { Movable, type Seen } from "../../parts/movable";
 import type { Scene } from "./map_colours";

@@ -1,6 +1,6 @@
 // The colours of a map: by accesses, by value, or by which programs share elements.
 
-import { type ColourName, type Colours, heatColour } from "../../parts/colours";
+import { type ColourName, type Colours, heatColour, type Rgb, rgbOf } from "../../parts/colours";
 import type { Counts } from "./counts";
 import type { Mark } from "./scene";
 import type { Subsets } from "./subsets";
@@ -42,7 +42,6 @@ export const PLAIN_SCENE = {
   element: null,
 } as const;
 
-export type Colour = readonly [number, number, number];
 /** The colour of a place, by the accesses of each element there; null: nothing is drawn. */
 export type Paint = (
   row: number,
@@ -50,15 +49,15 @@ export type Paint = (
   count: number,
   context: number,
   lanes: number,
-) => Colour | null;
+) => Rgb | null;
 
 /** `most`: accesses at the hot end of the scale. */
 export function painter(colours: Colours, scene: Scene, most: number): Paint {
   const { look, slice, values, unit, subsets } = scene;
   const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
-  const named = (name: ColourName): Colour => rgbOf(colours[name]);
+  const named = (name: ColourName): Rgb => rgbOf(colours[name]);
   const [outside, nan, ground] = [named("error"), named("mark"), named("back")];
-  const hot = (share: number): Colour =>
+  const hot = (share: number): Rgb =>
     heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? outside;
   const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0)];
   return (row, column, count, context, lanes) => {
@@ -96,29 +95,7 @@ export function subsetColour(subset: number): string {
 }
 
 /** A colour paled down: what is not accessed stays in the background. */
-function mixed([red, green, blue]: Colour, ground: Colour): Colour {
+function mixed([red, green, blue]: Rgb, ground: Rgb): Rgb {
   const part = (own: number, back: number): number => Math.round(0.25 * own + 0.75 * back);
   return [part(red, ground[0]), part(green, ground[1]), part(blue, ground[2])];
-}
-
-/** Black or white, whichever reads better on a colour; null on none. */
-export function textOn(ground: Colour | null): string | null {
-  if (!ground) return null;
-  const light = 0.299 * ground[0] + 0.587 * ground[1] + 0.114 * ground[2];
-  return light > 140 ? "#000000" : "#ffffff";
-}
-
-const PARSED = new Map<string, Colour>();
-
-/** "#rrggbb" or "rgb(r g b)". */
-function rgbOf(text: string): Colour {
-  let colour = PARSED.get(text);
-  if (!colour) {
-    const parts = text.startsWith("#")
-      ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16))
-      : (text.match(/[\d.]+/g) ?? []).map(Number);
-    colour = [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0];
-    PARSED.set(text, colour);
-  }
-  return colour;
 }

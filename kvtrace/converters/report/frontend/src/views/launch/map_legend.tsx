@@ -1,7 +1,6 @@
 // What the colours of a map mean, and what it counts.
 
 import { useMemo } from "preact/hooks";
-
 import { formatCount, formatShare, plural, threeFigures } from "../../data/format";
 import { figure, words } from "../../parts/columns";
 import { Figures } from "../../parts/figure";

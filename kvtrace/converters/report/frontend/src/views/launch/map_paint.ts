@@ -2,10 +2,11 @@
 
 import { threeFigures } from "../../data/format";
 import { clippedText, type Drawing } from "../../parts/canvas";
+import { inkOn } from "../../parts/colours";
 import type { Seen } from "../../parts/movable";
 import { binsOf, type Counts } from "./counts";
 import type { Scene } from "./map_colours";
-import { type Paint, painter, textOn } from "./map_colours";
+import { type Paint, painter } from "./map_colours";
 import { binSizes } from "./regions";
 import type { Mark } from "./scene";
 import type { Look } from "./tensor";
@@ -152,7 +153,8 @@ function writeNumbers(
       const x = (column - seen.x + 0.5) * seen.across;
       const y = (row - seen.y + 0.5) * seen.down;
       const text = clippedText(context, threeFigures(value), seen.across - 4);
-      context.fillStyle = textOn(paint(row, column, count, 0, 0)) ?? colours.text;
+      const ground = paint(row, column, count, 0, 0);
+      context.fillStyle = ground ? inkOn(ground) : colours.text;
       context.fillText(text, x, y);
     }
   }

@@ -2,7 +2,6 @@
 // the chosen element, and the same as a table.
 
 import { useMemo } from "preact/hooks";
-
 import { shortText } from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { Choice } from "../../parts/search";
