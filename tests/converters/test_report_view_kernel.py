@@ -308,7 +308,7 @@ def test_stages_take_the_times_that_were_recorded(opened_compiled, opened_device
     assert f"{occupancy['warps']} of {occupancy['of']} warps" in figure
     opened = opened_compiled
     opened.go("#/kernel/0/variant/1")
-    assert "module load" in opened.text("#stages tbody")
+    opened.page.locator("#stages tbody", has_text="module load").wait_for()
     assert "700 µs" in opened.text("#compilation .facts")
     opened.page.locator("#stages a", has_text="LLIR").click()
     opened.page.wait_for_selector("[data-tab=llir][aria-selected=true]")

@@ -481,6 +481,7 @@ def test_recorded_values_are_shown_and_saved(report_browser, pages, blocks):
         mean = np.delete(np.arange(1000.0), [3, 5, 7]).mean()
         assert cells[3:9] == ["0", "999", f"{mean:.0f}", "1", "1", "2"]
         recorded = next(value for value in call["values"] if value["name"] == "x")
+        page.locator("#recorded").get_by_role("button", name="Show as a table").click()
         bins = page.locator("#histogram-table tbody tr[data-place]").all_inner_texts()
         counts = recorded["histogram"]["counts"]
         assert [int(row.split("\t")[2].replace(",", "")) for row in bins][:5] == counts[:5]

@@ -32,7 +32,7 @@ export function StorageDrawing({ of, name }: { of: StorageView; name: string }) 
           />
         ))}
       </div>
-      <p class="small">Bytes count from the tensor's data pointer. {inWords(of)}.</p>
+      <p class="small">Bytes count from the tensor's data pointer. The access: {inWords(of)}.</p>
       <Table
         id="storage-spans"
         caption="Storage of the tensor"

@@ -12,7 +12,9 @@ import {
   UNKNOWN,
 } from "../../data/format";
 import type { Page } from "../../data/page";
-import { code, figure, sharedFigure, words } from "../../parts/columns";
+import { WithTable } from "../../parts/beside";
+import { code, figure, words } from "../../parts/columns";
+import { Curve } from "../../parts/curve";
 import { Table } from "../../parts/table";
 import { Missing } from "../../parts/text";
 import type { CallBlock, Histogram, RecordedTensor } from "./blocks";
@@ -67,8 +69,9 @@ export function Recorded({ page, block }: { page: Page; block: CallBlock }) {
 
 function plain(value: Maybe<number>): string {
   if (value == null) return UNKNOWN;
-  if (Number.isInteger(value)) return formatCount(value);
-  return Math.abs(value) < 1e-3 ? value.toExponential(2) : threeFigures(value);
+  const size = Math.abs(value);
+  if (size >= 1e12 || (size > 0 && size < 1e-3)) return value.toExponential(2);
+  return Number.isInteger(value) ? formatCount(value) : threeFigures(value);
 }
 
 function DownloadButton({ page, tensor }: { page: Page; tensor: RecordedTensor }) {
@@ -88,21 +91,42 @@ function DownloadButton({ page, tensor }: { page: Page; tensor: RecordedTensor }
 
 function Bins({ name, histogram: { counts, edges } }: { name: string; histogram: Histogram }) {
   const bins = useMemo(() => [...counts.keys()], [counts]);
+  const series = useMemo(
+    () => [{ label: "elements", kind: "steps", values: [...counts, 0] }] as const,
+    [counts],
+  );
   return (
     <>
       <p class="small muted">
         Values of {name}, finite ones in {plural(bins.length, "bin")}
       </p>
-      <Table<number>
-        id="histogram-table"
-        caption={`Values of ${name}`}
-        columns={[
-          figure("from", null, (bin) => edges[bin], plain),
-          figure("to", null, (bin) => edges[bin + 1], plain),
-          sharedFigure("elements", "measured", (bin) => counts[bin], Math.max(...counts), "count"),
-        ]}
-        rows={bins}
-        height={10}
+      <WithTable
+        name={`Values of ${name}`}
+        canvas={
+          <Curve
+            label={`Histogram of the values of ${name}`}
+            x={edges}
+            series={series}
+            xLabel="value (measured)"
+            yLabel="elements"
+            formatX={plain}
+            formatY={formatCount}
+            height={200}
+          />
+        }
+        table={() => (
+          <Table<number>
+            id="histogram-table"
+            caption={`Values of ${name}`}
+            columns={[
+              figure("from", null, (bin) => edges[bin], plain),
+              figure("to", null, (bin) => edges[bin + 1], plain),
+              figure("elements", "measured", (bin) => counts[bin]),
+            ]}
+            rows={bins}
+            height={10}
+          />
+        )}
       />
     </>
   );
