@@ -192,9 +192,8 @@ def test_a_finding_shows_its_place_its_witness_and_what_to_do(report_browser, pa
         assert fact(opened, "Past the end") == "4 B past the end of source derived"
         assert opened.text("#finding-expression") == placed["found"]["expression"]
         # drawn on its storage, with a table beside
-        drawing = opened.page.locator("#storage-drawing canvas").get_attribute("aria-label")
+        drawing = opened.page.locator("#storage-drawing [role=img]").get_attribute("aria-label")
         assert "bytes 4,000 to 4,003 end 4 B past the end of its storage" in drawing
-        opened.page.get_by_role("button", name="Show as a table").click()
         spans = opened.page.locator("#storage-spans tbody tr").all()
         assert [row.inner_text().split("\t")[1:] for row in spans] == [
             ["0", "3,999", "4,000"],
@@ -237,7 +236,7 @@ def test_a_race_names_both_sides(report_browser, page, report):
     with opened_page(report_browser, page, address_of(placed)) as opened:
         assert fact(opened, "Against").startswith("program (")
         assert "against" in opened.text(".finding-frames li:nth-child(2)")
-        label = opened.page.locator("#storage-drawing canvas").get_attribute("aria-label")
+        label = opened.page.locator("#storage-drawing [role=img]").get_attribute("aria-label")
         assert "inside the tensor" in label
 
 

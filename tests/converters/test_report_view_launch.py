@@ -290,8 +290,8 @@ def test_the_map_says_who_accesses_an_element(report_browser, pages, blocks):
         box = canvas.bounding_box()
         canvas.hover(position={"x": box["width"] * 20.5 / 45, "y": box["height"] * 33.5 / 70})
         place = 33 * 45 + 20
-        opened.page.wait_for_selector(".launch-tip")
-        tip = opened.text(".launch-tip")
+        opened.page.wait_for_selector(".tooltip")
+        tip = opened.text(".tooltip")
         values = np.frombuffer(
             blocks[f"tensor/{next(v for v in call['values'] if v['name'] == 'a')['artifact']}"],
             "<f4",
@@ -374,8 +374,8 @@ def test_tensor_view_is_edited(report_browser, pages, blocks):
 
         def pointed(x, y):
             canvas.hover(position={"x": x, "y": y})
-            page.wait_for_selector(".launch-tip")
-            return opened.text(".launch-tip")
+            page.wait_for_selector(".tooltip")
+            return opened.text(".tooltip")
 
         canvas.scroll_into_view_if_needed()
         assert "element 312" in pointed(width * 12.5 / 100, 340 * 3.5 / 10)
@@ -540,8 +540,8 @@ def test_both_sides_of_a_race_are_shown(report_browser, pages, blocks, tmp_path)
         address_has(opened, f"op={store['index']}", "p=1,0,0")
         # then the call that has it too leads to the one with the witness
         opened.go(f"#/call/{other}")
-        opened.page.wait_for_selector("#call-findings a")
-        opened.page.locator("#call-findings a").click()
+        opened.page.wait_for_selector("#call-findings a[href^='#/call/']")
+        opened.page.locator("#call-findings a[href^='#/call/']").click()
         opened.page.wait_for_function(f"() => location.hash === '#/call/{index}'")
 
 

@@ -77,7 +77,7 @@ describe("a record", () => {
   });
 
   test("is counted element by element", () => {
-    const counts = countsOf({ accesses: [ACCESS], unit: 4, width: 1, extent: 60 });
+    const counts = countsOf({ accesses: [ACCESS], unit: 4, width: 1 }, 60);
     const elements = places(null, null).map((byte) => byte / 4);
     expect(counts.total).toBe(elements.length);
     expect(counts.outside).toBe(elements.filter((at) => at >= 60).length);

@@ -6,7 +6,7 @@ import type { Page } from "../data/page";
 import { Boundary, NotHere } from "./boundary";
 import { Finder } from "./finder";
 import { KeyHelp, startKeys } from "./keys";
-import { type Match, VIEWS, matchView } from "./registry";
+import { type Match, matchView, VIEWS } from "./registry";
 import { address, href } from "./router";
 import { type Choice, nextTheme, themeChoice } from "./theme";
 import type { View } from "./view";

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 
+import { type Actions, listenForKeys } from "../parts/keys";
 import { VIEWS } from "./registry";
 import { go } from "./router";
 import { nextTheme } from "./theme";
@@ -24,34 +25,27 @@ const IN_TABLES: Keys = [
   ["Ctrl + C", "Copy the table, as tab-separated values"],
 ];
 
-/** Whether a key is meant for what has the focus and not for the page. */
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest("input, select, textarea") !== null;
-}
-
 export function startKeys(sections: readonly View[], showHelp: () => void): () => void {
-  const actions: Record<string, () => void> = {
+  const toSections = sections
+    .slice(0, 9)
+    .map((view, place) => [String(place + 1), () => go(view.routes[0] ?? "")] as const);
+  const actions: Actions = {
     "/": () => focusSearch("main"),
     t: nextTheme,
     "?": showHelp,
+    ...Object.fromEntries(toSections),
   };
-  sections.slice(0, 9).forEach((view, place) => {
-    actions[String(place + 1)] = () => go(view.routes[0] ?? "");
-  });
+  const stop = listenForKeys(() => actions);
   const onKey = (event: KeyboardEvent): void => {
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
-      event.preventDefault();
-      focusSearch("header");
-      return;
-    }
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    const action = Object.hasOwn(actions, event.key) ? actions[event.key] : undefined;
-    if (!action || isTyping(event.composedPath()[0] ?? null)) return;
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k") return;
     event.preventDefault();
-    action();
+    focusSearch("header");
   };
   window.addEventListener("keydown", onKey);
-  return () => window.removeEventListener("keydown", onKey);
+  return () => {
+    stop();
+    window.removeEventListener("keydown", onKey);
+  };
 }
 
 /** To the view's own filter if it has one, or to the search in the header. */

@@ -6,16 +6,35 @@ import type { Report } from "./types";
 /** Launches are numbered from 0 in each run; beyond this a table of them would be too large. */
 const MOST_NUMBERED = 50_000_000;
 
+/** What is worked out of a page once. */
+function kept<T>(make: (page: Page) => T): (page: Page) => T {
+  const cache = new WeakMap<Page, T>();
+  return (page) => {
+    let known = cache.get(page);
+    if (known === undefined) cache.set(page, (known = make(page)));
+    return known;
+  };
+}
+
 /** For each run, the row of `page.launches` by `seq`, or -1. */
-const rowsBySeq = new WeakMap<Page, Map<number, Int32Array>>();
-const deviceTimes = new WeakMap<Page, Float64Array>();
+const rowsBySeq = kept(numberedRows);
+
+/** For each row of `page.launches` the time of what it caused on the device; NaN: not known. */
+export const launchDeviceTimes = kept((page) => {
+  const times = new Float64Array(page.launches.seq.length).fill(NaN);
+  page.device.launch.forEach((_, row) => {
+    const launch = launchOf(page, row);
+    if (launch !== null) times[launch] = (times[launch] || 0) + (page.device.duration[row] ?? 0);
+  });
+  return times;
+});
 
 /** The row of `page.launches` that caused a row of `page.device`; null if it is not on the page. */
 export function launchOf(page: Page, execution: number): number | null {
   const { device, report } = page;
   const seq = device.launch[execution] ?? -1;
   if (seq < 0) return null;
-  const row = rowsOf(page).get(runOf(report, device.track[execution]))?.[seq] ?? -1;
+  const row = rowsBySeq(page).get(runOf(report, device.track[execution]))?.[seq] ?? -1;
   return row < 0 ? null : row;
 }
 
@@ -28,30 +47,6 @@ export function executionsOf(page: Page, launch: number): number[] {
     if (device.launch[row] === seq && runOf(report, device.track[row]) === run) found.push(row);
   }
   return found;
-}
-
-/** For each row of `page.launches` the time of what it caused on the device; NaN: not known. */
-export function launchDeviceTimes(page: Page): Float64Array {
-  let times = deviceTimes.get(page);
-  if (!times) {
-    times = new Float64Array(page.launches.seq.length).fill(NaN);
-    for (let row = 0; row < page.device.launch.length; row += 1) {
-      const launch = launchOf(page, row);
-      if (launch === null) continue;
-      times[launch] = (times[launch] || 0) + (page.device.duration[row] as number);
-    }
-    deviceTimes.set(page, times);
-  }
-  return times;
-}
-
-function rowsOf(page: Page): Map<number, Int32Array> {
-  let rows = rowsBySeq.get(page);
-  if (!rows) {
-    rows = numberedRows(page);
-    rowsBySeq.set(page, rows);
-  }
-  return rows;
 }
 
 function numberedRows({ launches, report }: Page): Map<number, Int32Array> {

@@ -40,11 +40,6 @@ export async function readPage(): Promise<Page> {
     block: jsonBlock,
     columns: columnsBlock,
     bytes: bytesBlock,
-    text: (number) => jsonBlock<Text>(textName(number)),
+    text: (number) => jsonBlock<Text>(`texts/${number}`),
   };
-}
-
-/** A text's block, in the older spelling where the page has that. */
-function textName(number: number): string {
-  return hasBlock(`texts/${number}`) ? `texts/${number}` : `text-${number}`;
 }

@@ -1,8 +1,8 @@
 // A lazy block inside a component.
 
 import { useEffect, useState } from "preact/hooks";
-
 import type { Page } from "./page";
+import type { Text } from "./types";
 
 export type Loaded<T> =
   | { readonly state: "missing" }
@@ -14,6 +14,11 @@ export type Loaded<T> =
 export function useBlock<T>(page: Page, name: string | null): Loaded<T> {
   const wanted = name !== null && page.has(name) ? name : null;
   return useLoaded(wanted, wanted === null ? null : () => page.block<T>(wanted));
+}
+
+/** A source file or compiler stage, by its number in the report. */
+export function useText(page: Page, number: number | null): Loaded<Text> {
+  return useBlock<Text>(page, number === null ? null : `texts/${number}`);
 }
 
 /** What a promise gives; `key` says when to ask anew, null that there is nothing to ask for. */

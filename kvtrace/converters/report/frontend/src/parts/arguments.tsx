@@ -1,11 +1,10 @@
 // The arguments of a call as a table.
 
 import { useMemo } from "preact/hooks";
-
-import { code } from "./columns";
 import { formatBytes, formatTuple, shortText } from "../data/format";
 import type { Page } from "../data/page";
 import type { Argument, Call } from "../data/types";
+import { code } from "./columns";
 import { type Column, Table } from "./table";
 
 export function callArguments(page: Page, call: Call): Argument[] {

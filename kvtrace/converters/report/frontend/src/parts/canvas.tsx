@@ -3,7 +3,6 @@
 
 import type { CanvasHTMLAttributes, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-
 import { theme } from "../app/theme";
 import { type Colours, themeColours } from "./colours";
 

@@ -5,24 +5,23 @@ import { openSearchPanel, search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, highlightSpecialChars, keymap } from "@codemirror/view";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-
 import {
   type Dressing,
+  dressing,
+  dressingField,
   type Heat,
   type LineMark,
   type Lit,
-  PLAIN,
-  dressing,
-  dressingField,
   numberAt,
+  PLAIN,
   setDressing,
 } from "./code_dressing";
 import { type Fold, folds, setFolds, unfoldAt } from "./code_folds";
 import { type Language, languageMode } from "./code_languages";
 import { codeLook } from "./code_theme";
 
-export type { Fold, Heat, Language, LineMark, Lit };
 export { stageLanguage } from "./code_languages";
+export type { Fold, Heat, Language, LineMark, Lit };
 
 /** All line numbers are those of the file: the text's first line is `firstLine` (1 if left out). */
 interface CodeProps {

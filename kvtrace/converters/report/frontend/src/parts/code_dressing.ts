@@ -12,12 +12,12 @@ import {
   Decoration,
   type DecorationSet,
   EditorView,
-  GutterMarker,
-  ViewPlugin,
-  type ViewUpdate,
   gutter,
   gutterLineClass,
+  GutterMarker,
   lineNumbers,
+  ViewPlugin,
+  type ViewUpdate,
 } from "@codemirror/view";
 
 /** Of a line: "here" is chosen, "there" belongs to it, "outer" is a caller of that. */

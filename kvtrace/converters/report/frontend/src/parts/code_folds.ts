@@ -2,7 +2,6 @@
 
 import { type EditorState, type Range, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
-
 import { plural } from "../data/format";
 
 /** First and last line to leave out, counted from the text's first line as 1. */

@@ -2,7 +2,7 @@
 
 import { StreamLanguage, type StringStream } from "@codemirror/language";
 
-export type Language = "python" | "mlir" | "llvm" | "assembly" | "plain";
+export type Language = "python" | "compiled" | "plain";
 
 type Rules = readonly (readonly [pattern: RegExp, token: string | null])[];
 
@@ -20,48 +20,26 @@ const PYTHON: Rules = [
   [/^\d[\w.]*/, "number"],
 ];
 
-const MLIR: Rules = [
+/** MLIR, LLVM's IR and assembly: what looks alike in them is coloured alike. */
+const COMPILED: Rules = [
   [/^loc\((?:#\w+|"[^"]*"(?::\d+)*(?:\([^)]*\))?|unknown|callsite\([^()]*\))\)/, "comment"],
-  [/^\/\/.*/, "comment"],
-  [/^#\w+ = loc\(.*/, "comment"],
+  [/^(?:\/\/|;|#\w+ = loc\(|!dbg !\d|\.loc\b).*/, "comment"],
   [/^"(?:[^"\\]|\\.)*"/, "string"],
-  [/^[%^][\w$.-]+(?:#\d+)?/, "variableName"],
-  [/^!?(?:tensor|tt\.ptr|memref|vector|memdesc|!\w+(?:\.\w+)*)(?=<)/, "typeName"],
-  [/^(?:(?:[fiu]|bf|tf|si|ui)\d+(?:E\d+M\d+\w*)?|index)\b/, "typeName"],
-  [/^#[\w.]+/, "meta"],
-  [/^@[\w$.]+/, "variableName.function"],
-  [/^[a-z_]\w*(?:\.\w+)+/, "keyword"],
-  [/^(?:module|func|return|attributes|iter_args|to|step|else|true|false|dense)\b/, "keyword"],
-  [/^-?\d[\w.]*(?:[eE][+-]?\d+)?/, "number"],
-  [/^[A-Za-z_]\w*/, null],
-];
-
-const LLVM: Rules = [
-  [/^;.*/, "comment"],
-  [/^!dbg !\d+/, "comment"],
-  [/^"(?:[^"\\]|\\.)*"/, "string"],
-  [/^[%@][\w$.-]+/, "variableName"],
-  [/^[%@]"[^"]*"/, "variableName"],
-  [/^![\w.]+/, "meta"],
-  [/^#\d+/, "meta"],
-  [/^(?:i\d+|half|bfloat|float|double|ptr|void|label|metadata|x86_\w+)\b/, "typeName"],
-  [/^-?(?:0x[\dA-Fa-f]+|\d[\d.]*(?:e[+-]?\d+)?)\b/, "number"],
-  [/^[a-zA-Z_][\w.]*:/, "meta"],
-  [/^[a-zA-Z_][\w.]*/, "keyword"],
-];
-
-const ASSEMBLY: Rules = [
-  [/^(?:\/\/|;).*/, "comment"],
-  [/^\.loc\b.*/, "comment"],
-  [/^"(?:[^"\\]|\\.)*"/, "string"],
-  [/^@!?%?\w+/, "meta"],
-  [/^%[\w.]+/, "variableName"],
+  [/^[%^](?:"[^"]*"|[\w$.-]+)(?:#\d+)?/, "variableName"],
+  [/^@!?%p\w+/, "meta"],
+  [/^@(?:"[^"]*"|[\w$.]+)/, "variableName.function"],
   [/^[svad](?:\d+|\[\d+:\d+\])(?=[\s,;)]|$)/, "variableName"],
-  [/^\$?[\w$]+:/, "meta"],
+  [/^!?(?:tensor|tt\.ptr|memref|vector|memdesc|!\w+(?:\.\w+)*)(?=<)/, "typeName"],
+  [
+    /^(?:(?:[fiu]|bf|tf|si|ui)\d+(?:E\d+M\d+\w*)?|index|half|bfloat|float|double|ptr|void)\b/,
+    "typeName",
+  ],
+  [/^[#!][\w.]+/, "meta"],
+  [/^\$?[A-Za-z_][\w$.]*:/, "meta"],
   [/^\.[a-z]\w*/, "typeName"],
-  [/^-?0[xfd][\dA-Fa-f]+/, "number"],
-  [/^-?\d[\d.]*/, "number"],
+  [/^-?(?:0[xfd][\dA-Fa-f]+|\d[\w.]*(?:e[+-]?\d+)?)/i, "number"],
   [/^[a-z_]\w*(?:\.\w+)*/, "keyword"],
+  [/^[A-Za-z_]\w*/, null],
 ];
 
 /** Ordinary lines are short; what a line this long holds is not worth colouring. */
@@ -108,12 +86,7 @@ function quoted(stream: StringStream, state: State): string {
   return "string";
 }
 
-const MODES: Readonly<Record<Exclude<Language, "plain">, StreamLanguage<State>>> = {
-  python: mode(PYTHON, true),
-  mlir: mode(MLIR),
-  llvm: mode(LLVM),
-  assembly: mode(ASSEMBLY),
-};
+const MODES = { python: mode(PYTHON, true), compiled: mode(COMPILED) };
 
 export function languageMode(language: Language): StreamLanguage<State> | null {
   return language === "plain" ? null : MODES[language];
@@ -122,8 +95,5 @@ export function languageMode(language: Language): StreamLanguage<State> | null {
 /** The language of a compiler stage, by its name in the trace. */
 export function stageLanguage(stage: string): Language {
   if (stage === "source") return "python";
-  if (stage === "llir") return "llvm";
-  if (stage === "ptx" || stage === "amdgcn" || stage === "sass") return "assembly";
-  if (/ttir|ttgir|mlir|hlo/.test(stage)) return "mlir";
-  return "plain";
+  return /ttir|ttgir|mlir|hlo|llir|ptx|amdgcn|sass/.test(stage) ? "compiled" : "plain";
 }

@@ -77,3 +77,25 @@ export function heatColour(share: number | null): string {
   const mixed = from.map((value, part) => value + ((to[part] ?? 0) - value) * (at - low));
   return `rgb(${mixed.map(Math.round).join(" ")})`;
 }
+
+export type Rgb = readonly [red: number, green: number, blue: number];
+
+const PARSED = new Map<string, Rgb>();
+
+/** "#rrggbb" or "rgb(r g b)". */
+export function rgbOf(text: string): Rgb {
+  let colour = PARSED.get(text);
+  if (!colour) {
+    const parts = text.startsWith("#")
+      ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16))
+      : (text.match(/[\d.]+/g) ?? []).map(Number);
+    colour = [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0];
+    PARSED.set(text, colour);
+  }
+  return colour;
+}
+
+/** Black or white, whichever reads better on a colour. */
+export function inkOn([red, green, blue]: Rgb): string {
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#000000" : "#ffffff";
+}

@@ -1,28 +1,42 @@
 // Columns as most tables have them: figures, words, code. What is shown is what is sorted and copied.
 
-import { type Maybe, formatCount, formatShare, shortText } from "../data/format";
+import { type Format, formatShare, formatted, type Maybe, shortText } from "../data/format";
 import type { Key } from "./sort";
 import type { Column } from "./table";
 import { ShareBar, type Source } from "./text";
-
-type Format = (value: Maybe<number>) => string;
 
 /** Figures, the largest first; `source` is null where another column says it. */
 export function figure<Row>(
   label: string,
   source: Source | null,
   read: (row: Row) => Maybe<number>,
-  format: Format = formatCount,
+  as: Format = "count",
   title?: string,
 ): Column<Row> {
   return {
     label,
     number: true,
-    cell: (row) => format(read(row)),
+    cell: (row) => formatted(read(row), as),
     key: read,
     ...(source && { source }),
     ...(title && { title }),
   };
+}
+
+type FigureField<Of> = {
+  [Name in keyof Of]: Of[Name] extends Maybe<number> ? Name : never;
+}[keyof Of] &
+  string;
+
+/** Figures that are fields of what a row stands for. */
+export function fieldsOf<Row, Of>(of: (row: Row) => Of | undefined) {
+  return (
+    label: string,
+    source: Source | null,
+    field: FigureField<Of>,
+    as?: Format,
+    title?: string,
+  ) => figure<Row>(label, source, (row) => of(row)?.[field] as Maybe<number>, as, title);
 }
 
 /** Figures with a bar that shows their share of `whole`. */
@@ -31,15 +45,15 @@ export function sharedFigure<Row>(
   source: Source,
   read: (row: Row) => Maybe<number>,
   whole: number,
-  format: Format = (value) => formatShare(value, whole),
+  as: Format = (value) => formatShare(value, whole),
   title?: string,
 ): Column<Row> {
   return {
-    ...figure(label, source, read, format, title),
+    ...figure(label, source, read, as, title),
     cell: (row) => (
       <span class="with-share">
         <ShareBar share={(read(row) ?? 0) / whole} />
-        {format(read(row))}
+        {formatted(read(row), as)}
       </span>
     ),
   };

@@ -3,7 +3,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-
 import { theme } from "../app/theme";
 import { themeColours } from "./colours";
 
@@ -11,9 +10,8 @@ export interface Series {
   readonly label: string;
   /** One value for each of `x`; null leaves a gap. */
   readonly values: readonly (number | null)[];
-  readonly kind?: "line" | "points" | "bars" | "steps";
+  readonly kind: "line" | "points" | "steps";
   readonly colour?: string;
-  readonly dashed?: boolean;
 }
 
 interface CurveProps {
@@ -23,8 +21,7 @@ interface CurveProps {
   readonly series: readonly Series[];
   readonly xLabel: string;
   readonly yLabel: string;
-  readonly xLogarithmic?: boolean;
-  readonly yLogarithmic?: boolean;
+  readonly logarithmic?: boolean;
   readonly formatX?: (value: number) => string;
   readonly formatY?: (value: number) => string;
   /** Height in CSS pixels. */
@@ -118,8 +115,8 @@ function options(props: CurveProps, width: number, height: number): uPlot.Option
     width,
     height,
     scales: {
-      x: { time: false, distr: props.xLogarithmic ? 3 : 1 },
-      y: { distr: props.yLogarithmic ? 3 : 1 },
+      x: { time: false, distr: props.logarithmic ? 3 : 1 },
+      y: { distr: props.logarithmic ? 3 : 1 },
     },
     axes: [axis(props.xLabel, props.formatX), { ...axis(props.yLabel, props.formatY), size: 72 }],
     series: [
@@ -128,8 +125,6 @@ function options(props: CurveProps, width: number, height: number): uPlot.Option
         label: each.label,
         stroke: each.colour ?? colours.accent,
         width: each.kind === "points" ? 0 : 1.5,
-        ...(each.kind === "bars" ? { fill: each.colour ?? colours.accent } : {}),
-        ...(each.dashed ? { dash: [5, 4] } : {}),
         ...pathsOf(each.kind),
         points: { show: each.kind === "points", size: 7, fill: each.colour ?? colours.accent },
         ...valueOf(props.formatY),
@@ -144,11 +139,6 @@ function valueOf(format?: (value: number) => string): Pick<uPlot.Series, "value"
 }
 
 function pathsOf(kind: Series["kind"]): Pick<uPlot.Series, "paths"> {
-  const paths =
-    kind === "bars"
-      ? uPlot.paths.bars?.({ size: [0.9, 100] })
-      : kind === "steps"
-        ? uPlot.paths.stepped?.({ align: 1 })
-        : undefined;
+  const paths = kind === "steps" ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
   return paths ? { paths } : {};
 }

@@ -1,15 +1,15 @@
 // A number that says where it is from.
 
 import type { ComponentChildren } from "preact";
-
-import { type Maybe, formatCount } from "../data/format";
+import { type Format, formatted, type Maybe } from "../data/format";
 import { type Source, sourceText } from "./text";
 
-interface FigureProps {
+export interface FigureOf {
   readonly name: string;
   /** The plain number, for tests and for copying; null where it is not known. */
   readonly value: Maybe<number>;
-  readonly format?: (value: Maybe<number>) => string;
+  /** A count, unless it says otherwise. */
+  readonly as?: Format;
   /** In place of the value in its format. */
   readonly shown?: string;
   /** Derived, unless it says otherwise. */
@@ -20,31 +20,36 @@ interface FigureProps {
   readonly detail?: ComponentChildren;
 }
 
-/** A large figure in a row of them. */
-export function Figure(props: FigureProps) {
-  const { value, format = formatCount, source = "derived" } = props;
+/** Large figures in a row. */
+export function Figures(props: {
+  id?: string;
+  of: readonly (FigureOf | readonly FigureOf[] | null | false)[];
+}) {
+  const shown = props.of.flatMap((each) => each || []);
   return (
-    <div
-      class="figure"
-      data-figure={props.name}
-      data-value={value ?? ""}
-      data-source={source}
-      title={sourceText(source, props.how)}
-    >
-      <span class="figure-value">{props.shown ?? format(value)}</span>
-      <span class="figure-name">{props.name}</span>
-      <span class="muted small">
-        {props.detail ?? source}
-        {props.detail ? <span class="hidden">, {source}</span> : null}
-      </span>
+    <div class="figures" id={props.id}>
+      {shown.map((each) => (
+        <Figure key={each.name} {...each} />
+      ))}
     </div>
   );
 }
 
-export function Figures(props: { id?: string; children: ComponentChildren }) {
+function Figure({ name, value, as, shown, source = "derived", how, detail }: FigureOf) {
   return (
-    <div class="figures" id={props.id}>
-      {props.children}
+    <div
+      class="figure"
+      data-figure={name}
+      data-value={value ?? ""}
+      data-source={source}
+      title={sourceText(source, how)}
+    >
+      <span class="figure-value">{shown ?? formatted(value, as)}</span>
+      <span class="figure-name">{name}</span>
+      <span class="muted small">
+        {detail ?? source}
+        {detail ? <span class="hidden">, {source}</span> : null}
+      </span>
     </div>
   );
 }

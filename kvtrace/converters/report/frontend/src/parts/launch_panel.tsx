@@ -2,7 +2,6 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-
 import { href } from "../app/router";
 import { executionsOf } from "../data/executions";
 import { formatCount, formatGrid, formatMoment, formatNanoseconds, plural } from "../data/format";

@@ -2,15 +2,14 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-
 import { setQuery } from "../app/router";
-import { formatPlace, shortText } from "../data/format";
+import { formatPlace, formatShare, plural, shortText } from "../data/format";
 import type { Page } from "../data/page";
 import type { Stack } from "../data/types";
-import { useLoaded } from "../data/use_block";
+import { useText } from "../data/use_block";
 import { Code, type Fold, type Heat, type LineMark, type Lit } from "./code";
 import { Choice } from "./search";
-import { Note } from "./text";
+import { Note, sourceText } from "./text";
 
 /** Lines shown before the first with an op: its function's head. */
 const MARGIN = 8;
@@ -31,12 +30,36 @@ interface OpSourceProps<Op> {
   readonly framesOf: (op: Op) => Stack;
   /** Ops count on the line that they stand on alone, and not on those that it was called from. */
   readonly innermost?: boolean;
-  /** Of the ops of a line; null: nothing is shown. */
-  readonly heatOf: ((ops: readonly Op[]) => Heat) | null;
+  /** What lines are heated by; the same object again where nothing changed. null: nothing is. */
+  readonly measure: OpMeasure<Op> | null;
+}
+
+/** A figure of ops that a line can have. */
+export interface OpMeasure<Op> {
+  readonly title: string;
+  /** Of several ops; 0: nothing worth showing. */
+  total(ops: readonly Op[]): number;
+  shown(value: number): string;
+  /** Whose ops a line has, and how it was counted. */
+  said(ops: readonly Op[]): readonly [whose: string, how?: string];
+}
+
+function heatOf<Op>(
+  { title, total, shown, said }: OpMeasure<Op>,
+  ops: readonly Op[],
+  whole: number,
+): Heat {
+  const own = total(ops);
+  const [whose, how] = said(ops);
+  return {
+    share: own && whole ? own / whole : null,
+    text: own ? shown(own) : "",
+    title: `${title} of ${plural(ops.length, "op")}${whose}: ${formatShare(own, whole)}. ${sourceText("derived", how)}`,
+  };
 }
 
 export function OpSource<Op>(props: OpSourceProps<Op>) {
-  const { page, ops, chosen, line: held, framesOf, heatOf } = props;
+  const { page, ops, chosen, line: held, framesOf, measure } = props;
   const files = (page.report.variants[props.variant]?.files ?? []).filter(
     (each) => each.text !== null,
   );
@@ -52,17 +75,14 @@ export function OpSource<Op>(props: OpSourceProps<Op>) {
   const has = (path: string | null | undefined) => files.find((each) => each.path === path);
   const own = frames.find(([path]) => has(path))?.[0];
   const file = has(props.file) ?? has(own) ?? files.find(({ path }) => paths.has(path)) ?? files[0];
-  const number = file?.text ?? null;
-  const loaded = useLoaded(
-    number === null ? null : String(number),
-    number === null ? null : () => page.text(number),
-  );
+  const loaded = useText(page, file?.text ?? null);
   const lines = useMemo(() => opsByLine(ops, countedOn, file?.path), [ops, countedOn, file?.path]);
   const linked = useMemo(() => new Set(lines.keys()), [lines]);
-  const heat = useMemo(
-    () => heatOf && new Map([...lines].map(([line, own]) => [line, heatOf(own)])),
-    [lines, heatOf],
-  );
+  const heat = useMemo(() => {
+    if (!measure) return null;
+    const whole = measure.total(ops);
+    return new Map([...lines].map(([line, own]) => [line, heatOf(measure, own, whole)]));
+  }, [lines, measure, ops]);
   const marks = useMemo(() => props.marks?.(file?.path ?? ""), [props.marks, file?.path]);
   const folds = useMemo((): readonly Fold[] => {
     const first = Math.min(...lines.keys()) - (file?.first_line ?? 1) + 1;

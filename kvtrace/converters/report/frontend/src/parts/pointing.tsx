@@ -1,6 +1,6 @@
 // What drawings that are pointed at and moved have in common.
 
-import type { CSSProperties, ComponentChildren } from "preact";
+import type { ComponentChildren, CSSProperties } from "preact";
 
 /** Movement in pixels from which a press is a pan and no click. */
 export const CLICK = 4;
@@ -18,16 +18,15 @@ interface TooltipProps {
   readonly x: number;
   readonly y: number;
   readonly width: number;
-  readonly class?: string;
   readonly children: ComponentChildren;
 }
 
 /** Below and beside the pointer; to its left where the right half begins. */
-export function Tooltip({ x, y, width, class: more = "", children }: TooltipProps) {
+export function Tooltip({ x, y, width, children }: TooltipProps) {
   const beside: CSSProperties =
     x < width / 2 ? { insetInlineStart: `${x + 8}px` } : { insetInlineEnd: `${width - x + 8}px` };
   return (
-    <div class={`tooltip ${more}`} style={{ insetBlockStart: `${y + 16}px`, ...beside }}>
+    <div class="tooltip" style={{ insetBlockStart: `${y + 16}px`, ...beside }}>
       {children}
     </div>
   );

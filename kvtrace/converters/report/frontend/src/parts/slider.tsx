@@ -25,7 +25,7 @@ export function Slider({ name, label, size, value, id, children, onChange }: Sli
   };
   const shared = { min: "0", max: size - 1, disabled: size < 2 };
   return (
-    <div class="launch-slider" id={id}>
+    <div class="slider" id={id}>
       <span aria-hidden="true">{name}</span>
       <input
         type="range"

@@ -3,7 +3,6 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-
 import { formatCount } from "../data/format";
 import { type Direction, type Key, sortedRows } from "./sort";
 import { type Source, sourceText } from "./text";
@@ -73,10 +72,12 @@ export function Table<Row>(props: TableProps<Row>) {
   const shownRows = props.height ?? 18;
   const scale = Math.max(1, (rows.length * ROW) / TALLEST);
   const last = Math.max(0, rows.length - shownRows - SPARE);
-  const start = virtual ? clamped(Math.floor((scroll * scale) / ROW) - SPARE, last) : 0;
+  const start = virtual
+    ? Math.max(0, Math.min(Math.floor((scroll * scale) / ROW) - SPARE, last))
+    : 0;
   const end = virtual ? Math.min(rows.length, start + shownRows + 2 * SPARE) : rows.length;
   const chosenAt = useMemo(
-    () => (props.chosen === undefined || props.chosen === null ? -1 : placeOf(rows, props.chosen)),
+    () => (props.chosen == null ? -1 : Array.prototype.indexOf.call(rows, props.chosen)),
     [rows, props.chosen],
   );
 
@@ -171,7 +172,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const before = start / scale;
   const after = (rows.length - end) / scale;
   return (
-    <div class={tableClass(virtual, boxed)} id={props.id}>
+    <div class={classes("data-table", virtual && "virtual", boxed && "boxed")} id={props.id}>
       <div
         class="table-scroll"
         ref={scroller}
@@ -201,7 +202,10 @@ export function Table<Row>(props: TableProps<Row>) {
                 data-place={place}
                 aria-rowindex={place + 2}
                 tabIndex={place === (active >= 0 ? active : chosenAt) ? 0 : -1}
-                class={rowClass(place === chosenAt, Boolean(props.onChoose))}
+                class={classes(
+                  place === chosenAt && "chosen",
+                  Boolean(props.onChoose) && "choosable",
+                )}
               >
                 {columns.map((column) => (
                   <td key={column.label} class={cellClass(column)}>
@@ -257,28 +261,16 @@ function Spacer(props: { rows: number; columns: number }) {
   );
 }
 
-function clamped(value: number, most: number): number {
-  return Math.max(0, Math.min(value, most));
-}
-
 function firstDirection<Row>(column: Column<Row>): Direction {
   return column.number ? "descending" : "ascending";
 }
 
-function tableClass(virtual: boolean, boxed: boolean): string {
-  return ["data-table", virtual && "virtual", boxed && "boxed"].filter(Boolean).join(" ");
-}
-
-function rowClass(chosen: boolean, choosable: boolean): string | undefined {
-  return [chosen && "chosen", choosable && "choosable"].filter(Boolean).join(" ") || undefined;
+function classes(...names: (string | false)[]): string | undefined {
+  return names.filter(Boolean).join(" ") || undefined;
 }
 
 function cellClass<Row>(column: Column<Row>): string | undefined {
   return column.number ? "number" : column.prose ? "prose" : undefined;
-}
-
-function placeOf<Row>(rows: ArrayLike<Row>, row: Row): number {
-  return Array.prototype.indexOf.call(rows, row);
 }
 
 function range(start: number, end: number): number[] {

@@ -1,9 +1,8 @@
 // Small pieces of text that every view uses.
 
-import type { CSSProperties, ComponentChildren } from "preact";
-
+import type { ComponentChildren, CSSProperties } from "preact";
 import { href } from "../app/router";
-import { formatCount, shortText, formatPlace, UNKNOWN } from "../data/format";
+import { formatCount, formatPlace, shortText, UNKNOWN } from "../data/format";
 import type { Page } from "../data/page";
 import type { Report } from "../data/types";
 import { kernelHue } from "./colours";

@@ -1,18 +1,16 @@
 // The timeline: pointer, wheel and keys move its view; tables below say what is in view.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-
-import { Tooltip } from "./pointing";
 import { setQuery } from "../app/router";
 import { executionsOf, launchOf } from "../data/executions";
 import { formatMoment, formatNanoseconds } from "../data/format";
 import type { Page } from "../data/page";
 import { Canvas, type Drawing } from "./canvas";
+import { Tooltip } from "./pointing";
 import { Choice } from "./search";
-import { InView } from "./timeline_in_view";
-import { type Slice, lowerBound, sliceName, timelineRows } from "./timeline_rows";
+import { InView, SliceDetails } from "./timeline_in_view";
+import { lowerBound, type Slice, sliceName, timelineRows } from "./timeline_rows";
 import { type Range, TimelineScene } from "./timeline_scene";
-import { SliceDetails } from "./timeline_in_view";
 
 /** Nothing is zoomed in further than this, in nanoseconds. */
 const NARROWEST = 50;
@@ -111,6 +109,14 @@ export function Timeline(props: { page: Page; query: URLSearchParams }) {
     show(begin - spare, end + spare);
   };
 
+  const buttons = [
+    ["Zoom in", "+", () => zoom(0.5)],
+    ["Zoom out", "−", () => zoom(2)],
+    ["Pan left", "◀", () => pan(-0.4)],
+    ["Pan right", "▶", () => pan(0.4)],
+    ["Show all", "All", showAll],
+  ] as const;
+
   function onKeyDown(event: KeyboardEvent): void {
     const actions: Record<string, () => void> = {
       "+": () => zoom(0.5),
@@ -188,12 +194,22 @@ export function Timeline(props: { page: Page; query: URLSearchParams }) {
   return (
     <div class="timeline">
       <div class="toolbar">
-        {page.report.runs.length > 1 ? <RunChoice page={page} run={run} /> : null}
-        <ZoomButton label="Zoom in" text="+" onClick={() => zoom(0.5)} />
-        <ZoomButton label="Zoom out" text="−" onClick={() => zoom(2)} />
-        <ZoomButton label="Pan left" text="◀" onClick={() => pan(-0.4)} />
-        <ZoomButton label="Pan right" text="▶" onClick={() => pan(0.4)} />
-        <ZoomButton label="Show all" text="All" onClick={showAll} />
+        {page.report.runs.length > 1 ? (
+          <Choice
+            label="Run"
+            value={String(run ?? "")}
+            options={[
+              ["", "all runs"],
+              ...page.report.runs.map(({ label }, index) => [String(index), label] as const),
+            ]}
+            onChoose={(chosen) => setQuery({ run: chosen })}
+          />
+        ) : null}
+        {buttons.map(([label, text, onClick]) => (
+          <button key={label} type="button" aria-label={label} title={label} onClick={onClick}>
+            {text}
+          </button>
+        ))}
         <span class="muted small">
           Drag to pan, Shift + drag or Ctrl + wheel to zoom; with the keyboard + − ← → 0 [ ] z.
         </span>
@@ -227,26 +243,6 @@ export function Timeline(props: { page: Page; query: URLSearchParams }) {
       </div>
       <InView scene={scene} range={settled} only={only} onChoose={choose} />
     </div>
-  );
-}
-
-function RunChoice(props: { page: Page; run: number | null }) {
-  const runs = props.page.report.runs.map((run, index) => [String(index), run.label] as const);
-  return (
-    <Choice
-      label="Run"
-      value={String(props.run ?? "")}
-      options={[["", "all runs"], ...runs]}
-      onChoose={(run) => setQuery({ run })}
-    />
-  );
-}
-
-function ZoomButton(props: { label: string; text: string; onClick(): void }) {
-  return (
-    <button type="button" aria-label={props.label} title={props.label} onClick={props.onClick}>
-      {props.text}
-    </button>
   );
 }
 
@@ -317,23 +313,11 @@ function relatedSlices({ page, rows }: TimelineScene, selected: Slice | null): S
   const kind = forwards ? "device" : "launch";
   return wanted.flatMap((place) =>
     rows.flatMap((row) => {
-      const index = row.kind === kind && row.indices ? placeOf(row.indices, place) : -1;
-      return index < 0 ? [] : [{ row, index }];
+      if (row.kind !== kind || !row.indices) return [];
+      const index = lowerBound(row.indices, place);
+      return row.indices[index] === place ? [{ row, index }] : [];
     }),
   );
-}
-
-/** Place of a value in a sorted array, or -1. */
-function placeOf(sorted: Uint32Array, value: number): number {
-  let [low, high] = [0, sorted.length - 1];
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const found = sorted[middle] as number;
-    if (found === value) return middle;
-    if (found < value) low = middle + 1;
-    else high = middle - 1;
-  }
-  return -1;
 }
 
 function openSlice(slice: Slice | null): void {

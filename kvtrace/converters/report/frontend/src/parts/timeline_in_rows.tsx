@@ -1,11 +1,9 @@
 // How busy each thread and stream is in the part of the timeline that is shown.
 
 import { useMemo } from "preact/hooks";
-
-import { figure, sharedFigure } from "./columns";
-import { formatNanoseconds } from "../data/format";
+import { figure, sharedFigure, words } from "./columns";
 import { type Column, Table } from "./table";
-import { type Row, lowerBound, rowNouns } from "./timeline_rows";
+import { eachInView, type Row, rowNouns } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Busy {
@@ -20,57 +18,34 @@ interface Busy {
 export function RowsInView({ scene, range }: { scene: TimelineScene; range: Range }) {
   const rows = useMemo(() => scene.rows.map((row) => busyTime(scene, row, range)), [scene, range]);
   const span = Math.min(range.end, scene.page.report.span_ns) - Math.max(range.begin, 0);
+  const gap = "Longest time between two of them";
   const columns: Column<Busy>[] = [
-    { label: "Row", cell: (each) => each.row.label, key: (each) => each.row.label },
-    { label: "Of", cell: (each) => rowNouns(each.row)[1], key: (each) => each.row.kind },
-    figure("in view", "measured", (each) => each.count),
-    figure(
-      "busy",
-      "measured",
-      (each) => each.busy,
-      formatNanoseconds,
-      "Time in which at least one ran",
-    ),
-    sharedFigure("of the view", "measured", (each) => each.busy, span),
-    figure(
-      "longest gap",
-      "measured",
-      (each) => each.gap,
-      formatNanoseconds,
-      "Longest time between two of them",
-    ),
+    words("Row", ({ row }) => row.label),
+    words("Of", ({ row }) => rowNouns(row)[1]),
+    figure("in view", "measured", ({ count }) => count),
+    figure("busy", "measured", ({ busy }) => busy, "ns", "Time in which at least one ran"),
+    sharedFigure("of the view", "measured", ({ busy }) => busy, span),
+    figure("longest gap", "measured", (each) => each.gap, "ns", gap),
   ];
   return <Table caption="Rows of the timeline in view" columns={columns} rows={rows} height={16} />;
 }
 
 function busyTime(scene: TimelineScene, row: Row, range: Range): Busy {
   const found: Busy = { row, count: 0, busy: 0, gap: null };
-  if (scene.isBinned(row, range)) addBins(scene, found, range);
-  else addSlices(found, range);
-  return found;
-}
-
-function addBins({ page, binWidth }: TimelineScene, found: Busy, range: Range): void {
-  if (!page.bins) return;
-  for (const bin of found.row.bins) {
-    const begin = (page.bins.bin[bin] as number) * binWidth;
-    if (begin + binWidth < range.begin || begin > range.end) continue;
-    found.count += page.bins.count[bin] as number;
-    found.busy += page.bins.busy[bin] as number;
+  if (scene.isBinned(row, range)) {
+    scene.eachBin(row, range, (_, __, count, busy) => {
+      found.count += count;
+      found.busy += busy;
+    });
+    return found;
   }
-}
-
-function addSlices(found: Busy, range: Range): void {
-  const { row } = found;
-  const last = lowerBound(row.begin, range.end);
   let reached: number | null = null;
-  for (let index = lowerBound(row.reach, range.begin); index < last; index += 1) {
-    const begin = Math.max(row.begin[index] as number, range.begin);
-    const end = Math.min(row.end[index] as number, range.end);
-    if (end < range.begin) continue;
+  eachInView(row, range, (_, from, to) => {
+    const [begin, end] = [Math.max(from, range.begin), Math.min(to, range.end)];
     found.count += 1;
     if (reached !== null && begin > reached) found.gap = Math.max(found.gap ?? 0, begin - reached);
     found.busy += Math.max(0, end - Math.max(begin, reached ?? begin));
     reached = Math.max(reached ?? end, end);
-  }
+  });
+  return found;
 }

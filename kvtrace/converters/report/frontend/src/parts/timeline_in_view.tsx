@@ -1,23 +1,25 @@
 // What is in the part of the timeline that is shown: by kernel, and one by one.
 
-import { href } from "../app/router";
+import { useMemo, useState } from "preact/hooks";
+import { href, setQuery } from "../app/router";
 import { launchOf } from "../data/executions";
 import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";
 import type { Page } from "../data/page";
+import { figure, words } from "./columns";
 import { Value } from "./figure";
 import { LaunchPanel } from "./launch_panel";
-import { CallLink, Facts, VariantLink } from "./text";
-import { type Slice, sliceName } from "./timeline_rows";
-
-import { useMemo, useState } from "preact/hooks";
-
-import { figure, words } from "./columns";
-import { setQuery } from "../app/router";
 import { type Column, Table } from "./table";
-import { RowsInView } from "./timeline_in_rows";
 import { Tabs } from "./tabs";
-import { KernelLink, Swatch, kernelName } from "./text";
-import { type Row, deviceName, lowerBound, rowNouns, sliceKernel } from "./timeline_rows";
+import { CallLink, Facts, KernelLink, kernelName, Swatch, VariantLink } from "./text";
+import { RowsInView } from "./timeline_in_rows";
+import {
+  deviceName,
+  eachInView,
+  rowNouns,
+  type Slice,
+  sliceKernel,
+  sliceName,
+} from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Sum {
@@ -29,8 +31,6 @@ interface Sum {
   executions: number;
   device: number;
 }
-
-type SumOf = (kernel: number, name: string | null) => Sum;
 
 const MOST_KERNELS = 12;
 const MOST_SLICES = 20_000;
@@ -76,9 +76,9 @@ function ByKernel({ scene, range, only }: InViewProps) {
       key: (sum) => sum.name ?? kernelName(page.report, sum.kernel),
     },
     figure("launches", "measured", (sum) => sum.count),
-    figure("host time", "measured", (sum) => sum.host, formatNanoseconds),
+    figure("host time", "measured", (sum) => sum.host, "ns"),
     device && figure("executions", "measured", (sum) => sum.executions),
-    device && figure("device time", "measured", (sum) => sum.device, formatNanoseconds),
+    device && figure("device time", "measured", (sum) => sum.device, "ns"),
   ];
   return (
     <Table
@@ -111,11 +111,11 @@ function OneByOne({ scene, range, onChoose }: InViewProps) {
   const length = ({ row, index }: Slice): number =>
     (row.end[index] as number) - begin({ row, index });
   const columns: Column<Slice>[] = [
-    { label: "What", cell: (slice) => rowNouns(slice.row)[0], key: (slice) => slice.row.kind },
+    words("What", (slice) => rowNouns(slice.row)[0]),
     words("Name", (slice) => sliceName(report, slice), { limit: 80 }),
-    figure("begin", "measured", begin, formatMoment),
-    figure("duration", "measured", length, formatNanoseconds),
-    { label: "Row", cell: (slice) => slice.row.label, key: (slice) => slice.row.label },
+    figure("begin", "measured", begin, "moment"),
+    figure("duration", "measured", length, "ns"),
+    words("Row", (slice) => slice.row.label),
   ];
   return (
     <>
@@ -137,8 +137,9 @@ function OneByOne({ scene, range, onChoose }: InViewProps) {
 }
 
 function sumsInView(scene: TimelineScene, range: Range): Sum[] {
+  const { report } = scene.page;
   const sums = new Map<number | string, Sum>();
-  const of: SumOf = (kernel, name) => {
+  const of = (kernel: number, name: string | null): Sum => {
     const key = name ?? kernel;
     let sum = sums.get(key);
     if (!sum) sums.set(key, (sum = { kernel, name, count: 0, host: 0, executions: 0, device: 0 }));
@@ -146,54 +147,40 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
   };
   for (const row of scene.rows) {
     if (row.kind !== "launch" && row.kind !== "device") continue;
-    if (scene.isBinned(row, range)) addBins(scene.page, scene.binWidth, row, range, of);
-    else addSlices(scene.page, row, range, of);
+    if (scene.isBinned(row, range)) {
+      scene.eachBin(row, range, (_, kernel, count, busy) => {
+        const sum = of(kernel, null);
+        sum.count += count;
+        sum.host += busy;
+      });
+      continue;
+    }
+    eachInView(row, range, (index, begin, end) => {
+      const kernel = sliceKernel(report, { row, index });
+      const sum = of(kernel, kernel < 0 ? deviceName(report, { row, index }) : null);
+      if (row.kind === "launch") {
+        sum.count += 1;
+        sum.host += end - begin;
+      } else {
+        sum.executions += 1;
+        sum.device += end - begin;
+      }
+    });
   }
   return [...sums.values()]
     .sort((a, b) => b.device - a.device || b.host - a.host)
     .slice(0, MOST_KERNELS);
 }
 
-function addBins({ bins }: Page, width: number, row: Row, range: Range, of: SumOf): void {
-  if (!bins) return;
-  for (const bin of row.bins) {
-    const begin = (bins.bin[bin] as number) * width;
-    if (begin + width < range.begin || begin > range.end) continue;
-    const sum = of(bins.kernel[bin] as number, null);
-    sum.count += bins.count[bin] as number;
-    sum.host += bins.busy[bin] as number;
-  }
-}
-
-function addSlices({ report }: Page, row: Row, range: Range, of: SumOf): void {
-  const last = lowerBound(row.begin, range.end);
-  for (let index = lowerBound(row.reach, range.begin); index < last; index += 1) {
-    const [begin, end] = [row.begin[index] as number, row.end[index] as number];
-    if (end < range.begin) continue;
-    const kernel = sliceKernel(report, { row, index });
-    const sum = of(kernel, kernel < 0 ? deviceName(report, { row, index }) : null);
-    if (row.kind === "launch") {
-      sum.count += 1;
-      sum.host += end - begin;
-    } else {
-      sum.executions += 1;
-      sum.device += end - begin;
-    }
-  }
-}
-
 /** Slices in view, at most so many, and how many are left out. */
 function slicesInView(scene: TimelineScene, range: Range): [Slice[], left: number] {
   const found: Slice[] = [];
   let all = 0;
-  for (const row of scene.rows) {
-    const last = lowerBound(row.begin, range.end);
-    for (let index = lowerBound(row.reach, range.begin); index < last; index += 1) {
-      if ((row.end[index] as number) < range.begin) continue;
+  for (const row of scene.rows)
+    eachInView(row, range, (index) => {
       all += 1;
       if (found.length < MOST_SLICES) found.push({ row, index });
-    }
-  }
+    });
   return [found, all - found.length];
 }
 

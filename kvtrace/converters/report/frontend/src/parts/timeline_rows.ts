@@ -196,7 +196,7 @@ function inLanes({ count, begin, end }: Slices): Pick<Row, "lane" | "reach" | "l
 }
 
 /** First place in a sorted array whose value is at least `value`. */
-export function lowerBound(sorted: Float64Array, value: number): number {
+export function lowerBound(sorted: Float64Array | Uint32Array, value: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -204,4 +204,17 @@ export function lowerBound(sorted: Float64Array, value: number): number {
     else high = middle;
   }
   return low;
+}
+
+/** Calls `visit` for each slice of a row that reaches into a part of the timeline. */
+export function eachInView(
+  row: Row,
+  { begin, end }: { readonly begin: number; readonly end: number },
+  visit: (index: number, from: number, to: number) => void,
+): void {
+  const last = lowerBound(row.begin, end);
+  for (let index = lowerBound(row.reach, begin); index < last; index += 1) {
+    const to = row.end[index] as number;
+    if (to >= begin) visit(index, row.begin[index] as number, to);
+  }
 }

@@ -2,14 +2,14 @@
 
 import { formatNanoseconds, plural } from "../data/format";
 import type { Page } from "../data/page";
-import { type Drawing, clippedText } from "./canvas";
+import { clippedText, type Drawing } from "./canvas";
 import { kernelColour } from "./colours";
 import { PixelColumns } from "./timeline_columns";
 import {
-  type Row,
-  type Slice,
   lowerBound,
+  type Row,
   rowNouns,
+  type Slice,
   sliceKernel,
   sliceName,
 } from "./timeline_rows";
@@ -97,6 +97,21 @@ export class TimelineScene {
 
   get binWidth(): number {
     return this.page.report.bin_ns ?? 1;
+  }
+
+  /** Calls `visit` for each of a row's bins that reaches into a part of the timeline. */
+  eachBin(
+    row: Row,
+    { begin, end }: Range,
+    visit: (from: number, kernel: number, count: number, busy: number) => void,
+  ): void {
+    const { bins } = this.page;
+    if (!bins) return;
+    for (const bin of row.bins) {
+      const from = (bins.bin[bin] as number) * this.binWidth;
+      if (from + this.binWidth < begin || from > end) continue;
+      visit(from, bins.kernel[bin] ?? -1, bins.count[bin] ?? 0, bins.busy[bin] ?? 0);
+    }
   }
 
   draw(drawing: Drawing, shown: Shown): void {
@@ -244,19 +259,14 @@ export class TimelineScene {
   }
 
   private drawBins(drawing: Drawing, { range, only }: Shown, row: Row, top: number): void {
-    const { bins } = this.page;
-    if (!bins) return;
     const scale = this.scale(range);
     const columns = this.pixelColumns(drawing, range);
     let total = 0;
-    for (const bin of row.bins) {
-      const begin = (bins.bin[bin] as number) * this.binWidth;
-      if (begin + this.binWidth < range.begin || begin > range.end) continue;
-      total += bins.count[bin] as number;
+    this.eachBin(row, range, (begin, kernel, count, busy) => {
+      total += count;
       const from = (begin - range.begin) * scale;
-      const to = from + this.binWidth * scale;
-      columns.spread(from, to, bins.kernel[bin] as number, bins.busy[bin] as number);
-    }
+      columns.spread(from, from + this.binWidth * scale, kernel, busy);
+    });
     this.paintColumns(drawing, columns, only, row, top);
     this.notes.push(
       `${row.label}: ${plural(total, ...rowNouns(row))} in view, counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`,

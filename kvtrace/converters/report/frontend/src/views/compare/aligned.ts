@@ -3,7 +3,7 @@
 
 import type { Lit } from "../../parts/code";
 import type { Row } from "./blocks";
-import { type Substitutions, realigned, tokens } from "./realign";
+import { realigned, type Substitutions, tokens } from "./realign";
 
 export interface Pane {
   readonly text: string;
@@ -13,7 +13,7 @@ export interface Pane {
 }
 
 /** Neighbouring rows that differ. */
-export interface Hunk {
+interface Hunk {
   readonly first: number;
   readonly end: number;
 }

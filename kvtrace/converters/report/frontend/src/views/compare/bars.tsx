@@ -1,20 +1,20 @@
 // Figures as pairs: two bars for each, and the table that says the same.
 
+import { useMemo } from "preact/hooks";
+
 import {
-  UNKNOWN,
   formatBytes,
   formatCount,
   formatFlops,
   formatNanoseconds,
   threeFigures,
+  UNKNOWN,
 } from "../../data/format";
-import type { Source } from "../../parts/text";
-import type { Metric } from "./blocks";
-
-import { useMemo } from "preact/hooks";
-
+import { words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
+import type { Source } from "../../parts/text";
 import { Pill, sourceText } from "../../parts/text";
+import type { Metric } from "./blocks";
 
 /** Which way a figure passed the threshold. */
 export type Passed = "slower" | "faster";
@@ -27,82 +27,86 @@ interface PairsProps {
   readonly over?: ReadonlyMap<string, Passed>;
 }
 
-export function Pairs(props: PairsProps) {
-  const { metrics, over } = props;
-  const columns = useMemo(() => columnsOf(over), [over]);
-  if (!metrics.length) return null;
-  return (
-    <div class="compare-pairs" id={props.id}>
-      <div class="compare-bars" aria-hidden="true">
-        {metrics.map((metric) => (
-          <Bars key={metric.name} metric={metric} over={over?.get(metric.name) ?? ""} />
-        ))}
-      </div>
-      <Table caption={props.caption} columns={columns} rows={metrics} />
-    </div>
+export function Pairs({ id, caption, metrics, over }: PairsProps) {
+  const columns = useMemo(
+    (): Column<Metric>[] => [
+      {
+        label: "Figure",
+        cell: (row) => (
+          <>
+            {metricName(row)} <PassedPill passed={over?.get(row.name)} />
+            <Bars metric={row} over={over?.get(row.name) ?? ""} />
+          </>
+        ),
+        key: metricName,
+      },
+      ...metricColumns<Metric>((row) => row),
+      {
+        ...words("From", metricSource),
+        cell: (row) => (
+          <span class="muted" title={sourceText(metricSource(row))}>
+            {metricSource(row)}
+          </span>
+        ),
+      },
+    ],
+    [over],
   );
+  if (!metrics.length) return null;
+  return <Table id={id} caption={caption} columns={columns} rows={metrics} />;
 }
 
 /** Both bars of a figure; the longer one is as long as there is room. */
 function Bars({ metric, over }: { metric: Metric; over: Passed | "" }) {
-  const most = Math.max(metric.before ?? 0, metric.after ?? 0);
-  const bar = (side: "before" | "after") => {
-    const value = metric[side];
-    const share = value === null || most <= 0 ? 0 : value / most;
-    return (
-      <span class="compare-track">
-        <span
-          class={`compare-bar ${side} ${side === "after" ? over : ""}`}
-          data-side={side}
-          style={{ inlineSize: `${share * 100}%` }}
-        />
-      </span>
-    );
-  };
+  const most = Math.max(metric.before ?? 0, metric.after ?? 0) || 1;
   return (
-    <div class="compare-pair" data-metric={metric.name} title={sourceText(metricSource(metric))}>
-      <span class="small">{metricName(metric)}</span>
-      <span>
-        {bar("before")}
-        {bar("after")}
-      </span>
-    </div>
+    <span class="compare-pair" data-metric={metric.name} aria-hidden="true">
+      {(["before", "after"] as const).map((side) => (
+        <span key={side} class="compare-track">
+          <span
+            class={`compare-bar ${side} ${side === "after" ? over : ""}`}
+            data-side={side}
+            style={{ inlineSize: `${(100 * (metric[side] ?? 0)) / most}%` }}
+          />
+        </span>
+      ))}
+    </span>
   );
 }
 
-function columnsOf(over: ReadonlyMap<string, Passed> | undefined): Column<Metric>[] {
+/** A figure on both sides, and what became of it. */
+export function metricColumns<Row>(
+  of: (row: Row) => Metric | null,
+  source?: Source,
+): Column<Row>[] {
+  const column = (
+    label: string,
+    shown: (metric: Metric) => string,
+    key: (metric: Metric) => number | null,
+  ): Column<Row> => ({
+    label,
+    number: true,
+    ...(source && { source }),
+    cell: (row) => withMetric(row, shown) ?? UNKNOWN,
+    key: (row) => withMetric(row, key),
+    text: (row) => withMetric(row, shown) ?? "",
+  });
+  function withMetric<Value>(row: Row, read: (metric: Metric) => Value): Value | null {
+    const metric = of(row);
+    return metric && read(metric);
+  }
   return [
-    {
-      label: "Figure",
-      cell: (row) => (
-        <>
-          {metricName(row)} <PassedPill passed={over?.get(row.name)} />
-        </>
-      ),
-      key: metricName,
-    },
-    {
-      label: "Before",
-      number: true,
-      cell: (row) => formatMetric(row, row.before),
-      key: (row) => row.before,
-    },
-    {
-      label: "After",
-      number: true,
-      cell: (row) => formatMetric(row, row.after),
-      key: (row) => row.after,
-    },
-    { label: "Change", number: true, cell: formatRatio, key: ratioOf, text: formatRatio },
-    {
-      label: "From",
-      cell: (row) => (
-        <span class="muted" title={sourceText(metricSource(row))}>
-          {metricSource(row)}
-        </span>
-      ),
-      key: metricSource,
-    },
+    column(
+      "Before",
+      (metric) => formatMetric(metric, metric.before),
+      ({ before }) => before,
+    ),
+    column(
+      "After",
+      (metric) => formatMetric(metric, metric.after),
+      ({ after }) => after,
+    ),
+    column("Change", formatRatio, ratioOf),
   ];
 }
 
@@ -124,23 +128,23 @@ const NAMES: Readonly<Record<string, string>> = {
 
 const RESOURCES: ReadonlySet<string> = new Set(["registers", "spills", "shared_bytes"]);
 
-export function metricName({ name }: Metric): string {
+function metricName({ name }: Metric): string {
   return NAMES[name] ?? name;
 }
 
-export function metricSource({ name, measured }: Metric): Source {
+function metricSource({ name, measured }: Metric): Source {
   if (RESOURCES.has(name)) return "compiler";
   return measured ? "measured" : "derived";
 }
 
-export function formatMetric({ name, unit }: Metric, value: number | null): string {
+function formatMetric({ name, unit }: Metric, value: number | null): string {
   if (unit === "ns") return formatNanoseconds(value);
   if (unit === "bytes") return formatBytes(value);
   return name === "flops" ? formatFlops(value) : formatCount(value);
 }
 
 /** "+12 %", "×3.2"; "–" where a side is not known or BEFORE is zero. */
-export function formatRatio({ before, after }: Metric): string {
+function formatRatio({ before, after }: Metric): string {
   if (before === null || after === null || (!before && after)) return UNKNOWN;
   if (before === after) return "same";
   const ratio = after / before;
@@ -149,6 +153,6 @@ export function formatRatio({ before, after }: Metric): string {
 }
 
 /** How far off it is: for sorting. */
-export function ratioOf({ before, after }: Metric): number | null {
+function ratioOf({ before, after }: Metric): number | null {
   return before === null || after === null || !before ? null : after / before;
 }

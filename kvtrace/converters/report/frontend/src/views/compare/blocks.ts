@@ -27,7 +27,7 @@ export type Row = readonly [
   after: string | null,
 ];
 
-export interface SourceDifference {
+interface SourceDifference {
   readonly removed: number;
   readonly added: number;
   readonly rows: readonly Row[];

@@ -1,29 +1,21 @@
 // Tables of what differs: facts as texts, and findings that only one side has.
 
-import { words } from "../../parts/columns";
-import { formatPlace, formatTuple, shortText } from "../../data/format";
+import { href } from "../../app/router";
+import { formatTuple, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Change } from "../../data/types";
-import { href } from "../../app/router";
+import { code, words } from "../../parts/columns";
+import { findingColumns } from "../../parts/finding_columns";
 import { type Column, Table } from "../../parts/table";
 import { Pill } from "../../parts/text";
 import type { FindingDifference, Status } from "./blocks";
 
-const CHANGE_COLUMNS: readonly Column<Change>[] = [
-  { label: "What", prose: true, cell: (row) => shortText(row.what, 120), key: (row) => row.what },
-  {
-    label: "Before",
-    prose: true,
-    cell: (row) => textOf(row.before),
-    text: (row) => row.before ?? "",
-  },
-  { label: "After", prose: true, cell: (row) => textOf(row.after), text: (row) => row.after ?? "" },
+/** What differs, and how it was before and after. */
+export const CHANGE_COLUMNS: readonly Column<Change>[] = [
+  words("What", (row) => row.what, { prose: true, limit: 120 }),
+  code("Before", (row) => row.before ?? "none", { prose: true, limit: 400 }),
+  code("After", (row) => row.after ?? "none", { prose: true, limit: 400 }),
 ];
-
-function textOf(text: string | null) {
-  if (text === null) return <span class="muted">none</span>;
-  return <code class="wrap">{shortText(text, 400)}</code>;
-}
 
 /** Nothing where there is nothing. */
 export function ChangeTable(props: { id: string; caption: string; changes: readonly Change[] }) {
@@ -46,14 +38,16 @@ export function StatusPill({ status }: { status: Status | "new" | "gone" }) {
 export function FindingChanges(props: { page: Page; findings: readonly FindingDifference[] }) {
   const { page, findings } = props;
   const here = new Set(page.report.findings.map(({ found }) => found.finding_id));
+  const { rule, verdict, place, what } = findingColumns<FindingDifference>(
+    ({ finding }) => finding,
+  );
   const columns: Column<FindingDifference>[] = [
     {
-      label: "Status",
+      ...words("Status", (row) => row.status),
       cell: (row) => <StatusPill status={row.status} />,
-      key: (row) => row.status,
     },
     {
-      label: "Rule",
+      ...rule,
       cell: ({ finding }) =>
         here.has(finding.finding_id) ? (
           <a href={href(`findings/${encodeURIComponent(finding.finding_id)}`)}>
@@ -62,13 +56,12 @@ export function FindingChanges(props: { page: Page; findings: readonly FindingDi
         ) : (
           shortText(finding.rule, 60)
         ),
-      key: ({ finding }) => finding.rule,
     },
-    words("Verdict", ({ finding }) => finding.verdict),
+    verdict,
     words("Kernel", ({ finding }) => finding.kernel, { limit: 80 }),
-    words("Place", ({ finding }) => formatPlace(finding.file, finding.line), { limit: 60 }),
-    words("What", ({ finding }) => finding.message ?? finding.reason, { prose: true, limit: 300 }),
-    { label: "Program", cell: ({ finding }) => formatTuple(finding.program) },
+    place,
+    words("What", what.text ?? String, { prose: true, limit: 300 }),
+    words("Program", ({ finding }) => formatTuple(finding.program)),
   ];
   return (
     <Table

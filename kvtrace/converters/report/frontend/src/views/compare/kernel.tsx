@@ -2,17 +2,17 @@
 
 import { useMemo } from "preact/hooks";
 
-import { figure, words } from "../../parts/columns";
 import { href, setQuery } from "../../app/router";
 import { formatCount, formatPlace, plural, shortText } from "../../data/format";
 import { stageLanguage } from "../../parts/code";
+import { figure } from "../../parts/columns";
 import { Choice } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Tabs } from "../../parts/tabs";
 import { Note, Section, Swatch } from "../../parts/text";
 import { Pairs, type Passed } from "./bars";
 import type { CallChange, CodeDifference, KernelDifference, VariantDifference } from "./blocks";
-import { ChangeTable, StatusPill } from "./changes";
+import { CHANGE_COLUMNS, ChangeTable, StatusPill } from "./changes";
 import { SideBySide } from "./side_by_side";
 
 interface KernelProps {
@@ -198,26 +198,8 @@ function Variant({ variant }: { variant: VariantDifference }) {
 }
 
 const CALL_COLUMNS: readonly Column<CallChange>[] = [
-  words("What of calls", (row) => row.what, { prose: true, limit: 120 }),
-  {
-    label: "Before",
-    prose: true,
-    cell: (row) => shortText(row.before ?? "none", 300),
-    text: (row) => row.before ?? "",
-  },
-  {
-    label: "After",
-    prose: true,
-    cell: (row) => shortText(row.after ?? "none", 300),
-    text: (row) => row.after ?? "",
-  },
-  figure(
-    "calls",
-    "measured",
-    (row) => row.calls,
-    formatCount,
-    "Distinct calls in which it does so",
-  ),
+  ...CHANGE_COLUMNS,
+  figure("calls", "measured", (row) => row.calls, "count", "Distinct calls in which it does so"),
 ];
 
 function Calls({ variant }: { variant: VariantDifference }) {

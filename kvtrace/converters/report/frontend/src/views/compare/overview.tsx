@@ -2,18 +2,17 @@
 
 import { useMemo } from "preact/hooks";
 
-import { figure, words } from "../../parts/columns";
 import { go, href, setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import { Choice, Search, matches } from "../../parts/search";
+import { figure, words } from "../../parts/columns";
+import { Choice, matches, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Note, Pill, Section, Swatch } from "../../parts/text";
-import { Pairs, type Passed, PassedPill } from "./bars";
+import { metricColumns, Pairs, type Passed, PassedPill } from "./bars";
 import type { Comparison, KernelDifference, Metric, Side } from "./blocks";
 import { ChangeTable, FindingChanges, StatusPill } from "./changes";
 import { overThreshold } from "./kernel";
-import { formatMetric, formatRatio, ratioOf } from "./bars";
 
 interface OverviewProps {
   readonly page: Page;
@@ -169,30 +168,10 @@ function kernelColumns(page: Page): Column<KernelRow>[] {
       "findings",
       "derived",
       ({ kernel }) => page.report.kernels[kernel.kernel ?? -1]?.violations,
-      formatCount,
+      "count",
       "Findings that this report (AFTER) has of it",
     ),
-    {
-      label: "before",
-      number: true,
-      source: "measured",
-      cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"),
-      key: ({ time }) => time?.before,
-    },
-    {
-      label: "after",
-      number: true,
-      source: "measured",
-      cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"),
-      key: ({ time }) => time?.after,
-    },
-    {
-      label: "change",
-      number: true,
-      source: "measured",
-      cell: ({ time }) => (time ? formatRatio(time) : "–"),
-      key: ({ time }) => (time ? ratioOf(time) : null),
-    },
+    ...metricColumns<KernelRow>(({ time }) => time, "measured"),
   ];
 }
 
@@ -227,33 +206,9 @@ interface TimeRow {
 }
 
 const TIME_COLUMNS: readonly Column<TimeRow>[] = [
-  { label: "Kernel", cell: ({ name }) => shortText(name, 120), key: ({ name }) => name },
-  {
-    label: "Of",
-    cell: ({ time }) => (time?.name === "device_ns" ? "device" : "host"),
-    key: ({ time }) => time?.name,
-  },
-  {
-    label: "before",
-    number: true,
-    source: "measured",
-    cell: ({ time }) => (time ? formatMetric(time, time.before) : "–"),
-    key: ({ time }) => time?.before,
-  },
-  {
-    label: "after",
-    number: true,
-    source: "measured",
-    cell: ({ time }) => (time ? formatMetric(time, time.after) : "–"),
-    key: ({ time }) => time?.after,
-  },
-  {
-    label: "change",
-    number: true,
-    source: "measured",
-    cell: ({ time }) => (time ? formatRatio(time) : "–"),
-    key: ({ time }) => (time ? ratioOf(time) : null),
-  },
+  words("Kernel", ({ name }) => name, { limit: 120 }),
+  words("Of", ({ time }) => (time?.name === "device_ns" ? "device" : "host")),
+  ...metricColumns<TimeRow>(({ time }) => time, "measured"),
 ];
 
 /** Of every kernel that both sides launched: shown, but no difference by itself. */
@@ -268,7 +223,7 @@ function Times({ times }: { times: Comparison["times"] }) {
       caption="Times of kernels that both sides launched"
       columns={TIME_COLUMNS}
       rows={rows}
-      sort="after"
+      sort="After"
       height={14}
     />
   );

@@ -2,15 +2,14 @@
 
 import { StateEffect } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType } from "@codemirror/view";
-
-import type { Pane } from "./aligned";
-
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import { setQuery } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import { Code, type Language } from "../../parts/code";
-import { type Aligned, type PaneName, aligned, hunkAt, litLines } from "./aligned";
+import { useKeys } from "../../parts/keys";
+import type { Pane } from "./aligned";
+import { type Aligned, aligned, hunkAt, litLines, type PaneName } from "./aligned";
 import type { Row } from "./blocks";
 
 interface SideBySideProps {
@@ -38,7 +37,6 @@ export function SideBySide(props: SideBySideProps) {
     PANES.forEach((pane, place) => addSpacers(hosts[place], of[pane]));
     return scrollTogether(hosts);
   }, [of]);
-  useKeys(of.hunks.length, chosen);
 
   return (
     <div class="compare-sides" ref={box}>
@@ -102,21 +100,16 @@ function choose(hunk: number | null): void {
 
 function Changes({ of, chosen }: { of: Aligned; chosen: number | null }) {
   const count = of.hunks.length;
+  const before = (): void => choose(Math.max(0, (chosen ?? count) - 1));
+  const next = (): void => choose(Math.min(count - 1, (chosen ?? -1) + 1));
+  useKeys(count ? { "[": before, "]": next } : {});
   if (!count) return <p class="muted">No line differs.</p>;
   return (
     <div class="toolbar compare-changes">
-      <button
-        type="button"
-        disabled={chosen === 0}
-        onClick={() => choose(Math.max(0, (chosen ?? count) - 1))}
-      >
+      <button type="button" disabled={chosen === 0} onClick={before}>
         Previous change
       </button>
-      <button
-        type="button"
-        disabled={chosen === count - 1}
-        onClick={() => choose(Math.min(count - 1, (chosen ?? -1) + 1))}
-      >
+      <button type="button" disabled={chosen === count - 1} onClick={next}>
         Next change
       </button>
       <span class="muted" aria-live="polite" id="change-place">
@@ -126,20 +119,6 @@ function Changes({ of, chosen }: { of: Aligned; chosen: number | null }) {
       </span>
     </div>
   );
-}
-
-function useKeys(count: number, chosen: number | null): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const target = event.composedPath()[0];
-      if (event.ctrlKey || event.metaKey || event.altKey || !count) return;
-      if (target instanceof HTMLElement && target.closest("input, select, textarea")) return;
-      if (event.key === "[") choose(Math.max(0, (chosen ?? count) - 1));
-      if (event.key === "]") choose(Math.min(count - 1, (chosen ?? -1) + 1));
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, [count, chosen]);
 }
 
 const look = EditorView.theme({
@@ -179,7 +158,7 @@ function editorIn(host: Element | null | undefined): EditorView | null {
 }
 
 /** Make room in a code where lines are missing. */
-export function addSpacers(host: Element | null | undefined, pane: Pane): void {
+function addSpacers(host: Element | null | undefined, pane: Pane): void {
   const view = editorIn(host);
   if (!view || !pane.spacers.length) return;
   const { doc } = view.state;
@@ -194,7 +173,7 @@ export function addSpacers(host: Element | null | undefined, pane: Pane): void {
 }
 
 /** Scroll both together; gives what ends that. */
-export function scrollTogether(hosts: readonly (Element | null)[]): () => void {
+function scrollTogether(hosts: readonly (Element | null)[]): () => void {
   const scrollers = hosts.flatMap((host) => editorIn(host)?.scrollDOM ?? []);
   // what was set here makes an event, too, and must not be answered: sides differ in their widths
   const set = new Map<HTMLElement, string>();

@@ -1,14 +1,13 @@
 // What was judged: verdicts over all accesses, and kernel by kernel.
 
-import type { Report } from "../../data/types";
-
 import { useMemo } from "preact/hooks";
 
 import { href } from "../../app/router";
 import { formatCount, formatShare } from "../../data/format";
 import type { Page } from "../../data/page";
+import type { Report } from "../../data/types";
 import { useBlock } from "../../data/use_block";
-import { Figure, Figures } from "../../parts/figure";
+import { Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Missing, Section } from "../../parts/text";
 
@@ -23,20 +22,19 @@ export function VerdictFigures({ page }: { page: Page }) {
   const sums = totals(page.report);
   const all = [...sums.values()].reduce((sum, count) => sum + count, 0);
   return (
-    <Figures id="verdict-figures">
-      {VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
-        ([verdict, how]) => (
-          <Figure
-            key={verdict}
-            name={verdict}
-            value={sums.get(verdict) ?? 0}
-
-            how={`${how}. Accesses of distinct calls, once for each rule`}
-            detail={`${formatShare(sums.get(verdict) ?? 0, all)} of what was judged`}
-          />
+    <Figures
+      id="verdict-figures"
+      of={[
+        ...VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
+          ([verdict, how]) => ({
+            name: verdict,
+            value: sums.get(verdict) ?? 0,
+            how: `${how}. Accesses of distinct calls, once for each rule`,
+            detail: `${formatShare(sums.get(verdict) ?? 0, all)} of what was judged`,
+          }),
         ),
-      )}
-    </Figures>
+      ]}
+    />
   );
 }
 
@@ -109,7 +107,7 @@ function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
 }
 
 /** The block "findings/verdicts". */
-export interface VerdictBlock {
+interface VerdictBlock {
   readonly measured: boolean;
   /** Kernel (-1: none that is known), rule, verdict, accesses over distinct calls. */
   readonly rows: readonly (readonly [
@@ -120,19 +118,11 @@ export interface VerdictBlock {
   ])[];
 }
 
-export interface VerdictRow {
-  readonly kernel: number;
-  readonly proven: number;
-  readonly violation: number;
-  readonly unknown: number;
-}
+type VerdictRow = Record<"kernel" | "proven" | "violation" | "unknown", number>;
 
 /** One row a kernel, those with violations first; suppressed ones count as what they are. */
-export function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
-  const rows = new Map<
-    number,
-    { kernel: number; proven: number; violation: number; unknown: number }
-  >();
+function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
+  const rows = new Map<number, VerdictRow>();
   for (const [kernel, of, verdict, count] of block.rows) {
     if (rule && of !== rule) continue;
     const row = rows.get(kernel) ?? { kernel, proven: 0, violation: 0, unknown: 0 };

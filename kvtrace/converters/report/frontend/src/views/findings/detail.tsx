@@ -2,16 +2,12 @@
 
 import type { JSX } from "preact";
 
-import { formatPlace, plainText, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import { Command, Facts, Section } from "../../parts/text";
-import type { Listed } from "./filter";
-
-import { useLayoutEffect } from "preact/hooks";
-
 import { go, href } from "../../app/router";
-import { formatCount, plural } from "../../data/format";
-import { KernelLink, Pill } from "../../parts/text";
+import { formatCount, formatPlace, plainText, plural, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
+import { useKeys } from "../../parts/keys";
+import { Command, Facts, KernelLink, Pill, Section } from "../../parts/text";
+import type { Listed } from "./filter";
 import { type Filter, filtered, pillKind, pillText, sentence } from "./filter";
 import { Frames } from "./frames";
 import { findingHref, queryOf } from "./list";
@@ -58,18 +54,14 @@ export function Steps(props: { page: Page; listed: Listed; filter: Filter }) {
   const rows = filtered(page, filter);
   const at = rows.findIndex(({ key }) => key === listed.key);
   const [before, after] = [rows[at - 1], at < 0 ? rows[0] : rows[at + 1]];
-  useLayoutEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const target = event.composedPath()[0];
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (target instanceof HTMLElement && target.closest("input, select, textarea")) return;
-      const to = event.key === "[" ? before : event.key === "]" ? after : undefined;
-      if (to) go(`findings/${encodeURIComponent(to.key)}`, queryOf(filter));
-      if (event.key === "Escape" && !event.defaultPrevented) go("findings", queryOf(filter));
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, [before, after, filter.words, filter.rule, filter.verdict, filter.kernel]);
+  const show = (to: Listed | undefined): void => {
+    if (to) go(`findings/${encodeURIComponent(to.key)}`, queryOf(filter));
+  };
+  useKeys({
+    "[": () => show(before),
+    "]": () => show(after),
+    Escape: () => go("findings", queryOf(filter)),
+  });
   return (
     <nav class="finding-steps" aria-label="Findings">
       <a href={href("findings", queryOf(filter))}>All findings</a>
@@ -82,7 +74,7 @@ export function Steps(props: { page: Page; listed: Listed; filter: Filter }) {
   );
 }
 
-export function Remedy({ page, listed }: { page: Page; listed: Listed }) {
+function Remedy({ page, listed }: { page: Page; listed: Listed }) {
   const { found } = listed.placed;
   return (
     <>
@@ -113,7 +105,7 @@ export function Remedy({ page, listed }: { page: Page; listed: Listed }) {
 }
 
 /** The comment that suppresses one rule where it stands. */
-export function suppression(rule: string): string {
+function suppression(rule: string): string {
   return `# kvtrace: ignore[${plainText(rule)}] reason`;
 }
 

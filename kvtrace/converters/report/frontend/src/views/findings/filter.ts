@@ -2,11 +2,11 @@
 
 import type { Page } from "../../data/page";
 import type { PlacedFinding, Report } from "../../data/types";
-import type { PillKind } from "../../parts/text";
 import { matches } from "../../parts/search";
+import type { PillKind } from "../../parts/text";
 
 /** What a finding counts as: suppressed ones are told apart from violations. */
-export type Standing = "violation" | "unknown" | "suppressed" | "proven";
+type Standing = "violation" | "unknown" | "suppressed" | "proven";
 
 export interface Filter {
   readonly words: string;
@@ -23,13 +23,13 @@ export interface Listed {
   readonly standing: Standing;
 }
 
-export function standingOf({ found }: PlacedFinding): Standing {
+function standingOf({ found }: PlacedFinding): Standing {
   if (found.suppressed) return "suppressed";
   return found.verdict === "violation" || found.verdict === "proven" ? found.verdict : "unknown";
 }
 
 const SEVERITIES = ["error", "warning", "note"];
-const STANDINGS: readonly Standing[] = ["violation", "unknown", "suppressed", "proven"];
+export const STANDINGS: readonly Standing[] = ["violation", "unknown", "suppressed", "proven"];
 
 /** Violations by severity, then what is unknown, then what is suppressed. */
 export function rankOf({ placed, standing }: Listed): number {

@@ -6,9 +6,9 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { href, setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { Frame, PlacedFinding, SourceFile } from "../../data/types";
-import { useLoaded } from "../../data/use_block";
+import type { Frame, PlacedFinding } from "../../data/types";
 import { Code, type LineMark } from "../../parts/code";
+import { type Excerpt, useExcerpt } from "../../parts/excerpt";
 import { markCaret } from "./caret";
 
 /** Lines before and after. */
@@ -23,21 +23,15 @@ interface Place {
   readonly role: string;
 }
 
-export function placesOf(page: Page, { found, stack, other_stack: other }: PlacedFinding): Place[] {
-  const frames = page.report.stacks[stack ?? -1] ?? [];
-  const own = frames.map((frame, depth) => ({
-    key: String(depth),
-    frame,
-    column: depth === 0 ? found.column : null,
-    role: depth === 0 ? "" : "called at",
-  }));
-  const others = (page.report.stacks[other ?? -1] ?? []).map((frame, depth) => ({
-    key: `o${depth}`,
-    frame,
-    column: null,
-    role: depth === 0 ? "against" : "called at",
-  }));
-  return [...own, ...others];
+function placesOf(page: Page, { found, stack, other_stack: other }: PlacedFinding): Place[] {
+  const side = (at: number | null, prefix: string, role: string): Place[] =>
+    (page.report.stacks[at ?? -1] ?? []).map((frame, depth) => ({
+      key: `${prefix}${depth}`,
+      frame,
+      column: depth === 0 && !prefix ? found.column : null,
+      role: depth === 0 ? role : "called at",
+    }));
+  return [...side(stack, "", ""), ...side(other, "o", "against")];
 }
 
 export function Frames(props: { page: Page; placed: PlacedFinding; query: URLSearchParams }) {
@@ -65,29 +59,20 @@ export function Frames(props: { page: Page; placed: PlacedFinding; query: URLSea
           ))}
         </ol>
       ) : null}
-      <Excerpt page={page} placed={placed} place={chosen} />
+      <SourceAt page={page} placed={placed} place={chosen} />
     </>
   );
 }
 
-function Excerpt(props: { page: Page; placed: PlacedFinding; place: Place }) {
+function SourceAt(props: { page: Page; placed: PlacedFinding; place: Place }) {
   const { page, placed } = props;
   const { frame, column } = props.place;
   const [path, line] = frame;
-  const variant = page.report.variants[placed.variant ?? -1];
-  const at = variant?.files.findIndex((file) => file.path === path && file.text !== null) ?? -1;
-  const file = variant?.files[at] ?? null;
-  const number = file?.text ?? null;
-  const loaded = useLoaded(
-    number === null ? null : String(number),
-    number === null ? null : () => page.text(number),
-  );
-  const peek = useMemo(
-    () =>
-      loaded.state === "ready"
-        ? peekOf(loaded.value.text, file, line)
-        : recordedLine(placed, path, line),
-    [loaded.state, number, line, placed],
+  const files = page.report.variants[placed.variant ?? -1]?.files ?? [];
+  const { at, loading, excerpt } = useExcerpt(page, files, path, line, AROUND);
+  const shown = useMemo(
+    () => excerpt ?? recordedLine(placed, path, line),
+    [excerpt, placed, path, line],
   );
   const box = useRef<HTMLDivElement>(null);
   const kind = placed.found.verdict === "violation" ? "violation" : "unknown";
@@ -97,63 +82,32 @@ function Excerpt(props: { page: Page; placed: PlacedFinding; place: Place }) {
   );
   useLayoutEffect(() => {
     const host = box.current?.querySelector(".code");
-    if (host && peek && line !== null && column !== null) {
-      markCaret(host, line - peek.firstLine + 1, column, kind);
-    }
-  }, [peek, line, column]);
+    if (host && shown && line !== null && column !== null)
+      markCaret(host, line - shown.firstLine + 1, column, kind);
+  }, [shown, line, column]);
   const place = shortText(formatPlace(path, line), 80) + (column === null ? "" : `:${column}`);
+  const variant = placed.variant === null ? "" : `/variant/${placed.variant}`;
+  const code = href(`kernel/${placed.kernel}${variant}`, { line, file: at > 0 ? at : null });
   return (
     <div id="excerpt" ref={box}>
       <p class="small wrap">
-        {placed.kernel === null ? (
-          place
-        ) : (
-          <a
-            href={href(
-              `kernel/${placed.kernel}${placed.variant === null ? "" : `/variant/${placed.variant}`}`,
-              { line, file: at > 0 ? at : null },
-            )}
-          >
-            {place}
-          </a>
-        )}{" "}
+        {placed.kernel === null ? place : <a href={code}>{place}</a>}{" "}
         <span class="muted">{shortText(path ?? "", 200)}</span>
       </p>
-      {peek ? (
+      {shown ? (
         <Code
           key={props.place.key}
-          text={peek.text}
+          {...shown}
           language="python"
           label={`Source at ${place}`}
-          firstLine={peek.firstLine}
           marks={marks}
           height="18rem"
         />
       ) : (
-        <p class="muted">{loaded.state === "loading" ? "…" : "Its source is not on this page."}</p>
+        <p class="muted">{loading ? "…" : "Its source is not on this page."}</p>
       )}
     </div>
   );
-}
-
-interface Peek {
-  readonly text: string;
-  readonly firstLine: number;
-}
-
-function peekOf(text: string, file: SourceFile | null, line: number | null): Peek | null {
-  if (!file || line === null) return null;
-  const lines = text.split("\n");
-  const place = line - file.first_line;
-  if (place < 0 || place >= lines.length) return null;
-  const from = Math.max(0, place - AROUND);
-  return {
-    text: lines
-      .slice(from, place + AROUND + 1)
-      .join("\n")
-      .trimEnd(),
-    firstLine: file.first_line + from,
-  };
 }
 
 /** The finding's own line, which it brings along, where the file is not on the page. */
@@ -161,7 +115,7 @@ function recordedLine(
   { found }: PlacedFinding,
   path: string | null,
   line: number | null,
-): Peek | null {
+): Excerpt | null {
   if (found.source === null || found.file !== path || found.line !== line || line === null)
     return null;
   return { text: found.source, firstLine: line };

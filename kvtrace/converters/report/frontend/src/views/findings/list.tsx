@@ -2,24 +2,26 @@
 
 import { useMemo } from "preact/hooks";
 
-import { figure, words } from "../../parts/columns";
 import { go, href, setQuery } from "../../app/router";
-import { formatCount, formatPlace, plural, shortText } from "../../data/format";
+import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
+import { fieldsOf, words } from "../../parts/columns";
+import { findingColumns } from "../../parts/finding_columns";
 import { Choice, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Command, Note, Pill } from "../../parts/text";
+import { totals } from "./counts";
 import {
   type Filter,
-  type Listed,
   filtered,
+  type Listed,
   listedFindings,
   pillKind,
   pillText,
   rankOf,
   sentence,
+  STANDINGS,
 } from "./filter";
-import { totals } from "./counts";
 
 export function Filters(props: { page: Page; filter: Filter; shown: number }) {
   const { page, filter } = props;
@@ -60,10 +62,15 @@ export function Filters(props: { page: Page; filter: Filter; shown: number }) {
         value={filter.verdict}
         options={[
           ["", "all verdicts"],
-          ["violation", `violation (${formatCount(standings.get("violation") ?? 0)})`],
-          ["unknown", `unknown (${formatCount(standings.get("unknown") ?? 0)})`],
-          ["suppressed", `suppressed (${formatCount(standings.get("suppressed") ?? 0)})`],
-          ["proven", `proven (${plural(proven, "access", "accesses")})`],
+          ...STANDINGS.map(
+            (each) =>
+              [
+                each,
+                each === "proven"
+                  ? `proven (${plural(proven, "access", "accesses")})`
+                  : `${each} (${formatCount(standings.get(each) ?? 0)})`,
+              ] as const,
+          ),
         ]}
         onChoose={(verdict) => setQuery({ verdict })}
       />
@@ -142,8 +149,10 @@ export function findingHref(key: string, filter: Filter): string {
   return href(`findings/${encodeURIComponent(key)}`, queryOf(filter));
 }
 
-function columnsOf(filter: Filter, narrow: boolean): (Column<Listed> | null)[] {
+function columnsOf(filter: Filter, narrow: boolean): (Column<Listed> | false)[] {
   const found = ({ placed }: Listed) => placed.found;
+  const { place } = findingColumns(found);
+  const field = fieldsOf(found);
   return [
     {
       label: "Severity",
@@ -152,35 +161,13 @@ function columnsOf(filter: Filter, narrow: boolean): (Column<Listed> | null)[] {
       text: pillText,
     },
     {
-      label: "Rule",
+      ...words("Rule", (each) => found(each).rule),
       cell: (each) => <a href={findingHref(each.key, filter)}>{shortText(found(each).rule, 60)}</a>,
-      key: (each) => found(each).rule,
     },
-    {
-      label: "Place",
-      cell: (each) => shortText(formatPlace(found(each).file, found(each).line), 40),
-      key: (each) => `${found(each).file ?? ""}:${String(found(each).line ?? 0).padStart(7, "0")}`,
-      text: (each) => `${found(each).file ?? ""}:${found(each).line ?? ""}`,
-    },
-    narrow ? null : words("Kernel", (each) => found(each).kernel, { limit: 60 }),
-    narrow ? null : words("What", (each) => sentence(each), { prose: true, limit: 300 }),
-    narrow
-      ? null
-      : figure(
-          "calls",
-          "derived",
-          (each) => found(each).calls,
-          formatCount,
-          "Distinct calls that have it",
-        ),
-    narrow
-      ? null
-      : figure(
-          "launches",
-          "measured",
-          (each) => found(each).launches,
-          formatCount,
-          "Launches of those calls",
-        ),
+    place,
+    !narrow && words("Kernel", (each) => found(each).kernel, { limit: 60 }),
+    !narrow && words("What", sentence, { prose: true, limit: 300 }),
+    !narrow && field("calls", "derived", "calls", "count", "Distinct calls that have it"),
+    !narrow && field("launches", "measured", "launches", "count", "Launches of those calls"),
   ];
 }

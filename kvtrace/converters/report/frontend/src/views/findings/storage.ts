@@ -1,5 +1,6 @@
 // Where a witness's access falls in the storage of its tensor, in bytes from the data pointer.
 
+import { itemBytes } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Argument, Finding, PlacedFinding } from "../../data/types";
 
@@ -26,8 +27,6 @@ interface Axis {
   readonly stride: number;
 }
 
-export type Kind = "access" | "view" | "storage" | "outside";
-
 /** null where the finding has no address, or its argument is none whose shape is known. */
 export function storageOf(page: Page, placed: PlacedFinding): StorageView | null {
   const { found } = placed;
@@ -50,12 +49,6 @@ export function storageOf(page: Page, placed: PlacedFinding): StorageView | null
   return { argument, item, view, storage, access, axes };
 }
 
-/** Bytes of an element of a type such as "fp32", "i1" or "fp8e4nv". */
-function itemBytes(dtype: string | null): number {
-  const bits = Number(/^(?:fp|bf|f|i|u|ui|si)(\d+)/.exec(dtype ?? "")?.[1] ?? 8);
-  return Math.max(1, Math.floor(bits / 8));
-}
-
 function viewOf(axes: readonly Axis[], item: number): Span {
   if (axes.some(({ size }) => size === 0)) return { first: 0, end: 0 };
   const steps = axes.map(({ size, stride }) => (size - 1) * stride);
@@ -72,16 +65,8 @@ function widthOf(found: Finding, item: number, view: Span, storage: Span): numbe
   return past > 0 && width > 0 && width <= 16 ? width : item;
 }
 
-/** What lies at an element's place, counted from the data pointer. */
-export function kindAt(of: StorageView, element: number): Kind {
-  const first = element * of.item;
-  if (first < of.access.end && first + of.item > of.access.first) return "access";
-  if (first < of.storage.first || first + of.item > of.storage.end) return "outside";
-  return indexOf(of, element, false) ? "view" : "storage";
-}
-
-/** The tensor's index of an element; `beyond` lets the outermost axis run over its end. */
-export function indexOf(of: StorageView, element: number, beyond: boolean): number[] | null {
+/** The tensor's index of an element; the outermost axis may run over its end. */
+export function indexOf(of: StorageView, element: number): number[] | null {
   const order = [...of.axes.keys()].sort(
     (a, b) => (of.axes[b]?.stride ?? 0) - (of.axes[a]?.stride ?? 0),
   );
@@ -91,41 +76,9 @@ export function indexOf(of: StorageView, element: number, beyond: boolean): numb
     const { size, stride } = of.axes[axis] ?? { size: 1, stride: 0 };
     if (stride <= 0 || size < 2) continue;
     const at = Math.floor(left / stride);
-    const open = beyond && place === 0;
-    if (!open && (at < 0 || at >= size)) return null;
+    if (place > 0 && (at < 0 || at >= size)) return null;
     index[axis] = at;
     left -= at * stride;
   }
   return left === 0 ? index : null;
-}
-
-/** Elements of one row of the drawing: the innermost axis where that is of a good length. */
-export function rowLength(of: StorageView, most: number): number {
-  const inner = of.axes.findLast(({ size }) => size > 1);
-  const good = of.axes.length > 1 && inner?.stride === 1 && inner.size >= 4 && inner.size <= most;
-  return good ? inner.size : Math.min(32, most);
-}
-
-/** Rows of elements that are drawn: around the access and around the end; null is a break. */
-export function rowsShown(of: StorageView, length: number): (number | null)[] {
-  const rowOf = (byte: number): number => Math.floor(byte / of.item / length);
-  const at = rowOf(of.access.first);
-  const wanted = new Set([at - 1, at, at + 1]);
-  const outside = of.access.end > of.view.end || of.access.first < of.view.first;
-  if (outside) {
-    const edge = of.access.first < of.view.first ? rowOf(of.view.first) : rowOf(of.view.end - 1);
-    for (const row of [edge - 1, edge, edge + 1]) wanted.add(row);
-  }
-  const rows = [...wanted].sort((a, b) => a - b);
-  const shown: (number | null)[] = [];
-  rows.forEach((row, place) => {
-    const before = rows[place - 1];
-    if (before !== undefined && row - before > 1) shown.push(...between(before, row));
-    shown.push(row);
-  });
-  return shown;
-}
-
-function between(before: number, after: number): (number | null)[] {
-  return after - before === 2 ? [before + 1] : [null];
 }

@@ -4,12 +4,12 @@ import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import { DroppedNotes, Pill, NotJudged } from "../../parts/text";
+import { DroppedNotes, NotJudged, Pill } from "../../parts/text";
 import { KernelVerdicts, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
-import { filterOf, filtered, listedFindings, sentence, wordsMatch } from "./filter";
+import { filtered, filterOf, listedFindings, sentence, wordsMatch } from "./filter";
 import "./findings.css";
-import { Filters, FindingList, findingHref } from "./list";
+import { Filters, findingHref, FindingList } from "./list";
 
 function Findings(props: ViewProps) {
   const { page, params, query } = props;

@@ -10,7 +10,7 @@ import { Value } from "../../parts/figure";
 import { CallLink, Facts, Missing, Note, Section } from "../../parts/text";
 import { StorageDrawing } from "./drawing";
 import type { Listed } from "./filter";
-import { type StorageView, indexOf, storageOf } from "./storage";
+import { indexOf, storageOf, type StorageView } from "./storage";
 
 export function Witness({ page, listed }: { page: Page; listed: Listed }) {
   const { placed, standing } = listed;
@@ -104,7 +104,7 @@ function indexText(of: StorageView): string | null {
   const { shape } = of.argument;
   const element = of.access.first / of.item;
   if (!shape?.length || !Number.isInteger(element) || element < 0) return null;
-  const index = indexOf(of, element, true);
+  const index = indexOf(of, element);
   return index ? `[${index.join(", ")}] of [${shape.join(", ")}]` : null;
 }
 

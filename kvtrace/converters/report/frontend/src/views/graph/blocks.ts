@@ -1,9 +1,9 @@
 // What converters/report/views/graph.py writes, and one graph of it made ready.
 
-import { stackPlace } from "../../parts/text";
 import { shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Frame } from "../../data/types";
+import { stackPlace } from "../../parts/text";
 
 export interface Names {
   readonly input: string | null;
@@ -64,7 +64,7 @@ export function opcodeOf(graph: GraphColumns, op: number): string {
   return graph.opcodes[graph.opcode[op] ?? -1] ?? "?";
 }
 
-export function dtypeOf(graph: GraphColumns, op: number): string {
+function dtypeOf(graph: GraphColumns, op: number): string {
   return graph.dtypes[graph.dtype[op] ?? -1] ?? "?";
 }
 

@@ -2,22 +2,22 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { Tooltip, STEPS, CLICK } from "../../parts/pointing";
 import { setQuery } from "../../app/router";
 import { formatCount, plural } from "../../data/format";
 import type { Page } from "../../data/page";
-import { Canvas, type Drawing } from "../../parts/canvas";
+import { type Drawing } from "../../parts/canvas";
+import { Movable } from "../../parts/movable";
 import { type GraphColumns, opTitle, placeText, typeText, usersOf } from "./blocks";
 import { laidOut } from "./layout";
 import type { Measure } from "./measures";
-import { type Scene, groupValues, paintGraph } from "./paint";
+import { groupValues, paintGraph, type Scene } from "./paint";
 import {
-  type Camera,
-  type Detail,
-  type Shown,
   boxAt,
+  type Camera,
   cameraOn,
+  type Detail,
   placeOfOp,
+  type Shown,
   wholeCamera,
 } from "./scene";
 import type { Node } from "./tree";
@@ -39,19 +39,14 @@ const HEIGHT = 520;
 const SETTLED = 150;
 
 export function GraphDrawing(props: GraphDrawingProps) {
-  const { page, graph, tree, measure, chosen, detail } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const size = useRef({ width: 800, height: HEIGHT });
-  const [tip, setTip] = useState<{ x: number; y: number; text: string } | null>(null);
-  const press = useRef<{ x: number; y: number; camera: Camera; moved: boolean } | null>(null);
+  const { page, graph, tree, measure, found, chosen, detail } = props;
+  const [width, setWidth] = useState(800);
   const root = useMemo(() => laidOut(tree, graph), [tree, graph]);
   const users = useMemo(() => usersOf(graph), [graph]);
   const values = useMemo(() => groupValues(root, graph, measure), [root, graph, measure]);
   const [moved, setMoved] = useState<Camera | null>(null);
   const timer = useRef(0);
   const held = useMemo(() => moved ?? cameraFrom(props.seen), [moved, props.seen]);
-  const latest = useRef(held);
-  latest.current = held;
   // an address from elsewhere goes before where one has moved to
   useEffect(() => {
     clearTimeout(timer.current);
@@ -59,161 +54,81 @@ export function GraphDrawing(props: GraphDrawingProps) {
     return () => clearTimeout(timer.current);
   }, [props.seen]);
   const scene = useMemo<Scene>(
-    () => ({ graph, root, users, measure, values, chosen, detail, found: props.found }),
-    [graph, root, users, measure, values, chosen, detail, props.found],
+    () => ({ graph, root, users, measure, values, chosen, detail, found }),
+    [graph, root, users, measure, values, chosen, detail, found],
   );
   const draw = useCallback(
     (drawing: Drawing) => {
-      size.current = drawing;
-      paintGraph(drawing, scene, held ?? wholeCamera(root, drawing.width, drawing.height));
+      setWidth(drawing.width);
+      paintGraph(drawing, scene, held ?? wholeCamera(root, drawing.width, HEIGHT));
     },
     [scene, held],
   );
+  const whole = wholeCamera(root, width, HEIGHT);
+  const camera = held ?? whole;
 
-  const camera = (): Camera =>
-    latest.current ?? wholeCamera(root, size.current.width, size.current.height);
-
-  function see(next: Camera, others: Readonly<Record<string, null>> = {}): void {
-    latest.current = next;
+  function see(next: Camera | null, others: Readonly<Record<string, null>> = {}): void {
+    clearTimeout(timer.current);
     setMoved(next);
-    clearTimeout(timer.current);
-    timer.current = window.setTimeout(
-      () => setQuery({ see: cameraText(next), ...others }),
-      SETTLED,
-    );
+    if (next) {
+      const changed = { see: cameraText(next), ...others };
+      timer.current = window.setTimeout(() => setQuery(changed), SETTLED);
+    } else setQuery({ see: null });
   }
 
-  function seeAll(): void {
-    clearTimeout(timer.current);
-    setMoved(null);
-    setQuery({ see: null });
-  }
-
-  const under = (x: number, y: number): Shown | null => boxAt(root, camera(), detail, x, y);
-
-  function zoom(factor: number, x = size.current.width / 2, y = size.current.height / 2): void {
-    const now = camera();
-    const least = wholeCamera(root, size.current.width, size.current.height).scale * 0.5;
-    const scale = Math.min(Math.max(now.scale * factor, least), 4);
-    see({ scale, x: now.x + x / now.scale - x / scale, y: now.y + y / now.scale - y / scale });
-  }
-
-  function pan(x: number, y: number): void {
-    const now = camera();
-    see({ ...now, x: now.x + x / now.scale, y: now.y + y / now.scale });
-  }
-
-  function showOp(op: number | null): void {
-    setQuery({ op });
-    if (op !== null) seeOp(op);
-  }
+  const under = (x: number, y: number): Shown | null => {
+    const shown = boxAt(root, camera, detail, x, y);
+    return shown?.box === root ? null : shown;
+  };
 
   /** Bring an op into view, as large as it can be read. */
   function seeOp(op: number): void {
-    const { width, height } = size.current;
-    const place = placeOfOp(root, op);
-    const scale = Math.max(camera().scale, 0.8);
+    const { box, x, y } = placeOfOp(root, op);
+    const scale = Math.max(camera.scale, 0.8);
     see({
       scale,
-      x: place.x + place.box.width / 2 - width / scale / 2,
-      y: place.y + place.box.height / 2 - height / scale / 2,
+      x: x + box.width / 2 - width / scale / 2,
+      y: y + box.height / 2 - HEIGHT / scale / 2,
     });
+  }
+
+  function showOp(op: number): void {
+    setQuery({ op });
+    seeOp(op);
   }
 
   function choose(x: number, y: number): void {
     const shown = under(x, y);
-    if (!shown || shown.box === root) return setQuery({ op: null });
-    const { op, first } = shown.box.node;
-    if (op !== null) return setQuery({ op: op === chosen ? null : op });
+    const op = shown?.box.node.op ?? null;
+    if (!shown || op !== null) return setQuery({ op: op === chosen ? null : op });
     // A closed group is gone into; so is an open one, at its label.
-    const place = placeOfGroup(shown, camera());
-    see(cameraOn(place, size.current.width, size.current.height), { detail: null });
-    setTip({ x, y, text: `${shown.box.node.label}: from %${first}` });
-  }
-
-  function onPointerMove(event: PointerEvent): void {
-    const pressed = press.current;
-    if (!pressed) return pointAt(event.offsetX, event.offsetY);
-    const [dx, dy] = [event.clientX - pressed.x, event.clientY - pressed.y];
-    pressed.moved ||= Math.abs(dx) + Math.abs(dy) >= CLICK;
-    if (!pressed.moved) return;
-    setTip(null);
-    const from = pressed.camera;
-    see({ ...from, x: from.x - dx / from.scale, y: from.y - dy / from.scale });
-  }
-
-  function pointAt(x: number, y: number): void {
-    const shown = under(x, y);
-    if (!shown || shown.box === root) setTip(null);
-    else
-      setTip({
-        x,
-        y,
-        text: described(page, graph, measure, shown.box.node, values.get(shown.box)),
-      });
-  }
-
-  function onKeyDown(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const step = STEPS[event.key];
-    const actions: Record<string, () => void> = {
-      "+": () => zoom(1.5),
-      "=": () => zoom(1.5),
-      "-": () => zoom(1 / 1.5),
-      "0": seeAll,
-      Escape: () => setQuery({ op: null }),
-      "]": () => showOp(Math.min((chosen ?? -1) + 1, graph.opcode.length - 1)),
-      "[": () => showOp(Math.max((chosen ?? 1) - 1, 0)),
-    };
-    const action = actions[event.key];
-    if (!step && !action) return;
-    event.preventDefault();
-    event.stopPropagation();
-    if (step) pan(step[0] * 60, step[1] * 60);
-    else action?.();
+    const place = { x: camera.x + shown.x / camera.scale, y: camera.y + shown.y / camera.scale };
+    const { width: wide, height } = shown.box;
+    see(cameraOn({ ...place, width: wide, height }, width, HEIGHT), { detail: null });
   }
 
   return (
-    <div class="graph-drawing" id="graph-drawing">
-      <div class="canvas-box" ref={box}>
-        <Canvas
-          label={`Ops of the graph, ${plural(graph.opcode.length, "op")}, in layers by what they read. Arrow keys move, plus, minus and 0 zoom, brackets go from op to op. The table of ops below says the same.`}
-          height={HEIGHT}
-          draw={draw}
-          tabIndex={0}
-          onKeyDown={onKeyDown}
-          onPointerDown={(event) => {
-            event.currentTarget.setPointerCapture(event.pointerId);
-            press.current = { x: event.clientX, y: event.clientY, camera: camera(), moved: false };
-          }}
-          onPointerMove={onPointerMove}
-          onPointerUp={(event) => {
-            const pressed = press.current;
-            press.current = null;
-            if (pressed && !pressed.moved) choose(event.offsetX, event.offsetY);
-          }}
-          onPointerLeave={() => setTip(null)}
-          onWheel={(event) => {
-            // a page is scrolled with the same wheel: the drawing takes it once it has the focus
-            if (document.activeElement !== event.currentTarget && !event.ctrlKey) return;
-            event.preventDefault();
-            zoom(event.deltaY < 0 ? 1.25 : 0.8, event.offsetX, event.offsetY);
-          }}
-        />
-        {tip ? (
-          <Tooltip {...tip} width={size.current.width}>
-            {tip.text}
-          </Tooltip>
-        ) : null}
-      </div>
+    <div id="graph-drawing">
+      <Movable
+        label={`Ops of the graph, ${plural(graph.opcode.length, "op")}, in layers by what they read. Arrow keys move, plus, minus and 0 zoom, brackets go from op to op. The table of ops below says the same.`}
+        height={HEIGHT}
+        draw={draw}
+        seen={{ x: camera.x, y: camera.y, across: camera.scale, down: camera.scale }}
+        onSee={(seen) => see(seen && { x: seen.x, y: seen.y, scale: seen.across })}
+        limits={[whole.scale * 0.5, 4]}
+        describe={(x, y) => {
+          const shown = under(x, y);
+          return shown && described(page, graph, measure, shown.box.node, values.get(shown.box));
+        }}
+        onChoose={choose}
+        keys={{
+          Escape: () => setQuery({ op: null }),
+          "]": () => showOp(Math.min((chosen ?? -1) + 1, graph.opcode.length - 1)),
+          "[": () => showOp(Math.max((chosen ?? 1) - 1, 0)),
+        }}
+      />
       <div class="toolbar">
-        <button type="button" class="small" onClick={() => zoom(1.5)}>
-          Zoom in
-        </button>
-        <button type="button" class="small" onClick={() => zoom(1 / 1.5)}>
-          Zoom out
-        </button>
-        <button type="button" class="small" onClick={seeAll}>
+        <button type="button" class="small" onClick={() => see(null)}>
           Whole graph
         </button>
         {chosen === null ? null : (
@@ -241,18 +156,6 @@ function cameraFrom(text: string | null): Camera | null {
   return Number.isFinite(x) && Number.isFinite(y) && scale > 0 && scale <= 16
     ? { x, y, scale }
     : null;
-}
-
-function placeOfGroup(
-  shown: Shown,
-  camera: Camera,
-): { x: number; y: number; width: number; height: number } {
-  return {
-    x: camera.x + shown.x / camera.scale,
-    y: camera.y + shown.y / camera.scale,
-    width: shown.box.width,
-    height: shown.box.height,
-  };
 }
 
 function described(

@@ -2,21 +2,32 @@
 
 import { useMemo } from "preact/hooks";
 
-import { words, figure } from "../../parts/columns";
 import { go, href } from "../../app/router";
-import { formatBytes, formatCount, formatFlops, formatPlace } from "../../data/format";
+import type { Format } from "../../data/format";
+import { formatPlace } from "../../data/format";
 import type { Page } from "../../data/page";
+import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { DroppedNotes, Swatch, kernelName } from "../../parts/text";
+import type { Source } from "../../parts/text";
+import { DroppedNotes, kernelName, Swatch } from "../../parts/text";
 import { graphVariants } from "./blocks";
+
+export const IN_AND_OUT = "Bytes of inputs and outputs: the least that any compiler can move";
 
 export function GraphList({ page }: { page: Page }) {
   const { report } = page;
   const rows = useMemo(() => graphVariants(page), [page]);
-  const option = (name: string) => (variant: number) => {
-    const value = report.variants[variant]?.options[name];
-    return value === undefined ? null : Number(value);
-  };
+  const option = (label: string, source: Source, name: string, as: Format, title: string) =>
+    figure<number>(
+      label,
+      source,
+      (variant) => {
+        const value = report.variants[variant]?.options[`graph_${name}`];
+        return value === undefined ? null : Number(value);
+      },
+      as,
+      title,
+    );
   const kernel = (variant: number): number => report.variants[variant]?.kernel ?? -1;
   const columns: readonly Column<number>[] = [
     {
@@ -32,43 +43,16 @@ export function GraphList({ page }: { page: Page }) {
       ),
       key: (variant) => kernelName(report, kernel(variant)),
     },
-    figure(
-      "ops",
-      "measured",
-      option("graph_ops"),
-      formatCount,
-      "Ops that were recorded while it was traced",
-    ),
-    figure(
-      "FLOPs",
-      "derived",
-      option("graph_flops"),
-      formatFlops,
-      "Floating-point operations of one run",
-    ),
-    figure(
-      "in and out",
-      "derived",
-      option("graph_boundary_bytes"),
-      formatBytes,
-      "Bytes of inputs and outputs: the least that any compiler can move",
-    ),
-    figure(
-      "op by op",
-      "derived",
-      option("graph_bytes"),
-      formatBytes,
-      "Bytes that its ops move, each by itself",
-    ),
-    figure(
-      "peak live",
-      "derived",
-      option("graph_peak_live_bytes"),
-      formatBytes,
-      "The most memory that is live at once",
-    ),
+    option("ops", "measured", "ops", "count", "Recorded while it was traced"),
+    option("FLOPs", "derived", "flops", "flops", "Floating-point operations of one run"),
+    option("in and out", "derived", "boundary_bytes", "bytes", IN_AND_OUT),
+    option("op by op", "derived", "bytes", "bytes", "Bytes that its ops move, each by itself"),
+    option("peak live", "derived", "peak_live_bytes", "bytes", "The most that is live at once"),
     figure("launches", "measured", (variant) => report.variants[variant]?.launches ?? null),
-    words("Source", (variant) => placeOf(page, kernel(variant))),
+    words("Source", (variant) => {
+      const own = report.kernels[kernel(variant)];
+      return formatPlace(own?.file, own?.line);
+    }),
   ];
   return (
     <>
@@ -83,9 +67,4 @@ export function GraphList({ page }: { page: Page }) {
       />
     </>
   );
-}
-
-function placeOf({ report }: Page, kernel: number): string {
-  const own = report.kernels[kernel];
-  return formatPlace(own?.file, own?.line);
 }

@@ -45,9 +45,9 @@ export function measureNamed(name: string | null): Measure {
 }
 
 /** The measure of several ops together. */
-export function total(measure: Measure, graph: GraphColumns, first: number, end: number): number {
+export function total(measure: Measure, graph: GraphColumns, ops: Iterable<number>): number {
   let sum = 0;
-  for (let op = first; op < end; op += 1) {
+  for (const op of ops) {
     const value = measure.value(graph, op);
     sum = measure.adds ? sum + value : Math.max(sum, value);
   }

@@ -7,6 +7,8 @@ import { formatBytes, formatCount } from "../../data/format";
 import type { Page } from "../../data/page";
 import { WithTable } from "../../parts/beside";
 import { themeColours } from "../../parts/colours";
+import { code, figure, words } from "../../parts/columns";
+import type { Series } from "../../parts/curve";
 import { Curve } from "../../parts/curve";
 import { Table } from "../../parts/table";
 import { type GraphColumns, opTitle, placeText, typeText } from "./blocks";
@@ -20,19 +22,18 @@ export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: num
   const [pointed, setPointed] = useState<number | null>(null);
   const x = useMemo(() => graph.live.map((_, op) => op), [graph]);
   const series = useMemo(() => {
-    const only = (op: number | null): (number | null)[] =>
-      graph.live.map((live, each) => (each === op ? live : null));
+    const points = (label: string, colour: string, only?: number | null): Series => ({
+      label,
+      colour,
+      kind: "points",
+      values: graph.live.map((live, op) => (only === undefined || op === only ? live : null)),
+    });
     return [
-      { label: "live", values: graph.live, kind: "steps" as const },
-      { label: "peak", values: only(peak), kind: "points" as const, colour: themeColours().error },
-      {
-        label: "chosen op",
-        values: only(chosen),
-        kind: "points" as const,
-        colour: themeColours().fine,
-      },
+      { label: "live", values: graph.live, kind: "steps" } as const,
+      points("peak", themeColours().error, peak),
+      points("chosen op", themeColours().fine, chosen),
       // not to be seen: each op can be pointed at
-      { label: "op", values: graph.live, kind: "points" as const, colour: "transparent" },
+      points("op", "transparent"),
     ];
   }, [graph, peak, chosen]);
   const rows = useMemo(
@@ -61,28 +62,14 @@ export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: num
           </div>
         }
         table={() => (
-          <Table
+          <Table<number>
             caption="Ops by the memory that is live while they run"
             rows={rows}
             columns={[
-              { label: "Op", cell: (op) => opTitle(graph, op), key: (op) => op },
-              {
-                label: "Result",
-                cell: (op) => <code>{typeText(graph, op)}</code>,
-                key: (op) => typeText(graph, op),
-              },
-              {
-                label: "live",
-                source: "derived",
-                number: true,
-                cell: (op) => formatBytes(graph.live[op]),
-                key: (op) => graph.live[op] ?? null,
-              },
-              {
-                label: "Source",
-                cell: (op) => placeText(page, graph, op),
-                key: (op) => placeText(page, graph, op),
-              },
+              words("Op", (op) => opTitle(graph, op), { key: (op) => op }),
+              code("Result", (op) => typeText(graph, op)),
+              figure("live", "derived", (op) => graph.live[op], "bytes"),
+              words("Source", (op) => placeText(page, graph, op)),
             ]}
             chosen={chosen}
             onChoose={(op) => setQuery({ op })}

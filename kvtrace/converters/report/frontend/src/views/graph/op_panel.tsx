@@ -7,7 +7,7 @@ import { useBlock } from "../../data/use_block";
 import { Code } from "../../parts/code";
 import { Value } from "../../parts/figure";
 import { Facts } from "../../parts/text";
-import { type GraphColumns, type StablehloBlock, framesOf, opTitle, typeText } from "./blocks";
+import { framesOf, type GraphColumns, opTitle, type StablehloBlock, typeText } from "./blocks";
 
 interface OpPanelProps {
   readonly page: Page;
@@ -136,6 +136,12 @@ function OpText({ page, variant, graph, op }: OpPanelProps & { op: number }) {
   const text = loaded.state === "ready" ? loaded.value[graph.body]?.[op] : undefined;
   if (!text) return null;
   return (
-    <Code id="stablehlo" text={text} language="mlir" label="The op in StableHLO" height="10rem" />
+    <Code
+      id="stablehlo"
+      text={text}
+      language="compiled"
+      label="The op in StableHLO"
+      height="10rem"
+    />
   );
 }

@@ -2,18 +2,15 @@
 
 import { useMemo } from "preact/hooks";
 
-import { figure, code } from "../../parts/columns";
 import { setQuery } from "../../app/router";
-import { formatBytes, shortText } from "../../data/format";
-import { type Column, Table } from "../../parts/table";
-import { type GraphColumns, typeText } from "./blocks";
-
+import type { Format } from "../../data/format";
+import { formatCount, plural } from "../../data/format";
 import type { Page } from "../../data/page";
-import { framesOf, opcodeOf } from "./blocks";
-
-import { words } from "../../parts/columns";
-import { formatCount, formatFlops, plural } from "../../data/format";
-import { nameOf, placeText } from "./blocks";
+import type { Frame } from "../../data/types";
+import { code, figure, words } from "../../parts/columns";
+import { matches } from "../../parts/search";
+import { type Column, Table } from "../../parts/table";
+import { framesOf, type GraphColumns, nameOf, opcodeOf, placeText, typeText } from "./blocks";
 
 interface OpTableProps {
   readonly page: Page;
@@ -50,43 +47,37 @@ export function OpTable({ page, graph, found, chosen }: OpTableProps) {
 }
 
 function opColumns(page: Page, graph: GraphColumns): Column<number>[] {
+  const column = (label: "read" | "written" | "FLOPs" | "live", as: Format, title: string) => {
+    const values = graph[label === "FLOPs" ? "flops" : label];
+    return figure<number>(label, "derived", (op) => values[op], as, title);
+  };
   return [
-    { label: "Op", number: true, cell: (op) => `%${op}`, key: (op) => op },
-    { label: "Opcode", cell: (op) => opcodeOf(graph, op), key: (op) => opcodeOf(graph, op) },
+    figure(
+      "Op",
+      null,
+      (op) => op,
+      (op) => `%${op}`,
+    ),
+    words("Opcode", (op) => opcodeOf(graph, op)),
     code("Result", (op) => typeText(graph, op)),
     words("Name", (op) => nameOf(graph, op) ?? "", { limit: 60 }),
     words("Reads", (op) => (graph.operands[op] ?? []).map((each) => `%${each}`).join(" "), {
       limit: 40,
     }),
-    figure(
-      "read",
-      "derived",
-      (op) => graph.read[op],
-      formatBytes,
-      "Bytes it reads, as if it ran by itself",
-    ),
-    figure("written", "derived", (op) => graph.written[op], formatBytes, "Bytes it writes"),
-    figure(
-      "FLOPs",
-      "derived",
-      (op) => graph.flops[op],
-      formatFlops,
-      "Floating-point operations, from shapes",
-    ),
-    figure("live", "derived", (op) => graph.live[op], formatBytes, "Bytes live while it runs"),
+    column("read", "bytes", "Bytes it reads, as if it ran by itself"),
+    column("written", "bytes", "Bytes it writes"),
+    column("FLOPs", "flops", "Floating-point operations, from shapes"),
+    column("live", "bytes", "Bytes live while it runs"),
     {
       label: "Source",
       cell: (op) => placeText(page, graph, op),
       key: (op) => placeText(page, graph, op),
-      text: (op) =>
-        framesOf(page, graph, op)
-          .map(([file, line, name]) => `${file}:${line} ${name}`)
-          .join(" < "),
+      text: (op) => framesOf(page, graph, op).map(frameText).join(" < "),
     },
   ];
 }
 
-export interface Wanted {
+interface Wanted {
   readonly words: string;
   readonly file: string | null;
   readonly line: number | null;
@@ -96,40 +87,26 @@ export interface Wanted {
 export function foundOps(
   page: Page,
   graph: GraphColumns,
-  wanted: Wanted,
+  { words, file, line }: Wanted,
 ): ReadonlySet<number> | null {
-  const words = wanted.words.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!words.length && wanted.line === null) return null;
-  const places = new Map<number, string>();
-  const onLine = new Map<number, boolean>();
-  const found = new Set<number>();
-  graph.opcode.forEach((_, op) => {
-    const stack = graph.stack[op] ?? -1;
-    if (wanted.line !== null) {
-      if (!onLine.has(stack)) onLine.set(stack, isOnLine(page, graph, op, wanted));
-      if (!onLine.get(stack)) return;
-    }
-    if (!places.has(stack)) places.set(stack, placesText(page, graph, op));
-    const { input, output, aliases } = graph.names[op] ?? { input: "", output: "", aliases: "" };
-    const text = `%${op} ${opcodeOf(graph, op)} ${typeText(graph, op)} ${input ?? ""} ${output ?? ""} ${aliases ?? ""}`;
-    const all = `${text.toLowerCase()} ${places.get(stack)}`;
-    if (words.every((word) => all.includes(word))) found.add(op);
-  });
-  return found;
+  if (!words.trim() && line === null) return null;
+  const onLine = (op: number): boolean =>
+    framesOf(page, graph, op).some(
+      (frame) => frame[1] === line && (file === null || frame[0] === file),
+    );
+  const texts = (op: number): string[] => {
+    const { input, output, aliases } = graph.names[op] ?? {};
+    const places = framesOf(page, graph, op).map((frame) => frameText(frame));
+    const own = `%${op} ${opcodeOf(graph, op)} ${typeText(graph, op)}`;
+    return [own, `${input} ${output} ${aliases}`, ...places];
+  };
+  const fits = (op: number): boolean =>
+    (line === null || onLine(op)) && (!words.trim() || matches(words, ...texts(op)));
+  return new Set([...graph.opcode.keys()].filter(fits));
 }
 
-function isOnLine(page: Page, graph: GraphColumns, op: number, { file, line }: Wanted): boolean {
-  return framesOf(page, graph, op).some(
-    (frame) => frame[1] === line && (file === null || frame[0] === file),
-  );
-}
-
-function placesText(page: Page, graph: GraphColumns, op: number): string {
-  const frames = framesOf(page, graph, op);
-  return frames
-    .map(([file, line, name]) => `${file ?? ""}:${line ?? ""} ${name ?? ""}`)
-    .join(" ")
-    .toLowerCase();
+function frameText([file, line, name]: Frame): string {
+  return `${file ?? ""}:${line ?? ""} ${name ?? ""}`;
 }
 
 interface End {
@@ -142,12 +119,17 @@ interface End {
 export function Ends({ graph }: { graph: GraphColumns }) {
   const rows = useMemo(() => endsOf(graph), [graph]);
   const columns: readonly Column<End>[] = [
-    { label: "Way", cell: ({ way }) => way, key: ({ way }) => way },
-    { label: "Name", cell: ({ name }) => shortText(name, 120), key: ({ name }) => name },
+    words("Way", ({ way }) => way),
+    words("Name", ({ name }) => name, { limit: 120 }),
     code("Type", ({ op }) => typeText(graph, op)),
-    figure("bytes", "derived", ({ op }) => graph.bytes[op] ?? null, formatBytes),
-    { label: "In place", cell: ({ alias }) => shortText(alias, 160), key: ({ alias }) => alias },
-    { label: "Op", number: true, cell: ({ op }) => `%${op}`, key: ({ op }) => op },
+    figure("bytes", "derived", ({ op }) => graph.bytes[op], "bytes"),
+    words("In place", ({ alias }) => alias, { limit: 160 }),
+    figure(
+      "Op",
+      null,
+      ({ op }) => op,
+      (op) => `%${op}`,
+    ),
   ];
   return (
     <Table
@@ -165,29 +147,19 @@ export function Ends({ graph }: { graph: GraphColumns }) {
 function endsOf(graph: GraphColumns): End[] {
   const entries = Object.entries(graph.names).map(([op, names]) => ({ op: Number(op), ...names }));
   const writers = new Map(
-    entries.flatMap(({ aliases, output }) => (aliases ? [[aliases, output ?? ""] as const] : [])),
+    entries.flatMap(({ aliases, output }): [string | null, string][] =>
+      aliases ? [[aliases, output ?? ""]] : [],
+    ),
   );
-  const found = entries.flatMap(({ op, input, output, aliases }): End[] => [
-    ...(input === null
-      ? []
-      : [
-          {
-            op,
-            way: "input" as const,
-            name: input,
-            alias: writers.has(input) ? `written by the result ${writers.get(input)}` : "",
-          },
-        ]),
-    ...(output === null
-      ? []
-      : [
-          {
-            op,
-            way: "output" as const,
-            name: output,
-            alias: aliases ? `written into ${aliases}` : "",
-          },
-        ]),
-  ]);
-  return found.sort((a, b) => a.way.localeCompare(b.way) || a.op - b.op);
+  const ends = (way: End["way"], alias: (names: (typeof entries)[number]) => string): End[] =>
+    entries.flatMap((names) => {
+      const name = names[way];
+      return name === null ? [] : [{ op: names.op, way, name, alias: alias(names) }];
+    });
+  return [
+    ...ends("input", ({ input }) =>
+      writers.has(input) ? `written by the result ${writers.get(input)}` : "",
+    ),
+    ...ends("output", ({ aliases }) => (aliases ? `written into ${aliases}` : "")),
+  ];
 }

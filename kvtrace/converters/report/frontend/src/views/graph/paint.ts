@@ -1,19 +1,19 @@
 // The drawing on its canvas: only what is in view, and only as much of it as can be seen.
 
 import { plural } from "../../data/format";
-import { type Drawing, clippedText } from "../../parts/canvas";
-import { heatColour } from "../../parts/colours";
+import { clippedText, type Drawing } from "../../parts/canvas";
+import { heatColour, inkOn, rgbOf } from "../../parts/colours";
 import { type GraphColumns, nameOf, opcodeOf, typeText } from "./blocks";
 import type { Box } from "./layout";
 import { type Measure, total } from "./measures";
 import {
-  type Camera,
-  type Detail,
-  type Shown,
   boxOfOp,
+  type Camera,
   childShown,
+  type Detail,
   isOpen,
   rootShown,
+  type Shown,
 } from "./scene";
 
 export interface Scene {
@@ -37,7 +37,9 @@ export function groupValues(
   const values = new Map<Box, number>();
   const visit = (box: Box): void => {
     if (box.node.op !== null) return;
-    values.set(box, total(measure, graph, box.node.first, box.node.end));
+    const { first, end } = box.node;
+    const ops = Array.from({ length: end - first }, (_, at) => first + at);
+    values.set(box, total(measure, graph, ops));
     for (const child of box.children) visit(child.box);
   };
   visit(root);
@@ -166,7 +168,7 @@ function paintLabel(
     0,
     Math.max(1, Math.floor(shown.height / 15)),
   );
-  context.fillStyle = inkOn(fill);
+  context.fillStyle = inkOn(rgbOf(fill));
   context.textAlign = "center";
   lines.forEach((line, at) => {
     const y = shown.y + shown.height / 2 + (at - (lines.length - 1) / 2) * 14;
@@ -195,12 +197,6 @@ function hitsIn({ found }: Scene, first: number, end: number): number | null {
   let count = 0;
   for (let op = first; op < end; op += 1) if (found.has(op)) count += 1;
   return count;
-}
-
-/** Black or white, whichever can be read on a colour "rgb(r g b)". */
-function inkOn(colour: string): string {
-  const [red = 0, green = 0, blue = 0] = (colour.match(/\d+/g) ?? []).map(Number);
-  return red * 0.299 + green * 0.587 + blue * 0.114 > 128 ? "#101316" : "#ffffff";
 }
 
 /** What the chosen op reads, and what reads it, drawn above everything. */

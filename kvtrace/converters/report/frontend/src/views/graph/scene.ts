@@ -73,7 +73,7 @@ export function wholeCamera(root: Box, width: number, height: number): Camera {
   return cameraOn({ x: 0, y: 0, width: root.width, height: root.height }, width, height);
 }
 
-/** The innermost box under a point of the screen that is not open, or the group around it. */
+/** The innermost box under a place of the drawing that is not open, or the group around it. */
 export function boxAt(
   root: Box,
   camera: Camera,
@@ -81,14 +81,15 @@ export function boxAt(
   x: number,
   y: number,
 ): Shown | null {
+  const [atX, atY] = [(x - camera.x) * camera.scale, (y - camera.y) * camera.scale];
   let found: Shown | null = null;
   let next: Shown | null = rootShown(root, camera);
-  while (next && contains(next, x, y)) {
+  while (next && contains(next, atX, atY)) {
     found = next;
     const parent: Shown = next;
     if (!isOpen(parent.box, camera, detail)) break;
     const inner: Placed | undefined = parent.box.children.find((child) =>
-      contains(childShown(parent, child, camera.scale), x, y),
+      contains(childShown(parent, child, camera.scale), atX, atY),
     );
     next = inner ? childShown(parent, inner, camera.scale) : null;
   }

@@ -5,31 +5,22 @@ import { useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import {
-  formatBytes,
-  formatCount,
-  formatFlops,
-  formatPlace,
-  plural,
-  threeFigures,
-} from "../../data/format";
+import { formatCount, formatPlace, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
 import { Split } from "../../parts/beside";
-import { Figure, Figures } from "../../parts/figure";
-import { Choice, Search, matches } from "../../parts/search";
-import { Note, Section, Swatch, VariantLink, kernelName } from "../../parts/text";
+import { Figures } from "../../parts/figure";
+import { Choice, matches, Search } from "../../parts/search";
+import { kernelName, Note, Section, Swatch, VariantLink } from "../../parts/text";
 import { type GraphBlock, type GraphColumns, graphVariants, usersOf } from "./blocks";
 import { GraphDrawing } from "./drawing";
-import { Ends } from "./op_table";
 import "./graph.css";
-import { GraphList } from "./list";
-import { MEASURES, measureNamed } from "./measures";
+import { GraphList, IN_AND_OUT } from "./list";
+import { measureNamed, MEASURES } from "./measures";
 import { LiveMemory } from "./memory";
 import { OpPanel } from "./op_panel";
-import { OpTable } from "./op_table";
+import { Ends, foundOps, OpTable } from "./op_table";
 import type { Detail } from "./scene";
-import { foundOps } from "./op_table";
 import { GraphSource } from "./source";
 import { groupedOps } from "./tree";
 
@@ -189,40 +180,42 @@ function Head(props: { page: Page; variant: number; graph: GraphColumns; block: 
             : null}
         </p>
       )}
-      <Figures id="figures">
-        <Figure
-          name="ops"
-          value={graph.opcode.length}
-
-          source="measured"
-          how="Ops that were recorded while the function was traced"
-        />
-        <Figure name="FLOPs" value={totals.flops} format={formatFlops} />
-        <Figure
-          name="in and out"
-          value={totals.boundary_bytes}
-          format={formatBytes}
-          how="Bytes of inputs and outputs: the least that any compiler can move"
-        />
-        <Figure
-          name="op by op"
-          value={totals.bytes}
-          format={formatBytes}
-          how="Bytes that the ops move, each by itself: what runs without fusion"
-        />
-        <Figure
-          name="FLOPs by byte"
-          value={intensity}
-          shown={intensity === null ? "–" : threeFigures(intensity)}
-          how="By byte of inputs and outputs, which a compiler that fuses everything reaches"
-        />
-        <Figure
-          name="peak live memory"
-          value={totals.peak_live_bytes}
-          format={formatBytes}
-          detail={totals.peak_op === null ? undefined : `at %${totals.peak_op}, derived`}
-        />
-      </Figures>
+      <Figures
+        id="figures"
+        of={[
+          {
+            name: "ops",
+            value: graph.opcode.length,
+            source: "measured",
+            how: "Ops that were recorded while the function was traced",
+          },
+          { name: "FLOPs", value: totals.flops, as: "flops" },
+          {
+            name: "in and out",
+            value: totals.boundary_bytes,
+            as: "bytes",
+            how: IN_AND_OUT,
+          },
+          {
+            name: "op by op",
+            value: totals.bytes,
+            as: "bytes",
+            how: "Bytes that the ops move, each by itself: what runs without fusion",
+          },
+          {
+            name: "FLOPs by byte",
+            value: intensity,
+            as: "number",
+            how: "By byte of inputs and outputs, which a compiler that fuses everything reaches",
+          },
+          {
+            name: "peak live memory",
+            value: totals.peak_live_bytes,
+            as: "bytes",
+            detail: totals.peak_op === null ? undefined : `at %${totals.peak_op}, derived`,
+          },
+        ]}
+      />
       {totals.unknown_loops ? (
         <Note>
           {plural(totals.unknown_loops, "loop")} of which it is not known how often it runs: counted

@@ -20,7 +20,7 @@ export interface SourceLineFigures extends LineFigures {
   readonly own: boolean;
 }
 
-export interface OpLineFigures extends LineFigures {
+interface OpLineFigures extends LineFigures {
   readonly op: string;
 }
 

@@ -2,25 +2,15 @@
 
 import { useMemo } from "preact/hooks";
 
-import { code, figure, words } from "../../parts/columns";
 import { address, href, setQuery } from "../../app/router";
-import {
-  formatBytes,
-  formatCount,
-  formatFlops,
-  formatGrid,
-  formatNanoseconds,
-  gridSize,
-  plural,
-  formatPart,
-  type Maybe,
-} from "../../data/format";
+import { formatCount, formatGrid, gridSize, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { argumentSummary } from "../../parts/arguments";
-import { Search, matches } from "../../parts/search";
+import { code, fieldsOf, words } from "../../parts/columns";
+import { matches, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
-import { CallLink, type Source } from "../../parts/text";
+import { CallLink } from "../../parts/text";
 import { variantName } from "./variants";
 
 /** Places in the report's calls of those of a kernel. */
@@ -31,16 +21,6 @@ export function useCallsOf(page: Page, kernel: number): readonly number[] {
     return calls.flatMap((call, index) => (variants.has(call.variant) ? [index] : []));
   }, [page, kernel]);
 }
-
-type NumberField =
-  | "launches"
-  | "host_ns"
-  | "host_median_ns"
-  | "device_median_ns"
-  | "bytes"
-  | "flops"
-  | "mask_efficiency"
-  | "sector_efficiency";
 
 /** Fewer calls than this are seen at a glance. */
 const LEAST_SEARCHED = 8;
@@ -80,72 +60,56 @@ function searchedText(page: Page, index: number): string {
   return `call ${call.call_id} grid ${formatGrid(call.grid)} variant ${variantName(page, call.variant)} ${argumentSummary(page, call)}`;
 }
 
-function CallTable({ page, rows }: { page: Page; rows: readonly number[] }) {
-  const { calls } = page.report;
-  const of = (index: number): Call => calls[index] as Call;
-  const some = (field: NumberField): boolean => rows.some((index) => of(index)[field] !== null);
-  const known = (
-    label: string,
-    source: Source,
-    field: NumberField,
-    format: (value: Maybe<number>) => string,
-    title?: string,
-  ) => some(field) && figure<number>(label, source, (index) => of(index)[field], format, title);
-  const columns: (Column<number> | false)[] = [
+/** Which call it is: for tables whose rows are places in the report's calls. */
+export function callColumns(page: Page): Column<number>[] {
+  const of = (index: number): Call => page.report.calls[index] as Call;
+  return [
     {
       label: "Call",
       cell: (index) => <CallLink page={page} call={index} />,
       key: (index) => of(index).call_id,
     },
-    {
-      label: "Variant",
-      cell: (index) => variantName(page, of(index).variant),
+    words("Variant", (index) => variantName(page, of(index).variant), {
       key: (index) => of(index).variant,
-    },
+    }),
     words("Grid", (index) => formatGrid(of(index).grid), {
       key: (index) => gridSize(of(index).grid),
     }),
+  ];
+}
+
+function CallTable({ page, rows }: { page: Page; rows: readonly number[] }) {
+  const { calls } = page.report;
+  const of = (index: number): Call => calls[index] as Call;
+  const tuned = "autotuners' and warm-ups' left out";
+  const field = fieldsOf(of);
+  const some = (name: keyof Call): boolean => rows.some((index) => of(index)[name] !== null);
+  const host = some("host_ns");
+  const columns: (Column<number> | false)[] = [
+    ...callColumns(page),
     code("Arguments", (index) => argumentSummary(page, of(index)), { prose: true }),
     {
-      label: "launches",
-      source: "measured",
-      number: true,
+      ...field("launches", "measured", "launches"),
       cell: (index) => (
         <a href={href("launches", { call: index })}>{formatCount(of(index).launches)}</a>
       ),
-      key: (index) => of(index).launches,
     },
-    known("host time", "measured", "host_ns", formatNanoseconds, "Sum over launches"),
-    known(
-      "host median",
-      "measured",
-      "host_median_ns",
-      formatNanoseconds,
-      "Of a launch; autotuners' and warm-ups' left out",
-    ),
-    known(
-      "device median",
-      "measured",
-      "device_median_ns",
-      formatNanoseconds,
-      "Of an execution; autotuners' and warm-ups' left out",
-    ),
-    known("bytes", "derived", "bytes", formatBytes, "Of one launch, active lanes"),
-    known("FLOPs", "derived", "flops", formatFlops, "Of one launch"),
-    known(
-      "lanes on",
-      "derived",
-      "mask_efficiency",
-      formatPart,
-      "Share of lanes that no mask switched off",
-    ),
-    known(
-      "sectors used",
-      "derived",
-      "sector_efficiency",
-      formatPart,
-      "Share of the bytes of touched 32-byte sectors",
-    ),
+    host && field("host time", "measured", "host_ns", "ns", "Sum over launches"),
+    host && field("host median", "measured", "host_median_ns", "ns", `Of a launch; ${tuned}`),
+    some("device_median_ns") &&
+      field("device median", "measured", "device_median_ns", "ns", `Of an execution; ${tuned}`),
+    some("bytes") && field("bytes", "derived", "bytes", "bytes", "Of one launch, active lanes"),
+    some("flops") && field("FLOPs", "derived", "flops", "flops", "Of one launch"),
+    some("mask_efficiency") &&
+      field("lanes on", "derived", "mask_efficiency", "share", "Lanes that no mask switched off"),
+    some("sector_efficiency") &&
+      field(
+        "sectors used",
+        "derived",
+        "sector_efficiency",
+        "share",
+        "Share of the bytes of touched 32-byte sectors",
+      ),
   ];
   return (
     <Table

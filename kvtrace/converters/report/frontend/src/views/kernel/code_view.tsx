@@ -1,29 +1,22 @@
 // A variant's source beside what the compiler made of it, with heat, findings and linked lines.
 
-import { address, href } from "../../app/router";
-import { formatPlace, plural, shortText } from "../../data/format";
-import type { SourceFile } from "../../data/types";
-import { type Links, type SourcePlace, lineRanges } from "./links";
-import { type Place, stageTitle } from "./state";
-
 import { useMemo, useState } from "preact/hooks";
 
-import { setQuery } from "../../app/router";
-import { baseName } from "../../data/format";
+import { address, href, setQuery } from "../../app/router";
+import { baseName, formatPlace, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { Text, Variant } from "../../data/types";
-import { type Loaded, useBlock, useLoaded } from "../../data/use_block";
+import type { SourceFile, Variant } from "../../data/types";
+import { type Loaded, useBlock, useText } from "../../data/use_block";
 import { Split } from "../../parts/beside";
 import { Choice } from "../../parts/search";
 import { Missing, Note } from "../../parts/text";
 import type { LinesBlock } from "./blocks";
+import { knownMeasures, linesOfFile, type Measure } from "./heat";
 import { LineTable } from "./line_table";
-import { type Measure, knownMeasures, linesOfFile } from "./heat";
-import { NO_LINKS, linksOf } from "./links";
+import { lineRanges, type Links, linksOf, NO_LINKS, type SourcePlace } from "./links";
 import type { MarkedFinding } from "./marks";
-import { SourcePane } from "./source_pane";
-import { StagePane } from "./stage_pane";
-import { heldPlace, holdPlace, shownFiles, shownStages } from "./state";
+import { SourcePane, StagePane } from "./panes";
+import { heldPlace, holdPlace, type Place, shownFiles, shownStages, stageTitle } from "./state";
 
 interface CodeViewProps {
   readonly page: Page;
@@ -44,6 +37,7 @@ export function CodeView(props: CodeViewProps) {
   const file = files[fileAt] ?? null;
   const source = useText(page, file?.text ?? null);
   const compiled = useText(page, stage?.text ?? null);
+  const sourceText = source.state === "ready" ? source.value.text : null;
   const lines = useBlock<LinesBlock>(page, `lines/${props.index}`);
   const block = lines.state === "ready" ? lines.value : null;
   const measures = useMemo(() => (block ? knownMeasures(block) : []), [block]);
@@ -59,7 +53,14 @@ export function CodeView(props: CodeViewProps) {
   const held = heldPlace(query);
   const active = held ?? pointed;
 
-  if (!files.length && !stages.length) return <NoCode page={page} />;
+  if (!files.length && !stages.length) {
+    return (
+      <Missing
+        what="Neither source nor compiled code of this variant is on this page: it was written with --no-source, there was no room, or none was recorded (KVTRACE_SOURCE=0). To have it:"
+        command={`kvtrace report ${page.report.trace} -o report.html`}
+      />
+    );
+  }
 
   /** Hold a line of a pane; a held one again, or one that nothing belongs to, lets go. */
   function choose(place: Place | null): void {
@@ -78,21 +79,21 @@ export function CodeView(props: CodeViewProps) {
   }
 
   const shared = {
-    page,
     links,
     active,
     held,
     measure,
     block,
+    file,
     onPoint: setPointed,
     onChoose: choose,
   };
   const sourcePane = (
     <SourcePane
       {...shared}
-      text={source}
-      file={file}
-      kernel={variant.kernel}
+      text={sourceText}
+      loading={source.state === "loading"}
+      kernel={page.report.kernels[variant.kernel]}
       figures={figures}
       findings={props.findings}
     />
@@ -132,7 +133,7 @@ export function CodeView(props: CodeViewProps) {
         <LineTable
           figures={figures}
           block={block}
-          source={source}
+          text={sourceText ?? ""}
           file={file}
           active={active}
           onChoose={choose}
@@ -144,10 +145,9 @@ export function CodeView(props: CodeViewProps) {
           right={
             <StagePane
               {...shared}
-              text={compiled}
+              text={compiled.state === "ready" ? compiled.value.text : null}
               stages={stages}
               stage={stage}
-              file={file}
               files={files}
               query={query}
             />
@@ -173,11 +173,6 @@ export function CodeView(props: CodeViewProps) {
       )}
     </>
   );
-}
-
-function useText(page: Page, number: number | null): Loaded<Text> {
-  const here = number !== null && page.has(`texts/${number}`);
-  return useLoaded(here ? String(number) : null, here ? () => page.text(number) : null);
 }
 
 function chosenMeasure(measures: readonly Measure[], name: string | null): Measure | null {
@@ -206,15 +201,6 @@ function HeatNote(props: { page: Page; lines: Loaded<LinesBlock>; measure: Measu
   );
 }
 
-function NoCode({ page }: { page: Page }) {
-  return (
-    <Missing
-      what="Neither source nor compiled code of this variant is on this page: it was written with --no-source, there was no room, or none was recorded (KVTRACE_SOURCE=0). To have it:"
-      command={`kvtrace report ${page.report.trace} -o report.html`}
-    />
-  );
-}
-
 interface LinkStatusProps {
   readonly links: Links;
   readonly active: Place | null;
@@ -224,7 +210,7 @@ interface LinkStatusProps {
   readonly stage: string | null;
 }
 
-export function LinkStatus(props: LinkStatusProps) {
+function LinkStatus(props: LinkStatusProps) {
   return (
     <p class="kernel-status small" id="link-status" aria-live="polite">
       <Said {...props} />

@@ -1,12 +1,13 @@
 // The findings of a kernel and the lines that they stand on.
 
-import { figure } from "../../parts/columns";
 import { href } from "../../app/router";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
+import { figure } from "../../parts/columns";
+import { findingColumns } from "../../parts/finding_columns";
 import { type Column, Table } from "../../parts/table";
-import { Pill, NotJudged, severityKind } from "../../parts/text";
+import { NotJudged, Pill } from "../../parts/text";
 import type { MarkedFinding } from "./marks";
 
 /** The call that shows it, at its op and program. */
@@ -39,56 +40,27 @@ export function FindingTable(props: FindingTableProps) {
       </p>
     );
   }
+  const { rule, verdict, what } = findingColumns<MarkedFinding>(({ finding }) => finding.found);
   const columns: Column<MarkedFinding>[] = [
     {
       label: "Line",
-      cell: ({ places }) => {
-        const place = places[0];
-        if (!place) return "–";
-        return (
+      cell: ({ places: [place] }) =>
+        place ? (
           <button
             type="button"
-            class="quiet kernel-line"
+            class="quiet small"
             onClick={() => props.onChoose(place.path, place.line)}
           >
             {shortText(formatPlace(place.path, place.line), 60)}
           </button>
-        );
-      },
+        ) : (
+          "–"
+        ),
       key: ({ places }) => places[0]?.line,
     },
-    {
-      label: "Rule",
-      cell: ({ finding }) => (
-        <a
-          href={href("findings", {
-            q: `${finding.found.rule} ${finding.found.kernel.slice(0, 80)}`,
-          })}
-        >
-          {finding.found.rule}
-        </a>
-      ),
-      key: ({ finding }) => finding.found.rule,
-    },
-    {
-      label: "Verdict",
-      cell: ({ finding: { found } }) => (
-        <Pill kind={found.verdict === "violation" ? severityKind(found.severity) : "plain"}>
-          {found.verdict}
-        </Pill>
-      ),
-      key: ({ finding }) => finding.found.verdict,
-    },
-    {
-      label: "What",
-      prose: true,
-      cell: ({ finding: { found } }) => (
-        <a href={href(`findings/${encodeURIComponent(found.finding_id)}`)}>
-          {shortText(found.message ?? found.reason ?? found.rule, 400)}
-        </a>
-      ),
-      text: ({ finding: { found } }) => found.message ?? found.reason ?? "",
-    },
+    rule,
+    verdict,
+    what,
     {
       label: "Witness",
       cell: ({ finding }) => <Witness page={page} finding={finding} />,

@@ -77,7 +77,7 @@ export function knownMeasures(block: LinesBlock): readonly Measure[] {
 }
 
 /** Everything that is known of a line in one sentence; the tooltip of its heat. */
-export function figuresText(figures: LineFigures, block: LinesBlock): string {
+function figuresText(figures: LineFigures, block: LinesBlock): string {
   const parts = [
     figures.time_share === null ? "" : `${percent(figures.time_share)} of the time at best`,
     figures.bytes === null ? "" : bytesText(figures),

@@ -2,10 +2,8 @@
 
 import { useMemo } from "preact/hooks";
 
-import { figure, words } from "../../parts/columns";
-import { formatBytes, formatFlops, shortText, formatPart, type Maybe } from "../../data/format";
-import type { SourceFile, Text } from "../../data/types";
-import type { Loaded } from "../../data/use_block";
+import type { SourceFile } from "../../data/types";
+import { code, fieldsOf, figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import type { LinesBlock, SourceLineFigures } from "./blocks";
 import type { Place } from "./state";
@@ -13,48 +11,28 @@ import type { Place } from "./state";
 interface LineTableProps {
   readonly figures: ReadonlyMap<number, SourceLineFigures>;
   readonly block: LinesBlock;
-  readonly source: Loaded<Text>;
+  readonly text: string;
   readonly file: SourceFile | null;
   readonly active: Place | null;
   onChoose(place: Place): void;
 }
 
-type Field =
-  "time_share" | "bytes" | "unique_bytes" | "flops" | "masked_share" | "sector_efficiency";
-
 export function LineTable(props: LineTableProps) {
-  const { figures, block, source, file, active } = props;
+  const { figures, block, text, file, active } = props;
   const rows = useMemo(() => [...figures.keys()].sort((a, b) => a - b), [figures]);
-  const text = source.state === "ready" ? source.value.text : "";
   const lines = useMemo(() => text.split("\n"), [text]);
-  const code = (line: number): string => lines[line - (file?.first_line ?? 1)]?.trim() ?? "";
-  const column = (
-    label: string,
-    field: Field,
-    format: (value: Maybe<number>) => string,
-    title: string,
-  ): Column<number> =>
-    figure(
-      label,
-      block.measured ? "measured" : "derived",
-      (line) => figures.get(line)?.[field],
-      format,
-      title,
-    );
+  const lineOf = (line: number): string => lines[line - (file?.first_line ?? 1)]?.trim() ?? "";
+  const field = fieldsOf((line: number) => figures.get(line));
+  const source = block.measured ? "measured" : "derived";
   const columns: Column<number>[] = [
     figure("Line", null, (line) => line, String),
-    { label: "Code", cell: (line) => <code>{shortText(code(line), 80)}</code>, text: code },
-    column("time share", "time_share", formatPart, "Of the sum of all ops' times at best"),
-    column("bytes", "bytes", formatBytes, "Of active lanes"),
-    column("distinct bytes", "unique_bytes", formatBytes, "Of each launch, summed"),
-    column("FLOPs", "flops", formatFlops, "Over all runs"),
-    column("masked off", "masked_share", formatPart, "Share of lanes that a mask switched off"),
-    column(
-      "sectors used",
-      "sector_efficiency",
-      formatPart,
-      "Share of the bytes of touched sectors",
-    ),
+    code("Code", lineOf, { limit: 80 }),
+    field("time share", source, "time_share", "share", "Of the sum of all ops' times at best"),
+    field("bytes", source, "bytes", "bytes", "Of active lanes"),
+    field("distinct bytes", source, "unique_bytes", "bytes", "Of each launch, summed"),
+    field("FLOPs", source, "flops", "flops", "Over all runs"),
+    field("masked off", source, "masked_share", "share", "Lanes that a mask switched off"),
+    field("sectors used", source, "sector_efficiency", "share", "Bytes of touched sectors"),
     figure("ops", null, (line) => figures.get(line)?.ops.length),
     words("Whose", (line) => (figures.get(line)?.own ? "own" : "inlined")),
   ];

@@ -2,6 +2,8 @@
 
 import { baseName } from "../../data/format";
 import type { LineLinks, SourceFile } from "../../data/types";
+import type { Lit } from "../../parts/code";
+import type { Place } from "./state";
 
 /** A line of a source file; `path` as the page's files have it. */
 export interface SourcePlace {
@@ -10,7 +12,7 @@ export interface SourcePlace {
 }
 
 /** A line of the stage; `depth` 0 stands there itself, larger ones were inlined from further in. */
-export interface StagePlace {
+interface StagePlace {
   readonly line: number;
   readonly depth: number;
 }
@@ -62,6 +64,27 @@ function entry<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): V
   const made = make();
   map.set(key, made);
   return made;
+}
+
+/** Lines of a pane that belong to the active one; `path`: the file that is shown. */
+export function litLines(
+  links: Links,
+  active: Place | null,
+  pane: Place["pane"],
+  path: string,
+): ReadonlyMap<number, Lit> {
+  if (!active) return new Map();
+  if (active.pane === pane) return new Map([[active.line, "here"]]);
+  const belonging =
+    pane === "stage"
+      ? (links.toStage.get(path)?.get(active.line) ?? [])
+      : (links.toSource.get(active.line) ?? []).flatMap((place, depth) =>
+          place.path === path ? [{ line: place.line, depth }] : [],
+        );
+  const lit = new Map<number, Lit>();
+  for (const { line, depth } of belonging)
+    if (!lit.has(line)) lit.set(line, depth ? "outer" : "there");
+  return lit;
 }
 
 /** "3, 7–9, 12 …" of ascending line numbers. */

@@ -1,16 +1,9 @@
 // What a variant takes on the device, and what it was specialised for.
 
-import {
-  UNKNOWN,
-  formatBytes,
-  formatCount,
-  formatShare,
-  plural,
-  shortText,
-} from "../../data/format";
-import { code } from "../../parts/columns";
+import { formatCount, formatShare, plural, shortText, UNKNOWN } from "../../data/format";
 import type { Parameter, Variant } from "../../data/types";
-import { Figure, Figures } from "../../parts/figure";
+import { code } from "../../parts/columns";
+import { Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Facts, Note, Pill } from "../../parts/text";
 
@@ -51,62 +44,58 @@ function ResourceFigures(props: { variant: Variant; threads: number | null }) {
   const { variant, threads } = props;
   const { occupancy, num_warps: warps } = variant;
   return (
-    <Figures id="resources">
-      <Figure
-        name="registers"
-        value={variant.registers}
-
-        source="compiler"
-        how="Of one thread"
-        detail="a thread"
-      />
-      <Figure
-        name="spills"
-        value={variant.spills}
-
-        source="compiler"
-        how="32-bit words of local memory of one thread"
-        detail="words a thread"
-      />
-      <Figure
-        name="shared memory"
-        value={variant.shared_bytes}
-        format={formatBytes}
-        source="compiler"
-        how="Of one program"
-        detail="a program"
-      />
-      <Figure
-        name="warps"
-        value={warps}
-
-        source="compiler"
-        detail={threads === null ? null : `${formatCount(threads)} threads a program`}
-      />
-      <Figure
-        name="pipeline stages"
-        value={variant.num_stages}
-
-        source="compiler"
-        how="Software pipelining depth asked for"
-        detail={
-          (variant.num_ctas ?? 1) > 1
-            ? `${formatCount(variant.num_ctas)} blocks in a cluster`
-            : "asked for"
-        }
-      />
-      <Figure
-        name="occupancy"
-        value={occupancy ? occupancy.warps / occupancy.of : null}
-        shown={occupancy ? formatShare(occupancy.warps, occupancy.of) : UNKNOWN}
-        how="From registers, shared memory and warps, for the target that it was compiled for"
-        detail={
-          occupancy
+    <Figures
+      id="resources"
+      of={[
+        {
+          name: "registers",
+          value: variant.registers,
+          source: "compiler",
+          how: "Of one thread",
+          detail: "a thread",
+        },
+        {
+          name: "spills",
+          value: variant.spills,
+          source: "compiler",
+          how: "32-bit words of local memory of one thread",
+          detail: "words a thread",
+        },
+        {
+          name: "shared memory",
+          value: variant.shared_bytes,
+          as: "bytes",
+          source: "compiler",
+          how: "Of one program",
+          detail: "a program",
+        },
+        {
+          name: "warps",
+          value: warps,
+          source: "compiler",
+          detail: threads === null ? null : `${formatCount(threads)} threads a program`,
+        },
+        {
+          name: "pipeline stages",
+          value: variant.num_stages,
+          source: "compiler",
+          how: "Software pipelining depth asked for",
+          detail:
+            (variant.num_ctas ?? 1) > 1
+              ? `${formatCount(variant.num_ctas)} blocks in a cluster`
+              : "asked for",
+        },
+        {
+          name: "occupancy",
+          value: occupancy ? occupancy.warps / occupancy.of : null,
+          shown: occupancy ? formatShare(occupancy.warps, occupancy.of) : UNKNOWN,
+          how: "From registers, shared memory and warps, for the target that it was compiled for",
+          detail: occupancy
             ? `${occupancy.warps} of ${occupancy.of} warps; ${limitText(occupancy.limited_by)}`
-            : "target or resources not known"
-        }
-      />
-    </Figures>
+            : "target or resources not known",
+        },
+      ]}
+    />
   );
 }
 

@@ -2,31 +2,27 @@
 
 import { useMemo, useState } from "preact/hooks";
 
-import { figure, words } from "../../parts/columns";
-import { theme } from "../../app/theme";
 import { go } from "../../app/router";
+import { theme } from "../../app/theme";
 import {
   formatCount,
   formatGrid,
-  formatNanoseconds,
   formatRate,
-  formatNumber,
-  formatPart,
   formatShare,
-  gridSize,
+  type Maybe,
   plural,
   shortText,
   threeFigures,
-  type Maybe,
 } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { Call, Limits, Roofline as Position } from "../../data/types";
+import type { Limits, Roofline as Position } from "../../data/types";
 import { themeColours } from "../../parts/colours";
+import { fieldsOf, words } from "../../parts/columns";
 import { Curve, type Series } from "../../parts/curve";
 import { type Column, Table } from "../../parts/table";
 import { CallLink, Missing, Note } from "../../parts/text";
-import { type Chart, type Point, type Roof, chartOf, pointsOf, roofsOf } from "./roofline_points";
-import { variantName } from "./variants";
+import { callColumns } from "./calls";
+import { type Chart, chartOf, type Point, pointsOf, type Roof, roofsOf } from "./roofline_points";
 
 export function Roofline({ page, calls }: { page: Page; calls: readonly number[] }) {
   const { report } = page;
@@ -112,8 +108,7 @@ function Chart(props: {
         series={series}
         xLabel="FLOPs per distinct byte"
         yLabel="FLOP/s"
-        xLogarithmic
-        yLogarithmic
+        logarithmic
         formatX={threeFigures}
         formatY={(rate) => formatRate(rate, "")}
         height={320}
@@ -173,76 +168,26 @@ function Said({ page, point }: { page: Page; point: Point | null }) {
 
 function PositionTable(props: { page: Page; rows: readonly number[]; chosen: number | null }) {
   const { page, rows } = props;
-  const of = (index: number): Call => page.report.calls[index] as Call;
-  const at = (index: number): Position => of(index).roofline as Position;
+  const at = (index: number) => page.report.calls[index]?.roofline as Position;
+  const field = fieldsOf(at);
+  const limit = fieldsOf((index: number) => at(index).position);
+  const call = fieldsOf((index: number) => page.report.calls[index]);
   const rate = (value: Maybe<number>): string => formatRate(value, "FLOP/s");
+  const some = (field: "reached" | "achieved"): boolean =>
+    rows.some((index) => at(index)[field] !== null);
+  const tuned = "Of an execution; autotuners' and warm-ups' left out";
   const columns: (Column<number> | false)[] = [
-    {
-      label: "Call",
-      cell: (index) => <CallLink page={page} call={index} />,
-      key: (index) => of(index).call_id,
-    },
-    {
-      label: "Variant",
-      cell: (index) => variantName(page, of(index).variant),
-      key: (index) => of(index).variant,
-    },
-    words("Grid", (index) => formatGrid(of(index).grid), {
-      key: (index) => gridSize(of(index).grid),
-    }),
-    figure(
-      "intensity",
-      "derived",
-      (index) => at(index).intensity,
-      formatNumber,
-      "FLOPs per distinct byte",
-    ),
+    ...callColumns(page),
+    field("intensity", "derived", "intensity", "number", "FLOPs per distinct byte"),
     words("Bound by", (index) => at(index).position.bound, { title: "Memory, caches, or compute" }),
-    figure(
-      "at best",
-      "derived",
-      (index) => at(index).position.best_ns,
-      formatNanoseconds,
-      "Time of one launch that the limits allow",
-    ),
-    figure(
-      "attainable",
-      "derived",
-      (index) => at(index).attainable,
-      rate,
-      "FLOPs per second at its intensity",
-    ),
-    rows.some((index) => of(index).device_median_ns !== null) &&
-      figure(
-        "device median",
-        "measured",
-        (index) => of(index).device_median_ns,
-        formatNanoseconds,
-        "Of an execution; autotuners' and warm-ups' left out",
-      ),
-    rows.some((index) => at(index).reached !== null) &&
-      figure(
-        "reached",
-        "measured",
-        (index) => at(index).reached,
-        rate,
-        "FLOPs over the median time on the device",
-      ),
-    rows.some((index) => at(index).achieved !== null) &&
-      figure(
-        "of roofline",
-        "derived",
-        (index) => at(index).achieved,
-        formatPart,
-        "Share of the time at best in the measured time",
-      ),
-    figure(
-      "caches",
-      "derived",
-      (index) => at(index).position.uncached_ns,
-      formatNanoseconds,
-      "Time if caches served nothing again",
-    ),
+    limit("at best", "derived", "best_ns", "ns", "Time of one launch that the limits allow"),
+    field("attainable", "derived", "attainable", rate, "FLOPs per second at its intensity"),
+    some("reached") && call("device median", "measured", "device_median_ns", "ns", tuned),
+    some("reached") &&
+      field("reached", "measured", "reached", rate, "FLOPs over the median time on the device"),
+    some("achieved") &&
+      field("of roofline", "derived", "achieved", "share", "Time at best in the measured time"),
+    limit("caches", "derived", "uncached_ns", "ns", "Time if caches served nothing again"),
   ];
   return (
     <Table

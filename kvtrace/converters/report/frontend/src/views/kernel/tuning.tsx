@@ -1,14 +1,14 @@
 // What an autotuner tried: the time of each configuration, and which one it kept.
 
-import { figure, sharedFigure } from "../../parts/columns";
 import { href } from "../../app/router";
-import { formatBytes, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
+import { plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
+import { fieldsOf, figure, sharedFigure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Pill } from "../../parts/text";
 import type { Trial, Tuning } from "./blocks";
-import { variantName } from "./variants";
+import { occupied, variantName } from "./variants";
 
 export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tuning[] }) {
   return (
@@ -37,6 +37,7 @@ export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tunin
 function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: string }) {
   const { page, trials } = props;
   const of = ({ variant }: Trial): Variant | undefined => page.report.variants[variant];
+  const field = fieldsOf(of);
   const slowest = Math.max(1, ...trials.map((trial) => trial.median_ns ?? 0));
   const names = [...new Set(trials.flatMap((trial) => Object.keys(trial.configuration)))];
   const columns: Column<Trial>[] = [
@@ -51,7 +52,7 @@ function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: stri
       "measured",
       (trial) => trial.median_ns,
       slowest,
-      formatNanoseconds,
+      "ns",
       "Of its trials without the first, which is a warm-up",
     ),
     {
@@ -60,13 +61,18 @@ function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: stri
       key: (trial) => (trial.kept ? "kept" : null),
     },
     figure("launches", "measured", (trial) => trial.launches),
-    figure("registers", "compiler", (trial) => of(trial)?.registers),
-    figure("spills", "compiler", (trial) => of(trial)?.spills),
-    figure("shared", "compiler", (trial) => of(trial)?.shared_bytes, formatBytes),
-    {
-      ...figure("occupancy", "derived", (trial: Trial) => of(trial)?.occupancy?.warps),
-      cell: (trial) => formatShare(of(trial)?.occupancy?.warps, of(trial)?.occupancy?.of),
-    },
+    field("registers", "compiler", "registers"),
+    field("spills", "compiler", "spills"),
+    field("shared", "compiler", "shared_bytes", "bytes"),
+    figure(
+      "occupancy",
+      "derived",
+      (trial) => {
+        const variant = of(trial);
+        return variant && occupied(variant);
+      },
+      "share",
+    ),
     {
       label: "Variant",
       cell: (trial) => (

@@ -1,18 +1,10 @@
 // The variants that a kernel was compiled to, and what made the compiler run again for each.
 
-import { useMemo } from "preact/hooks";
-
-import { figure, words, sharedFigure } from "../../parts/columns";
 import { address, go, href } from "../../app/router";
-import {
-  formatBytes,
-  formatCount,
-  formatNanoseconds,
-  formatShare,
-  shortText,
-} from "../../data/format";
+import { formatCount, formatNanoseconds, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Change, Variant } from "../../data/types";
+import { code, fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Note, Pill } from "../../parts/text";
 
@@ -24,18 +16,11 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
   const rows = report.kernels[kernel]?.variants ?? [];
   const of = (index: number): Variant => report.variants[index] as Variant;
   const most = Math.max(1, ...rows.map((index) => of(index).compile_ns ?? 0));
-  const count = (
-    label: string,
-    field: "registers" | "spills" | "num_warps" | "launches" | "calls",
-    source: "compiler" | "measured",
-    title = "",
-  ): Column<number> => figure(label, source, (index) => of(index)[field], formatCount, title);
+  const field = fieldsOf(of);
   const columns: (Column<number> | false)[] = [
     {
-      label: "Variant",
+      ...words("Variant", (index) => variantName(page, index), { key: (index: number) => index }),
       cell: (index) => <a href={chosenHref(kernel, index)}>{variantName(page, index)}</a>,
-      key: (index) => index,
-      text: (index) => variantName(page, index),
     },
     {
       label: "Compiled because",
@@ -49,31 +34,18 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
       "measured",
       (index) => of(index).compile_ns,
       most,
-      formatNanoseconds,
+      "ns",
       "Time from the start of the compilation to its end, all stages",
     ),
     words("Disk cache", (index) => cacheText(of(index))),
-    count("launches", "launches", "measured"),
-    count("calls", "calls", "measured", "Distinct: grid and arguments' metadata"),
-    figure("host time", "measured", (index) => of(index).host_ns, formatNanoseconds),
-    count("warps", "num_warps", "compiler"),
-    count("registers", "registers", "compiler", "Of a thread"),
-    count("spills", "spills", "compiler", "32-bit words of local memory of a thread"),
-    figure(
-      "shared",
-      "compiler",
-      (index) => of(index).shared_bytes,
-      formatBytes,
-      "Shared memory of a program",
-    ),
-    {
-      label: "occupancy",
-      source: "derived",
-      number: true,
-      title: "Warps that a multiprocessor holds at once, of those it could",
-      cell: (index) => formatShare(of(index).occupancy?.warps, of(index).occupancy?.of),
-      key: (index) => occupied(of(index)),
-    },
+    field("launches", "measured", "launches"),
+    field("calls", "measured", "calls", "count", "Distinct: grid and arguments' metadata"),
+    field("host time", "measured", "host_ns", "ns"),
+    field("warps", "compiler", "num_warps"),
+    field("registers", "compiler", "registers", "count", "Of a thread"),
+    field("spills", "compiler", "spills", "count", "32-bit words of local memory of a thread"),
+    field("shared", "compiler", "shared_bytes", "bytes", "Shared memory of a program"),
+    figure("occupancy", "derived", (index) => occupied(of(index)), "share", OCCUPANCY),
   ];
   return (
     <Table
@@ -105,11 +77,14 @@ export function variantName({ report }: Page, index: number): string {
   return `${variant.kernel_id}${run}`;
 }
 
-function occupied({ occupancy }: Variant): number | null {
+/** What the column of it holds. */
+const OCCUPANCY = "Warps that a multiprocessor holds at once, of those it could";
+
+export function occupied({ occupancy }: Variant): number | null {
   return occupancy ? occupancy.warps / occupancy.of : null;
 }
 
-export function cacheText({ cache_hit: hit }: Variant): string {
+function cacheText({ cache_hit: hit }: Variant): string {
   return hit === null ? "–" : hit ? "hit" : "miss";
 }
 
@@ -160,27 +135,17 @@ export function Recompile({ page, variant }: { page: Page; variant: Variant }) {
   );
 }
 
+const CHANGE_COLUMNS: readonly Column<Change>[] = [
+  words("What", ({ what }) => what),
+  code("Before", ({ before }) => before ?? "none", { limit: 120 }),
+  code("This variant", ({ after }) => after ?? "none", { limit: 120 }),
+];
+
 function ChangeTable({ changes }: { changes: readonly Change[] }) {
-  const columns = useMemo<Column<Change>[]>(
-    () => [
-      { label: "What", cell: ({ what }) => shortText(what), key: ({ what }) => what },
-      {
-        label: "Before",
-        cell: ({ before }) => <code>{shortText(before ?? "none", 120)}</code>,
-        text: ({ before }) => before ?? "",
-      },
-      {
-        label: "This variant",
-        cell: ({ after }) => <code>{shortText(after ?? "none", 120)}</code>,
-        text: ({ after }) => after ?? "",
-      },
-    ],
-    [],
-  );
   return (
     <Table
       caption="What differs from the nearest earlier variant"
-      columns={columns}
+      columns={CHANGE_COLUMNS}
       rows={changes}
       empty="No difference was recorded: options or the environment may differ in what kvtrace does not see."
     />

@@ -1,26 +1,16 @@
 // One kernel: its code, the variants it was compiled to, and what its calls did.
 
-import {
-  formatBytes,
-  formatCount,
-  formatFlops,
-  formatNanoseconds,
-  formatShare,
-  plural,
-  shortText,
-  formatPart,
-} from "../../data/format";
-import type { Page } from "../../data/page";
-import { Figure, Figures } from "../../parts/figure";
-import { Facts } from "../../parts/text";
-
 import { useEffect, useMemo } from "preact/hooks";
 
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
+import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
-import { DroppedNotes, Missing, Note, Section, Swatch, kernelName } from "../../parts/text";
+import { Figures } from "../../parts/figure";
+import { DroppedNotes, Facts, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
+import { workFigures } from "../../parts/work_figures";
 import type { KernelBlock } from "./blocks";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
@@ -32,7 +22,7 @@ import { Resources, Specialisation } from "./resources";
 import { Roofline } from "./roofline";
 import { heldPlace, holdPlace, shownFiles } from "./state";
 import { Tunings } from "./tuning";
-import { Recompile, VariantTable, variantName } from "./variants";
+import { Recompile, variantName, VariantTable } from "./variants";
 
 function KernelView(props: ViewProps) {
   const { page, params } = props;
@@ -181,11 +171,11 @@ const view: View = {
 
 export default view;
 
-export function KernelHead({ page, index }: { page: Page; index: number }) {
+function KernelHead({ page, index }: { page: Page; index: number }) {
   const { report } = page;
   const kernel = report.kernels[index];
   if (!kernel) return null;
-  const tuning = kernel.tuning_launches;
+  const { tuning_launches: tuning, device_executions: executions } = kernel;
   return (
     <>
       <Facts
@@ -203,85 +193,33 @@ export function KernelHead({ page, index }: { page: Page; index: number }) {
           ["Comes from", kernel.origin],
         ]}
       />
-      <Figures id="figures">
-        <Figure
-          name="launches"
-          value={kernel.launches}
-
-          source="measured"
-          detail={
-            tuning
+      <Figures
+        id="figures"
+        of={[
+          {
+            name: "launches",
+            value: kernel.launches,
+            source: "measured",
+            detail: tuning
               ? `${formatCount(tuning)} of them tuning`
-              : `of ${plural(kernel.calls, "distinct call")}`
-          }
-        />
-        <Figure
-          name="host time"
-          value={kernel.host_ns}
-          format={formatNanoseconds}
-          source="measured"
-          how="Sum over launches, from entering the launching function to its return"
-          detail={`${formatShare(kernel.host_ns, report.totals.host_ns)} of all kernels'`}
-        />
-        {report.totals.device_ns === null ? null : (
-          <Figure
-            name="device time"
-            value={kernel.device_ns}
-            format={formatNanoseconds}
-            source="measured"
-            how="Sum over executions on the device"
-            detail={
-              kernel.device_executions === null
-                ? null
-                : plural(kernel.device_executions, "execution")
-            }
-          />
-        )}
-        {kernel.achieved === null ? null : (
-          <Figure
-            name="of roofline"
-            value={kernel.achieved}
-            format={formatPart}
-            how="Share of the time at best in the measured device time of its runs"
-            detail={`at best ${formatNanoseconds(kernel.best_ns)}`}
-          />
-        )}
-        <Figure
-          name="bytes moved"
-          value={kernel.bytes}
-          format={formatBytes}
-          how="Of active lanes, over all runs of the calls that were replayed"
-          detail={kernel.bytes === null ? "run kvtrace replay" : null}
-        />
-        <Figure
-          name="FLOPs"
-          value={kernel.flops}
-          format={formatFlops}
-          how="Over all runs of the calls that were replayed"
-          detail={kernel.flops === null ? "run kvtrace replay" : null}
-        />
-        <Figure
-          name="compile time"
-          value={kernel.compile_ns}
-          format={formatNanoseconds}
-          source="measured"
-          how="Sum over variants"
-          detail={plural(kernel.variants.length, "variant")}
-        />
-        <Figure
-          name="violations"
-          value={kernel.violations}
-
-          how="Distinct ones, by kvtrace sanitize"
-          detail={
-            kernel.violations === null
-              ? "run kvtrace sanitize"
-              : kernel.unknowns
-                ? `${formatCount(kernel.unknowns)} unknown`
-                : null
-          }
-        />
-      </Figures>
+              : `of ${plural(kernel.calls, "distinct call")}`,
+          },
+          kernel.achieved !== null && {
+            name: "of roofline",
+            value: kernel.achieved,
+            as: "share",
+            how: "Share of the time at best in the measured device time of its runs",
+            detail: `at best ${formatNanoseconds(kernel.best_ns)}`,
+          },
+          workFigures(kernel, report.totals.device_ns !== null, {
+            host: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all kernels'`,
+            compile: plural(kernel.variants.length, "variant"),
+            device: executions === null ? null : plural(executions, "execution"),
+            replayed: kernel.bytes === null ? "run kvtrace replay" : null,
+            violations: kernel.unknowns ? `${formatCount(kernel.unknowns)} unknown` : null,
+          }),
+        ]}
+      />
     </>
   );
 }

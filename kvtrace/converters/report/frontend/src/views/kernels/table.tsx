@@ -1,18 +1,9 @@
 // Kernels with their figures; the overview shows the first of them, this view all.
 
-import {
-  UNKNOWN,
-  formatBytes,
-  formatCount,
-  formatFlops,
-  formatNanoseconds,
-  formatPlace,
-  plural,
-  formatPart,
-} from "../../data/format";
-import { figure, sharedFigure } from "../../parts/columns";
+import { formatCount, formatPlace, plural, UNKNOWN } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Kernel } from "../../data/types";
+import { fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Pill } from "../../parts/text";
 
@@ -24,122 +15,67 @@ interface KernelTableProps {
   /** Leaves out what the compiler made. */
   readonly brief?: boolean;
   readonly sort?: string;
+  /** Rows that are shown at once. */
+  readonly height?: number;
 }
 
 export function KernelTable(props: KernelTableProps) {
   const { page, brief } = props;
   const { totals, kernels } = page.report;
   const of = (index: number): Kernel => kernels[index] as Kernel;
-  const columns: (Column<number> | null | false | undefined)[] = [
+  const field = fieldsOf(of);
+  const runs = "over all runs of the calls that were evaluated";
+  const most = "most of any variant";
+  const columns: (Column<number> | false)[] = [
     {
       label: "Kernel",
       cell: (index) => <KernelLink page={page} kernel={index} />,
       key: (index) => of(index).name,
     },
-    figure("launches", "measured", (index) => of(index).launches, formatCount),
+    field("launches", "measured", "launches"),
     sharedFigure(
       "host time",
       "measured",
       (index) => of(index).host_ns,
       totals.host_ns,
-      formatNanoseconds,
+      "ns",
       "Sum over launches of the time from entering the launching function to its return",
     ),
     totals.device_ns !== null &&
-      figure(
-        "device time",
-        "measured",
-        (index) => of(index).device_ns,
-        formatNanoseconds,
-        "Sum over executions",
-      ),
+      field("device time", "measured", "device_ns", "ns", "Sum over executions"),
     !brief &&
-      kernels.some((kernel) => (kernel.achieved ?? null) !== null) &&
-      figure(
-        "of roofline",
-        "derived",
-        (index) => of(index).achieved,
-        formatPart,
-        "Share of the time at best in the measured device time",
-      ),
+      kernels.some((kernel) => kernel.achieved !== null) &&
+      field("of roofline", "derived", "achieved", "share", "Time at best in the device time"),
     totals.bytes !== null &&
-      figure(
-        "bytes",
-        "derived",
-        (index) => of(index).bytes,
-        formatBytes,
-        "Of active lanes, over all runs of the calls that were evaluated",
-      ),
-    totals.flops !== null &&
-      figure(
-        "FLOPs",
-        "derived",
-        (index) => of(index).flops,
-        formatFlops,
-        "Over all runs of the calls that were evaluated",
-      ),
+      field("bytes", "derived", "bytes", "bytes", `Of active lanes, ${runs}`),
+    totals.flops !== null && field("FLOPs", "derived", "flops", "flops", `Counted ${runs}`),
     {
-      label: "findings",
-      source: "derived",
-      number: true,
+      ...field("findings", "derived", "violations"),
       cell: (index) => <KernelFindings kernel={of(index)} />,
-      key: (index) => of(index).violations,
     },
-    figure(
-      "compile",
-      "measured",
-      (index) => of(index).compile_ns,
-      formatNanoseconds,
-      "Sum over variants",
-    ),
+    field("compile", "measured", "compile_ns", "ns", "Sum over variants"),
     figure("variants", null, (index) => of(index).variants.length),
-    !brief &&
-      figure(
-        "calls",
-        "measured",
-        (index) => of(index).calls,
-        formatCount,
-        "Distinct: grid and arguments' metadata",
-      ),
-    !brief &&
-      figure(
-        "registers",
-        "compiler",
-        (index) => of(index).registers,
-        formatCount,
-        "Of a thread, most of any variant",
-      ),
-    !brief &&
-      figure(
-        "spills",
-        "compiler",
-        (index) => of(index).spills,
-        formatCount,
-        "32-bit words of local memory of a thread, most of any variant",
-      ),
-    !brief &&
-      figure(
-        "shared",
-        "compiler",
-        (index) => of(index).shared_bytes,
-        formatBytes,
-        "Shared memory of a program, most of any variant",
-      ),
-    !brief && {
-      label: "Defined",
-      cell: (index) => (
-        <span title={of(index).file ?? ""}>{formatPlace(of(index).file, of(index).line)}</span>
-      ),
-      key: (index) => of(index).file ?? UNKNOWN,
-    },
+    ...(brief
+      ? []
+      : [
+          field("calls", "measured", "calls", "count", "Distinct: grid and arguments' metadata"),
+          field("registers", "compiler", "registers", "count", `Of a thread, ${most}`),
+          field("spills", "compiler", "spills", "count", `32-bit words of a thread, ${most}`),
+          field("shared", "compiler", "shared_bytes", "bytes", `Of a program, ${most}`),
+          {
+            ...words("Defined", (index: number) => formatPlace(of(index).file, of(index).line)),
+            key: (index: number) => of(index).file ?? UNKNOWN,
+          },
+        ]),
   ];
   return (
     <Table
       caption={props.caption}
-      columns={columns.filter((column): column is Column<number> => Boolean(column))}
+      columns={columns}
       rows={props.kernels}
       sort={props.sort ?? "host time"}
       empty="No kernel matches."
+      {...(props.height && { height: props.height })}
     />
   );
 }

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";
-import { Search, matches } from "../../parts/search";
+import { matches, Search } from "../../parts/search";
 import { DroppedNotes } from "../../parts/text";
 import { KernelTable } from "./table";
 

@@ -1,15 +1,16 @@
 // A call: its arguments and grid, its programs and ops, and the chosen op's accesses.
 
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { ArgumentTable } from "../../parts/arguments";
 import { Split } from "../../parts/beside";
+import { useKeys } from "../../parts/keys";
 import { Missing, Note, Section } from "../../parts/text";
 import type { CallBlock, Op } from "./blocks";
-import { FindingTable, type HereFinding, findingsHere } from "./findings";
+import { findingsHere, FindingTable, type HereFinding } from "./findings";
 import { isMemory } from "./grid_work";
 import { OpPanel } from "./op_panel";
 import { OpList } from "./ops";
@@ -17,10 +18,10 @@ import { Programs } from "./programs";
 import { Recorded } from "./recorded";
 import { touchedBy } from "./scene";
 import {
-  type Place,
   choose,
   chosenNumber,
   chosenProgram,
+  type Place,
   programNumber,
   programPlace,
 } from "./state";
@@ -73,7 +74,20 @@ function Inside(props: CallProps & { block: CallBlock; findings: readonly HereFi
     [call],
   );
   const op = chosenOp(block, findings);
-  useEffect(() => startProgramKeys(grid), [grid]);
+  const toProgram = (step: 1 | -1): void => {
+    const at = programNumber(chosenProgram(grid), grid) ?? (step > 0 ? -1 : 0);
+    const next = Math.min(Math.max(at + step, 0), grid[0] * grid[1] * grid[2] - 1);
+    choose({ p: programPlace(next, grid).join(",") });
+  };
+  const toTrip = (step: 1 | -1): void =>
+    choose({ it: Math.max((chosenNumber("it") ?? -1) + step, 0) });
+  useKeys({
+    "[": () => toProgram(-1),
+    "]": () => toProgram(1),
+    ",": () => toTrip(-1),
+    ".": () => toTrip(1),
+    a: () => choose({ p: null, it: null }),
+  });
   return (
     <>
       <section id="inside">
@@ -104,38 +118,10 @@ function Inside(props: CallProps & { block: CallBlock; findings: readonly HereFi
 }
 
 /** The op that the address names, or one with a finding, or the first whose accesses are known. */
-function chosenOp(block: CallBlock, findings: readonly HereFinding[]): Op | null {
-  const named = (index: number | null): Op | undefined =>
-    block.ops.find((op) => op.index === index);
-  const found = findings.find(({ op }) => op !== null)?.op ?? null;
-  return (
-    named(chosenNumber("op")) ??
-    named(found) ??
-    named(block.accesses[0]?.op ?? null) ??
-    block.ops.find(isMemory) ??
-    block.ops[0] ??
-    null
+function chosenOp({ ops, accesses }: CallBlock, findings: readonly HereFinding[]): Op | null {
+  const found = findings.find(({ op }) => op !== null)?.op;
+  const named = [chosenNumber("op"), found, accesses[0]?.op].map((index) =>
+    ops.find((op) => op.index === index),
   );
-}
-
-/** "[" and "]" go from program to program, "a" to all of them, "," and "." through iterations. */
-function startProgramKeys(grid: Place): () => void {
-  const count = grid[0] * grid[1] * grid[2];
-  const onKey = (event: KeyboardEvent): void => {
-    const target = event.composedPath()[0];
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (target instanceof HTMLElement && target.closest("input, select, textarea")) return;
-    const step = event.key === "]" || event.key === "." ? 1 : -1;
-    if (event.key === "[" || event.key === "]") {
-      const at = programNumber(chosenProgram(grid), grid) ?? (step > 0 ? -1 : 0);
-      const next = Math.min(Math.max(at + step, 0), count - 1);
-      choose({ p: programPlace(next, grid).join(",") });
-    } else if (event.key === "," || event.key === ".") {
-      choose({ it: Math.max((chosenNumber("it") ?? -1) + step, 0) });
-    } else if (event.key === "a") choose({ p: null, it: null });
-    else return;
-    event.preventDefault();
-  };
-  window.addEventListener("keydown", onKey);
-  return () => window.removeEventListener("keydown", onKey);
+  return named.find(Boolean) ?? ops.find(isMemory) ?? ops[0] ?? null;
 }

@@ -27,7 +27,13 @@ export function combOf(form: Form, unit = 1, width = 1): Comb {
     plain.push([count, Math.abs(step) / unit]);
   }
   plain.sort((a, b) => a[1] - b[1]);
-  return plainComb(start, weight, joined(plain));
+  const levels = joined(plain);
+  const [reach, places] = [[0], [1]];
+  for (const [count, step] of levels) {
+    reach.push((reach.at(-1) ?? 0) + (count - 1) * step);
+    places.push((places.at(-1) ?? 1) * count);
+  }
+  return { start, weight, levels, reach, places };
 }
 
 /** Levels of which each goes on where the one before ends are one. */
@@ -39,17 +45,6 @@ function joined(levels: readonly Level[]): Level[] {
     else found.push([count, step]);
   }
   return found;
-}
-
-/** A comb of levels in any order. */
-export function plainComb(start: number, weight: number, unsorted: readonly Level[]): Comb {
-  const levels = unsorted.toSorted((a, b) => a[1] - b[1]);
-  const [reach, places] = [[0], [1]];
-  for (const [count, step] of levels) {
-    reach.push((reach.at(-1) ?? 0) + (count - 1) * step);
-    places.push((places.at(-1) ?? 1) * count);
-  }
-  return { start, weight, levels, reach, places };
 }
 
 /** How many places there are, each counted as often as it comes. */

@@ -2,8 +2,8 @@
 // whole regions are worked out from the progressions, exactly where that takes few steps.
 
 import type { Access } from "./blocks";
-import { type Comb, addComb, combOf, costOf, countWithin, lastOf, totalOf } from "./comb";
-import { ALL, type Executions, type Lanes, formsOf } from "./layout";
+import { addComb, type Comb, combOf, costOf, countWithin, lastOf, totalOf } from "./comb";
+import { ALL, type Executions, formsOf, type Lanes } from "./layout";
 import { type Bins, type Region, regionCounts } from "./regions";
 import type { Look } from "./tensor";
 
@@ -30,18 +30,12 @@ const MOST_STEPS = 6e8;
 /** Units beside the tensor that are counted one by one too. */
 const BESIDE = 2 ** 16;
 
-export interface CountAsked {
-  readonly accesses: readonly Access[];
-  readonly wanted?: Executions;
-  readonly lanes?: Lanes;
-  readonly unit: number;
-  /** Units that one lane covers. */
-  readonly width: number;
-  readonly extent: number;
-}
-
-export function countsOf(asked: CountAsked): Counts {
-  const { accesses, wanted = ALL, lanes = "active", unit, width, extent } = asked;
+export function countsOf(
+  { accesses, unit, width }: { accesses: readonly Access[]; unit: number; width: number },
+  extent: number,
+  wanted: Executions = ALL,
+  lanes: Lanes = "active",
+): Counts {
   const combs = accesses.flatMap((access) =>
     formsOf(access, wanted, lanes).map((form) => combOf(form, unit, width)),
   );
@@ -101,9 +95,8 @@ function denseBins(
     if (at >= dense.counts.length || at + width * step < 0) continue;
     for (let column = 0; column < width; column += 1, at += step) {
       const count = dense.counts[at];
-      if (count)
-        bins[line + (bin[column] as number)] =
-          (bins[line + (bin[column] as number)] as number) + count;
+      const place = line + (bin[column] as number);
+      if (count) bins[place] = (bins[place] as number) + count;
     }
   }
   return bins;

@@ -1,50 +1,28 @@
 // Who accesses the chosen element.
 
-import { formatCount, shortText, threeFigures } from "../../data/format";
-import { countAt } from "./counts";
-import type { Executions } from "./layout";
-import type { Scene } from "./map_colours";
-import { type Touched, ownIndex } from "./scene";
-import { type Place, programText } from "./state";
-import { isInside } from "./tensor";
-import { touchesOf } from "./touching";
-
 import { useMemo } from "preact/hooks";
 
+import { formatCount, plural, shortText, threeFigures } from "../../data/format";
 import { figure, words } from "../../parts/columns";
-import { plural } from "../../data/format";
-import { type Column, Table } from "../../parts/table";
-import { choose, programPlace } from "./state";
-import { type Touch } from "./touching";
+import { Table } from "../../parts/table";
+import { countAt } from "./counts";
+import { ALL, type Executions } from "./layout";
+import type { Scene } from "./map_colours";
+import { ownIndex, type Touched } from "./scene";
+import { choose, type Place, programPlace, programText } from "./state";
+import { isInside } from "./tensor";
+import { type Touch, touchesOf } from "./touching";
 
 const MOST = 200;
 
 export function ElementPanel(props: {
   touched: Touched;
   grid: Place;
-  wanted: Executions;
   offset: number;
   text: string;
 }) {
   const { touched, grid, offset } = props;
-  const touches = useMemo(
-    () =>
-      touchesOf(
-        touched.accesses,
-        { program: null, iteration: null },
-        offset * touched.unit,
-        touched.width * touched.unit,
-        MOST,
-      ),
-    [touched, offset],
-  );
-  const columns: Column<Touch>[] = [
-    words("Program", ({ program }) => programText(program, grid), {
-      source: "derived",
-      key: ({ program }) => program,
-    }),
-    figure("Iteration", "derived", ({ iteration }) => iteration),
-  ];
+  const touches = useMemo(() => touchesAt(touched, ALL, offset, MOST), [touched, offset]);
   return (
     <div class="panel" id="element">
       <p class="wrap">{props.text}</p>
@@ -56,10 +34,16 @@ export function ElementPanel(props: {
           Close
         </button>
       </p>
-      <Table
+      <Table<Touch>
         id="element-table"
         caption="Executions that access the element"
-        columns={columns}
+        columns={[
+          words("Program", ({ program }) => programText(program, grid), {
+            source: "derived",
+            key: ({ program }) => program,
+          }),
+          figure("Iteration", "derived", ({ iteration }) => iteration),
+        ]}
         rows={touches}
         onChoose={({ program, iteration }) =>
           choose({
@@ -73,6 +57,11 @@ export function ElementPanel(props: {
   );
 }
 
+function touchesAt(touched: Touched, wanted: Executions, offset: number, most: number) {
+  const { accesses, unit, width } = touched;
+  return touchesOf(accesses, wanted, offset * unit, width * unit, most);
+}
+
 /** Its index, element and byte, how often and by whom it is accessed, and its value. */
 export function placeText(
   { look, counts, marks, values }: Scene,
@@ -81,23 +70,21 @@ export function placeText(
   grid: Place,
   offset: number,
 ): string {
-  const bytes = offset * touched.unit;
+  const name = shortText(touched.name, 40);
   const many = countAt(counts, offset);
-  const touches = many
-    ? touchesOf(touched.accesses, wanted, bytes, touched.width * touched.unit, 4)
-    : [];
+  const touches = many ? touchesAt(touched, wanted, offset, 4) : [];
   const programs = [...new Set(touches.map(({ program }) => programText(program, grid)))];
   const mark = marks.find((each) => each.offset === offset);
-  const value = values?.at(bytes);
+  const value = values?.at(offset * touched.unit) ?? null;
   return [
     isInside(look, offset)
-      ? `${shortText(touched.name, 40)}[${ownIndex(touched, offset).join(", ")}]`
-      : `outside of ${shortText(touched.name, 40)}`,
+      ? `${name}[${ownIndex(touched, offset).join(", ")}]`
+      : `outside of ${name}`,
     `element ${formatCount(offset)}`,
-    `byte ${formatCount(bytes)}`,
-    `${formatCount(many)} ${many === 1 ? "access" : "accesses"}`,
+    `byte ${formatCount(offset * touched.unit)}`,
+    plural(many, "access", "accesses"),
     programs.length ? `by ${programs.slice(0, 3).join(" ")}${programs.length > 3 ? " …" : ""}` : "",
-    value === null || value === undefined ? "" : `value ${threeFigures(value)}`,
+    value === null ? "" : `value ${threeFigures(value)}`,
     mark ? shortText(mark.text, 160) : "",
   ]
     .filter(Boolean)

@@ -1,14 +1,14 @@
 // Findings of the call, each tied to the op that it is about.
 
-import { useMemo } from "preact/hooks";
-
-import { formatCount, formatPlace, formatTuple, shortText } from "../../data/format";
+import { formatTuple } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
-import { type Column, Table } from "../../parts/table";
-import { CallLink, Pill, severityKind } from "../../parts/text";
+import { figure, words } from "../../parts/columns";
+import { findingColumns } from "../../parts/finding_columns";
+import { Table } from "../../parts/table";
+import { CallLink } from "../../parts/text";
 import type { CallBlock, Op } from "./blocks";
-import { choose } from "./state";
+import { AS_IT_IS, choose } from "./state";
 
 export interface HereFinding {
   readonly placed: PlacedFinding;
@@ -34,31 +34,6 @@ function opOf({ found, stack }: PlacedFinding, block: CallBlock): Op | undefined
   return here.find((op) => op.buffer !== null && op.buffer === found.arg) ?? here.at(-1);
 }
 
-/** Choose the witness: its op, program and iteration, and the element; `unit` is its size. */
-function showWitness({ placed, op }: HereFinding, unit: number): void {
-  const { found } = placed;
-  choose({
-    op,
-    p: found.program ? found.program.join(",") : null,
-    it: found.iteration,
-    el: found.address_offset === null ? null : Math.floor(found.address_offset / unit),
-    ...PLAIN,
-  });
-}
-
-/** Choose what the other program of a race does at the same element. */
-function showOther({ placed, op }: HereFinding): void {
-  choose({
-    op: placed.other_op ?? op,
-    p: placed.found.other_program?.join(",") ?? null,
-    it: null,
-    ...PLAIN,
-  });
-}
-
-/** The map of the op's own tensor, as it is. */
-const PLAIN = { arg: null, tab: null, shape: null, axes: null, at: null, slice: null, lay: null };
-
 interface FindingTableProps {
   readonly page: Page;
   readonly findings: readonly HereFinding[];
@@ -67,53 +42,53 @@ interface FindingTableProps {
 }
 
 export function FindingTable(props: FindingTableProps) {
-  const rows = useMemo(() => props.findings, [props.findings]);
-  const columns: Column<HereFinding>[] = [
-    {
-      label: "Rule",
-      cell: ({ placed }) => (
-        <Pill kind={severityKind(placed.found.severity)}>{placed.found.rule}</Pill>
-      ),
-      text: ({ placed }) => placed.found.rule,
-    },
-    {
-      label: "What",
-      prose: true,
-      cell: ({ placed }) => shortText(placed.found.message ?? placed.found.reason),
-    },
-    {
-      label: "Line",
-      cell: ({ placed }) => shortText(formatPlace(placed.found.file, placed.found.line)),
-    },
-    { label: "Op", number: true, cell: ({ op }) => formatCount(op) },
-    { label: "Program", cell: ({ placed }) => formatTuple(placed.found.program) },
-    { label: "Iteration", number: true, cell: ({ placed }) => formatCount(placed.found.iteration) },
-    { label: "Lane", cell: ({ placed }) => formatTuple(placed.found.lane) },
-    { label: "Byte", number: true, cell: ({ placed }) => formatCount(placed.found.address_offset) },
-    {
-      label: "Witness",
-      cell: (each) => <Witness {...props} finding={each} />,
-    },
-  ];
-  return <Table id="call-findings" caption="Findings of this call" columns={columns} rows={rows} />;
+  const { rule, what, place } = findingColumns<HereFinding>(({ placed }) => placed.found);
+  return (
+    <Table<HereFinding>
+      id="call-findings"
+      caption="Findings of this call"
+      columns={[
+        rule,
+        what,
+        place,
+        figure("Op", null, ({ op }) => op),
+        words("Program", ({ placed }) => formatTuple(placed.found.program)),
+        figure("Iteration", null, ({ placed }) => placed.found.iteration),
+        words("Lane", ({ placed }) => formatTuple(placed.found.lane)),
+        figure("Byte", null, ({ placed }) => placed.found.address_offset),
+        { label: "Witness", cell: (each) => <Witness {...props} finding={each} /> },
+      ]}
+      rows={props.findings}
+    />
+  );
 }
 
 function Witness(props: FindingTableProps & { finding: HereFinding }) {
-  const { finding } = props;
-  const { placed, own, op } = finding;
+  const { placed, own, op } = props.finding;
+  const { program, other_program: other, iteration, address_offset: byte } = placed.found;
   if (!own) return <CallLink page={props.page} call={placed.call ?? -1} />;
   if (op === null) return null;
+  const plain = { ...AS_IT_IS, arg: null, tab: null, lay: null };
+  const unit = props.unitOf(op) ?? 1;
+  const el = byte === null ? null : Math.floor(byte / unit);
+  const p = program?.join(",") ?? null;
   return (
     <>
       <button
         type="button"
         class="quiet small"
-        onClick={() => showWitness(finding, props.unitOf(op) ?? 1)}
+        onClick={() => choose({ ...plain, op, p, it: iteration, el })}
       >
         Show on the map
       </button>
-      {placed.found.other_program ? (
-        <button type="button" class="quiet small" onClick={() => showOther(finding)}>
+      {other ? (
+        <button
+          type="button"
+          class="quiet small"
+          onClick={() =>
+            choose({ ...plain, op: placed.other_op ?? op, p: other.join(","), it: null })
+          }
+        >
           The other program
         </button>
       ) : null}

@@ -1,10 +1,11 @@
 // What each program of a grid does, from the accesses: bytes, and lanes that masks turn off.
 
+import { itemBytes } from "../../data/format";
 import type { Access, CallBlock, Op } from "./blocks";
-import { type Form, executionsOf, lanesOf, programsOf } from "./layout";
-import { itemSize, laneBytes } from "./tensor";
+import { executionsOf, type Form, lanesOf, programsOf } from "./layout";
+import { laneBytes } from "./tensor";
 
-export interface GridWork {
+interface GridWork {
   /** For each program, by its number; null where nothing is known, or there are too many. */
   readonly bytes: Float64Array | null;
   readonly lanes: Float64Array | null;
@@ -13,7 +14,8 @@ export interface GridWork {
   readonly partial: string | null;
 }
 
-const MOST_PROGRAMS = 2 ** 22;
+/** Beyond it no program is shown by itself. */
+export const MOST_PROGRAMS = 2 ** 22;
 const MOST_STEPS = 2e7;
 
 /** `op`: only that op's accesses; null for all of them. */
@@ -21,16 +23,12 @@ export function gridWork(block: CallBlock, programs: number, op: number | null):
   const ops = new Map(block.ops.map((each) => [each.index, each]));
   const accesses = block.accesses.filter((access) => op === null || access.op === op);
   const steps = accesses.reduce((sum, access) => sum + placesOf(programsOf(access)), 0);
-  if (programs > MOST_PROGRAMS || steps > MOST_STEPS) {
-    return {
-      bytes: null,
-      lanes: null,
-      masked: null,
-      partial: "The grid is too large to show each program.",
-    };
-  }
-  const partial = leftOut(block, op);
-  if (!accesses.length && partial) return { bytes: null, lanes: null, masked: null, partial };
+  const partial =
+    programs > MOST_PROGRAMS || steps > MOST_STEPS
+      ? "The grid is too large to show each program."
+      : leftOut(block, op);
+  if (programs > MOST_PROGRAMS || steps > MOST_STEPS || (!accesses.length && partial))
+    return { bytes: null, lanes: null, masked: null, partial };
   const work = {
     bytes: new Float64Array(programs),
     lanes: new Float64Array(programs),
@@ -55,7 +53,7 @@ function addAccess(
   const times = each / placesOf(form);
   // where the lanes are listed as runs, those that are off are not known
   const lanes = lanesOf(access);
-  const width = (op && laneBytes(op)) ?? itemSize(op?.dtype);
+  const width = (op && laneBytes(op)) ?? itemBytes(op?.dtype);
   eachPlace(form.levels, form.levels.length, form.start, (program) => {
     if (program < 0 || program >= work.bytes.length) return;
     work.bytes[program] = (work.bytes[program] as number) + active * times * width;

@@ -64,32 +64,40 @@ function withId(levels: readonly IdLevel[], wanted: number): Form[] {
   if (!last) return wanted === 0 ? [{ start: 0, levels: [] }] : [];
   const [count, id, bytes] = last;
   const inner = levels.slice(0, -1);
-  if (id === 0) {
+  if (id === 0)
     return withId(inner, wanted).map(({ start, levels }) => ({
       start,
       levels: [...levels, [count, bytes]],
     }));
-  }
-  // only steps that leave what the inner levels can reach
-  let [low, high] = [0, 0];
-  for (const [times, step] of inner) {
-    low += Math.min(0, (times - 1) * step);
-    high += Math.max(0, (times - 1) * step);
-  }
-  const ends = [(wanted - high) / id, (wanted - low) / id];
-  const from = Math.max(0, Math.ceil(Math.min(...ends)));
-  const to = Math.min(count - 1, Math.floor(Math.max(...ends)));
+  const rest = inner.map(([times, step]) => (times - 1) * step);
+  const [from, to] = placesWithin(count, id, rest, wanted, wanted);
   const found: Form[] = [];
-  for (let place = from; place <= to; place += 1) {
-    for (const { start, levels } of withId(inner, wanted - place * id)) {
+  for (let place = from; place <= to; place += 1)
+    for (const { start, levels } of withId(inner, wanted - place * id))
       found.push({ start: start + place * bytes, levels });
-    }
-  }
   return found;
 }
 
+/** Places of a level from which inner levels, which add at most `rest`, can come to low … high. */
+export function placesWithin(
+  count: number,
+  step: number,
+  rest: readonly number[],
+  low: number,
+  high: number,
+): [from: number, to: number] {
+  if (step === 0) return [0, count - 1];
+  const least = rest.reduce((sum, each) => sum + Math.min(0, each), 0);
+  const most = rest.reduce((sum, each) => sum + Math.max(0, each), 0);
+  const ends = [(low - most) / step, (high - least) / step];
+  return [
+    Math.max(0, Math.ceil(Math.min(...ends))),
+    Math.min(count - 1, Math.floor(Math.max(...ends))),
+  ];
+}
+
 /** The lanes of one execution, from its base. */
-function laneForms(layout: Layout, which: Lanes): Form[] {
+export function laneForms(layout: Layout, which: Lanes = "active"): Form[] {
   if (layout.runs) {
     return layout.runs.map(([start, count, step, times, by]) => ({
       start,

@@ -1,17 +1,11 @@
 // How a tensor is looked at: its shape, which axis is where, and one slice, or all.
 
-import { Slider } from "../../parts/slider";
 import { formatCount } from "../../data/format";
 import { Choice } from "../../parts/search";
+import { Slider } from "../../parts/slider";
 import { Note } from "../../parts/text";
-import { choose, chosen } from "./state";
+import { AS_IT_IS, choose, chosen } from "./state";
 import type { Look } from "./tensor";
-
-export type Layout3 = "slice" | "side";
-
-export function chosenLayout(look: Look): Layout3 {
-  return look.slices && chosen("lay") === "side" ? "side" : "slice";
-}
 
 export function LookEditor(props: { look: Look }) {
   const { look } = props;
@@ -25,18 +19,20 @@ export function LookEditor(props: { look: Look }) {
   const names = look.axes.map(
     (axis, number) => [String(number), `${axis.name} (${formatCount(axis.size)})`] as const,
   );
-  const chooser = (label: string, back: number) => {
-    const position = rank - 1 - back;
-    if (position < 0) return null;
-    return (
-      <Choice
-        label={label}
-        value={String(look.order[position])}
-        options={names}
-        onChoose={(value) => swap(position, Number(value))}
-      />
-    );
-  };
+  const choosers = ["Slices", "Rows", "Columns"]
+    .slice(-rank || 3)
+    .map((label, place, { length }) => {
+      const position = rank - length + place;
+      return (
+        <Choice
+          key={label}
+          label={label}
+          value={String(look.order[position])}
+          options={names}
+          onChoose={(value) => swap(position, Number(value))}
+        />
+      );
+    });
   return (
     <details
       class="launch-look"
@@ -55,19 +51,10 @@ export function LookEditor(props: { look: Look }) {
             id="look-shape"
             value={chosen("shape") ?? ""}
             placeholder={look.axes.map((axis) => axis.size).join(" x ")}
-            onChange={(event) =>
-              choose({
-                shape: event.currentTarget.value || null,
-                axes: null,
-                at: null,
-                slice: null,
-              })
-            }
+            onChange={(event) => choose({ ...AS_IT_IS, shape: event.currentTarget.value || null })}
           />
         </label>
-        {chooser("Slices", 2)}
-        {chooser("Rows", 1)}
-        {chooser("Columns", 0)}
+        {choosers}
         {rank >= 2 ? (
           <button
             type="button"
@@ -93,10 +80,7 @@ export function LookEditor(props: { look: Look }) {
             />
           </label>
         ))}
-        <button
-          type="button"
-          onClick={() => choose({ shape: null, axes: null, at: null, slice: null, lay: null })}
-        >
+        <button type="button" onClick={() => choose({ ...AS_IT_IS, lay: null })}>
           As it is
         </button>
       </div>
@@ -105,17 +89,13 @@ export function LookEditor(props: { look: Look }) {
   );
 }
 
-/**
- * The slice and the layout of a tensor with three axes or more. `slices`: how many there are to see,
- * those past the tensor's end among them.
- */
-export function SliceBar(props: { look: Look; slice: number; slices: number }) {
-  const { look, slice } = props;
+/** Which slice, and whether the others are seen too, those past the tensor's end among them. */
+export function SliceBar({ slice, slices }: { slice: number; slices: number }) {
   return (
     <div class="toolbar" id="slice-bar">
       <Choice
         label="Layout"
-        value={chosenLayout(look)}
+        value={chosen("lay") === "side" ? "side" : "slice"}
         options={[
           ["slice", "one slice"],
           ["side", "slices side by side"],
@@ -125,7 +105,7 @@ export function SliceBar(props: { look: Look; slice: number; slices: number }) {
       <Slider
         name="Slice"
         label="Slice"
-        size={props.slices}
+        size={slices}
         value={slice}
         onChange={(value) => choose({ slice: value })}
       />

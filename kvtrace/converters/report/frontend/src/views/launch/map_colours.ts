@@ -1,12 +1,12 @@
 // The colours of a map: by accesses, by value, or by which programs share elements.
 
+import { type ColourName, type Colours, heatColour, type Rgb, rgbOf } from "../../parts/colours";
+import type { Counts } from "./counts";
 import type { Mark } from "./scene";
 import type { Subsets } from "./subsets";
-import type { Values } from "./values";
-import type { Counts } from "./counts";
 import type { Look } from "./tensor";
-import { type Colours, heatColour } from "../../parts/colours";
 import { isInside, offsetAt } from "./tensor";
+import type { Values } from "./values";
 
 export type Colouring = "count" | "value" | "programs";
 
@@ -30,7 +30,18 @@ export interface Scene {
   readonly element: number | null;
 }
 
-export type Colour = readonly [number, number, number];
+/** A scene in which nothing is chosen but the accesses to count. */
+export const PLAIN_SCENE = {
+  slice: 0,
+  context: null,
+  lanes: null,
+  values: null,
+  colour: "count",
+  subsets: null,
+  marks: [],
+  element: null,
+} as const;
+
 /** The colour of a place, by the accesses of each element there; null: nothing is drawn. */
 export type Paint = (
   row: number,
@@ -38,23 +49,15 @@ export type Paint = (
   count: number,
   context: number,
   lanes: number,
-) => Colour | null;
+) => Rgb | null;
 
 /** `most`: accesses at the hot end of the scale. */
 export function painter(colours: Colours, scene: Scene, most: number): Paint {
   const { look, slice, values, unit, subsets } = scene;
   const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
-  const [untouched, masked, behind] = [
-    colours.track,
-    colours["warning-soft"],
-    colours["accent-soft"],
-  ].map(rgbOf);
-  const [outside, nan, ground] = [colours.error, colours.mark, colours.back].map(rgbOf) as [
-    Colour,
-    Colour,
-    Colour,
-  ];
-  const hot = (share: number): Colour =>
+  const named = (name: ColourName): Rgb => rgbOf(colours[name]);
+  const [outside, nan, ground] = [named("error"), named("mark"), named("back")];
+  const hot = (share: number): Rgb =>
     heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? outside;
   const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0)];
   return (row, column, count, context, lanes) => {
@@ -69,13 +72,12 @@ export function painter(colours: Colours, scene: Scene, most: number): Paint {
     }
     if (count > 0 && subsets) return rgbOf(subsetColour(subsets.which[offset - subsets.low] ?? 0));
     if (count > 0) return hot(accessHeat(count, most));
-    if (lanes > 0) return masked ?? null;
-    return (context > 0 ? behind : untouched) ?? null;
+    return named(lanes > 0 ? "warning-soft" : context > 0 ? "accent-soft" : "track");
   };
 }
 
 /** How hot a count is: one access is warm, and what is accessed most is hot if that is more. */
-export function accessHeat(count: number, most: number): number {
+function accessHeat(count: number, most: number): number {
   if (count < 1) return 0.15 + 0.25 * count;
   return most > 1 ? 0.4 + (0.6 * (count - 1)) / (most - 1) : 0.4;
 }
@@ -93,29 +95,7 @@ export function subsetColour(subset: number): string {
 }
 
 /** A colour paled down: what is not accessed stays in the background. */
-function mixed([red, green, blue]: Colour, ground: Colour): Colour {
+function mixed([red, green, blue]: Rgb, ground: Rgb): Rgb {
   const part = (own: number, back: number): number => Math.round(0.25 * own + 0.75 * back);
   return [part(red, ground[0]), part(green, ground[1]), part(blue, ground[2])];
-}
-
-/** Black or white, whichever reads better on a colour; null on none. */
-export function textOn(ground: Colour | null): string | null {
-  if (!ground) return null;
-  const light = 0.299 * ground[0] + 0.587 * ground[1] + 0.114 * ground[2];
-  return light > 140 ? "#000000" : "#ffffff";
-}
-
-const PARSED = new Map<string, Colour>();
-
-/** "#rrggbb" or "rgb(r g b)". */
-function rgbOf(text: string): Colour {
-  let colour = PARSED.get(text);
-  if (!colour) {
-    const parts = text.startsWith("#")
-      ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16))
-      : (text.match(/[\d.]+/g) ?? []).map(Number);
-    colour = [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0];
-    PARSED.set(text, colour);
-  }
-  return colour;
 }

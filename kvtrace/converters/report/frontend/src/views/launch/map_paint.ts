@@ -1,20 +1,16 @@
 // Drawing a slice of a tensor: each place coloured by how often it is accessed, or by its value.
 
-import type { Scene } from "./map_colours";
-import { type Drawing, clippedText } from "../../parts/canvas";
 import { threeFigures } from "../../data/format";
-import { type Paint, painter, textOn } from "./map_colours";
-import { binsOf } from "./counts";
+import { clippedText, type Drawing } from "../../parts/canvas";
+import { inkOn } from "../../parts/colours";
+import type { Seen } from "../../parts/movable";
+import { binsOf, type Counts } from "./counts";
+import type { Scene } from "./map_colours";
+import { type Paint, painter } from "./map_colours";
 import { binSizes } from "./regions";
+import type { Mark } from "./scene";
+import type { Look } from "./tensor";
 import { offsetAt, placeOf } from "./tensor";
-
-/** Which part is seen: the place at the upper left, and pixels for each place. */
-export interface Window {
-  readonly x: number;
-  readonly y: number;
-  readonly across: number;
-  readonly down: number;
-}
 
 type Rows = readonly [first: number, end: number];
 
@@ -37,11 +33,7 @@ export function shownRows({ look, counts, lanes, marks }: Scene): Rows {
 }
 
 /** Slices of a tensor, and those past its end that accesses or marks go to. */
-export function shownSlices({
-  look,
-  counts,
-  marks,
-}: Pick<Scene, "look" | "counts" | "marks">): number {
+export function shownSlices(look: Look, counts: Counts, marks: readonly Mark[]): number {
   const { axes, slices } = look;
   if (!slices) return 1;
   if (axes.some(({ stride }) => stride > slices.stride)) return slices.size;
@@ -50,37 +42,39 @@ export function shownSlices({
   return Math.min(slices.size + MOST_SLICES_BESIDE, Math.max(slices.size, end));
 }
 
-/** A window in which all is seen. */
-export function wholeWindow(scene: Scene, width: number, height: number): Window {
+/** What is seen of a map when all of it is. */
+export function wholeMap(scene: Scene, width: number, height: number): Seen {
   const [first, end] = shownRows(scene);
   const across = Math.min(width / Math.max(scene.look.columns.size, 1), 40);
   return { x: 0, y: first, across, down: Math.min(height / Math.max(end - first, 1), 40) };
 }
 
-export function paintMap(drawing: Drawing, scene: Scene, window: Window): { sampled: boolean } {
+/** Returns whether the counts are those of a sample of the rows. */
+export function paintMap(drawing: Drawing, scene: Scene, seen: Seen): boolean {
   const { context, width, height, colours } = drawing;
   context.fillStyle = colours.back;
   context.fillRect(0, 0, width, height);
   const { look, slice } = scene;
   const [first, end] = shownRows(scene);
-  const rows = clipped(window.y, height / window.down, first, end);
-  const columns = clipped(window.x, width / window.across, 0, look.columns.size);
+  const rows = clipped(seen.y, height / seen.down, first, end);
+  const columns = clipped(seen.x, width / seen.across, 0, look.columns.size);
   const [tall, wide] = [rows[1] - rows[0], columns[1] - columns[0]];
-  if (tall <= 0 || wide <= 0) return { sampled: false };
+  if (tall <= 0 || wide <= 0) return false;
   const region = {
     slice,
     rows,
     columns,
-    down: Math.min(tall, Math.max(1, Math.floor(tall * window.down))),
-    across: Math.min(wide, Math.max(1, Math.floor(wide * window.across))),
+    down: Math.min(tall, Math.max(1, Math.floor(tall * seen.down))),
+    across: Math.min(wide, Math.max(1, Math.floor(wide * seen.across))),
   };
   const bins = binsOf(scene.counts, look, region);
   const behind = scene.context ? binsOf(scene.context, look, region) : null;
   const lanes = scene.lanes ? binsOf(scene.lanes, look, region) : null;
-  const shares = perElement(
-    bins.counts,
-    binSizes(tall, region.down),
-    binSizes(wide, region.across),
+  const [high, broad] = [binSizes(tall, region.down), binSizes(wide, region.across)];
+  // accesses of an element, on average over each bin
+  const shares = bins.counts.map(
+    (count, bin) =>
+      count / ((high[Math.floor(bin / region.across)] ?? 1) * (broad[bin % region.across] ?? 1)),
   );
   const paint = painter(
     drawing.colours,
@@ -103,28 +97,20 @@ export function paintMap(drawing: Drawing, scene: Scene, window: Window): { samp
     }
   }
   drawScaled(context, image, {
-    x: (columns[0] - window.x) * window.across,
-    y: (rows[0] - window.y) * window.down,
-    width: wide * window.across,
-    height: tall * window.down,
+    x: (columns[0] - seen.x) * seen.across,
+    y: (rows[0] - seen.y) * seen.down,
+    width: wide * seen.across,
+    height: tall * seen.down,
   });
-  if (window.across >= 30 && window.down >= 14)
-    writeNumbers(drawing, scene, window, rows, columns, paint);
-  for (const mark of scene.marks) outline(drawing, scene, window, mark.offset, colours.error, 0);
-  if (scene.element !== null) outline(drawing, scene, window, scene.element, colours.accent, 2);
-  return { sampled: bins.sampled };
+  if (seen.across >= 30 && seen.down >= 14)
+    writeNumbers(drawing, scene, seen, rows, columns, paint);
+  for (const mark of scene.marks) outline(drawing, scene, seen, mark.offset, colours.error, 0);
+  if (scene.element !== null) outline(drawing, scene, seen, scene.element, colours.accent, 2);
+  return bins.sampled;
 }
 
 function clipped(from: number, many: number, first: number, end: number): Rows {
   return [Math.max(Math.floor(from), first), Math.min(Math.ceil(from + many), end)];
-}
-
-/** Accesses of an element, on average over each bin. */
-function perElement(counts: Float64Array, rows: Uint32Array, columns: Uint32Array): Float64Array {
-  return counts.map((count, bin) => {
-    const [row, column] = [Math.floor(bin / columns.length), bin % columns.length];
-    return count / ((rows[row] ?? 1) * (columns[column] ?? 1));
-  });
 }
 
 function drawScaled(
@@ -143,7 +129,7 @@ function drawScaled(
 function writeNumbers(
   { context, colours }: Drawing,
   scene: Scene,
-  window: Window,
+  seen: Seen,
   rows: Rows,
   columns: Rows,
   paint: Paint,
@@ -164,10 +150,11 @@ function writeNumbers(
       const count = bins.counts[bin] ?? 0;
       const value = byValue ? values.at(offsetAt(look, row, column, slice) * unit) : count || null;
       if (value === null) continue;
-      const x = (column - window.x + 0.5) * window.across;
-      const y = (row - window.y + 0.5) * window.down;
-      const text = clippedText(context, threeFigures(value), window.across - 4);
-      context.fillStyle = textOn(paint(row, column, count, 0, 0)) ?? colours.text;
+      const x = (column - seen.x + 0.5) * seen.across;
+      const y = (row - seen.y + 0.5) * seen.down;
+      const text = clippedText(context, threeFigures(value), seen.across - 4);
+      const ground = paint(row, column, count, 0, 0);
+      context.fillStyle = ground ? inkOn(ground) : colours.text;
       context.fillText(text, x, y);
     }
   }
@@ -177,17 +164,17 @@ function writeNumbers(
 function outline(
   { context }: Drawing,
   scene: Scene,
-  window: Window,
+  seen: Seen,
   offset: number,
   colour: string,
   wider: number,
 ): void {
   const place = placeOf(scene.look, offset);
   if (!place || (scene.look.slices && place[2] !== scene.slice)) return;
-  const width = Math.max(window.across, 8) + 2 * wider;
-  const height = Math.max(window.down, 8) + 2 * wider;
-  const x = (place[1] - window.x + 0.5) * window.across - width / 2;
-  const y = (place[0] - window.y + 0.5) * window.down - height / 2;
+  const width = Math.max(seen.across, 8) + 2 * wider;
+  const height = Math.max(seen.down, 8) + 2 * wider;
+  const x = (place[1] - seen.x + 0.5) * seen.across - width / 2;
+  const y = (place[0] - seen.y + 0.5) * seen.down - height / 2;
   context.lineWidth = 2;
   context.strokeStyle = colour;
   context.strokeRect(x, y, width, height);

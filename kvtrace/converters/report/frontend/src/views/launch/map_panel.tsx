@@ -2,37 +2,33 @@
 // the chosen element, and the same as a table.
 
 import { useMemo } from "preact/hooks";
-
-import { AccessMap } from "./map";
-import type { Scene } from "./map_colours";
-
 import { shortText } from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { Choice } from "../../parts/search";
-import { placeText } from "./element_panel";
-import { download } from "./values";
-import { ElementPanel } from "./element_panel";
-import { ElementTable } from "./element_table";
-import { LookEditor, SliceBar, chosenLayout } from "./look_editor";
-import { CountFigures, Legend } from "./map_legend";
+import { ElementPanel, placeText } from "./element_panel";
+import { CountTable } from "./element_table";
+import { LookEditor, SliceBar } from "./look_editor";
+import { AccessMap } from "./map";
+import type { Scene } from "./map_colours";
+import { CountFigures, Legend, SubsetLegend } from "./map_legend";
 import { IterationSlider } from "./programs";
-import { RegionTable } from "./element_table";
-import { choose } from "./state";
-import { SubsetLegend } from "./map_legend";
+import { choose, chosen } from "./state";
 import { type SceneAsked, useScene } from "./use_scene";
-import { npyFile } from "./values";
+import { download, npyFile } from "./values";
 
 export function MapPanel(props: SceneAsked) {
   const { grid, touched } = props;
   const { scene, wanted, last, slices } = useScene(props);
   const { look, slice, counts, values, colour, subsets, element } = scene;
-  const describe = (offset: number): string => placeText(scene, touched, wanted, grid, offset);
-  const layout = chosenLayout(look);
-  const label = `Accesses of ${shortText(touched.name, 60)} by ${touched.op.op}`;
-  const onElement = (offset: number | null): void => choose({ el: offset });
-  const height = look.rows.size <= 2 ? 96 : 340;
+  const map = {
+    scene,
+    label: `Accesses of ${shortText(touched.name, 60)} by ${touched.op.op}`,
+    height: look.rows.size <= 2 ? 96 : 340,
+    describe: (offset: number) => placeText(scene, touched, wanted, grid, offset),
+    onElement: (offset: number | null) => choose({ el: offset }),
+  };
   return (
-    <div class="launch-panel">
+    <div>
       {last === null ? null : <IterationSlider last={last} />}
       <div class="toolbar">
         <Choice
@@ -46,84 +42,50 @@ export function MapPanel(props: SceneAsked) {
           onChoose={(value) => choose({ colour: value === "count" ? null : value })}
         />
         {counts.dense ? (
-          <button
-            type="button"
-            id="download-counts"
-            onClick={() => downloadCounts(touched.name, look.extent, counts.dense)}
-          >
+          <button type="button" id="download-counts" onClick={() => save(touched.name, scene)}>
             Download the counts (.npy)
           </button>
         ) : null}
       </div>
       <LookEditor look={look} />
-      {look.slices ? <SliceBar look={look} slice={slice} slices={slices} /> : null}
+      {look.slices ? <SliceBar slice={slice} slices={slices} /> : null}
       <WithTable
-        name={label}
+        name={map.label}
         canvas={
-          layout === "side" ? (
-            <SideBySide
-              scene={scene}
-              slices={slices}
-              label={label}
-              describe={describe}
-              onElement={onElement}
-            />
+          look.slices && chosen("lay") === "side" ? (
+            <SideBySide {...map} slices={slices} />
           ) : (
-            <AccessMap
-              id="access-map"
-              scene={scene}
-              label={label}
-              height={height}
-              describe={describe}
-              onElement={onElement}
-            />
+            <AccessMap {...map} id="access-map" />
           )
         }
-        table={() =>
-          counts.dense ? (
-            <ElementTable scene={scene} touched={touched} onChoose={onElement} />
-          ) : (
-            <RegionTable scene={scene} />
-          )
-        }
+        table={() => <CountTable scene={scene} touched={touched} onChoose={map.onElement} />}
       />
       <Legend scene={scene} />
       {colour === "programs" ? <SubsetLegend subsets={subsets} grid={grid} /> : null}
       <CountFigures scene={scene} touched={touched} />
       {element === null ? null : (
-        <ElementPanel
-          touched={touched}
-          grid={grid}
-          wanted={wanted}
-          offset={element}
-          text={describe(element)}
-        />
+        <ElementPanel touched={touched} grid={grid} offset={element} text={map.describe(element)} />
       )}
     </div>
   );
 }
 
 /** How often each element is accessed, as NumPy reads it. */
-function downloadCounts(name: string, extent: number, dense: Scene["counts"]["dense"]): void {
-  if (!dense) return;
+function save(name: string, { look: { extent }, counts: { dense } }: Scene): void {
   const file = npyFile("<u4", [extent], extent * 4);
   const target = new DataView(file.data.buffer, file.data.byteOffset);
   for (let at = 0; at < extent; at += 1)
-    target.setUint32(at * 4, dense.counts[at - dense.low] ?? 0, true);
+    target.setUint32(at * 4, dense?.counts[at - dense.low] ?? 0, true);
   download(`${name}-accesses.npy`, file.whole);
 }
 
 /** Slices shown at a time. */
 const MOST_SIDE = 12;
 
-export function SideBySide(props: {
-  scene: Scene;
-  slices: number;
-  label: string;
-  describe(offset: number): string;
-  onElement(offset: number | null): void;
-}) {
-  const { scene, slices: size } = props;
+type MapProps = Parameters<typeof AccessMap>[0];
+
+function SideBySide({ slices: size, ...map }: MapProps & { slices: number }) {
+  const { scene } = map;
   const from = size <= MOST_SIDE ? 0 : Math.min(scene.slice, size - MOST_SIDE);
   const scenes = useMemo(
     () =>
@@ -142,11 +104,10 @@ export function SideBySide(props: {
             {each.slice >= (scene.look.slices?.size ?? 1) ? ", past the end" : ""}
           </figcaption>
           <AccessMap
+            {...map}
             scene={each}
-            label={`${props.label}, slice ${each.slice}`}
+            label={`${map.label}, slice ${each.slice}`}
             height={140}
-            describe={props.describe}
-            onElement={props.onElement}
           />
         </figure>
       ))}

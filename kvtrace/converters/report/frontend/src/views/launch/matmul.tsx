@@ -9,15 +9,16 @@ import type { Call } from "../../data/types";
 import { WithTable } from "../../parts/beside";
 import { Note } from "../../parts/text";
 import type { CallBlock, Dot } from "./blocks";
+import { countsOf } from "./counts";
 import { placeText } from "./element_panel";
-import { ElementTable } from "./element_table";
-import { lastIteration } from "./layout";
+import { CountTable } from "./element_table";
+import { ALL, lastIteration } from "./layout";
 import { AccessMap } from "./map";
-import type { Scene } from "./map_colours";
+import { PLAIN_SCENE, type Scene } from "./map_colours";
 import { IterationSlider } from "./programs";
-import { RegionTable } from "./element_table";
-import { countedIn, indexOf, lookOf, touchedBy } from "./scene";
-import { type Place, choose, chosenNumber, chosenProgram, programNumber } from "./state";
+import { lookOf, touchedBy } from "./scene";
+import { choose, chosenNumber, chosenProgram, type Place, programNumber } from "./state";
+import { indexOf, NOTHING_ASKED } from "./tensor";
 
 interface MatmulProps {
   readonly page: Page;
@@ -36,7 +37,7 @@ export function Matmul(props: MatmulProps) {
   const shape = (rows: number | null, columns: number | null): string =>
     `${formatCount(rows)} × ${formatCount(columns)}`;
   return (
-    <div id="matmul" class="launch-panel">
+    <div id="matmul">
       <p>
         C ({shape(dot.m, dot.n)}) += A ({shape(dot.m, dot.k)}) · B ({shape(dot.k, dot.n)}) in each
         execution
@@ -58,47 +59,27 @@ export function Matmul(props: MatmulProps) {
   );
 }
 
-function Factor(
-  props: MatmulProps & {
-    name: string;
-    op: number | null;
-    turned: boolean;
-    iteration: number | null;
-  },
-) {
+interface FactorProps extends MatmulProps {
+  readonly name: string;
+  readonly op: number | null;
+  readonly turned: boolean;
+  readonly iteration: number | null;
+}
+
+function Factor(props: FactorProps) {
   const { page, call, block, grid, name, op, turned } = props;
   const program = programNumber(chosenProgram(grid), grid);
   const touched = useMemo(() => touchedBy(page, call, block, op), [block, op]);
   // what is loaded before the loop is the same in each of its iterations
   const iteration = touched?.op.loop === props.dot.loop ? props.iteration : null;
   const scene = useMemo<Scene | null>(() => {
-    if (!touched || !touched.accesses.length) return null;
-    const wanted = { program, iteration };
-    const extent = lookOf(touched, PLAIN).extent;
-    const counts = countedIn(touched, extent, wanted);
-    const look = factorLook(touched, counts.first, turned);
-    const axis = look.order[look.order.length - 3] ?? 0;
-    return {
-      look,
-      counts,
-      slice:
-        look.slices && Number.isFinite(counts.first)
-          ? (indexOf(look.axes, counts.first)[axis] ?? 0)
-          : 0,
-      context: countedIn(
-        touched,
-        extent,
-        iteration === null ? { program: null, iteration: null } : { program, iteration: null },
-      ),
-      lanes: null,
-      values: null,
-      subsets: null,
-      colour: "count",
-      unit: touched.unit,
-      most: counts.most,
-      marks: [],
-      element: null,
-    };
+    if (!touched?.accesses.length) return null;
+    const { extent } = lookOf(touched, NOTHING_ASKED);
+    const counts = countsOf(touched, extent, { program, iteration });
+    const { look, slice } = factorLook(touched, counts.first, turned);
+    const around = iteration === null ? ALL : { program, iteration: null };
+    const context = countsOf(touched, extent, around);
+    return { ...PLAIN_SCENE, look, slice, counts, context, unit: touched.unit, most: counts.most };
   }, [touched, program, iteration, turned]);
   if (!touched || !scene) {
     return (
@@ -112,6 +93,8 @@ function Factor(
       </figure>
     );
   }
+  const describe = (offset: number): string =>
+    `${name}: ${placeText(scene, touched, { program, iteration }, grid, offset)}`;
   return (
     <figure data-factor={name} data-accesses={scene.counts.total}>
       <figcaption>
@@ -132,43 +115,27 @@ function Factor(
             scene={scene}
             label={`${name} of the product: ${shortText(touched.name, 60)}`}
             height={220}
-            describe={(offset) =>
-              `${name}: ${placeText(scene, touched, { program, iteration }, grid, offset)}`
-            }
+            describe={describe}
             onElement={() => undefined}
           />
         }
-        table={() =>
-          scene.counts.dense ? (
-            <ElementTable id={`elements-${name}`} scene={scene} touched={touched} />
-          ) : (
-            <RegionTable scene={scene} />
-          )
-        }
+        table={() => <CountTable id={`elements-${name}`} scene={scene} touched={touched} />}
       />
     </figure>
   );
 }
-
-const PLAIN = { shape: null, axes: null, at: null };
 
 /** The last two axes as they stand in the product; other axes where the program is. */
 function factorLook(
   touched: Parameters<typeof lookOf>[0],
   first: number,
   turned: boolean,
-): Scene["look"] {
-  const plain = lookOf(touched, PLAIN);
-  const index = Number.isFinite(first) ? indexOf(plain.axes, first) : [];
-  const order = turned && plain.order.length >= 2 ? swapLast(plain.order) : plain.order;
-  return lookOf(touched, {
-    shape: null,
-    axes: order.join(","),
-    at: plain.fixed.map((axis) => index[axis.at] ?? 0).join(","),
-  });
-}
-
-function swapLast(order: readonly number[]): number[] {
-  const [row, column] = order.slice(-2);
-  return [...order.slice(0, -2), column ?? 0, row ?? 0];
+): Pick<Scene, "look" | "slice"> {
+  const { axes, order, fixed } = lookOf(touched, NOTHING_ASKED);
+  const index = Number.isFinite(first) ? indexOf(axes, first) : [];
+  const [row = 0, column = 0] = order.slice(-2);
+  const swapped = turned && order.length >= 2 ? [...order.slice(0, -2), column, row] : order;
+  const at = fixed.map((axis) => index[axis.at] ?? 0).join(",");
+  const look = lookOf(touched, { shape: null, axes: swapped.join(","), at });
+  return { look, slice: look.slices ? (index[order.at(-3) ?? 0] ?? 0) : 0 };
 }

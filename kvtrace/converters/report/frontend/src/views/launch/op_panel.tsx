@@ -2,11 +2,11 @@
 
 import { useMemo } from "preact/hooks";
 
-import { formatBytes, formatCount, formatFlops, shortText, formatPart } from "../../data/format";
+import { formatCount, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { Split } from "../../parts/beside";
-import { Figure, Figures } from "../../parts/figure";
+import { Figures } from "../../parts/figure";
 import { Choice } from "../../parts/search";
 import { Tabs } from "../../parts/tabs";
 import { Note } from "../../parts/text";
@@ -17,9 +17,9 @@ import { describedLanes, isMemory } from "./grid_work";
 import { isKnown } from "./layout";
 import { MapPanel } from "./map_panel";
 import { Matmul } from "./matmul";
-import { sectorEfficiency } from "./ops";
+import { maskedShare, sectorEfficiency } from "./ops";
 import { tensorsOf, touchedBy } from "./scene";
-import { type Place, choose, chosen } from "./state";
+import { AS_IT_IS, choose, chosen, type Place } from "./state";
 
 interface OpPanelProps {
   readonly page: Page;
@@ -35,24 +35,22 @@ export function OpPanel(props: OpPanelProps) {
   const names = useMemo(() => tensorsOf(block, op.index), [block, op]);
   const name = chosen("arg");
   const touched = useMemo(() => touchedBy(page, call, block, op.index, name), [block, op, name]);
-  const dot = block.dots.find((each) => each.op === op.index) ?? dotOf(block, op.index);
-  const known = touched?.accesses.filter(isKnown) ?? [];
+  // the product that it is, or that it loads or stores for
+  const dot =
+    block.dots.find((each) => each.op === op.index) ??
+    block.dots.find((each) => [each.a, each.b, each.c].includes(op.index));
   const tabs = [
-    ...(known.length ? [{ name: "map", title: "Access map" }] : []),
+    ...(touched?.accesses.some(isKnown) ? [{ name: "map", title: "Access map" }] : []),
     ...(dot ? [{ name: "matmul", title: "Matrix product" }] : []),
   ];
-  const tab = tabs.find(({ name }) => name === chosen("tab"))?.name ?? tabs[0]?.name ?? null;
+  const tab = tabs.find(({ name }) => name === chosen("tab"))?.name ?? tabs[0]?.name;
   return (
     <section id="chosen-op">
       <div class="section-head">
         <h2>
           <code>{op.op}</code> {op.index}
-          {op.buffer ? (
-            <>
-              {" "}
-              of <code>{shortText(op.buffer, 80)}</code>
-            </>
-          ) : null}
+          {op.buffer ? " of " : ""}
+          {op.buffer ? <code>{shortText(op.buffer, 80)}</code> : null}
         </h2>
       </div>
       <Split
@@ -67,13 +65,11 @@ export function OpPanel(props: OpPanelProps) {
             label="Of"
             value={touched?.name ?? ""}
             options={names.map((each) => [each, shortText(each, 60)] as const)}
-            onChoose={(value) =>
-              choose({ arg: value, el: null, shape: null, axes: null, at: null })
-            }
+            onChoose={(value) => choose({ ...AS_IT_IS, arg: value, el: null })}
           />
         </div>
       ) : null}
-      {tab === null ? null : (
+      {tab === undefined ? null : (
         <Tabs
           label="Views of the op"
           tabs={tabs}
@@ -92,16 +88,9 @@ export function OpPanel(props: OpPanelProps) {
   );
 }
 
-/** The product that a load or store belongs to. */
-function dotOf(block: CallBlock, op: number): CallBlock["dots"][number] | undefined {
-  return block.dots.find((dot) => dot.a === op || dot.b === op || dot.c === op);
-}
-
 /** Says where not all of an op's accesses can be shown. */
-function Coverage(props: { block: CallBlock; op: Op }) {
-  const { block, op } = props;
+function Coverage({ block, op }: { block: CallBlock; op: Op }) {
   const described = describedLanes(block, op.index);
-  const vague = block.accesses.filter((access) => access.op === op.index && !isKnown(access));
   if (op.elements === null || op.masked_off === null) {
     return (
       <Note>
@@ -111,17 +100,16 @@ function Coverage(props: { block: CallBlock; op: Op }) {
     );
   }
   const active = op.elements - op.masked_off;
+  const vague = block.accesses.filter((access) => access.op === op.index && !isKnown(access));
   if (vague.length) {
-    const [first, last] = [
-      vague.map((each) => each.first ?? 0),
-      vague.map((each) => each.last ?? 0),
-    ];
+    const many = vague.reduce((sum, each) => sum + (each.active ?? 0), 0);
+    const first = Math.min(...vague.map((each) => each.first ?? 0));
+    const last = Math.max(...vague.map((each) => each.last ?? 0));
     return (
       <Note>
-        {formatCount(vague.reduce((sum, each) => sum + (each.active ?? 0), 0))} of its{" "}
-        {formatCount(active)} accesses are too irregular to be kept one by one: they are within
-        bytes {formatCount(Math.min(...first))} to {formatCount(Math.max(...last))} of the tensor,
-        and not on the map.
+        {formatCount(many)} of its {formatCount(active)} accesses are too irregular to be kept one
+        by one: they are within bytes {formatCount(first)} to {formatCount(last)} of the tensor, and
+        not on the map.
       </Note>
     );
   }
@@ -134,49 +122,38 @@ function Coverage(props: { block: CallBlock; op: Op }) {
   );
 }
 
-function OpFigures(props: { op: Op }) {
-  const { op } = props;
-  const efficiency = sectorEfficiency(op);
-  const again = op.bytes !== null && op.unique_bytes ? op.bytes / op.unique_bytes : null;
-  const share = op.masked_off === null || !op.elements ? null : op.masked_off / op.elements;
+function OpFigures({ op }: { op: Op }) {
+  const { bytes, unique_bytes: distinct } = op;
+  const again = bytes !== null && distinct ? Math.round((100 * bytes) / distinct) / 100 : 1;
   return (
-    <Figures id="op-figures">
-      <Figure
-        name="executions"
-        value={op.executions}
-
-        how="Programs times iterations"
-      />
-      <Figure name="lanes" value={op.elements} />
-      {isMemory(op) ? (
-        <>
-          <Figure
-            name="masked off"
-            value={share}
-            format={formatPart}
-            how={`${formatCount(op.masked_off)} lanes`}
-          />
-          <Figure name="bytes" value={op.bytes} format={formatBytes} />
-          <Figure
-            name="distinct bytes"
-            value={op.unique_bytes}
-            format={formatBytes}
-            detail={
-              again === null || again === 1
-                ? "derived"
-                : `derived, each ${formatCount(Math.round(again * 100) / 100)} times`
-            }
-          />
-          <Figure
-            name="sector efficiency"
-            value={efficiency}
-            format={formatPart}
-            how="Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes"
-          />
-        </>
-      ) : (
-        <Figure name="FLOPs" value={op.flops} format={formatFlops} />
-      )}
-    </Figures>
+    <Figures
+      id="op-figures"
+      of={[
+        { name: "executions", value: op.executions, how: "Programs times iterations" },
+        { name: "lanes", value: op.elements },
+        !isMemory(op) && { name: "FLOPs", value: op.flops, as: "flops" },
+        isMemory(op) && [
+          {
+            name: "masked off",
+            value: maskedShare(op),
+            as: "share",
+            how: `${formatCount(op.masked_off)} lanes`,
+          },
+          { name: "bytes", value: bytes, as: "bytes" },
+          {
+            name: "distinct bytes",
+            value: distinct,
+            as: "bytes",
+            detail: again === 1 ? "derived" : `derived, each ${formatCount(again)} times`,
+          },
+          {
+            name: "sector efficiency",
+            value: sectorEfficiency(op),
+            as: "share",
+            how: "Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes",
+          },
+        ],
+      ]}
+    />
   );
 }

@@ -2,16 +2,17 @@
 
 import { useMemo } from "preact/hooks";
 
-import { formatBytes, formatCount, formatFlops, formatShare, shortText } from "../../data/format";
+import { type Format, formatCount, formatted, type Maybe, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import { useLoaded } from "../../data/use_block";
-import { Choice, Search, matches } from "../../parts/search";
+import { code, words } from "../../parts/columns";
+import { Choice, matches, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { sourceText, stackPlace } from "../../parts/text";
 import type { CallBlock, Op } from "./blocks";
 import { isMemory } from "./grid_work";
 import { type Line, linesOf, textParents } from "./nesting";
-import { choose, chosen } from "./state";
+import { AS_IT_IS, choose, chosen } from "./state";
 
 interface OpListProps {
   readonly page: Page;
@@ -20,37 +21,29 @@ interface OpListProps {
   readonly op: number | null;
 }
 
-export function OpList(props: OpListProps) {
-  const { page, block, variant, op } = props;
+export function OpList({ page, block, variant, op }: OpListProps) {
   const loaded = useLoaded(`nesting/${variant}`, () => textParents(page, variant, block));
   const parents = loaded.state === "ready" ? loaded.value : null;
   const lines = useMemo(() => linesOf(block, parents), [block, parents]);
   const dots = useMemo(() => new Set(block.dots.map((dot) => dot.op)), [block]);
   const all = chosen("ops") === "all";
-  const words = chosen("oq") ?? "";
+  const query = chosen("oq") ?? "";
   const shown = useMemo(
     () =>
-      lines.filter(({ op: each, loop }) => {
-        if (loop) return !words;
-        if (!each || !(all || isMemory(each) || dots.has(each.index) || each.index === op))
-          return false;
-        return matches(
-          words,
-          each.op,
-          each.buffer,
-          each.dtype,
-          stackPlace(page.report, each.stack),
-        );
+      lines.filter(({ op: each }) => {
+        if (!each) return !query;
+        const listed = all || isMemory(each) || dots.has(each.index) || each.index === op;
+        const place = stackPlace(page.report, each.stack);
+        return listed && matches(query, each.op, each.buffer, each.dtype, place);
       }),
-    [lines, all, words, op],
+    [lines, all, query, op],
   );
-  const here = shown.find((line) => line.op !== null && line.index === op) ?? null;
   return (
     <div id="ops">
       <div class="toolbar">
         <Search
           label="Filter ops"
-          value={words}
+          value={query}
           placeholder="op, tensor, file:line"
           onInput={(text) => choose({ oq: text || null })}
         />
@@ -69,19 +62,9 @@ export function OpList(props: OpListProps) {
         caption="Ops in the order of the program"
         columns={columnsOf(page)}
         rows={shown}
-        chosen={here}
+        chosen={shown.find((line) => line.op !== null && line.index === op) ?? null}
         onChoose={(line) =>
-          line.op &&
-          choose({
-            op: line.index,
-            arg: null,
-            el: null,
-            tab: null,
-            shape: null,
-            axes: null,
-            at: null,
-            slice: null,
-          })
+          line.op && choose({ ...AS_IT_IS, op: line.index, arg: null, el: null, tab: null })
         }
         empty="No op matches."
         height={12}
@@ -91,17 +74,18 @@ export function OpList(props: OpListProps) {
 }
 
 function columnsOf(page: Page): Column<Line>[] {
-  const figure = (
+  /** Figures of ops; nothing where an op has none. */
+  const own = (
     label: string,
-    read: (op: Op) => number | null,
-    show: (value: number | null) => string,
+    read: (op: Op) => Maybe<number>,
+    as: Format,
     title?: string,
   ): Column<Line> => ({
     label,
     source: "derived",
     number: true,
-    ...(title ? { title } : {}),
-    cell: ({ op }) => (op ? show(read(op)) : ""),
+    ...(title && { title }),
+    cell: ({ op }) => ((op && read(op)) == null ? "" : formatted(op && read(op), as)),
     text: ({ op }) => String((op && read(op)) ?? ""),
   });
   return [
@@ -119,35 +103,24 @@ function columnsOf(page: Page): Column<Line>[] {
       ),
       text: ({ op, depth }) => " ".repeat(2 * depth) + (op?.op ?? "loop"),
     },
-    {
-      label: "Tensor",
-      cell: ({ op }) => (op?.buffer ? <code>{shortText(op.buffer, 60)}</code> : ""),
-    },
-    { label: "Type", cell: ({ op }) => op?.dtype ?? "" },
-    { label: "Line", cell: ({ op, loop }) => stackPlace(page.report, (op ?? loop)?.stack ?? null) },
-    figure("executions", (op) => op.executions, formatCount),
-    figure(
-      "masked off",
-      (op) => (op.masked_off === null || !op.elements ? null : op.masked_off / op.elements),
-      (value) => (value === null ? "" : formatShare(value, 1)),
-    ),
-    figure(
-      "bytes",
-      (op) => op.bytes,
-      (value) => (value === null ? "" : formatBytes(value)),
-    ),
-    figure(
+    code("Tensor", ({ op }) => op?.buffer ?? "", { limit: 60 }),
+    words("Type", ({ op }) => op?.dtype ?? ""),
+    words("Line", ({ op, loop }) => stackPlace(page.report, (op ?? loop)?.stack ?? null)),
+    own("executions", (op) => op.executions, "count"),
+    own("masked off", maskedShare, "share"),
+    own("bytes", (op) => op.bytes, "bytes"),
+    own(
       "sector efficiency",
       sectorEfficiency,
-      (value) => (value === null ? "" : formatShare(value, 1)),
+      "share",
       "Bytes asked for, of those in the 32-byte sectors that they lie in",
     ),
-    figure(
-      "FLOPs",
-      (op) => op.flops,
-      (value) => (value ? formatFlops(value) : ""),
-    ),
+    own("FLOPs", (op) => op.flops || null, "flops"),
   ];
+}
+
+export function maskedShare(op: Op): number | null {
+  return op.masked_off === null || !op.elements ? null : op.masked_off / op.elements;
 }
 
 export function sectorEfficiency(op: Op): number | null {
@@ -160,7 +133,7 @@ function tripsText(loop: Line["loop"]) {
     min === null || max === null
       ? "trips not known"
       : min === max
-        ? `${formatCount(max)} ${max === 1 ? "trip" : "trips"}`
+        ? plural(max, "trip")
         : `${formatCount(min)} to ${formatCount(max)} trips, median ${formatCount(median)}`;
   return <span title={sourceText("derived", "Trips of each program")}>{trips}</span>;
 }

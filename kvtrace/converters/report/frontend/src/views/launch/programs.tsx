@@ -2,26 +2,26 @@
 
 import { useMemo } from "preact/hooks";
 
-import { Slider } from "../../parts/slider";
-import { figure, words } from "../../parts/columns";
-import { formatBytes, formatCount, formatGrid, formatShare } from "../../data/format";
+import { formatGrid, formatShare, formatted, plural } from "../../data/format";
 import { WithTable } from "../../parts/beside";
+import { figure, words } from "../../parts/columns";
 import { Choice } from "../../parts/search";
-import { type Column, Table } from "../../parts/table";
+import { Slider } from "../../parts/slider";
+import { Table } from "../../parts/table";
 import type { CallBlock } from "./blocks";
+import type { HereFinding } from "./findings";
 import { GridHeat } from "./grid_heat";
-import { gridWork } from "./grid_work";
+import { gridWork, MOST_PROGRAMS } from "./grid_work";
 import {
-  type Place,
   choose,
   chosen,
   chosenNumber,
   chosenProgram,
+  type Place,
   programNumber,
   programPlace,
   programText,
 } from "./state";
-import type { HereFinding } from "./findings";
 
 interface ProgramsProps {
   readonly block: CallBlock;
@@ -31,32 +31,29 @@ interface ProgramsProps {
   readonly op: number | null;
 }
 
-const AXES = ["x", "y", "z"] as const;
+/** What the grid is coloured by, and the unit of that. */
+const HEAT = { bytes: "bytes", masked: "share", findings: "count" } as const;
 
-export function Programs(props: ProgramsProps) {
-  const { block, grid, findings } = props;
+export function Programs({ block, grid, findings, op }: ProgramsProps) {
   const count = grid[0] * grid[1] * grid[2];
-  const kind = heatKind(chosen("heat"));
-  const only = chosen("scope") === "op" ? props.op : null;
+  const asked = chosen("heat");
+  const kind = asked === "masked" || asked === "findings" ? asked : "bytes";
+  const only = chosen("scope") === "op" ? op : null;
   const program = chosenProgram(grid);
+  const number = programNumber(program, grid);
   const work = useMemo(() => gridWork(block, count, only), [block, count, only]);
   const perProgram = useMemo(() => findingsByProgram(findings, grid, count), [findings, grid]);
-  const heat = useMemo(() => {
-    if (kind === "findings") return perProgram;
-    if (kind === "bytes") return work.bytes;
-    return work.lanes && work.masked?.map((masked, each) => masked / (work.lanes?.[each] || 1));
-  }, [kind, work, perProgram]);
-  const shown = useMemo(() => heat ?? new Float64Array(perProgram.length), [heat, perProgram]);
-  const show = (value: number): string => {
-    if (!heat) return "not known";
-    if (kind === "bytes") return formatBytes(value);
-    return kind === "masked" ? formatShare(value, 1) : formatCount(value);
-  };
+  const rows = useMemo(() => Uint32Array.from(perProgram.keys()), [perProgram]);
+  const maskedShares = useMemo(
+    () => work.lanes && work.masked?.map((masked, each) => masked / (work.lanes?.[each] || 1)),
+    [work],
+  );
+  const heat = { bytes: work.bytes, masked: maskedShares, findings: perProgram }[kind] ?? null;
   const pick = (place: Place): void => choose({ p: place.join(",") });
   return (
     <div id="programs">
       <div class="launch-sliders">
-        {AXES.map((name, axis) => (
+        {(["x", "y", "z"] as const).map((name, axis) => (
           <Slider
             key={name}
             name={name}
@@ -70,7 +67,7 @@ export function Programs(props: ProgramsProps) {
             }}
           />
         ))}
-        <div class="launch-slider">
+        <div class="slider">
           <button
             type="button"
             id="all-programs"
@@ -82,7 +79,7 @@ export function Programs(props: ProgramsProps) {
           <button type="button" onClick={() => pick([0, 0, 0])}>
             First
           </button>
-          <button type="button" onClick={() => pick([grid[0] - 1, grid[1] - 1, grid[2] - 1])}>
+          <button type="button" onClick={() => pick(programPlace(count - 1, grid))}>
             Last
           </button>
         </div>
@@ -108,42 +105,49 @@ export function Programs(props: ProgramsProps) {
           onChoose={(value) => choose({ scope: value === "op" ? "op" : null })}
         />
       </div>
-      {count === perProgram.length ? (
+      {count > MOST_PROGRAMS ? null : (
         <WithTable
           name="Programs of the grid"
           canvas={
             <GridHeat
               grid={grid}
-              heat={shown}
+              heat={heat}
               findings={perProgram}
-              program={program}
-              show={show}
-              onChoose={pick}
+              program={number}
+              show={(each) => (heat ? formatted(heat[each], HEAT[kind]) : "not known")}
+              onChoose={(each) => pick(programPlace(each, grid))}
             />
           }
           table={() => (
-            <ProgramTable
-              grid={grid}
-              work={work}
-              findings={perProgram}
-              chosen={programNumber(program, grid)}
-              onChoose={(number) => pick(programPlace(number, grid))}
+            <Table<number>
+              id="program-table"
+              caption="Programs of the grid"
+              columns={[
+                words("Program", (row) => programText(row, grid), { key: (row) => row }),
+                figure("bytes", "derived", (row) => work.bytes?.[row], "bytes"),
+                figure(
+                  "masked lanes",
+                  "derived",
+                  (row) => maskedShares?.[row],
+                  (share) => formatShare(share, 1),
+                ),
+                figure("findings", "derived", (row) => perProgram[row]),
+              ]}
+              rows={rows}
+              chosen={number}
+              onChoose={(row) => pick(programPlace(row, grid))}
+              height={10}
             />
           )}
         />
-      ) : null}
+      )}
       <p class="small muted">
-        {formatGrid(grid)}
-        {grid[1] * grid[2] > 1 ? ` = ${formatCount(count)}` : ""}{" "}
-        {count === 1 ? "program" : "programs"}. Derived from the ops' accesses.{" "}
+        {grid[1] * grid[2] > 1 ? `${formatGrid(grid)} = ` : ""}
+        {plural(count, "program")}. Derived from the ops' accesses.{" "}
         {kind === "findings" ? "" : work.partial}
       </p>
     </div>
   );
-}
-
-function heatKind(text: string | null): "bytes" | "masked" | "findings" {
-  return text === "masked" || text === "findings" ? text : "bytes";
 }
 
 function findingsByProgram(
@@ -151,60 +155,25 @@ function findingsByProgram(
   grid: Place,
   count: number,
 ): Float64Array {
-  const found = new Float64Array(Math.min(count, 2 ** 22));
+  const found = new Float64Array(Math.min(count, MOST_PROGRAMS));
   for (const { placed, own } of findings) {
-    if (!own) continue;
     for (const program of [placed.found.program, placed.found.other_program]) {
-      const number = program ? programNumber(program, grid) : null;
+      const number = own && program ? programNumber(program, grid) : null;
       if (number !== null && number < found.length) found[number] = (found[number] as number) + 1;
     }
   }
   return found;
 }
 
-function ProgramTable(props: {
-  grid: Place;
-  work: ReturnType<typeof gridWork>;
-  findings: Float64Array;
-  chosen: number | null;
-  onChoose(number: number): void;
-}) {
-  const { grid, work, findings } = props;
-  const rows = useMemo(() => Uint32Array.from(findings.keys()), [findings]);
-  const columns: Column<number>[] = [
-    words("Program", (row) => programText(row, grid), { key: (row) => row }),
-    figure("bytes", "derived", (row) => work.bytes?.[row], formatBytes),
-    {
-      label: "masked lanes",
-      source: "derived",
-      number: true,
-      cell: (row) => formatShare(work.masked?.[row], work.lanes?.[row]),
-      key: (row) => (work.masked?.[row] ?? 0) / (work.lanes?.[row] || 1),
-    },
-    figure("findings", "derived", (row) => findings[row]),
-  ];
-  return (
-    <Table
-      id="program-table"
-      caption="Programs of the grid"
-      columns={columns}
-      rows={rows as unknown as ArrayLike<number>}
-      chosen={props.chosen}
-      onChoose={props.onChoose}
-      height={10}
-    />
-  );
-}
-
 /** The iteration of the innermost loop: a slider and a number, or all of them. */
-export function IterationSlider(props: { last: number }) {
+export function IterationSlider({ last }: { last: number }) {
   const value = chosenNumber("it");
   return (
     <Slider
       id="iterations"
       name="Iteration"
       label="Iteration of the loop"
-      size={props.last + 1}
+      size={last + 1}
       value={value}
       onChange={(it) => choose({ it })}
     >

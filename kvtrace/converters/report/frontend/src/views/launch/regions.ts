@@ -1,11 +1,7 @@
-// Accesses of whole regions of a tensor too large for a count of each element.
-//
-// Where every level of a comb goes either down or along a row, the counts are a product: so many in
-// each band of rows times so many in each band of columns. Else each row's stretch is counted by
-// itself, of evenly spread rows only where they are too many, which the caller is told.
+// Accesses of whole regions of a tensor too large for a count of each element: each row's stretch is
+// counted by itself, of evenly spread rows only where they are too many, which the caller is told.
 
-import { type Comb, countBelow, lastOf, plainComb } from "./comb";
-import type { Level } from "./layout";
+import { type Comb, countBelow, lastOf } from "./comb";
 import type { Axis, Look } from "./tensor";
 
 /** Part of a look in so many bins: rows and columns from the first to one past the last. */
@@ -28,81 +24,16 @@ export interface Bins {
 /** Countings of a stretch of a row, for one picture. */
 const MOST_STRETCHES = 1_500_000;
 /** Bins each way: enough to see, few enough to count. */
-const MOST_BINS = 256;
+const MOST_BINS = 128;
 
 export function regionCounts(combs: readonly Comb[], look: Look, region: Region): Bins {
   const [down, across] = [Math.min(region.down, MOST_BINS), Math.min(region.across, MOST_BINS)];
   const coarse = { ...region, down, across };
   const found = { counts: new Float64Array(down * across), sampled: false };
   const most = MOST_STRETCHES / combs.length;
-  for (const comb of combs) {
-    const parts = separated(comb, look, region.slice);
-    if (parts) addProduct(found.counts, parts, coarse);
-    else if (addStretches(found.counts, comb, look, coarse, most)) found.sampled = true;
-  }
+  for (const comb of combs)
+    if (addStretches(found.counts, comb, look, coarse, most)) found.sampled = true;
   return { counts: spread(found.counts, coarse, region), sampled: found.sampled };
-}
-
-interface Parts {
-  readonly rows: Comb;
-  readonly columns: Comb;
-}
-
-/** A comb as rows times columns; null where it is none. */
-function separated(comb: Comb, look: Look, slice: number): Parts | null {
-  const [rows, columns] = [look.rows.stride, look.columns.stride];
-  const [major, minor] = rows >= columns ? [rows, columns] : [columns, rows];
-  const across = rows >= columns ? look.columns : look.rows;
-  const at = comb.start - look.start - slice * (look.slices?.stride ?? 0);
-  const first = Math.floor(at / major);
-  const within = (at - first * major) / minor;
-  const [outer, inner]: [Level[], Level[]] = [[], []];
-  for (const [count, step] of comb.levels) {
-    const row = step / major;
-    if (Number.isInteger(row)) outer.push([count, row]);
-    else if (!addInner(count, step, major, minor, outer, inner)) return null;
-  }
-  const reach = inner.reduce((sum, [count, step]) => sum + (count - 1) * step, within);
-  if (!Number.isInteger(within) || reach >= across.size) return null;
-  const parts = [plainComb(first, comb.weight, outer), plainComb(within, 1, inner)] as const;
-  return rows >= columns
-    ? { rows: parts[0], columns: parts[1] }
-    : { rows: parts[1], columns: parts[0] };
-}
-
-/** A level that stays in a row, or that fills whole rows one after the other. */
-function addInner(
-  count: number,
-  step: number,
-  major: number,
-  minor: number,
-  outer: Level[],
-  inner: Level[],
-): boolean {
-  const along = step / minor;
-  if (!Number.isInteger(along)) return false;
-  if ((count - 1) * step < major) {
-    inner.push([count, along]);
-    return true;
-  }
-  const inRow = major / step;
-  if (!Number.isInteger(inRow) || count % inRow !== 0) return false;
-  inner.push([inRow, along]);
-  outer.push([count / inRow, 1]);
-  return true;
-}
-
-function addProduct(bins: Float64Array, parts: Parts, region: Region): void {
-  const rows = banded(parts.rows, region.rows, region.down);
-  const columns = banded(parts.columns, region.columns, region.across);
-  for (let down = 0; down < region.down; down += 1) {
-    const many = rows[down] as number;
-    if (!many) continue;
-    for (let across = 0; across < region.across; across += 1) {
-      const place = down * region.across + across;
-      bins[place] = (bins[place] as number) + many * (columns[across] as number);
-    }
-  }
 }
 
 function banded(comb: Comb, [first, end]: readonly [number, number], bands: number): Float64Array {

@@ -1,22 +1,13 @@
 // What a map shows of one op: its tensor, how it is looked at, and its accesses counted.
 
+import { itemBytes } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Argument, Call, Finding } from "../../data/types";
 import type { Access, CallBlock, Op, RecordedTensor } from "./blocks";
 import { combOf } from "./comb";
-import { type Counts, countsOf } from "./counts";
 import type { HereFinding } from "./findings";
-import { ALL, type Executions, formsOf, isKnown } from "./layout";
-import {
-  type Axis,
-  type Look,
-  type LookAsked,
-  axesOf,
-  itemSize,
-  laneBytes,
-  lookAt,
-  unitOf,
-} from "./tensor";
+import { type Executions, formsOf, isKnown } from "./layout";
+import { axesOf, indexOf, laneBytes, type Look, type LookAsked, lookAt, unitOf } from "./tensor";
 
 /** A place that something is said of, as a finding's witness. */
 export interface Mark {
@@ -38,7 +29,7 @@ export interface Touched {
   readonly recorded: RecordedTensor | null;
 }
 
-export function argumentNamed(page: Page, call: Call, name: string | null): Argument | undefined {
+function argumentNamed(page: Page, call: Call, name: string | null): Argument | undefined {
   return call.args
     .map((index) => page.report.arguments[index])
     .find((each) => each?.name === name && each?.shape);
@@ -69,8 +60,8 @@ export function touchedBy(
   if (!op || name === null) return null;
   const accesses = block.accesses.filter((access) => access.op === index && access.arg === name);
   const argument = argumentNamed(page, call, name);
-  const lane = laneBytes(op) ?? itemSize(op.dtype ?? argument?.dtype);
-  const item = argument ? itemSize(argument.dtype) : lane;
+  const lane = laneBytes(op) ?? itemBytes(op.dtype ?? argument?.dtype);
+  const item = argument ? itemBytes(argument.dtype) : lane;
   const unit = unitOf(accesses.filter(isKnown), item, lane);
   const last = accesses.reduce((most, access) => Math.max(most, access.last ?? 0), 0);
   return {
@@ -104,16 +95,6 @@ function laneAxes({ accesses, unit }: Touched, look: Look): number[] | null {
   return [...[...look.axes.keys()].filter((axis) => !found.includes(axis)), ...found];
 }
 
-export function countedIn(
-  touched: Touched,
-  extent: number,
-  wanted: Executions = ALL,
-  lanes: "active" | "all" = "active",
-): Counts {
-  const { accesses, unit, width } = touched;
-  return countsOf({ accesses, wanted, lanes, unit, width, extent });
-}
-
 function witnessText({ rule, lane, program, message }: Finding): string {
   const where = [
     lane?.length ? `lane (${lane.join(", ")})` : "",
@@ -145,18 +126,4 @@ export function marksOf(findings: readonly HereFinding[], touched: Touched): Mar
 /** The tensor's own index of an offset. */
 export function ownIndex(touched: Touched, offset: number): number[] {
   return indexOf(axesOf(touched.argument, touched.unit, touched.reach), offset);
-}
-
-/** The place along each axis of an offset, by the strides from the largest on. */
-export function indexOf(axes: readonly Axis[], offset: number): number[] {
-  const index = axes.map(() => 0);
-  let left = offset;
-  const order = [...axes.keys()].sort((a, b) => (axes[b]?.stride ?? 0) - (axes[a]?.stride ?? 0));
-  for (const axis of order) {
-    const { size, stride } = axes[axis] ?? { size: 1, stride: 1 };
-    if (size < 2 || stride <= 0) continue;
-    index[axis] = Math.min(Math.max(Math.floor(left / stride), 0), size - 1);
-    left -= (index[axis] ?? 0) * stride;
-  }
-  return index;
 }

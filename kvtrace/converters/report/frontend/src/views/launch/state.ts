@@ -38,6 +38,9 @@ export function chosenNumber(name: string): number | null {
   return text !== null && /^\d+$/.test(text) ? Number(text) : null;
 }
 
+/** A tensor as it is: what is chosen of the way to look at it is taken out. */
+export const AS_IT_IS = { shape: null, axes: null, at: null, slice: null };
+
 export type Place = readonly [x: number, y: number, z: number];
 
 /** The chosen program; null for all of them. Outside of the grid is its nearest program. */

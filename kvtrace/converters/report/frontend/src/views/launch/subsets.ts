@@ -1,6 +1,6 @@
 // Which programs share which elements: elements that the same programs access are a subset.
 
-import { type Comb, addComb, combOf, costOf, lastOf } from "./comb";
+import { addComb, type Comb, combOf, costOf, lastOf } from "./comb";
 import { MOST_DENSE } from "./counts";
 import { formsOf } from "./layout";
 import type { Touched } from "./scene";

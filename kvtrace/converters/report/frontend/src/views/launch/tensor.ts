@@ -3,6 +3,7 @@
 // Offsets and strides are in units of so many bytes: the element's size where all addresses are
 // whole elements, else a smaller one that they all are multiples of.
 
+import { itemBytes } from "../../data/format";
 import type { Argument } from "../../data/types";
 import type { Access, Op } from "./blocks";
 
@@ -38,13 +39,7 @@ export interface LookAsked {
   readonly at: string | null;
 }
 
-const NOTHING: LookAsked = { shape: null, axes: null, at: null };
-
-/** Bytes of an element; types of the trace ("fp32", "i1") and of the IR ("f32", "i1") alike. */
-export function itemSize(dtype: string | null | undefined): number {
-  const bits = /^(?:fp|bf|f|i|u|ui|si)(\d+)/.exec(dtype ?? "")?.[1];
-  return Math.max(1, Math.floor(Number(bits ?? 8) / 8));
-}
+export const NOTHING_ASKED: LookAsked = { shape: null, axes: null, at: null };
 
 /** Bytes that one lane of an op moves; null where that cannot be told. */
 export function laneBytes(op: Op): number | null {
@@ -81,7 +76,7 @@ export function lookAt(
   argument: Argument | undefined,
   unit: number,
   reach: number,
-  asked: LookAsked = NOTHING,
+  asked: LookAsked = NOTHING_ASKED,
 ): Look {
   const own = axesOf(argument, unit, reach);
   const extent = extentOf(own);
@@ -114,7 +109,7 @@ export function lookAt(
 
 /** An argument's own axes, whatever way it is looked at. */
 export function axesOf(argument: Argument | undefined, unit: number, reach: number): Axis[] {
-  const item = itemSize(argument?.dtype);
+  const item = itemBytes(argument?.dtype);
   const { shape, strides } = argument ?? {};
   if (!shape || !strides || shape.length !== strides.length) return [flat(reach)];
   const axes = shape.map((size, axis) => ({
@@ -219,4 +214,18 @@ export function placeOf(look: Look, offset: number): readonly [number, number, n
 /** Whether an offset is an element of the tensor, as far as its last one tells. */
 export function isInside(look: Look, offset: number): boolean {
   return offset >= 0 && offset < look.extent;
+}
+
+/** The place along each axis of an offset, by the strides from the largest on. */
+export function indexOf(axes: readonly Axis[], offset: number): number[] {
+  const index = axes.map(() => 0);
+  let left = offset;
+  const order = [...axes.keys()].sort((a, b) => (axes[b]?.stride ?? 0) - (axes[a]?.stride ?? 0));
+  for (const axis of order) {
+    const { size, stride } = axes[axis] ?? { size: 1, stride: 1 };
+    if (size < 2 || stride <= 0) continue;
+    index[axis] = Math.min(Math.max(Math.floor(left / stride), 0), size - 1);
+    left -= (index[axis] ?? 0) * stride;
+  }
+  return index;
 }

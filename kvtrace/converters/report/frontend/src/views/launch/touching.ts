@@ -1,20 +1,16 @@
 // Which programs and iterations access one place: the progressions are solved for it, so that the
 // work is what is found and not what there is.
 
-import type { Access, IdLevel } from "./blocks";
-import { formsOf, isKnown, type Executions } from "./layout";
+import type { Access } from "./blocks";
+import { type Executions, isKnown, laneForms, placesWithin } from "./layout";
 
 export interface Touch {
   readonly program: number | null;
   readonly iteration: number | null;
 }
 
-interface Step {
-  readonly count: number;
-  readonly bytes: number;
-  readonly program: number;
-  readonly iteration: number;
-}
+/** [how many, step of the address, of the program's number, of the iteration's]. */
+type Step = readonly [count: number, bytes: number, program: number, iteration: number];
 
 /** Steps of the search; a place that hides better is told as far as it was found. */
 const MOST_TRIES = 200_000;
@@ -27,101 +23,50 @@ export function touchesOf(
   width: number,
   limit: number,
 ): Touch[] {
-  const found: Touch[] = [];
-  const search = { tries: MOST_TRIES };
+  const found = new Map<string, Touch>();
+  let tries = MOST_TRIES;
+
+  function add(program: number | null, iteration: number | null): void {
+    if (wanted.program !== null && program !== wanted.program) return;
+    if (wanted.iteration !== null && iteration !== null && iteration !== wanted.iteration) return;
+    found.set(`${program} ${iteration}`, { program, iteration });
+    if (found.size >= limit) tries = 0;
+  }
+
+  function solve(levels: readonly Step[], left: number, program: number, iteration: number): void {
+    if (tries <= 0) return;
+    tries -= 1;
+    const level = levels.at(-1);
+    if (!level) {
+      if (left >= 0 && left < width)
+        add(program < 0 ? null : program, iteration < 0 ? null : iteration);
+      return;
+    }
+    const inner = levels.slice(0, -1);
+    const [count, bytes, ofProgram, ofIteration] = level;
+    const rest = inner.map(([times, step]) => (times - 1) * step);
+    const [from, to] = placesWithin(count, bytes, rest, left - width + 1, left);
+    // the same place again by the same execution is told once
+    const last = bytes || ofProgram || ofIteration ? to : from;
+    for (let at = from; at <= last; at += 1)
+      solve(inner, left - at * bytes, program + at * ofProgram, iteration + at * ofIteration);
+  }
+
   for (const access of accesses) {
     const { layout } = access;
     if (!layout || !isKnown(access)) continue;
-    const programs = layout.programs ?? ([access.program ?? -1, []] as const);
-    const trips = layout.trips ?? ([access.iteration ?? -1, []] as const);
-    const outer = [...stepsOf(programs[1], "program"), ...stepsOf(trips[1], "iteration")];
-    const lanes = formsOf({ ...access, layout: lanesOnly(layout) }, wanted);
-    for (const lane of lanes) {
-      const inner = lane.levels.map(([count, bytes]) => ({
-        count,
-        bytes,
-        program: 0,
-        iteration: 0,
-      }));
-      const levels = [...outer, ...inner].filter(({ count }) => count > 1);
-      levels.sort((a, b) => Math.abs(a.bytes) - Math.abs(b.bytes));
-      solve(
-        levels,
-        levels.length,
-        byte - lane.start,
-        width,
-        programs[0],
-        trips[0],
-        (touch) => {
-          if (wanted.program !== null && touch.program !== wanted.program) return;
-          if (
-            wanted.iteration !== null &&
-            (touch.iteration ?? wanted.iteration) !== wanted.iteration
-          )
-            return;
-          if (found.length < limit && !found.some((other) => same(other, touch))) found.push(touch);
-          if (found.length >= limit) search.tries = 0;
-        },
-        search,
-      );
+    const [program, programs] = layout.programs ?? [access.program ?? -1, []];
+    const [trip, trips] = layout.trips ?? [access.iteration ?? -1, []];
+    const outer: Step[] = [
+      ...programs.map(([count, id, bytes]): Step => [count, bytes, id, 0]),
+      ...trips.map(([count, id, bytes]): Step => [count, bytes, 0, id]),
+    ];
+    for (const { start, levels } of laneForms(layout)) {
+      const lanes = levels.map(([count, bytes]): Step => [count, bytes, 0, 0]);
+      const steps = [...outer, ...lanes].filter(([count]) => count > 1);
+      steps.sort((a, b) => Math.abs(a[1]) - Math.abs(b[1]));
+      solve(steps, byte - layout.base - start, program, trip);
     }
   }
-  return found.toSorted((a, b) => (a.program ?? -1) - (b.program ?? -1));
-}
-
-function lanesOnly(layout: NonNullable<Access["layout"]>): NonNullable<Access["layout"]> {
-  return { ...layout, programs: [-1, []], trips: [-1, []] };
-}
-
-function stepsOf(levels: readonly IdLevel[], of: "program" | "iteration"): Step[] {
-  return levels.map(([count, id, bytes]) => ({
-    count,
-    bytes,
-    program: of === "program" ? id : 0,
-    iteration: of === "iteration" ? id : 0,
-  }));
-}
-
-function same(a: Touch, b: Touch): boolean {
-  return a.program === b.program && a.iteration === b.iteration;
-}
-
-function solve(
-  levels: readonly Step[],
-  depth: number,
-  left: number,
-  width: number,
-  program: number,
-  iteration: number,
-  found: (touch: Touch) => void,
-  search: { tries: number },
-): void {
-  if (search.tries <= 0) return;
-  search.tries -= 1;
-  const level = levels[depth - 1];
-  if (!level) {
-    if (left < 0 || left >= width) return;
-    found({ program: program < 0 ? null : program, iteration: iteration < 0 ? null : iteration });
-    return;
-  }
-  let [low, high] = [0, 0];
-  for (let inner = 0; inner < depth - 1; inner += 1) {
-    const { count, bytes } = levels[inner] as Step;
-    low += Math.min(0, (count - 1) * bytes);
-    high += Math.max(0, (count - 1) * bytes);
-  }
-  let [from, to] = [0, level.count - 1];
-  if (level.bytes !== 0) {
-    // what is left for the inner levels and the lane's own bytes has to be within their reach
-    const ends = [(left - high - width + 1) / level.bytes, (left - low) / level.bytes];
-    from = Math.max(0, Math.ceil(Math.min(...ends)));
-    to = Math.min(to, Math.floor(Math.max(...ends)));
-  } else if (level.program === 0 && level.iteration === 0) {
-    to = 0; // the same place again by the same program
-  }
-  for (let place = from; place <= to; place += 1) {
-    const next = left - place * level.bytes;
-    const [by, at] = [program + place * level.program, iteration + place * level.iteration];
-    solve(levels, depth - 1, next, width, by, at, found, search);
-  }
+  return [...found.values()].sort((a, b) => (a.program ?? -1) - (b.program ?? -1));
 }

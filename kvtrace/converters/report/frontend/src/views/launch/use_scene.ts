@@ -4,17 +4,18 @@ import { useMemo } from "preact/hooks";
 
 import type { Page } from "../../data/page";
 import { useLoaded } from "../../data/use_block";
+import { countsOf } from "./counts";
 import type { HereFinding } from "./findings";
 import { type Executions, lastIteration } from "./layout";
-import { shownSlices } from "./map_paint";
 import type { Colouring, Scene } from "./map_colours";
-import { type Touched, countedIn, firstTouched, hasMask, indexOf, lookOf, marksOf } from "./scene";
-import { type Place, chosen, chosenNumber, chosenProgram, programNumber } from "./state";
+import { shownSlices } from "./map_paint";
+import { firstTouched, hasMask, lookOf, marksOf, type Touched } from "./scene";
+import { chosen, chosenNumber, chosenProgram, type Place, programNumber } from "./state";
 import { subsetsOf } from "./subsets";
-import { placeOf } from "./tensor";
+import { indexOf, placeOf } from "./tensor";
 import { type Values, valuesOf } from "./values";
 
-export interface Chosen {
+interface Chosen {
   readonly scene: Scene;
   /** The executions whose accesses are counted. */
   readonly wanted: Executions;
@@ -50,14 +51,14 @@ export function useScene({ page, grid, touched, findings }: SceneAsked): Chosen 
     const index = indexOf(plain.axes, first);
     return lookOf(touched, { ...asked, at: plain.fixed.map((axis) => index[axis.at]).join(",") });
   }, [touched, asked.shape, asked.axes, asked.at, first]);
-  const all = useMemo(() => countedIn(touched, look.extent), [touched, look.extent]);
+  const all = useMemo(() => countsOf(touched, look.extent), [touched, look.extent]);
   const some = wanted.program !== null || wanted.iteration !== null;
   const counts = useMemo(
-    () => (some ? countedIn(touched, look.extent, wanted) : all),
+    () => (some ? countsOf(touched, look.extent, wanted) : all),
     [all, wanted.program, wanted.iteration],
   );
   const lanes = useMemo(
-    () => (hasMask(touched) ? countedIn(touched, look.extent, wanted, "all") : null),
+    () => (hasMask(touched) ? countsOf(touched, look.extent, wanted, "all") : null),
     [touched, look.extent, wanted.program, wanted.iteration],
   );
   const values = useValues(page, touched);
@@ -70,7 +71,7 @@ export function useScene({ page, grid, touched, findings }: SceneAsked): Chosen 
     [touched, colour === "programs", wanted.iteration],
   );
   const marks = useMemo(() => marksOf(findings, touched), [findings, touched]);
-  const slices = useMemo(() => shownSlices({ look, counts: all, marks }), [look, all, marks]);
+  const slices = useMemo(() => shownSlices(look, all, marks), [look, all, marks]);
   const element = /^-?\d+$/.test(chosen("el") ?? "") ? Number(chosen("el")) : null;
   const sliceAsked = chosenNumber("slice");
   const slice = useMemo(() => {

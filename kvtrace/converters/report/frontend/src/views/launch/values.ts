@@ -3,8 +3,8 @@
 // bf16 and 8-bit floats are widened: bf16 by its bits, 8-bit floats as the OCP 8-bit Floating Point
 // Specification 1.0 has e4m3fn and e5m2, and MLIR's documentation the FNUZ types.
 
+import { itemBytes } from "../../data/format";
 import type { RecordedTensor } from "./blocks";
-import { itemSize } from "./tensor";
 
 export interface Values {
   /** The element at a byte offset from the data pointer; null outside of what was recorded. */
@@ -96,7 +96,7 @@ export function valuesOf(tensor: RecordedTensor, storage: ArrayBuffer): Values |
   const read = reader(tensor.dtype);
   if (!read) return null;
   const data = new DataView(storage);
-  const item = itemSize(tensor.dtype);
+  const item = itemBytes(tensor.dtype);
   return {
     at(bytes) {
       const at = tensor.offset_bytes + bytes;
@@ -120,7 +120,7 @@ export function npyOf(
 ): Uint8Array<ArrayBuffer> | null {
   const { shape, strides, dtype, offset_bytes: offset } = tensor;
   const read = reader(dtype);
-  const item = itemSize(dtype);
+  const item = itemBytes(dtype);
   const elements = shape.reduce((product, size) => product * size, 1);
   const reach = shape.reduce((sum, size, axis) => sum + (size - 1) * (strides[axis] ?? 0), 1);
   if (!read || offset < 0 || (elements && offset + reach * item > storage.byteLength)) return null;

@@ -1,39 +1,25 @@
 // A call, and a launch of it.
 
-import { LaunchFacts } from "../../parts/launch_panel";
 import { NotHere } from "../../app/boundary";
 import { href } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import {
-  formatBytes,
-  formatCount,
-  formatFlops,
-  formatGrid,
-  formatNanoseconds,
-  formatPlace,
-  formatShare,
-  gridSize,
-  shortText,
-} from "../../data/format";
+import { formatCount, formatGrid, formatPlace, gridSize, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Call } from "../../data/types";
-import { Figure, Figures } from "../../parts/figure";
-import { Facts, Note, Swatch, VariantLink, kernelName } from "../../parts/text";
+import { Figures } from "../../parts/figure";
+import { LaunchFacts } from "../../parts/launch_panel";
 import { matches } from "../../parts/search";
+import { Facts, kernelName, Note, Swatch, VariantLink } from "../../parts/text";
 import { CallParts } from "./call";
 import "./launch.css";
 
-function LaunchOrCall(props: ViewProps) {
-  if (props.params["launch"] !== undefined) return <Launch {...props} />;
-  const index = Number(props.params["call"]);
-  const call = props.page.report.calls[index];
+function LaunchOrCall({ page, params }: ViewProps) {
+  if (params["launch"] !== undefined) return <Launch page={page} row={Number(params["launch"])} />;
+  const index = Number(params["call"]);
+  const call = page.report.calls[index];
   if (!call) return <NotHere what="call" />;
-  return <CallPage key={index} page={props.page} index={index} call={call} />;
-}
-
-function CallPage(props: { page: Page; index: number; call: Call }) {
-  const { page, index, call } = props;
   const kernel = page.report.variants[call.variant]?.kernel ?? -1;
+  const launches = href("launches", { call: index });
   return (
     <>
       <h1>
@@ -44,24 +30,19 @@ function CallPage(props: { page: Page; index: number; call: Call }) {
         entries={[
           ["Kernel", <VariantLink page={page} variant={call.variant} />],
           ["Grid", <Grid call={call} />],
-          [
-            "Launches",
-            <a href={href("launches", { call: index })}>{formatCount(call.launches)}</a>,
-          ],
+          ["Launches", <a href={launches}>{formatCount(call.launches)}</a>],
           ["Called at", <Frames page={page} stack={call.stack} />],
         ]}
       />
       <CallFigures call={call} />
-      <CallParts page={page} index={index} call={call} />
+      <CallParts key={index} page={page} index={index} call={call} />
     </>
   );
 }
 
-function Launch({ page, params }: ViewProps) {
+function Launch({ page, row }: { page: Page; row: number }) {
   const { report, launches } = page;
-  const row = Number(params["launch"]);
-  if (!Number.isInteger(row) || row < 0 || row >= launches.seq.length)
-    return <NotHere what="launch" />;
+  if (launches.seq[row] === undefined) return <NotHere what="launch" />;
   const index = launches.call[row] ?? -1;
   const call = report.calls[index];
   const kernel = launches.kernel[row] ?? -1;
@@ -75,19 +56,25 @@ function Launch({ page, params }: ViewProps) {
         <Neighbour page={page} row={row} step={-1} /> <Neighbour page={page} row={row} step={1} />
       </p>
       <LaunchFacts page={page} row={row} grid={call ? <Grid call={call} /> : null} />
-      {call ? <CallFigures call={call} /> : <Note>Its call is not on this page.</Note>}
-      {call ? <CallParts key={index} page={page} index={index} call={call} /> : null}
+      {call ? (
+        <>
+          <CallFigures call={call} />
+          <CallParts key={index} page={page} index={index} call={call} />
+        </>
+      ) : (
+        <Note>Its call is not on this page.</Note>
+      )}
     </>
   );
 }
 
 /** The launch before or after of the same call. */
 function Neighbour(props: { page: Page; row: number; step: 1 | -1 }) {
-  const { call, seq } = props.page.launches;
+  const { call } = props.page.launches;
   const own = call[props.row] ?? -1;
   let row = props.row + props.step;
-  while (row >= 0 && row < seq.length && call[row] !== own) row += props.step;
-  if (own < 0 || row < 0 || row >= seq.length) return null;
+  while (call[row] !== undefined && call[row] !== own) row += props.step;
+  if (own < 0 || call[row] === undefined) return null;
   return (
     <a href={href(`launch/${row}`)}>
       {props.step < 0 ? "← previous" : "next"} launch of this call{props.step > 0 ? " →" : ""}
@@ -95,85 +82,83 @@ function Neighbour(props: { page: Page; row: number; step: 1 | -1 }) {
   );
 }
 
-function Grid(props: { call: Call }) {
-  const { grid } = props.call;
+function Grid({ call: { grid } }: { call: Call }) {
+  const size = gridSize(grid);
   return (
     <span id="grid">
       {formatGrid(grid)}{" "}
       <span class="muted">
-        {(grid[1] ?? 1) * (grid[2] ?? 1) > 1 ? `= ${formatCount(gridSize(grid))} ` : ""}
-        {gridSize(grid) === 1 ? "program" : "programs"}
+        {(grid[1] ?? 1) * (grid[2] ?? 1) > 1 ? `= ${formatCount(size)} ` : ""}
+        {size === 1 ? "program" : "programs"}
       </span>
     </span>
   );
 }
 
 function Frames(props: { page: Page; stack: number | null }) {
-  const frames = props.page.report.stacks[props.stack ?? -1];
-  const [inner, ...outer] = frames ?? [];
-  if (!inner) return null;
-  const text = ([file, line, name]: NonNullable<typeof inner>): string =>
-    `${shortText(formatPlace(file, line))} in ${shortText(name ?? "?")}`;
-  if (!outer.length) return <code title={shortText(inner[0])}>{text(inner)}</code>;
+  const frames = (props.page.report.stacks[props.stack ?? -1] ?? []).map(([file, line, name]) => (
+    <code title={shortText(file)}>
+      {shortText(formatPlace(file, line))} in {shortText(name ?? "?")}
+    </code>
+  ));
+  const [inner, ...outer] = frames;
+  if (!outer.length) return inner ?? null;
   return (
     <details class="inline">
-      <summary>
-        <code title={shortText(inner[0])}>{text(inner)}</code>
-      </summary>
+      <summary>{inner}</summary>
       <ol class="stack">
-        {outer.map((frame) => (
-          <li key={text(frame)}>
-            <code title={shortText(frame[0])}>{text(frame)}</code>
-          </li>
+        {outer.map((frame, depth) => (
+          <li key={depth}>{frame}</li>
         ))}
       </ol>
     </details>
   );
 }
 
-function CallFigures(props: { call: Call }) {
-  const { call } = props;
-  const share = (value: number | null | undefined): string => formatShare(value ?? null, 1);
-  const bound = call.roofline?.position.bound;
+function CallFigures({ call }: { call: Call }) {
+  const { bound, best_ns: best } = call.roofline?.position ?? {};
   return (
-    <Figures id="call-figures">
-      <Figure
-        name="host time, median"
-        value={call.host_median_ns}
-        format={formatNanoseconds}
-        source="measured"
-        how="Median of its launches, tuning left out"
-      />
-      <Figure
-        name="device time, median"
-        value={call.device_median_ns}
-        format={formatNanoseconds}
-        source="measured"
-        how="Median of its executions on the device"
-      />
-      <Figure
-        name="at best"
-        value={call.roofline?.position.best_ns}
-        format={formatNanoseconds}
-        how="Time at best by the device's limits"
-        detail={bound ? `derived, bound by ${bound}` : "derived"}
-      />
-      <Figure name="bytes" value={call.bytes} format={formatBytes} how="Of one launch" />
-      <Figure name="distinct bytes" value={call.unique_bytes} format={formatBytes} />
-      <Figure name="FLOPs" value={call.flops} format={formatFlops} />
-      <Figure
-        name="mask efficiency"
-        value={call.mask_efficiency}
-        format={share}
-        how="Lanes of loads, stores and atomics that are on"
-      />
-      <Figure
-        name="sector efficiency"
-        value={call.sector_efficiency}
-        format={share}
-        how="Bytes asked for, of those in the 32-byte sectors that they lie in"
-      />
-    </Figures>
+    <Figures
+      id="call-figures"
+      of={[
+        {
+          name: "host time, median",
+          value: call.host_median_ns,
+          as: "ns",
+          source: "measured",
+          how: "Median of its launches, tuning left out",
+        },
+        {
+          name: "device time, median",
+          value: call.device_median_ns,
+          as: "ns",
+          source: "measured",
+          how: "Median of its executions on the device",
+        },
+        {
+          name: "at best",
+          value: best,
+          as: "ns",
+          how: "Time at best by the device's limits",
+          detail: bound ? `derived, bound by ${bound}` : "derived",
+        },
+        { name: "bytes", value: call.bytes, as: "bytes", how: "Of one launch" },
+        { name: "distinct bytes", value: call.unique_bytes, as: "bytes" },
+        { name: "FLOPs", value: call.flops, as: "flops" },
+        {
+          name: "mask efficiency",
+          value: call.mask_efficiency,
+          as: "share",
+          how: "Lanes of loads, stores and atomics that are on",
+        },
+        {
+          name: "sector efficiency",
+          value: call.sector_efficiency,
+          as: "share",
+          how: "Bytes asked for, of those in the 32-byte sectors that they lie in",
+        },
+      ]}
+    />
   );
 }
 
@@ -186,17 +171,12 @@ const view: View = {
   find: ({ report }, words) =>
     report.calls
       .map((call, index) => ({
-        call,
-        index,
-        name: kernelName(report, report.variants[call.variant]?.kernel ?? -1),
-      }))
-      .filter(({ call, name }) => matches(words, `call ${call.call_id} of ${name}`))
-      .slice(0, 4)
-      .map(({ call, index, name }) => ({
-        title: `Call ${call.call_id} of ${name}`,
+        title: `Call ${call.call_id} of ${kernelName(report, report.variants[call.variant]?.kernel ?? -1)}`,
         detail: `grid ${formatGrid(call.grid)}`,
         href: href(`call/${index}`),
-      })),
+      }))
+      .filter(({ title }) => matches(words, title))
+      .slice(0, 4),
   keys: [
     ["[ ]", "Previous or next program"],
     [", .", "Previous or next iteration"],

@@ -2,10 +2,9 @@
 
 import { useMemo } from "preact/hooks";
 
-import { figure, words } from "../../parts/columns";
 import { launchDeviceTimes } from "../../data/executions";
-import { UNKNOWN, formatMoment, formatNanoseconds } from "../../data/format";
 import type { Page } from "../../data/page";
+import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { CallLink, KernelLink, trackName } from "../../parts/text";
 
@@ -20,7 +19,6 @@ export function LaunchTable(props: LaunchTableProps) {
   const { page } = props;
   const { report, launches } = page;
   const rank = useMemo(() => nameRanks(page), [page]);
-  const onDevice = report.totals.device_ns !== null;
   const columns: (Column<number> | false)[] = [
     figure("Launch", null, (row) => launches.seq[row]),
     {
@@ -36,28 +34,19 @@ export function LaunchTable(props: LaunchTableProps) {
       key: (row) => launches.call[row],
       text: (row) => String(report.calls[launches.call[row] ?? -1]?.call_id ?? ""),
     },
-    {
-      label: "begin",
-      source: "measured",
-      number: true,
-      cell: (row) => formatMoment(launches.begin[row] ?? 0),
-      key: (row) => launches.begin[row],
-    },
-    figure("host time", "measured", (row) => launches.duration[row], formatNanoseconds),
-    onDevice &&
+    figure("begin", "measured", (row) => launches.begin[row], "moment"),
+    figure("host time", "measured", (row) => launches.duration[row], "ns"),
+    report.totals.device_ns !== null &&
       figure(
         "device time",
         "measured",
         (row) => deviceTime(page, row),
-        formatNanoseconds,
+        "ns",
         "Of what it caused on the device",
       ),
-    {
-      label: "Phase",
-      cell: (row) => report.phases[launches.phase[row] ?? -1] ?? UNKNOWN,
+    words("Phase", (row) => report.phases[launches.phase[row] ?? -1], {
       key: (row) => launches.phase[row],
-      text: (row) => report.phases[launches.phase[row] ?? -1] ?? "",
-    },
+    }),
     words("Thread", (row) => trackName(report, launches.track[row] ?? -1), {
       key: (row) => launches.track[row],
     }),

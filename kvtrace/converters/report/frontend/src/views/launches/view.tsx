@@ -1,23 +1,21 @@
 // The list of launches: filtered by what the address says, one chosen beside it.
 
-import type { Report, SliceColumns } from "../../data/types";
-import { matches } from "../../parts/search";
-
 import { useMemo } from "preact/hooks";
 
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
+import { Split } from "../../parts/beside";
 import { LaunchPanel } from "../../parts/launch_panel";
-import { Choice, Search } from "../../parts/search";
+import { Choice, matches, Search } from "../../parts/search";
 import { DroppedNotes, Note, trackName } from "../../parts/text";
 import { LaunchTable } from "./table";
 
 function Launches({ page, query }: ViewProps) {
-  const { report, launches } = page;
+  const { launches } = page;
   const asked = ["kernel", "phase", "track", "call", "least", "q"].map((name) => query.get(name));
-  const rows = useMemo(() => filteredLaunches(report, launches, wantedLaunches(query)), asked);
+  const rows = useMemo(() => filteredLaunches(page, query), asked);
   const chosen = chosenLaunch(page, query.get("launch"));
   return (
     <>
@@ -28,21 +26,26 @@ function Launches({ page, query }: ViewProps) {
         {formatCount(rows.length)} of {plural(launches.seq.length, "launch", "launches")} on this
         page
       </p>
-      <div class="beside">
-        <LaunchTable
-          page={page}
-          rows={rows}
-          chosen={chosen}
-          onChoose={(row) => setQuery({ launch: row })}
-        />
-        <div id="selected-launch" aria-live="polite">
-          {chosen === null ? (
-            <Note>Choose a launch to see its call.</Note>
-          ) : (
-            <LaunchPanel page={page} row={chosen} />
-          )}
-        </div>
-      </div>
+      <Split
+        wide="left"
+        left={
+          <LaunchTable
+            page={page}
+            rows={rows}
+            chosen={chosen}
+            onChoose={(row) => setQuery({ launch: row })}
+          />
+        }
+        right={
+          <div id="selected-launch" aria-live="polite">
+            {chosen === null ? (
+              <Note>Choose a launch to see its call.</Note>
+            ) : (
+              <LaunchPanel page={page} row={chosen} />
+            )}
+          </div>
+        }
+      />
     </>
   );
 }
@@ -134,59 +137,32 @@ const view: View = {
 
 export default view;
 
-export interface Wanted {
-  readonly kernel: number | null;
-  readonly phase: number | null;
-  readonly track: number | null;
-  readonly call: number | null;
-  /** Shortest host time, in nanoseconds. */
-  readonly least: number;
-  /** Words that the kernel's name has, or the launch's number. */
-  readonly words: string;
-}
-
-export function wantedLaunches(query: URLSearchParams): Wanted {
+/** Rows of the columns; one pass over typed arrays, so that a million takes milliseconds. */
+function filteredLaunches({ report, launches }: Page, query: URLSearchParams): Uint32Array {
   const number = (name: string): number | null => {
     const text = query.get(name);
     return text === null || text === "" || Number.isNaN(Number(text)) ? null : Number(text);
   };
-  return {
-    kernel: number("kernel"),
-    phase: number("phase"),
-    track: number("track"),
-    call: number("call"),
-    least: (number("least") ?? 0) * 1000,
-    words: query.get("q") ?? "",
-  };
-}
-
-/** Rows of the columns; one pass over typed arrays, so that a million takes milliseconds. */
-export function filteredLaunches(
-  report: Report,
-  launches: SliceColumns,
-  wanted: Wanted,
-): Uint32Array {
-  const count = launches.seq.length;
-  const found = new Uint32Array(count);
-  const named = kernelsNamed(report, wanted.words);
-  const seq = /^\d+$/.test(wanted.words.trim()) ? Number(wanted.words) : null;
+  const equal = (["kernel", "phase", "track", "call"] as const).flatMap((name) => {
+    const wanted = number(name);
+    return wanted === null ? [] : [{ column: launches[name], wanted }];
+  });
+  const least = (number("least") ?? 0) * 1000;
+  const words = (query.get("q") ?? "").trim();
+  // for each kernel, from -1 on, whether its name has the words; a launch's number fits as well
+  const named = words
+    ? [false, ...report.kernels.map((kernel) => matches(words, kernel.name))]
+    : null;
+  const seq = /^\d+$/.test(words) ? Number(words) : null;
+  const found = new Uint32Array(launches.seq.length);
   let length = 0;
-  for (let row = 0; row < count; row += 1) {
-    if (wanted.kernel !== null && launches.kernel[row] !== wanted.kernel) continue;
-    if (wanted.phase !== null && launches.phase[row] !== wanted.phase) continue;
-    if (wanted.track !== null && launches.track[row] !== wanted.track) continue;
-    if (wanted.call !== null && launches.call[row] !== wanted.call) continue;
-    if ((launches.duration[row] as number) < wanted.least) continue;
+  for (let row = 0; row < found.length; row += 1) {
+    if (equal.some(({ column, wanted }) => column[row] !== wanted)) continue;
+    if ((launches.duration[row] as number) < least) continue;
     if (named && !named[(launches.kernel[row] as number) + 1] && launches.seq[row] !== seq)
       continue;
     found[length] = row;
     length += 1;
   }
   return found.subarray(0, length);
-}
-
-/** For each kernel, from -1 on, whether its name has the words; null where none are asked for. */
-function kernelsNamed(report: Report, words: string): boolean[] | null {
-  if (!words.trim()) return null;
-  return [false, ...report.kernels.map((kernel) => matches(words, kernel.name))];
 }

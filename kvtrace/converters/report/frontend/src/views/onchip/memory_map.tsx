@@ -1,24 +1,14 @@
 // A memory over time: tiles as boxes from first to last use, as high as what they take of a
 // partition; the line is what there is.
 
-import { useMemo } from "preact/hooks";
-
-import { figure } from "../../parts/columns";
-import { formatBytes, formatCount, threeFigures } from "../../data/format";
-import { WithTable } from "../../parts/beside";
-import { themeColours } from "../../parts/colours";
-import { Curve, type Series } from "../../parts/curve";
-import { type Column, Table } from "../../parts/table";
-import type { Usage } from "../../data/types";
-import { SPACES } from "./blocks";
-
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
 import { setQuery } from "../../app/router";
-import { plural } from "../../data/format";
-import { Canvas, type Drawing, clippedText } from "../../parts/canvas";
+import { formatBytes, formatCount, plural } from "../../data/format";
+import type { Tile, Usage } from "../../data/types";
+import { Canvas, clippedText, type Drawing } from "../../parts/canvas";
 import { kernelHue } from "../../parts/colours";
-import type { Tile } from "../../data/types";
+import { STEPS } from "../../parts/pointing";
 import { type Placed, placedTiles, tileAt } from "./placing";
 
 const HEIGHT = 220;
@@ -31,6 +21,13 @@ interface MapProps {
   /** Numbers of the tiles that stand out; null: all do. */
   readonly chosen: ReadonlySet<number> | null;
 }
+
+/** What the memories are called. */
+export const SPACES: Readonly<Record<string, string>> = {
+  hbm: "device memory",
+  sbuf: "SBUF",
+  psum: "PSUM",
+};
 
 export function amountText(usage: Usage, amount: number): string {
   return usage.space === "sbuf" ? formatBytes(amount) : plural(amount, "bank");
@@ -55,10 +52,11 @@ export function MemoryMap({ usage, tiles, executed, chosen }: MapProps) {
   };
   /** Arrow keys go through the tiles in the order of their first use. */
   const onKeyDown = (event: KeyboardEvent): void => {
-    const step = STEPS[event.key];
+    const arrow = STEPS[event.key];
     if (event.key === "Escape") setQuery({ tile: null });
-    if (step === undefined || !placed.length) return;
+    if (!arrow || !placed.length) return;
     event.preventDefault();
+    const step = arrow[0] + arrow[1];
     const at = placed.findIndex(({ tile }) => tile.number === under?.number);
     const next = placed[at < 0 ? 0 : (at + step + placed.length) % placed.length]?.tile ?? null;
     setUnder(next);
@@ -85,13 +83,6 @@ export function MemoryMap({ usage, tiles, executed, chosen }: MapProps) {
     </figure>
   );
 }
-
-const STEPS: Readonly<Record<string, number>> = {
-  ArrowRight: 1,
-  ArrowDown: 1,
-  ArrowLeft: -1,
-  ArrowUp: -1,
-};
 
 function tileText(usage: Usage, tile: Tile): string {
   const size = `${formatBytes(tile.bytes)} on ${plural(tile.partitions, "partition")}`;
@@ -155,66 +146,4 @@ function paint(
   context.fillText("first op", 0, height - BELOW / 2);
   const last = `op ${formatCount(executed)}`;
   context.fillText(last, width - context.measureText(last).width, height - BELOW / 2);
-}
-
-export function UsageCurve({ usage, executed }: { usage: Usage; executed: number }) {
-  const name = SPACES[usage.space] ?? usage.space;
-  const x = useMemo(
-    () => [0, ...usage.orders.filter((order) => order > 0), executed],
-    [usage, executed],
-  );
-  const series = useMemo((): readonly Series[] => {
-    const first = usage.orders[0] === 0 ? [] : [0];
-    const amounts = [...first, ...usage.amounts, usage.amounts.at(-1) ?? 0];
-    return [
-      { label: `${name} in use (derived)`, kind: "steps", values: amounts.slice(0, x.length) },
-      {
-        label: "limit",
-        kind: "line",
-        dashed: true,
-        colour: themeColours().error,
-        values: x.map(() => usage.limit),
-      },
-    ];
-  }, [usage, x]);
-  const rows = useMemo(() => usage.orders.map((_, place) => place), [usage]);
-  const columns: readonly Column<number>[] = [
-    figure("From op", null, (place) => usage.orders[place] ?? null),
-    {
-      label: "In use",
-      source: "derived",
-      number: true,
-      cell: (place) => amountText(usage, usage.amounts[place] ?? 0),
-      key: (place) => usage.amounts[place] ?? null,
-    },
-    {
-      label: "Of the limit",
-      source: "derived",
-      number: true,
-      cell: (place) => `${threeFigures((100 * (usage.amounts[place] ?? 0)) / usage.limit)} %`,
-      key: (place) => usage.amounts[place] ?? null,
-    },
-  ];
-  return (
-    <div class="onchip-curve" data-space={usage.space}>
-      <WithTable
-        name={`${name} in use`}
-        canvas={
-          <Curve
-            label={`${name} in use over the ops, ${amountText(usage, usage.peak)} at most, and the limit, ${amountText(usage, usage.limit)} a partition`}
-            x={x}
-            series={series}
-            xLabel="executed op"
-            yLabel={`${usage.unit} a partition`}
-            formatX={(value) => (Number.isInteger(value) ? formatCount(value) : "")}
-            formatY={(value) => (usage.space === "sbuf" ? formatBytes(value) : threeFigures(value))}
-            height={180}
-          />
-        }
-        table={() => (
-          <Table caption={`${name} in use, by op`} columns={columns} rows={rows} height={8} />
-        )}
-      />
-    </div>
-  );
 }

@@ -1,40 +1,39 @@
 // The kernel's source with the work of each line, and the lines that break a rule.
 
-import { useCallback, useMemo } from "preact/hooks";
+import { useCallback } from "preact/hooks";
 
 import { setQuery } from "../../app/router";
-import {
-  formatBytes,
-  formatFlops,
-  formatNanoseconds,
-  formatShare,
-  plural,
-} from "../../data/format";
+import { formatBytes, formatFlops, formatNanoseconds } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { PlacedFinding, Stack } from "../../data/types";
-import { type Heat, type LineMark } from "../../parts/code";
-import { OpSource } from "../../parts/op_source";
+import type { OpWork, PlacedFinding, Stack } from "../../data/types";
+import { type LineMark } from "../../parts/code";
+import { type OpMeasure, OpSource } from "../../parts/op_source";
 import { Choice } from "../../parts/search";
-import { sourceText } from "../../parts/text";
-import type { OpWork } from "../../data/types";
 
-interface Measure {
+interface Measure extends OpMeasure<OpWork> {
   readonly name: string;
-  readonly title: string;
-  value(op: OpWork): number | null;
-  shown(value: number): string;
+}
+
+function measureOf(
+  name: string,
+  title: string,
+  field: "best_ns" | "device_bytes" | "chip_bytes" | "flops",
+  shown: (value: number) => string,
+): Measure {
+  return {
+    name,
+    title,
+    shown,
+    total: (ops) => ops.reduce((whole, op) => whole + (op[field] ?? 0), 0),
+    said: (ops) => [` on ${[...new Set(ops.map(({ engine }) => engine ?? "?"))].join(", ")}`],
+  };
 }
 
 const MEASURES: readonly Measure[] = [
-  { name: "time", title: "time at best", value: (op) => op.best_ns, shown: formatNanoseconds },
-  {
-    name: "device",
-    title: "bytes of device memory",
-    value: (op) => op.device_bytes,
-    shown: formatBytes,
-  },
-  { name: "chip", title: "bytes on chip", value: (op) => op.chip_bytes, shown: formatBytes },
-  { name: "flops", title: "FLOPs", value: (op) => op.flops, shown: formatFlops },
+  measureOf("time", "time at best", "best_ns", formatNanoseconds),
+  measureOf("device", "bytes of device memory", "device_bytes", formatBytes),
+  measureOf("chip", "bytes on chip", "chip_bytes", formatBytes),
+  measureOf("flops", "FLOPs", "flops", formatFlops),
 ];
 
 interface SourceProps {
@@ -48,9 +47,8 @@ interface SourceProps {
 
 export function OnChipSource({ ops, findings, query, ...props }: SourceProps) {
   const { page } = props;
-  const known = MEASURES.filter((each) => ops.some((op) => each.value(op)));
+  const known = MEASURES.filter((each) => each.total(ops) > 0);
   const measure = known.find(({ name }) => name === query.get("heat")) ?? known[0];
-  const heatOf = useMemo(() => (measure ? heatBy(measure, ops) : null), [measure, ops]);
   const frames = useCallback((op: OpWork) => stackOf(page, op.stack), [page]);
   const marks = useCallback((path: string) => marksOf(page, findings, path), [page, findings]);
   return (
@@ -65,7 +63,7 @@ export function OnChipSource({ ops, findings, query, ...props }: SourceProps) {
       marks={marks}
       framesOf={frames}
       innermost
-      heatOf={heatOf}
+      measure={measure ?? null}
       controls={
         measure ? (
           <Choice
@@ -89,18 +87,6 @@ export function standsOn(page: Page, op: OpWork, line: number, file: string | nu
   return stackOf(page, op.stack).some(
     (frame) => frame[1] === line && (file === null || frame[0] === file),
   );
-}
-
-function heatBy(measure: Measure, all: readonly OpWork[]) {
-  const sum = (ops: readonly OpWork[]): number =>
-    ops.reduce((whole, op) => whole + (measure.value(op) ?? 0), 0);
-  const whole = sum(all);
-  return (ops: readonly OpWork[]): Heat => {
-    const engines = [...new Set(ops.map(({ engine }) => engine ?? "?"))].join(", ");
-    const title = `${measure.title} of ${plural(ops.length, "op")} on ${engines}: ${formatShare(sum(ops), whole)}. ${sourceText("derived")}`;
-    if (ops.every((op) => !measure.value(op))) return { share: null, text: "", title };
-    return { share: whole ? sum(ops) / whole : 0, text: measure.shown(sum(ops)), title };
-  };
 }
 
 function marksOf(

@@ -1,33 +1,21 @@
 // Flows between memories, engines' work, ops with their tiles, and tiles with their lives.
 
-import { href, setQuery } from "../../app/router";
+import { setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
-import type { PlacedFinding } from "../../data/types";
-import { Table } from "../../parts/table";
-import { Pill } from "../../parts/text";
-
-import { formatBytes, formatCount, formatFlops, formatNanoseconds } from "../../data/format";
-import { figure, words } from "../../parts/columns";
-import { type Column } from "../../parts/table";
-import { ShareBar, stackPlace } from "../../parts/text";
-import type { CallBlock, EngineWork, Flow, OpWork, Tile } from "../../data/types";
-import { SPACES } from "./blocks";
+import type { CallBlock, EngineWork, Flow, OpWork, PlacedFinding, Tile } from "../../data/types";
+import { fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
+import { findingColumns } from "../../parts/finding_columns";
+import { type Column, Table } from "../../parts/table";
+import { Pill, stackPlace } from "../../parts/text";
+import { SPACES } from "./memory_map";
 
 export function FlowTable({ flows }: { flows: readonly Flow[] }) {
   const most = flows.reduce((greatest, flow) => Math.max(greatest, flow.bytes), 0) || 1;
   const columns: Column<Flow>[] = [
     words("From", (flow) => SPACES[flow.source] ?? flow.source),
     words("To", (flow) => SPACES[flow.target] ?? flow.target),
-    figure("Written", "derived", (flow) => flow.bytes, formatBytes),
-    {
-      label: "Beside the largest",
-      cell: (flow) => (
-        <span class="with-share">
-          <ShareBar share={flow.bytes / most} />
-        </span>
-      ),
-    },
+    sharedFigure("Written", "derived", (flow) => flow.bytes, most, "bytes"),
     figure("Ops", null, (flow) => flow.executions),
   ];
   return (
@@ -36,19 +24,19 @@ export function FlowTable({ flows }: { flows: readonly Flow[] }) {
 }
 
 export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
-  const columns: Column<EngineWork>[] = [
-    { label: "Engine", cell: (each) => each.engine, key: (each) => each.engine },
-    figure("Ops", "derived", (each) => each.executions, formatCount),
-    figure("Elements", "derived", (each) => each.elements, formatCount),
-    figure("FLOP", "derived", (each) => each.flops, formatFlops),
-    figure("Device memory", "derived", (each) => each.device_bytes, formatBytes),
-    figure("On chip", "derived", (each) => each.chip_bytes, formatBytes),
-  ];
+  const field = fieldsOf((each: EngineWork) => each);
   return (
     <Table
       id="onchip-engines"
       caption="Work of the engines"
-      columns={columns}
+      columns={[
+        words("Engine", (each: EngineWork) => each.engine),
+        field("Ops", "derived", "executions"),
+        field("Elements", "derived", "elements"),
+        field("FLOP", "derived", "flops", "flops"),
+        field("Device memory", "derived", "device_bytes", "bytes"),
+        field("On chip", "derived", "chip_bytes", "bytes"),
+      ]}
       rows={engines}
       sort="Ops"
     />
@@ -64,29 +52,23 @@ export function OpTable(props: {
   chosen: OpWork | null;
 }) {
   const { page, block, rows, broken } = props;
+  const field = fieldsOf((op: OpWork) => op);
+  const best = `Its arithmetic or its transfers at the limits of ${block.roof?.name}, over the call`;
   const columns: (Column<OpWork> | null | false)[] = [
-    { label: "Op", cell: (op) => op.op, key: (op) => op.op },
+    words("Op", (op) => op.op),
     words("Line", (op) => stackPlace(page.report, op.stack)),
-    { label: "Engine", cell: (op) => op.engine ?? "–", key: (op) => op.engine ?? "" },
-    { label: "Reads", cell: (op) => names(op.reads), key: (op) => names(op.reads) },
-    { label: "Writes", cell: (op) => names(op.writes), key: (op) => names(op.writes) },
-    figure("Executed", "derived", (op) => op.executions, formatCount),
-    figure("FLOP", "derived", (op) => op.flops, formatFlops),
-    figure("Device memory", "derived", (op) => op.device_bytes, formatBytes),
-    figure("On chip", "derived", (op) => op.chip_bytes, formatBytes),
-    block.roof &&
-      figure(
-        "At best",
-        "derived",
-        (op) => op.best_ns,
-        formatNanoseconds,
-        `Its arithmetic or its transfers at the limits of ${block.roof.name}, over the call`,
-      ),
+    words("Engine", (op) => op.engine),
+    words("Reads", (op) => op.reads.join(", ") || null, { limit: 80 }),
+    words("Writes", (op) => op.writes.join(", ") || null, { limit: 80 }),
+    field("Executed", "derived", "executions"),
+    field("FLOP", "derived", "flops", "flops"),
+    field("Device memory", "derived", "device_bytes", "bytes"),
+    field("On chip", "derived", "chip_bytes", "bytes"),
+    block.roof && field("At best", "derived", "best_ns", "ns", best),
     broken.size > 0 && {
-      label: "Findings",
+      ...words("Findings", (op: OpWork) => broken.get(op.op_index) ?? ""),
       cell: (op) =>
         broken.has(op.op_index) ? <Pill kind="error">{broken.get(op.op_index)}</Pill> : "",
-      key: (op) => broken.get(op.op_index) ?? "",
     },
   ];
   return (
@@ -109,10 +91,10 @@ export function TileTable(props: { page: Page; tiles: readonly Tile[]; chosen: T
     words("Tile", (tile) => tile.name ?? "unnamed", { limit: 60 }),
     words("Memory", (tile) => SPACES[tile.space] ?? tile.space),
     words("Line", (tile) => stackPlace(page.report, tile.stack_id)),
-    figure("Size", "derived", (tile) => tile.bytes, formatBytes),
-    figure("Partitions", "derived", (tile) => tile.partitions, formatCount),
-    figure("First op", "derived", (tile) => tile.first, formatCount),
-    figure("Last op", "derived", (tile) => tile.last, formatCount),
+    figure("Size", "derived", (tile) => tile.bytes, "bytes"),
+    figure("Partitions", "derived", (tile) => tile.partitions),
+    figure("First op", "derived", (tile) => tile.first),
+    figure("Last op", "derived", (tile) => tile.last),
   ];
   return (
     <Table
@@ -126,10 +108,6 @@ export function TileTable(props: { page: Page; tiles: readonly Tile[]; chosen: T
       height={14}
     />
   );
-}
-
-function names(listed: readonly string[]): string {
-  return shortText(listed.join(", ") || "–", 80);
 }
 
 /** Findings of a call that are not proofs, and not suppressed. */
@@ -157,43 +135,22 @@ export function FindingTable({ findings }: { findings: readonly PlacedFinding[] 
       </p>
     );
   }
+  const { rule, place, what } = findingColumns<PlacedFinding>(({ found }) => found);
+  const toLine = ({ found }: PlacedFinding) => (
+    <button
+      type="button"
+      class="quiet small"
+      onClick={() => setQuery({ line: found.line, file: found.file })}
+    >
+      {shortText(formatPlace(found.file, found.line), 60)}
+    </button>
+  );
   return (
     <Table
       id="onchip-findings"
       caption="Rules that this call breaks"
       rows={findings}
-      columns={[
-        {
-          label: "Line",
-          cell: ({ found }) => (
-            <button
-              type="button"
-              class="quiet small"
-              onClick={() => setQuery({ line: found.line, file: found.file })}
-            >
-              {shortText(formatPlace(found.file, found.line), 60)}
-            </button>
-          ),
-          key: ({ found }) => found.line,
-        },
-        {
-          label: "Rule",
-          cell: ({ found }) => (
-            <Pill kind={found.severity === "error" ? "error" : "warning"}>{found.rule}</Pill>
-          ),
-          key: ({ found }) => found.rule,
-        },
-        {
-          label: "What",
-          prose: true,
-          cell: ({ found }) => (
-            <a href={href(`findings/${encodeURIComponent(found.finding_id)}`)}>
-              {shortText(found.message ?? found.rule, 400)}
-            </a>
-          ),
-          text: ({ found }) => found.message ?? "",
-        },
-      ]}
+      columns={[{ ...place, cell: toLine }, rule, what]}
     />
   );
 }

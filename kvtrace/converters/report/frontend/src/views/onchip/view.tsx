@@ -3,25 +3,30 @@
 
 import { useMemo } from "preact/hooks";
 
-import { figure } from "../../parts/columns";
 import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatBytes, formatGrid, formatPlace, plural, shortText } from "../../data/format";
+import { formatGrid, formatPlace, plural, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
+import type { CallAtAGlance, CallBlock, Usage } from "../../data/types";
 import { useBlock } from "../../data/use_block";
-import { Figure, Figures } from "../../parts/figure";
+import { figure } from "../../parts/columns";
+import { Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Note, Section } from "../../parts/text";
-import type { CallAtAGlance, CallBlock, Usage } from "../../data/types";
-import { FindingTable, brokenOps, findingsOf } from "./tables";
-import { FlowDiagram } from "./flow_diagram";
-import { MemoryMap, amountText } from "./memory_map";
+import { amountText, MemoryMap } from "./memory_map";
 import "./onchip.css";
 import { TargetRoofline } from "./roofline";
 import { OnChipSource, standsOn } from "./source";
-import { EngineTable, FlowTable, OpTable, TileTable } from "./tables";
-import { UsageCurve } from "./memory_map";
+import {
+  brokenOps,
+  EngineTable,
+  findingsOf,
+  FindingTable,
+  FlowTable,
+  OpTable,
+  TileTable,
+} from "./tables";
 
 const INDEX = "onchip/index";
 
@@ -155,16 +160,8 @@ function Shown({ page, call, query, block }: ShownProps) {
           />
         ))}
       </Section>
-      <Section title="In use, against the limit">
-        <div class="onchip-pair">
-          {memory.usage.map((usage) => (
-            <UsageCurve key={usage.space} usage={usage} executed={memory.executed} />
-          ))}
-        </div>
-      </Section>
-      <div class="onchip-pair">
+      <div class="columns">
         <Section title="Flows between memories">
-          <FlowDiagram flows={memory.flows} />
           <FlowTable flows={memory.flows} />
         </Section>
         <Section title="Engines">
@@ -210,24 +207,24 @@ function Shown({ page, call, query, block }: ShownProps) {
 function Peaks({ block: { memory } }: { block: CallBlock }) {
   const device = memory.engines.reduce((sum, each) => sum + each.device_bytes, 0);
   return (
-    <Figures id="figures">
-      {memory.usage.map((usage) => (
-        <Figure
-          key={usage.space}
-          name={`${usage.space.toUpperCase()} at most`}
-          value={usage.peak}
-          shown={amountText(usage, usage.peak)}
-          how="Of one partition, in use at once: from the first op that touches a tile to the last"
-          detail={`of ${amountText(usage, usage.limit)} a partition, derived`}
-        />
-      ))}
-      <Figure
-        name="device memory"
-        value={device}
-        format={formatBytes}
-        how="Bytes that ops read from it and write to it"
-      />
-    </Figures>
+    <Figures
+      id="figures"
+      of={[
+        ...memory.usage.map((usage) => ({
+          name: `${usage.space.toUpperCase()} at most`,
+          value: usage.peak,
+          shown: amountText(usage, usage.peak),
+          how: "Of one partition, in use at once: from the first op that touches a tile to the last",
+          detail: `of ${amountText(usage, usage.limit)} a partition, derived`,
+        })),
+        {
+          name: "device memory",
+          value: device,
+          as: "bytes",
+          how: "Bytes that ops read from it and write to it",
+        },
+      ]}
+    />
   );
 }
 

@@ -2,13 +2,13 @@
 
 import { useMemo } from "preact/hooks";
 
-import { figure } from "../../parts/columns";
 import { href } from "../../app/router";
-import { formatCount, plural } from "../../data/format";
+import { plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { FindingCount, PlacedFinding } from "../../data/types";
+import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { Pill, NotJudged, severityKind } from "../../parts/text";
+import { NotJudged, Pill, severityKind } from "../../parts/text";
 
 /** What is counted of a rule. */
 interface RuleRow {
@@ -55,33 +55,21 @@ function isViolation({ found }: PlacedFinding, severity?: string): boolean {
 
 /** Rules, those with the gravest violations first. */
 function ruleRows(counts: readonly FindingCount[], findings: readonly PlacedFinding[]): RuleRow[] {
-  const rules = new Map<
-    string,
-    { severities: Set<string>; found: number; verdicts: Record<string, number> }
-  >();
-  const of = (rule: string | null) => {
-    const name = rule ?? "other";
-    const entry = rules.get(name) ?? { severities: new Set<string>(), found: 0, verdicts: {} };
-    rules.set(name, entry);
-    return entry;
-  };
-  for (const { rule, verdict, count } of counts) {
-    const { verdicts } = of(rule);
-    verdicts[verdict ?? ""] = (verdicts[verdict ?? ""] ?? 0) + count;
-  }
-  for (const finding of findings.filter((each) => isViolation(each))) {
-    const entry = of(finding.found.rule);
-    entry.found += 1;
-    entry.severities.add(finding.found.severity);
-  }
-  return [...rules]
-    .map(([rule, { severities, found, verdicts }]) => ({
-      rule,
-      severity: SEVERITIES.find((severity) => severities.has(severity)) ?? null,
-      found,
-      verdicts,
-    }))
-    .sort((a, b) => rank(a) - rank(b) || b.found - a.found || (a.rule < b.rule ? -1 : 1));
+  const violations = findings.filter((each) => isViolation(each)).map(({ found }) => found);
+  const rules = new Set([
+    ...counts.map(({ rule }) => rule ?? "other"),
+    ...violations.map(({ rule }) => rule),
+  ]);
+  const rows = [...rules].map((rule): RuleRow => {
+    const own = violations.filter((found) => found.rule === rule);
+    const verdicts: Record<string, number> = {};
+    for (const { rule: of, verdict, count } of counts)
+      if ((of ?? "other") === rule)
+        verdicts[verdict ?? ""] = (verdicts[verdict ?? ""] ?? 0) + count;
+    const gravest = SEVERITIES.find((each) => own.some(({ severity }) => severity === each));
+    return { rule, severity: gravest ?? null, found: own.length, verdicts };
+  });
+  return rows.sort((a, b) => rank(a) - rank(b) || b.found - a.found || (a.rule < b.rule ? -1 : 1));
 }
 
 function rank({ severity }: RuleRow): number {
@@ -89,7 +77,7 @@ function rank({ severity }: RuleRow): number {
 }
 
 function accesses(verdict: string, label: string, title: string): Column<RuleRow> {
-  return figure(label, "derived", (row) => row.verdicts[verdict] ?? 0, formatCount, title);
+  return figure(label, "derived", (row) => row.verdicts[verdict] ?? 0, "count", title);
 }
 
 const COLUMNS: readonly Column<RuleRow>[] = [
@@ -105,7 +93,7 @@ const COLUMNS: readonly Column<RuleRow>[] = [
     key: rank,
     text: (row) => row.severity ?? "",
   },
-  figure("violations", "derived", (row) => row.found, formatCount, "Distinct ones"),
+  figure("violations", "derived", (row) => row.found, "count", "Distinct ones"),
   accesses("violation", "accesses in violation", "Over distinct calls"),
   accesses("unknown", "unknown", "Accesses that could not be judged, over distinct calls"),
   accesses("proven", "proven safe", "Accesses, over distinct calls"),

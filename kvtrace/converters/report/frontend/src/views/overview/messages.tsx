@@ -1,15 +1,11 @@
 // What kvtrace itself had to say: launches that it could not see, rows that it lost.
 
-import { figure } from "../../parts/columns";
-import { UNKNOWN, formatMoment, formatNanoseconds, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Mark } from "../../data/types";
-import { type Column, Table } from "../../parts/table";
-
 import { useMemo } from "preact/hooks";
 
-import { words, code } from "../../parts/columns";
+import type { Page } from "../../data/page";
 import type { Message } from "../../data/types";
+import { code, figure, words } from "../../parts/columns";
+import { type Column, Table } from "../../parts/table";
 import { Note, Pill, severityKind } from "../../parts/text";
 
 /** Warnings first: they say what the page does not show. */
@@ -25,13 +21,7 @@ export function Messages({ page }: { page: Page }) {
   const said = useMemo(
     () =>
       [
-        ...notes.map((text): Message => ({
-          run: 0,
-          level: "warning",
-          code: "reader",
-          text,
-          count: 1,
-        })),
+        ...notes.map((text) => ({ run: 0, level: "warning", code: "reader", text, count: 1 })),
         ...messages,
       ].sort((a, b) => rank(a) - rank(b)),
     [notes, messages],
@@ -55,33 +45,4 @@ export function Messages({ page }: { page: Page }) {
     runs.length > 1 && { label: "Run", cell: (message) => runs[message.run]?.label ?? "" },
   ];
   return <Table caption="Messages" columns={columns} rows={said} height={12} />;
-}
-
-export function MarksTable({ page }: { page: Page }) {
-  const { runs, marks } = page.report;
-  const columns: Column<Mark>[] = [
-    { label: "Mark", prose: true, cell: (mark) => shortText(mark.name), key: (mark) => mark.name },
-    figure("begin", null, (mark) => mark.begin, formatMoment),
-    {
-      label: "duration",
-      number: true,
-      source: "measured",
-      cell: (mark) => (mark.duration === null ? "instant" : formatNanoseconds(mark.duration)),
-      key: (mark) => mark.duration,
-    },
-    {
-      label: "Thread",
-      cell: (mark) =>
-        `${runs.length > 1 ? `${runs[mark.run]?.label ?? ""} ` : ""}${mark.thread ?? UNKNOWN}`,
-      key: (mark) => mark.thread,
-    },
-    { label: "Attributes", prose: true, cell: attributes, text: attributes },
-  ];
-  return <Table caption="Marks" columns={columns} rows={marks} height={12} />;
-}
-
-function attributes(mark: Mark): string {
-  return Object.entries(mark.attributes)
-    .map(([name, value]) => `${name}=${shortText(value, 80)}`)
-    .join(", ");
 }

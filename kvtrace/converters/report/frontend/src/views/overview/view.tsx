@@ -1,18 +1,19 @@
 // The first view: what ran, the figures, the timeline, the kernels, what was found.
 
+import { useMemo } from "preact/hooks";
+
 import type { View, ViewProps } from "../../app/view";
 import { DroppedNotes, Note, Section } from "../../parts/text";
-import { TIMELINE_KEYS, Timeline } from "../../parts/timeline";
-import { CompileCost } from "./compile_cost";
+import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
+import { KernelTable } from "../kernels/table";
 import { FindingsSummary } from "./findings_summary";
-import { MarksTable } from "./messages";
 import { Messages } from "./messages";
-import { TopKernels } from "./top_kernels";
 import { TotalFigures } from "./total_figures";
 import { WhatRan } from "./what_ran";
 
 function Overview({ page, query }: ViewProps) {
   const { report } = page;
+  const kernels = useMemo(() => report.kernels.map((_, index) => index), [report]);
   return (
     <>
       <h1>Overview</h1>
@@ -27,19 +28,18 @@ function Overview({ page, query }: ViewProps) {
         )}
       </Section>
       <Section title="Top kernels">
-        <TopKernels page={page} query={query} />
+        <KernelTable
+          page={page}
+          kernels={kernels}
+          caption="Top kernels"
+          sort={report.totals.device_ns === null ? "host time" : "device time"}
+          height={10}
+          brief
+        />
       </Section>
       <Section title="Findings">
         <FindingsSummary page={page} />
       </Section>
-      <Section title="Compile cost">
-        <CompileCost page={page} />
-      </Section>
-      {report.marks.length ? (
-        <Section title="Marks">
-          <MarksTable page={page} />
-        </Section>
-      ) : null}
       <Section title="Blind spots and messages" id="messages">
         <Messages page={page} />
       </Section>

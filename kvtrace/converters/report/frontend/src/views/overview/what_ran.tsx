@@ -2,22 +2,21 @@
 
 import type { ComponentChildren } from "preact";
 
-import { figure } from "../../parts/columns";
-import { UNKNOWN, formatNanoseconds, plural, shortText } from "../../data/format";
+import { formatNanoseconds, plural, shortText, UNKNOWN } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Limits, Run } from "../../data/types";
+import { code, figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Facts } from "../../parts/text";
 
 const FIRST_VERSIONS = ["python", "triton", "torch", "kvtrace", "driver"];
 
 export function WhatRan({ page }: { page: Page }) {
-  const { runs } = page.report;
-  const first = runs[0];
+  const { runs, limits } = page.report;
   return (
     <>
-      {first ? <RunFacts run={first} limits={page.report.limits} /> : null}
-      {runs.length > 1 ? <RunTable runs={runs} /> : null}
+      {runs[0] ? <RunFacts run={runs[0]} limits={limits} /> : null}
+      {runs.length > 1 ? <Table caption="Runs" columns={COLUMNS} rows={runs} /> : null}
     </>
   );
 }
@@ -30,7 +29,7 @@ function RunFacts({ run, limits }: { run: Run; limits: Limits | null }) {
         ["Commit", commit(run)],
         ["Versions", <Versions run={run} />],
         ["Devices", devices(run)],
-        ["Held against", limits ? peaks(limits) : null],
+        ["Compared with", limits ? peaks(limits) : null],
         ["Mode", run.mode],
         ["Host", run.host ? `${run.host}, process ${run.pid ?? UNKNOWN}` : null],
         ["Started", run.started?.replace("T", " ").replace(/\.(\d{3})\d*Z$/, ".$1 UTC")],
@@ -114,20 +113,16 @@ function ending(run: Run): string {
 }
 
 const COLUMNS: readonly Column<Run>[] = [
-  { label: "Run", cell: (run) => run.label, key: (run) => run.rank ?? run.label },
-  { label: "Host", cell: (run) => run.host ?? UNKNOWN, key: (run) => run.host },
-  {
-    label: "Process",
-    number: true,
-    cell: (run) => String(run.pid ?? UNKNOWN),
-    key: (run) => run.pid,
-  },
-  figure("Duration", "measured", (run) => run.duration_ns, formatNanoseconds),
-  { label: "Ending", cell: (run) => run.ending ?? UNKNOWN, key: (run) => run.ending },
+  words("Run", (run) => run.label, { key: (run) => run.rank ?? run.label }),
+  words("Host", (run) => run.host),
+  figure(
+    "Process",
+    null,
+    (run) => run.pid,
+    (pid) => String(pid ?? UNKNOWN),
+  ),
+  figure("Duration", "measured", (run) => run.duration_ns, "ns"),
+  words("Ending", (run) => run.ending),
   figure("Dropped rows", null, (run) => run.dropped_rows),
-  { label: "Id", cell: (run) => <code>{run.run_id}</code>, key: (run) => run.run_id },
+  code("Id", (run) => run.run_id),
 ];
-
-function RunTable({ runs }: { runs: readonly Run[] }) {
-  return <Table caption="Runs" columns={COLUMNS} rows={runs} />;
-}

@@ -1,0 +1,134 @@
+// A drawing that is zoomed, moved and pointed at, with pointer, wheel and keys.
+
+import { useRef, useState } from "preact/hooks";
+import { Canvas, type Drawing } from "./canvas";
+import { type Actions } from "./keys";
+import { CLICK, STEPS, Tooltip } from "./pointing";
+
+/** What is seen: the place at the upper left, and pixels for each unit of a drawing's own. */
+export interface Seen {
+  readonly x: number;
+  readonly y: number;
+  readonly across: number;
+  readonly down: number;
+}
+
+interface MovableProps {
+  readonly label: string;
+  readonly height: number;
+  readonly seen: Seen;
+  /** Pixels of a unit at least and at most. */
+  readonly limits: readonly [least: number, most: number];
+  draw(drawing: Drawing): void;
+  /** null: all of it. */
+  onSee(seen: Seen | null): void;
+  /** What is said of a place of the drawing; null: nothing. */
+  describe(x: number, y: number): string | null;
+  onChoose(x: number, y: number): void;
+  /** Arrow keys; where they are not given, they move the drawing, as they do with Shift. */
+  onStep?(right: number, down: number): void;
+  readonly keys: Actions;
+}
+
+export function Movable(props: MovableProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const press = useRef<{ x: number; y: number; moved: boolean } | null>(null);
+  const [tip, setTip] = useState<{ x: number; y: number; text: string } | null>(null);
+  // several events may come before the next drawing
+  const now = useRef(props.seen);
+  now.current = props.seen;
+  const width = (): number => box.current?.clientWidth ?? 1;
+
+  function see(seen: Seen): void {
+    now.current = seen;
+    props.onSee(seen);
+  }
+
+  function zoom(factor: number, x = width() / 2, y = props.height / 2): void {
+    const [least, most] = props.limits;
+    const limited = (pixels: number): number => Math.min(Math.max(pixels * factor, least), most);
+    const old = now.current;
+    const [across, down] = [limited(old.across), limited(old.down)];
+    see({
+      across,
+      down,
+      x: old.x + x / old.across - x / across,
+      y: old.y + y / old.down - y / down,
+    });
+  }
+
+  function pan(x: number, y: number): void {
+    const { across, down, ...old } = now.current;
+    see({ across, down, x: old.x + x / across, y: old.y + y / down });
+  }
+
+  const placeOf = ({ offsetX, offsetY }: MouseEvent): readonly [number, number] => {
+    const { x, y, across, down } = now.current;
+    return [x + offsetX / across, y + offsetY / down];
+  };
+
+  function onPointerMove(event: PointerEvent): void {
+    const pressed = press.current;
+    if (!pressed) {
+      const text = props.describe(...placeOf(event));
+      return setTip(text === null ? null : { x: event.offsetX, y: event.offsetY, text });
+    }
+    const [right, down] = [event.clientX - pressed.x, event.clientY - pressed.y];
+    pressed.moved ||= Math.abs(right) + Math.abs(down) >= CLICK;
+    if (!pressed.moved) return;
+    setTip(null);
+    pan(-right, -down);
+    [pressed.x, pressed.y] = [event.clientX, event.clientY];
+  }
+
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = STEPS[event.key];
+    const actions: Actions = {
+      "+": () => zoom(1.5),
+      "=": () => zoom(1.5),
+      "-": () => zoom(1 / 1.5),
+      "0": () => props.onSee(null),
+      ...props.keys,
+    };
+    if (!step && !actions[event.key]) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!step) actions[event.key]?.();
+    else if (props.onStep && !event.shiftKey) props.onStep(...step);
+    else pan(step[0] * 50, step[1] * 50);
+  }
+
+  return (
+    <div class="canvas-box movable" ref={box}>
+      <Canvas
+        label={props.label}
+        height={props.height}
+        draw={props.draw}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          press.current = { x: event.clientX, y: event.clientY, moved: false };
+        }}
+        onPointerMove={onPointerMove}
+        onPointerUp={(event) => {
+          if (press.current && !press.current.moved) props.onChoose(...placeOf(event));
+          press.current = null;
+        }}
+        onPointerLeave={() => setTip(null)}
+        onWheel={(event) => {
+          // a page is scrolled with the same wheel: the drawing takes it once it has the focus
+          if (document.activeElement !== event.currentTarget && !event.ctrlKey) return;
+          event.preventDefault();
+          zoom(event.deltaY < 0 ? 1.25 : 0.8, event.offsetX, event.offsetY);
+        }}
+      />
+      {tip ? (
+        <Tooltip {...tip} width={width()}>
+          {tip.text}
+        </Tooltip>
+      ) : null}
+    </div>
+  );
+}
