@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.compiler import Compiler, compiled
-from kvtrace.evaluate.dialects.cf import FunctionBody
 from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
@@ -107,7 +106,7 @@ def _run_programs(
 
     if not _holds_data(launch.arguments):
         chunk_bytes *= ADDRESSES_ONLY
-    body = function_body(compiler)
+    body = compiler.function(compiler.kernel)
     launch.afford(body.least_steps * (programs if launch.in_order else 1), programs)
     if launch.in_order:
 
@@ -197,11 +196,6 @@ def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
         known = argument.storage.data is not None
         parts.append((number, argument.storage.nbytes, argument.offset_bytes, known))
     return tuple(parts)
-
-
-def function_body(compiler: Compiler) -> FunctionBody:
-    """Return the kernel's body; its blocks are compiled once."""
-    return FunctionBody(compiler.function(compiler.kernel), compiler.kernel)
 
 
 @once_per_module

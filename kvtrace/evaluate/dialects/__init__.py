@@ -50,11 +50,19 @@ for _file, _names in FILES.items():
 _loaded: set[str] = set()
 
 
+def files_of(ops: Iterable[str]) -> dict[str, None]:
+    """Return the files of ops, by their names; each once."""
+    return {
+        file: None
+        for name in set(ops)
+        for key in (name, name.partition(".")[0] + ".")
+        for file in _FILES_OF.get(key, ())
+    }
+
+
 def load_dialects(ops: Iterable[str]) -> None:
     """Import the files of ops, by their names, which fills the tables."""
-    for name in set(ops):
-        dialect = name.partition(".")[0] + "."
-        for file in (*_FILES_OF.get(name, ()), *_FILES_OF.get(dialect, ())):
-            if file not in _loaded:
-                import_module(f"kvtrace.evaluate.dialects.{file}")
-                _loaded.add(file)
+    for file in files_of(ops):
+        if file not in _loaded:
+            import_module(f"kvtrace.evaluate.dialects.{file}")
+            _loaded.add(file)

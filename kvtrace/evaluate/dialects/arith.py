@@ -30,7 +30,7 @@ from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
 
 _SIGNED = ("eq", "ne", "slt", "sle", "sgt", "sge")
-_PREDICATES = (*_SIGNED, "ult", "ule", "ugt", "uge")
+PREDICATES = (*_SIGNED, "ult", "ule", "ugt", "uge")
 
 
 def unsigned(array: Array) -> Array:
@@ -263,7 +263,7 @@ def compare_integers(predicate: str, left: Array, right: Array) -> Array:
 @semantics("arith.cmpi")
 def cmpi(op: Op, compiler: Compiler) -> Step:
     """Compare integers; ranges may decide it without looking at lanes."""
-    predicate = _PREDICATES[op.attributes["predicate"].value]  # type: ignore[union-attr, index]
+    predicate = PREDICATES[op.attributes["predicate"].value]  # type: ignore[union-attr, index]
     type_ = value_type(op.operand("left").type)
     left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
@@ -344,7 +344,8 @@ def select(op: Op, compiler: Compiler) -> Step:
     """Choose lane by lane; a pointer keeps its argument under an unknown condition."""
     type_ = value_type(op.results[0].type)
     condition_type = value_type(op.operand("condition").type)
-    condition_slot, left, right = (value.id for value in op.operands)
+    condition_slot = op.operand("condition").id
+    left, right = op.operand("first").id, op.operand("second").id
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:

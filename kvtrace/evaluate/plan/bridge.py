@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute, outer_slots
-from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned, refusal
+from kvtrace.evaluate.compiler import outer_slots
+from kvtrace.evaluate.plan.meanings import PlanStep
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, full_array
 from kvtrace.ir import Op, Value
 
+if TYPE_CHECKING:
+    from kvtrace.evaluate.plan.steps import PlanCompiler
 
-@planned(
-    "tt.scan", "tt.histogram", "tt.gather", "tt.join", "tt.split", "tt.cat", "tt.dot_scaled",
-    "tt.extern_elementwise", "arith.addui_extended", "arith.mului_extended",
-    "arith.mulsi_extended",
-)  # fmt: skip
+
 def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan an op by the step that the array evaluator compiled for it."""
     run = compiler.arrays.step(op)
@@ -46,16 +44,6 @@ def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
         )
 
     return call_step(slots, results, function, types)
-
-
-@planned("tt.elementwise_inline_asm")
-def assembly(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan assembly that computes its results from its operands, and nothing else."""
-    from kvtrace.evaluate.dialects.tt_inline import asks_where_it_runs
-
-    if not op.operands or not attribute(op, "pure", False) or asks_where_it_runs(op):
-        return refusal("assembly that does more than compute")
-    return bridged(op, compiler)
 
 
 def _captured(op: Op) -> list[Value]:

@@ -9,17 +9,6 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
-from kvtrace.evaluate.plan import (
-    accesses,
-    bridge,
-    comparisons,
-    control,
-    descriptors,
-    integers,
-    loops,
-    products,
-    shapes,
-)
 from kvtrace.evaluate.plan.affine import Affine, Interval, plus, substituted, times
 from kvtrace.evaluate.plan.control import walk_function
 from kvtrace.evaluate.plan.instructions import Parameter
@@ -30,11 +19,6 @@ from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer,
 from kvtrace.evaluate.plan.walk import FIRST_TRIP, Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import wrap
-
-_PLANNED_WITH = (
-    accesses, bridge, comparisons, control, descriptors, integers, loops, products, shapes,
-)  # fmt: skip
-"""Imported for what they register."""
 
 _MOST_REGIONS = 64
 _MOST_WALKS = 160

@@ -13,6 +13,7 @@ from kvtrace.evaluate.plan.carried import Shape, are_reached, full_shape, joined
 from kvtrace.evaluate.plan.instructions import Instruction, Loop, Operand
 from kvtrace.evaluate.plan.integers import fits
 from kvtrace.evaluate.plan.masks import split_for
+from kvtrace.evaluate.plan.meanings import PlanStep
 from kvtrace.evaluate.plan.records import LoopRecord
 from kvtrace.evaluate.plan.signals import SplitAxis, Unplannable
 from kvtrace.evaluate.plan.staircase import (
@@ -22,7 +23,7 @@ from kvtrace.evaluate.plan.staircase import (
     staircase_of,
     stepwise,
 )
-from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock, PlanStep, planned
+from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock
 from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk, is_open
 from kvtrace.evaluate.types import value_type
@@ -34,13 +35,9 @@ _UNROLLED = 1
 """Loops and runs of so many trips are walked trip by trip."""
 
 
-@planned("scf.for")
-def for_(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan `scf.for`."""
-    return _For(op, compiler).step
+class CountedLoop:
+    """A loop that is planned: `step` walks it."""
 
-
-class _For:
     def __init__(self, op: Op, compiler: PlanCompiler) -> None:
         self.op = op
         self.body: PlannedBlock = compiler.block(op.regions[0].blocks[0])
@@ -56,6 +53,7 @@ class _For:
         }
 
     def step(self, walk: Walk) -> None:
+        """Walk all trips."""
         values = walk.values
         low, high, by = (values[slot] for slot in self.bounds)
         stride = walk.constant_of(by)
