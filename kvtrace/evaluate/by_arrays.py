@@ -25,8 +25,9 @@ from kvtrace.evaluate.scope import Launch, Scope, listeners
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
-from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum, wrap
+from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum
 from kvtrace.ir import Module
+from kvtrace.ir.integers import wrapped
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.types import TensorType
 
@@ -247,7 +248,7 @@ def scalar_value(argument: ScalarArgument, element: ElementType) -> Any:
     if element.kind == "b":
         return bool(argument.value)
     if element.kind == "i":
-        return constant_sum(wrap(int(argument.value), element.bits))
+        return constant_sum(wrapped(int(argument.value), element.bits))
     with np.errstate(all="ignore"), ONE_THREAD:
         stored = np.array([argument.value], np.float64).astype(element.memory)
     return stored.astype(element.value)

@@ -24,8 +24,9 @@ from kvtrace.evaluate.values import (
     to_sum,
     unknown_of,
 )
+from kvtrace.ir import integers
 
-_INT64_LOW, _INT64_HIGH = -(1 << 63), (1 << 63) - 1
+_INT64_LOW, _INT64_HIGH = integers.signed_range(64)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -53,8 +54,8 @@ def joined_terms(terms: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Arr
 
 def fits(value: Sum, bits: int) -> bool:
     """Tell whether no element of the sum leaves a signed integer of so many bits."""
-    half = 1 << (bits - 1)
-    return -half <= value.low and value.high < half
+    low, high = integers.signed_range(bits)
+    return low <= value.low and value.high <= high
 
 
 def wrapped(value: Sum, type_: ValueType) -> Sum | Array:
@@ -70,9 +71,7 @@ def _within_int64(value: Sum) -> Sum:
     """Bring the constant into int64, which keeps the value modulo 2**64."""
     if _INT64_LOW <= value.constant <= _INT64_HIGH:
         return value
-    half = 1 << 63
-    constant = ((value.constant + half) % (1 << 64)) - half
-    return Sum(constant, value.terms, value.low, value.high)
+    return Sum(integers.wrapped(value.constant, 64), value.terms, value.low, value.high)
 
 
 def _plain_pair(left: Any, right: Any, type_: ValueType) -> tuple[Array, Array] | None:

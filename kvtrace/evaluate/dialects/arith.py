@@ -28,9 +28,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-
-_SIGNED = ("eq", "ne", "slt", "sle", "sgt", "sge")
-PREDICATES = (*_SIGNED, "ult", "ule", "ugt", "uge")
+from kvtrace.ir.integers import PREDICATES
 
 
 def unsigned(array: Array) -> Array:
@@ -276,12 +274,12 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
             values[result] = unknown_of((first, second))
             return
         chosen = predicate
-        if number and chosen not in _SIGNED:
+        if number and chosen not in sums.COMPARISONS:
             # Where neither can be negative, unsigned order is signed order.
             first, second = to_sum(first), to_sum(second)
             if first.low >= 0 and second.low >= 0 and sums.fits(first, bits):
                 chosen = "s" + chosen[1:]
-        if number and chosen in _SIGNED:
+        if number and chosen in sums.COMPARISONS:
             values[result] = sums.compare(chosen, first, second, type_)
             return
         values[result] = compare_integers(chosen, to_array(first, type_), to_array(second, type_))

@@ -22,6 +22,7 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.integers import signed_range
 
 
 def truncated_float(array: Array, element: ElementType) -> Array:
@@ -112,14 +113,14 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
         else:
             values[result] = truncated_integer(array, target.element)
 
-    half = 1 << (target.element.bits - 1)
+    low, high = signed_range(target.element.bits)
 
     def _same_number(value: Sum) -> bool:
         if target.element.kind == "b":
             return False
         if unsigned_source and value.low < 0:
             return False
-        return -half <= value.low and value.high < half
+        return low <= value.low and value.high <= high
 
     return compiler.counted(op, step, target.size, 0)
 

@@ -11,8 +11,8 @@ from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.plan.affine import (
     Affine,
-    divided,
     multiples,
+    over,
     shifted,
 )
 from kvtrace.evaluate.plan.instructions import Atomic, Load, Map, Operand, Operation, Store
@@ -248,7 +248,7 @@ def atomic(
     if rest.outer or rest.lanes or rest.constant % element.bytes:
         raise Unplannable("an atomic update of an address that is not aligned")
     lanes = mask.lanes(type_.shape)
-    form = divided(shifted(even, rest.constant), element.bytes)
+    form = over(shifted(even, rest.constant), element.bytes)
     operands = [
         _stored(walk, value, mask, element),
         walk.ramp(form, lanes, np.dtype(np.int64), condition=False),

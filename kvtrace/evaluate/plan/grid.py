@@ -18,7 +18,7 @@ from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import FIRST_TRIP, Walk
 from kvtrace.evaluate.types import ValueType, value_type
-from kvtrace.evaluate.values import wrap
+from kvtrace.ir.integers import wrapped
 
 _MOST_REGIONS = 64
 _MOST_WALKS = 160
@@ -163,7 +163,7 @@ def _scalar(walk: Walk, position: int, type_: ValueType, argument: ScalarArgumen
     if element.kind == "b":
         return Constant(np.bool_(bool(argument.value)), ())
     if element.kind == "i":
-        return Integer(Affine(wrap(int(argument.value), element.bits)), (), element.bits)
+        return Integer(Affine(wrapped(int(argument.value), element.bits)), (), element.bits)
     # Its value is passed at run time, so that a plan serves any.
     register = walk.register((False,) * len(walk.axes), (), element.value)
     walk.emit(Parameter(register, (), position, element))

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from kvtrace.evaluate.plan.affine import (
     ZERO,
     Affine,
-    divided,
+    Interval,
     multiples,
+    over,
     plus,
     shifted,
     times,
@@ -22,19 +23,20 @@ from kvtrace.evaluate.plan.masks import resolved
 from kvtrace.evaluate.plan.signals import FactorAxis, SplitAxis
 from kvtrace.evaluate.plan.values import Condition, Integer
 from kvtrace.evaluate.plan.walk import Walk, is_open
+from kvtrace.ir.integers import divided
 
 Law = Callable[[Walk, Integer, Integer], Affine | None]
 
 
-def fits(walk: Walk, form: Affine, shape: tuple[int, ...], bits: int) -> bool:
-    """Tell whether no value of a form leaves a signed integer of so many bits."""
-    half = 1 << (bits - 1)
+def fits(walk: Walk, form: Affine, shape: tuple[int, ...], limits: Interval) -> bool:
+    """Tell whether no value of a form leaves the range of its width."""
+    first, last = limits
     if form.is_constant:
-        return -half <= form.constant < half
+        return first <= form.constant <= last
     if is_open(form):
         return True  # asked again once the loop's step is known
     low, high = walk.domain.extremes(form, whole(shape) if form.lanes else ())
-    return -half <= low and high < half
+    return first <= low and high <= last
 
 
 def total(_walk: Walk, left: Integer, right: Integer) -> Affine | None:
@@ -80,15 +82,15 @@ def _parts(walk: Walk, left: Integer, right: Integer) -> tuple[Affine, Affine] |
     if divisor == 1:
         return form, ZERO
     if form.is_constant:
-        quotient = abs(form.constant) // divisor * (1 if form.constant >= 0 else -1)
-        return Affine(quotient), Affine(form.constant - quotient * divisor)
+        number = divided(form.constant, divisor)
+        return Affine(number), Affine(form.constant - number * divisor)
     if walk.extremes(form, left.shape)[0] < 0:
         return None
     even, odd = multiples(form, divisor)
     low, high = walk.extremes(odd, left.shape)
     times_in = low // divisor
     if times_in == high // divisor:
-        quotient_form = plus(divided(even, divisor), Affine(times_in))
+        quotient_form = shifted(over(even, divisor), times_in)
         return quotient_form, shifted(odd, -times_in * divisor)
     _ask_for_axes(walk, odd, divisor, left.shape)
     return None

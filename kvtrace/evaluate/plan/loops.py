@@ -29,6 +29,7 @@ from kvtrace.evaluate.plan.walk import Walk, is_open
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Block, Op
 from kvtrace.ir.flow import deciding
+from kvtrace.ir.integers import signed_range
 
 _MOST_SEGMENTS = 64
 _UNROLLED = 1
@@ -366,6 +367,6 @@ def _advanced(walk: Walk, value: Integer | Pointer, by: Affine) -> Integer | Poi
     form = plus(value.form, by)
     if isinstance(value, Pointer):
         return Pointer(value.argument, form, value.shape)
-    if not is_open(form) and not fits(walk, form, value.shape, value.bits):
+    if not is_open(form) and not fits(walk, form, value.shape, signed_range(value.bits)):
         raise Unplannable("an integer that a loop carries may wrap around")
     return Integer(form, value.shape, value.bits)

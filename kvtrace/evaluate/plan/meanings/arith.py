@@ -8,7 +8,7 @@ import numpy as np
 
 from kvtrace.evaluate import sums
 from kvtrace.evaluate.compiler import attribute
-from kvtrace.evaluate.dialects.arith import PREDICATES, compare_integers
+from kvtrace.evaluate.dialects.arith import compare_integers
 from kvtrace.evaluate.plan import integers
 from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.comparisons import (
@@ -30,6 +30,7 @@ from kvtrace.evaluate.registry import ELEMENTWISE
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+from kvtrace.ir.integers import PREDICATES, signed_range
 
 
 @planned("arith.constant", "llvm.mlir.constant")
@@ -69,12 +70,13 @@ def _arithmetic(law: Law, ufunc: np.ufunc | None = None) -> Planner:
         else:
             operation, _ = operations_of(op, ELEMENTWISE[op.name], type_)
         shape, bits = type_.shape, type_.element.bits
+        limits = signed_range(bits)
 
         def step(walk: Walk) -> None:
             first, second = walk.values[left], walk.values[right]
             if type(first) is Integer and type(second) is Integer:
                 form = law(walk, first, second)
-                if form is not None and fits(walk, form, shape, bits):
+                if form is not None and fits(walk, form, shape, limits):
                     walk.values[result] = Integer(form, shape, bits)
                     return
                 if form is None and first.form.is_constant and second.form.is_constant:

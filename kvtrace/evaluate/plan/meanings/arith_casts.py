@@ -19,6 +19,7 @@ from kvtrace.evaluate.plan.values import Condition, Constant, Integer
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Op
+from kvtrace.ir.integers import signed_range
 
 
 @planned("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
@@ -28,6 +29,7 @@ def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
     slot, result = op.operand("source").id, op.results[0].id
     unsigned = op.name in ("arith.extui", "arith.index_castui")
     element = target.element
+    limits = signed_range(element.bits)
 
     def convert(array: Any) -> Any:
         if source.element.kind == "b":
@@ -42,7 +44,7 @@ def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
     def step(walk: Walk) -> None:
         value = walk.values[slot]
         if isinstance(value, Integer) and element.kind == "i":
-            same = fits(walk, value.form, value.shape, element.bits)
+            same = fits(walk, value.form, value.shape, limits)
             if same and (not unsigned or walk.extremes(value.form, value.shape)[0] >= 0):
                 walk.values[result] = Integer(value.form, value.shape, element.bits)
                 return
