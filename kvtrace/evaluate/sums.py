@@ -280,28 +280,13 @@ def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | A
         result: Array = COMPARISONS[predicate](left, right)
         return result
     gap = difference(to_sum(left), to_sum(right))
-    decided = _decided(predicate, gap.low, gap.high)
+    decided = integers.decided(predicate, gap.low, gap.high)
     if decided is not None:
         return decided
     if not fits(gap, 62) or not gap.terms:
         array: Array = COMPARISONS[predicate](to_array(left, type_), to_array(right, type_))
         return array
     return _compare_with_zero(predicate, gap)
-
-
-def _decided(predicate: str, low: int, high: int) -> bool | None:
-    """Say what the range of left - right decides."""
-    if predicate in ("slt", "sge"):
-        outcome = True if high < 0 else False if low >= 0 else None
-        return outcome if predicate == "slt" or outcome is None else not outcome
-    if predicate in ("sle", "sgt"):
-        outcome = True if high <= 0 else False if low > 0 else None
-        return outcome if predicate == "sle" or outcome is None else not outcome
-    if low > 0 or high < 0:
-        return predicate == "ne"
-    if low == high == 0:
-        return predicate == "eq"
-    return None
 
 
 def _compare_with_zero(predicate: str, gap: Sum) -> Array:

@@ -26,3 +26,18 @@ def divided(dividend: int, divisor: int, *, floor: bool = False) -> int:
     if floor or (dividend >= 0) == (divisor > 0):
         return dividend // divisor
     return -(abs(dividend) // abs(divisor))
+
+
+def decided(predicate: str, low: int, high: int) -> bool | None:
+    """Say what a signed comparison gives by the range of left - right; None: one or the other."""
+    if predicate in ("slt", "sge"):
+        outcome = True if high < 0 else False if low >= 0 else None
+        return outcome if predicate == "slt" or outcome is None else not outcome
+    if predicate in ("sle", "sgt"):
+        outcome = True if high <= 0 else False if low > 0 else None
+        return outcome if predicate == "sle" or outcome is None else not outcome
+    if low > 0 or high < 0:
+        return predicate == "ne"
+    if low == high == 0:
+        return predicate == "eq"
+    return None

@@ -85,14 +85,11 @@ def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: Va
     outside = zero if other is None else other
     if mask.nothing:
         return outside
-    lanes = mask.lanes(type_.shape)
-    form = walk.domain.folded(pointer.form)
-    start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
-    extents = [last - first + 1 for first, last in lanes]
+    form, extents = _placed(walk, pointer, mask)
     register = walk.register(walk.axes_of(form), walk.lanes_of(form, extents), element.memory)
     wide = widening(element)
     written = pointer.argument in walk.written
-    walk.emit(Load(register, (), pointer.argument, shifted(form, start), register.dtype, written))
+    walk.emit(Load(register, (), pointer.argument, form, register.dtype, written))
     if wide is not None:
         register = walk.map(wide, (register,))
     value = Tensor(register, type_.shape)
@@ -146,24 +143,24 @@ def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: V
     record(walk, op, "store", pointer, mask, element)
     if mask.nothing:
         return
-    lanes = mask.lanes(type_.shape)
     source = _stored(walk, value, mask, element)
     operands: tuple[Operand, ...] = (source,)
     if mask.conditions:
-        operands = (source, walk.conditions(mask.conditions, lanes))
-    form = walk.domain.folded(pointer.form)
-    start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
-    extents = tuple(last - first + 1 for first, last in lanes)
+        operands = (source, walk.conditions(mask.conditions, mask.lanes(type_.shape)))
+    form, extents = _placed(walk, pointer, mask)
     if walk.runs:
         _refuse_overlap(walk, form, extents, element.bytes, op)
     if walk.runs and len(operands) > 1:
         _refuse_repeats(walk, form, extents, operands)
-    walk.emit(
-        Store(
-            None, operands, pointer.argument, shifted(form, start), extents,
-            element.memory,
-        )
-    )  # fmt: skip
+    walk.emit(Store(None, operands, pointer.argument, form, extents, element.memory))
+
+
+def _placed(walk: Walk, pointer: Pointer, mask: Resolved) -> tuple[Affine, tuple[int, ...]]:
+    """Return where the lanes that a mask leaves begin, and how many there are along each axis."""
+    lanes = mask.lanes(pointer.shape)
+    form = walk.domain.folded(pointer.form)
+    start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
+    return shifted(form, start), tuple([last - first + 1 for first, last in lanes])
 
 
 def _stored(walk: Walk, value: Any, mask: Resolved, element: ElementType) -> Operand:

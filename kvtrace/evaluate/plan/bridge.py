@@ -6,7 +6,6 @@ The step sees all program axes as one leading axis, as it does there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan an op by the step that the array evaluator compiled for it."""
+    """Plan an op by the step that the array evaluator compiled for it; results have all lanes."""
     run = compiler.arrays.step(op)
     operands = list(op.operands) + _captured(op)
     slots = tuple(value.id for value in operands)
@@ -43,7 +42,17 @@ def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
             for slot, type_ in zip(results, types, strict=True)
         )
 
-    return call_step(slots, results, function, types)
+    shapes = [type_.shape for type_ in types]
+    dtypes = [type_.element.value for type_ in types]
+
+    def step(walk: Walk) -> None:
+        registers = [walk.in_register(walk.values[slot]) for slot in slots]
+        for slot, value in zip(
+            results, walk.call(function, registers, shapes, dtypes), strict=True
+        ):
+            walk.values[slot] = value
+
+    return step
 
 
 def _captured(op: Op) -> list[Value]:
@@ -56,24 +65,6 @@ def _captured(op: Op) -> list[Value]:
                 for part in inner.walk():
                     found.update((v.id, v) for v in part.operands if v.id in outer)
     return list(found.values())
-
-
-def call_step(
-    slots: tuple[int, ...],
-    results: tuple[int, ...],
-    function: Callable[..., tuple[Array, ...]],
-    types: Any,
-) -> PlanStep:
-    """Make the step that calls a function of whole arrays; results have all their lanes."""
-    shapes = [type_.shape for type_ in types]
-    dtypes = [type_.element.value for type_ in types]
-
-    def step(walk: Walk) -> None:
-        operands = [walk.in_register(walk.values[slot]) for slot in slots]
-        for slot, value in zip(results, walk.call(function, operands, shapes, dtypes), strict=True):
-            walk.values[slot] = value
-
-    return step
 
 
 def _programs_of(arrays: tuple[Array, ...], ranks: list[int]) -> tuple[int, ...]:

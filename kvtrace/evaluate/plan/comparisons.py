@@ -11,6 +11,7 @@ from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.masks import resolved
 from kvtrace.evaluate.plan.values import Condition, Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk
+from kvtrace.ir.integers import decided
 
 
 def comparison(
@@ -24,10 +25,8 @@ def comparison(
     up = plus(right.form, left.form, -1)
     down = plus(left.form, right.form, -1)
     if predicate == "ne":
-        low, high = walk.extremes(up, left.shape)
-        if low > 0 or high < 0:
-            return Constant(np.bool_(True), left.shape)
-        return Constant(np.bool_(False), left.shape) if low == high == 0 else None
+        outcome = decided(predicate, *walk.extremes(up, left.shape))
+        return None if outcome is None else Constant(np.bool_(outcome), left.shape)
     forms: tuple[Affine, ...] = {
         "slt": (shifted(up, -1),),
         "sle": (up,),

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
-from kvtrace.evaluate.plan.affine import Affine, Interval, plus, substituted, times
+from kvtrace.evaluate.plan.affine import Affine, Interval, substituted
 from kvtrace.evaluate.plan.control import walk_function
 from kvtrace.evaluate.plan.instructions import Parameter
+from kvtrace.evaluate.plan.points import shape_of, values_of
 from kvtrace.evaluate.plan.records import Region, RegionPlan
 from kvtrace.evaluate.plan.signals import FactorAxis, LeavesTensor, SplitAxis, Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
@@ -76,14 +77,10 @@ def planned_regions(
 
 def _programs_of(region: Region) -> list[int]:
     """Return the linear ids of a region's programs, x fastest."""
-    width, height, _ = region.grid
-    x, y, z = region.ids
-    linear = plus(plus(x, times(y, width)), times(z, width * height))
-    total = np.full((1,), linear.constant, np.int64)
-    for symbol, (low, high) in region.ranges.items():
-        values = np.arange(low, high + 1, dtype=np.int64) * linear.coefficient(symbol)
-        total = np.add.outer(total, values).reshape(-1)
-    ids: list[int] = total.tolist()
+    axes = [(symbol, region.ranges[symbol]) for symbol in region.order]
+    ids: list[int] = (
+        np.broadcast_to(values_of(region.linear, axes, ()), shape_of(axes, ())).reshape(-1).tolist()
+    )
     return ids
 
 

@@ -206,11 +206,12 @@ class CountedLoop:
         return self._loop(walk, symbol, counter, carried, steps, stairs)
 
     def _body(self, walk: Walk, counter: Integer, carried: list[Any]) -> list[Any]:
-        induction, *arguments = self.body.arguments
-        walk.values[induction] = counter
-        for slot, value in zip(arguments, carried, strict=True):
-            walk.values[slot] = value
+        self._enter(walk, counter, carried)
         return self.body.walk(walk)
+
+    def _enter(self, walk: Walk, counter: Integer, carried: list[Any]) -> None:
+        for slot, value in zip(self.body.arguments, (counter, *carried), strict=True):
+            walk.values[slot] = value
 
     # -- registers -------------------------------------------------------------------------------
 
@@ -317,10 +318,7 @@ class CountedLoop:
         planned_slice = self.slices[position]
         if planned_slice is None:
             return None
-        induction, *arguments = self.body.arguments
-        walk.values[induction] = counter
-        for slot, value in zip(arguments, inner, strict=True):
-            walk.values[slot] = value
+        self._enter(walk, counter, inner)
         kept, walk.instructions = walk.instructions, []
         mark = walk.mark()
         try:
