@@ -101,5 +101,5 @@ def test_an_end_of_a_block_that_is_not_known_is_refused_and_is_no_return():
 """
         + TAIL
     )
-    with pytest.raises(UnsupportedOp, match="'cf.switch'"):
+    with pytest.raises(UnsupportedOp, match=r"'cf\.switch'"):
         run(text, [0, 1])

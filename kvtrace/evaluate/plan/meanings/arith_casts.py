@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import attribute
-from kvtrace.evaluate.dialects.arith_casts import truncated_integer, zero_extended
+from kvtrace.evaluate.dialects.arith_casts import integer_conversion
 from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.bridge import bridged
 from kvtrace.evaluate.plan.instructions import Operation
@@ -20,6 +20,7 @@ from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Op
 from kvtrace.ir.integers import signed_range
+from kvtrace.ir.ops import UNSIGNED
 
 
 @planned("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
@@ -27,19 +28,10 @@ def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a change of width; the number stays where it fits."""
     source, target = value_type(op.operand("source").type), value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
-    unsigned = op.name in ("arith.extui", "arith.index_castui")
+    unsigned = op.name in UNSIGNED
     element = target.element
     limits = signed_range(element.bits)
-
-    def convert(array: Any) -> Any:
-        if source.element.kind == "b":
-            wide = array.astype(element.value)
-            return wide if unsigned else -wide
-        if unsigned:
-            return zero_extended(array, element)
-        return truncated_integer(array, element)
-
-    operation = Operation(op.name, convert, None, frozenset(), element.value)
+    operation = Operation(op.name, integer_conversion(op), None, frozenset(), element.value)
 
     def step(walk: Walk) -> None:
         value = walk.values[slot]
