@@ -4,10 +4,10 @@
 
 Method: every operator of tests/evaluate/test_evaluate_liger.py on its small CPU tensors, forward
 and backward, once, each tool in a process of its own, held to one thread. A figure is the best of
-the rounds; each round is a fresh process with no cache on disk, so nothing is kept between them, but
-byte code is there, as in an installed package. What the process holds before the first operator is
-frozen for Python's garbage collector: else a collection walks through all objects of torch, Triton
-and Liger, 100 to 350 ms that fall to whoever's turn it is.
+the rounds; each round is a fresh process with no cache on disk, so nothing is kept between them,
+but byte code is there, as in an installed package. What the process holds before the first operator
+is frozen for Python's garbage collector: else a collection walks through all objects of torch,
+Triton and Liger, 100 to 350 ms that fall to whoever's turn it is.
 Results are compared with torch's own operators, in both tools, within that test's tolerances.
 
 evaluation   all calls of kvtrace.evaluate: planning, generating code, running; running alone for a

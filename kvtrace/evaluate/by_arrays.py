@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.compiler import Compiler, compiled
-from kvtrace.evaluate.dialects.cf import FunctionBody
 from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
@@ -26,8 +25,9 @@ from kvtrace.evaluate.scope import Launch, Scope, listeners
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
-from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum, wrap
+from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum
 from kvtrace.ir import Module
+from kvtrace.ir.integers import wrapped
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.types import TensorType
 
@@ -107,7 +107,7 @@ def _run_programs(
 
     if not _holds_data(launch.arguments):
         chunk_bytes *= ADDRESSES_ONLY
-    body = function_body(compiler)
+    body = compiler.function(compiler.kernel)
     launch.afford(body.least_steps * (programs if launch.in_order else 1), programs)
     if launch.in_order:
 
@@ -199,11 +199,6 @@ def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-def function_body(compiler: Compiler) -> FunctionBody:
-    """Return the kernel's body; its blocks are compiled once."""
-    return FunctionBody(compiler.function(compiler.kernel), compiler.kernel)
-
-
 @once_per_module
 def largest_tensor(module: Module) -> int:
     """Count the bytes of the largest tensor that the kernel makes in one program."""
@@ -253,7 +248,7 @@ def scalar_value(argument: ScalarArgument, element: ElementType) -> Any:
     if element.kind == "b":
         return bool(argument.value)
     if element.kind == "i":
-        return constant_sum(wrap(int(argument.value), element.bits))
+        return constant_sum(wrapped(int(argument.value), element.bits))
     with np.errstate(all="ignore"), ONE_THREAD:
         stored = np.array([argument.value], np.float64).astype(element.memory)
     return stored.astype(element.value)

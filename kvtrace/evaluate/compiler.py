@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from kvtrace.ir.attributes import (
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import POINTED, SILENT, Kind, computing, named
 from kvtrace.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.dialects.cf import FunctionBody
 
 _LARGEST_TENSOR = 1 << 20
 """Elements of a tensor; Triton's own limit, which its compiler holds."""
@@ -84,20 +87,21 @@ class Compiler:
         self.module = module
         self.observed = observed
         self.instrument = instrument
-        self._functions: dict[str, dict[Block, CompiledBlock]] = {}
+        self._functions: dict[str, FunctionBody] = {}
 
     @property
     def kernel(self) -> str:
         """Name of the kernel, for errors."""
         return self.module.main.name
 
-    def function(self, name: str) -> dict[Block, CompiledBlock]:
-        """Return the compiled blocks of a function, the entry first."""
+    def function(self, name: str) -> FunctionBody:
+        """Return the body of a function, its blocks compiled; made once."""
         found = self._functions.get(name)
         if found is None:
+            from kvtrace.evaluate.dialects.cf import FunctionBody  # which imports this file
+
             refuse_unfit(self.module)
-            body = self.module.functions[name].body
-            found = {block: self.block(block) for block in body.blocks}
+            found = FunctionBody(self.module.functions[name].body.blocks, self)
             self._functions[name] = found
         return found
 
@@ -182,7 +186,7 @@ def refuse_unfit(module: Module) -> None:
 
     Raises:
         TooLarge: a tensor has more elements.
-        UnsupportedOp: an op's tensors are not of one shape, or a range does not fill its tensor.
+        UnsupportedOp: an op's tensors are not of one shape.
 
     """
     kernel = module.main.name
@@ -198,11 +202,6 @@ def refuse_unfit(module: Module) -> None:
             kinds = (value.type for value in (*op.operands, *op.results))
             if len({kind.shape for kind in kinds if isinstance(kind, TensorType)}) > 1:
                 raise unsupported(op, kernel, "on tensors of different shapes")
-        if op.name == "tt.make_range":
-            kind = op.results[0].type
-            extent = attribute(op, "end", 0) - attribute(op, "start", 0)
-            if not isinstance(kind, TensorType) or kind.size != extent:
-                raise unsupported(op, kernel, f"of {extent} elements for {kind}")
 
 
 def array_function(
@@ -214,7 +213,7 @@ def array_function(
     rounded = rounding_to(result_type.element)
 
     # Partial applications of functions that have names: plans that refer to them can be kept.
-    if op.name in _TYPED:
+    if op.name in TYPED:
         return partial(_typed_values, function, tuple(extra), result_type.element.name, rounded)
     return partial(_plain_values, function, tuple(extra), dtype, rounded)
 
@@ -243,13 +242,13 @@ def _typed_values(
     return result if rounded is None else rounded(result)
 
 
-_TYPED: set[str] = set()
+TYPED: set[str] = set()
 """Elementwise ops whose function also takes the result's element type, last (casts)."""
 
 
 def typed_result(*names: str) -> None:
     """Note that the functions of these ops take the result's element type last."""
-    _TYPED.update(names)
+    TYPED.update(names)
 
 
 def _array_step(

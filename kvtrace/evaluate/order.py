@@ -19,7 +19,7 @@ from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
-from kvtrace.ir.flow import around, backward, flow_of
+from kvtrace.ir.flow import around, backward, deciding, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import FUNCTIONS, LOOPS, READING, AccessKind, address_of, effect_of
 
@@ -54,7 +54,7 @@ def memory_sites(module: Module) -> tuple[Site, ...]:
             pointers.parameters(address_of(op)),
             bool(op.results) and bool(flow.uses(op.results[0])),
             _is_inside_loop(op, module),
-            _decides_while(op),
+            _decides_loop(op),
         )
         for op in module.ops
         if (effect := effect_of(op))
@@ -101,12 +101,12 @@ def _is_inside_loop(op: Op, module: Module) -> bool:
     )
 
 
-def _decides_while(op: Op) -> bool:
-    """Whether an op is in the part of a while loop that computes its condition."""
+def _decides_loop(op: Op) -> bool:
+    """Whether an op is in the part of a loop that computes whether it goes on."""
     block = op.block
     while block is not None:
         owner = block.region.owner
-        if owner.name == "scf.while" and block.region is owner.regions[0]:
+        if owner.name in LOOPS and deciding(block.ops[-1]):
             return True
         block = owner.block
     return False
@@ -155,7 +155,7 @@ def contested_storages(
 
 def _is_counter(site: Site) -> bool:
     """Whether old values are those of any order of programs, so that ascending order will do."""
-    if site.in_loop or site.op.name != "tt.atomic_rmw":
+    if site.in_loop:
         return False
     kind = getattr(site.op.attributes.get("atomic_rmw_op"), "value", None)
     return kind in _COUNTERS or kind == "add"

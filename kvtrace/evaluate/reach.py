@@ -19,12 +19,17 @@ from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name, value_type
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.ops import READING, Kind, named
 
 _TABLES = ("i64", "u64")
 _LEAST = 1 << 22
 """Programs are loaded from here on, and their memory lies above; below are no addresses."""
 _LEAST_PASSED = 1 << 31
 """Triton passes smaller integers as 32 bits, which make no pointer."""
+
+
+_FROM_NUMBERS = READING | named(lambda row: row.kind is Kind.ADDRESS and row.has("source"))
+"""Ops whose results, if they are pointers, come from what memory or an integer holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +48,7 @@ Find = Callable[[NDArray[np.int64]], Sequence[Held]]
 def follows_addresses(module: Module) -> bool:
     """Whether a kernel may access memory through pointers that it was not passed."""
     return any(
-        op.name == "tt.int_to_ptr"
-        or (op.name == "tt.load" and value_type(op.results[0].type).pointer)
+        op.name in _FROM_NUMBERS and bool(op.results) and value_type(op.results[0].type).pointer
         for op in module.ops
     )
 

@@ -24,8 +24,9 @@ from kvtrace.evaluate.values import (
     to_sum,
     unknown_of,
 )
+from kvtrace.ir import integers
 
-_INT64_LOW, _INT64_HIGH = -(1 << 63), (1 << 63) - 1
+_INT64_LOW, _INT64_HIGH = integers.signed_range(64)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -53,8 +54,8 @@ def joined_terms(terms: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Arr
 
 def fits(value: Sum, bits: int) -> bool:
     """Tell whether no element of the sum leaves a signed integer of so many bits."""
-    half = 1 << (bits - 1)
-    return -half <= value.low and value.high < half
+    low, high = integers.signed_range(bits)
+    return low <= value.low and value.high <= high
 
 
 def wrapped(value: Sum, type_: ValueType) -> Sum | Array:
@@ -70,9 +71,7 @@ def _within_int64(value: Sum) -> Sum:
     """Bring the constant into int64, which keeps the value modulo 2**64."""
     if _INT64_LOW <= value.constant <= _INT64_HIGH:
         return value
-    half = 1 << 63
-    constant = ((value.constant + half) % (1 << 64)) - half
-    return Sum(constant, value.terms, value.low, value.high)
+    return Sum(integers.wrapped(value.constant, 64), value.terms, value.low, value.high)
 
 
 def _plain_pair(left: Any, right: Any, type_: ValueType) -> tuple[Array, Array] | None:
@@ -281,28 +280,13 @@ def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | A
         result: Array = COMPARISONS[predicate](left, right)
         return result
     gap = difference(to_sum(left), to_sum(right))
-    decided = _decided(predicate, gap.low, gap.high)
+    decided = integers.decided(predicate, gap.low, gap.high)
     if decided is not None:
         return decided
     if not fits(gap, 62) or not gap.terms:
         array: Array = COMPARISONS[predicate](to_array(left, type_), to_array(right, type_))
         return array
     return _compare_with_zero(predicate, gap)
-
-
-def _decided(predicate: str, low: int, high: int) -> bool | None:
-    """Say what the range of left - right decides."""
-    if predicate in ("slt", "sge"):
-        outcome = True if high < 0 else False if low >= 0 else None
-        return outcome if predicate == "slt" or outcome is None else not outcome
-    if predicate in ("sle", "sgt"):
-        outcome = True if high <= 0 else False if low > 0 else None
-        return outcome if predicate == "sle" or outcome is None else not outcome
-    if low > 0 or high < 0:
-        return predicate == "ne"
-    if low == high == 0:
-        return predicate == "eq"
-    return None
 
 
 def _compare_with_zero(predicate: str, gap: Sum) -> Array:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import ValueType
+from kvtrace.ir.integers import wrapped
 
 Array = NDArray[Any]
 
@@ -179,8 +180,8 @@ def to_array(value: Any, type_: ValueType | None) -> Array:
         total = sum_of_terms(value)
         if isinstance(total, np.ndarray):
             return total.astype(type_.element.value, copy=False)
-        wrapped = wrap(total, type_.element.bits)
-        return np.full((1,) * (len(type_.shape) + 1), wrapped, type_.element.value)
+        number = wrapped(total, type_.element.bits)
+        return np.full((1,) * (len(type_.shape) + 1), number, type_.element.value)
     raise UnsupportedOp(f"a {type(value).__name__} where a number was expected")
 
 
@@ -190,12 +191,6 @@ def full_array(value: Any, type_: ValueType) -> Array:
     if array.shape[1:] == type_.shape:
         return array
     return np.broadcast_to(array, (array.shape[0], *type_.shape))
-
-
-def wrap(value: int, bits: int) -> int:
-    """Reduce an integer to a signed one of so many bits, as two's complement does."""
-    half = 1 << (bits - 1)
-    return ((value + half) & ((1 << bits) - 1)) - half
 
 
 def unknown_of(values: Iterable[Any]) -> Unknown | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from kvtrace.ir.integers import divided
 from kvtrace.symbolic.terms import (
     ZERO,
     Atom,
@@ -76,7 +77,7 @@ def quotient(dividend: Term | int, divisor: Term | int, *, floor: bool = False) 
         small = left.low >= 0 and right.low > left.high
         return ZERO if small else Quotient((left, right), floor).term
     if (own := left.constant) is not None:
-        return as_term(_divided(own, number, floor=floor))
+        return as_term(divided(own, number, floor=floor))
     even, odd = _multiples(left, number)
     if not odd.coefficients:
         return even
@@ -113,7 +114,7 @@ def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False)
     if number == 0:
         return left
     if (own := left.constant) is not None:
-        return as_term(own - number * _divided(own, number, floor=floor))
+        return as_term(own - number * divided(own, number, floor=floor))
     _, odd = _multiples(left, number)
     if not odd.coefficients:
         return ZERO
@@ -140,14 +141,6 @@ def _multiples(term: Term, number: int) -> tuple[Term, Term]:
         if left:
             odd[monomial] = left
     return Term(even), Term(odd)
-
-
-def _divided(left: int, right: int, *, floor: bool) -> int:
-    if right == 0:
-        return 0
-    if floor or (left >= 0) == (right > 0):
-        return left // right
-    return -(abs(left) // abs(right))
 
 
 def _single(term: Term) -> Atom | None:
@@ -183,7 +176,7 @@ class Quotient(_Division):
         """Divide numbers."""
         left, right = (evaluation(term) for term in self.arguments)
         if not evaluation.arrays:
-            return _divided(left, right, floor=self.floor)
+            return divided(left, right, floor=self.floor)
         return _array_quotient(left, right, floor=self.floor)
 
     def _bounds(self) -> tuple[int, int]:
@@ -191,7 +184,7 @@ class Quotient(_Division):
         divisors = {right.low, right.high} | ({-1, 1} if right.low < 0 < right.high else set())
         divisors |= {number for number in (1, -1) if right.low <= number <= right.high}
         ends = [
-            _divided(end, divisor, floor=self.floor)
+            divided(end, divisor, floor=self.floor)
             for end in (left.low, left.high)
             for divisor in divisors
         ]
@@ -214,7 +207,7 @@ class Remainder(_Division):
         """Divide numbers."""
         left, right = (evaluation(term) for term in self.arguments)
         if not evaluation.arrays:
-            return left - right * _divided(left, right, floor=self.floor)
+            return left - right * divided(left, right, floor=self.floor)
         return left - right * _array_quotient(left, right, floor=self.floor)
 
     def _bounds(self) -> tuple[int, int]:

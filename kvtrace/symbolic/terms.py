@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from kvtrace.forks import Lock
+from kvtrace.ir.integers import signed_range as signed_range
 
 Kind = Literal["scalar", "program", "programs", "lane", "trip", "content", "unknown"]
 Key = int | tuple[Any, ...]
@@ -157,11 +158,6 @@ def programs(axis: int) -> Term:
 def lane(axis: int, extent: int) -> Term:
     """Return the index along an axis of the tensor at hand, of so many elements."""
     return Symbol("lane", axis, 0, extent - 1).term if extent > 1 else ZERO
-
-
-def signed_range(bits: int) -> tuple[int, int]:
-    """Return the least and the greatest signed integer of a width (of 1 bit: 0 and 1)."""
-    return (0, 1) if bits == 1 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 class Term:

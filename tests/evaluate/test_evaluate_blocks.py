@@ -86,3 +86,20 @@ def test_a_switch_takes_each_program_to_its_case(numbers):
 
 def test_a_switch_on_unknown_data_leaves_what_it_gives_unknown():
     assert run(SWITCH, [2, 5], known=False) == [-7, -7]
+
+
+def test_an_end_of_a_block_that_is_not_known_is_refused_and_is_no_return():
+    text = (
+        HEAD
+        + """
+    "cf.switch"(%n)[^bb1, ^bb2] : (i32) -> ()
+  ^bb1:
+    "tt.store"(%to, %one) : (!tt.ptr<i32>, i32) -> ()
+    "tt.return"() : () -> ()
+  ^bb2:
+    "tt.store"(%to, %zero) : (!tt.ptr<i32>, i32) -> ()
+"""
+        + TAIL
+    )
+    with pytest.raises(UnsupportedOp, match=r"'cf\.switch'"):
+        run(text, [0, 1])

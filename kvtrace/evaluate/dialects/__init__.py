@@ -11,7 +11,12 @@ from importlib import import_module
 from kvtrace.ir.ops import KINDS
 
 
+def files_of(ops: Iterable[str]) -> list[str]:
+    """Return the files of ops, by their names, each once and in order."""
+    return sorted({KINDS[name].group for name in set(ops) if name in KINDS} - {""})
+
+
 def load_dialects(ops: Iterable[str]) -> None:
     """Import the files of ops, by their names, which fills the tables."""
-    for file in {KINDS[name].group for name in set(ops) if name in KINDS} - {""}:
+    for file in files_of(ops):
         import_module(f"kvtrace.evaluate.dialects.{file}")

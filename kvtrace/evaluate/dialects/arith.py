@@ -28,9 +28,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-
-_SIGNED = ("eq", "ne", "slt", "sle", "sgt", "sge")
-_PREDICATES = (*_SIGNED, "ult", "ule", "ugt", "uge")
+from kvtrace.ir.integers import PREDICATES
 
 
 def unsigned(array: Array) -> Array:
@@ -263,7 +261,7 @@ def compare_integers(predicate: str, left: Array, right: Array) -> Array:
 @semantics("arith.cmpi")
 def cmpi(op: Op, compiler: Compiler) -> Step:
     """Compare integers; ranges may decide it without looking at lanes."""
-    predicate = _PREDICATES[op.attributes["predicate"].value]  # type: ignore[union-attr, index]
+    predicate = PREDICATES[op.attributes["predicate"].value]  # type: ignore[union-attr, index]
     type_ = value_type(op.operand("left").type)
     left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
@@ -276,12 +274,12 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
             values[result] = unknown_of((first, second))
             return
         chosen = predicate
-        if number and chosen not in _SIGNED:
+        if number and chosen not in sums.COMPARISONS:
             # Where neither can be negative, unsigned order is signed order.
             first, second = to_sum(first), to_sum(second)
             if first.low >= 0 and second.low >= 0 and sums.fits(first, bits):
                 chosen = "s" + chosen[1:]
-        if number and chosen in _SIGNED:
+        if number and chosen in sums.COMPARISONS:
             values[result] = sums.compare(chosen, first, second, type_)
             return
         values[result] = compare_integers(chosen, to_array(first, type_), to_array(second, type_))
@@ -344,7 +342,8 @@ def select(op: Op, compiler: Compiler) -> Step:
     """Choose lane by lane; a pointer keeps its argument under an unknown condition."""
     type_ = value_type(op.results[0].type)
     condition_type = value_type(op.operand("condition").type)
-    condition_slot, left, right = (value.id for value in op.operands)
+    condition_slot = op.operand("condition").id
+    left, right = op.operand("first").id, op.operand("second").id
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:

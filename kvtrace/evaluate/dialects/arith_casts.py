@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.integers import signed_range
+from kvtrace.ir.ops import UNSIGNED
 
 
 def truncated_float(array: Array, element: ElementType) -> Array:
@@ -79,18 +82,29 @@ typed_result(
 )
 
 
+def integer_conversion(op: Op) -> Callable[[Array], Array]:
+    """Return what a change of width does to arrays."""
+    source = value_type(op.operand("source").type).element
+    target = value_type(op.results[0].type).element
+    as_unsigned = op.name in UNSIGNED
+
+    def convert(array: Array) -> Array:
+        if source.kind == "b":
+            wide = array.astype(target.value)
+            return wide if as_unsigned else -wide
+        return (zero_extended if as_unsigned else truncated_integer)(array, target)
+
+    return convert
+
+
 @semantics("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 def integer_cast(op: Op, compiler: Compiler) -> Step:
     """Change the width of integers. Sums stay sums where the number stays the same."""
     source = value_type(op.operand("source").type)
     target = value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
-    unsigned_source = op.name in ("arith.extui", "arith.index_castui")
-    boolean = source.element.kind == "b"
-
-    def from_boolean(array: Array) -> Array:
-        wide = array.astype(target.element.value)
-        return wide if unsigned_source else -wide
+    unsigned_source = op.name in UNSIGNED
+    convert = integer_conversion(op)
 
     def step(values: list[Any], _scope: Scope) -> None:
         value = values[slot]
@@ -104,22 +118,16 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
             number = int(value) if unsigned_source else -int(value)
             values[result] = constant_sum(number) if target.element.kind == "i" else value
             return
-        array = to_array(value, source)
-        if boolean:
-            values[result] = from_boolean(array)
-        elif unsigned_source:
-            values[result] = zero_extended(array, target.element)
-        else:
-            values[result] = truncated_integer(array, target.element)
+        values[result] = convert(to_array(value, source))
 
-    half = 1 << (target.element.bits - 1)
+    low, high = signed_range(target.element.bits)
 
     def _same_number(value: Sum) -> bool:
         if target.element.kind == "b":
             return False
         if unsigned_source and value.low < 0:
             return False
-        return -half <= value.low and value.high < half
+        return low <= value.low and value.high <= high
 
     return compiler.counted(op, step, target.size, 0)
 

@@ -7,6 +7,7 @@ those that wait, the first in that order runs next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,8 @@ from kvtrace.evaluate.values import (
     uniform_flag,
 )
 from kvtrace.ir import Block, Op
+from kvtrace.ir.flow import deciding, jumps
+from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import Type
 
 
@@ -39,13 +42,18 @@ class Arrival:
     doubt: Unknown | None = None
 
 
-class FunctionBody:
-    """The blocks of a function, in an order fit to run."""
+_Way = tuple[Block, tuple[int, ...]]
+"""A block to go to, and the slots of what it is passed."""
 
-    def __init__(self, blocks: dict[Block, CompiledBlock], kernel: str) -> None:
-        self._blocks = blocks
-        self._entry = next(iter(blocks))
-        self._kernel = kernel
+
+class FunctionBody:
+    """The blocks of a function, the entry first, in an order fit to run."""
+
+    def __init__(self, body: Sequence[Block], compiler: Compiler) -> None:
+        self._blocks = blocks = {block: compiler.block(block) for block in body}
+        self._entry = body[0]
+        self._kernel = compiler.kernel
+        self._ways = {block: _ways_of(block, compiler.kernel) for block in body}
         self._order = _reverse_post_order(self._entry)
         self._place = {block: position for position, block in enumerate(self._order)}
         self._live = _live_slots(blocks, self._order)
@@ -55,6 +63,16 @@ class FunctionBody:
                 types.update((value.id, value.type) for value in op.operands)
             types.update((value.id, value.type) for value in block.arguments)
         self._types = types
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """Slots of what the function is given."""
+        return self._blocks[self._entry].arguments
+
+    @property
+    def outer(self) -> frozenset[int]:
+        """Slots of values that it uses from outside."""
+        return frozenset().union(*(block.outer for block in self._blocks.values()))
 
     @property
     def least_steps(self) -> int:
@@ -75,67 +93,64 @@ class FunctionBody:
                 raise unsupported(block.ops[-1], self._kernel, "in a loop that unknown data end")
             if arrival.doubt is not None:
                 in_doubt.add(block)
-            compiled = self._blocks[block]
-            operands = compiled.run(arrival.values, arrival.scope)
-            name = compiled.terminator.name
-            if name == "cf.br":
-                target = compiled.terminator.successors[0]
-                self._go(waiting, target, operands, arrival)
-            elif name == "cf.cond_br":
-                self._branch(waiting, compiled, operands, arrival)
+            outcome = self._blocks[block].run(arrival.values, arrival.scope)
+            condition, ways = self._ways[block]
+            if condition is not None:
+                self._branch(waiting, condition, ways, arrival)
+            elif ways:
+                self._go(waiting, ways[0], arrival)
             else:
-                returned.append((arrival, operands))
+                returned.append((arrival, outcome))
         return self._returned(returned, scope)
 
     def _go(
         self,
         waiting: dict[Block, list[Arrival]],
-        target: Block,
-        operands: list[Any],
+        way: _Way,
         arrival: Arrival,
     ) -> None:
-        for slot, value in zip(self._blocks[target].arguments, operands, strict=True):
+        target, passed = way
+        given = [arrival.values[slot] for slot in passed]
+        for slot, value in zip(self._blocks[target].arguments, given, strict=True):
             arrival.values[slot] = value
         waiting.setdefault(target, []).append(arrival)
 
     def _branch(
         self,
         waiting: dict[Block, list[Arrival]],
-        compiled: CompiledBlock,
-        operands: list[Any],
+        slot: int,
+        ways: Sequence[_Way],
         arrival: Arrival,
     ) -> None:
-        condition, *rest = operands
-        sizes = attribute(compiled.terminator, "operandSegmentSizes", [1, len(rest), 0])
-        ways = (rest[: sizes[1]], rest[sizes[1] :])
-        targets = compiled.terminator.successors
+        condition = arrival.values[slot]
         if isinstance(condition, Unknown):
-            for target, passed in zip(targets, ways, strict=True):
+            for way in ways:
                 doubtful = arrival.scope.doubtful(condition.reason)
                 other = Arrival(arrival.index, list(arrival.values), doubtful, condition)
-                self._go(waiting, target, passed, other)
+                self._go(waiting, way, other)
             return
         flag = uniform_flag(condition)
         flags = np.broadcast_to(
             np.asarray(flag) if flag is not None else to_array(condition, None).reshape(-1),
             (len(arrival.index),),
         )
-        for target, passed, chosen in zip(targets, ways, (flags, ~flags), strict=True):
+        for way, chosen in zip(ways, (flags, ~flags), strict=True):
             if chosen.all():
-                self._go(waiting, target, passed, arrival)
+                self._go(waiting, way, arrival)
             elif chosen.any():
-                self._go_some(waiting, target, passed, arrival, np.flatnonzero(chosen))
+                self._go_some(waiting, way, arrival, np.flatnonzero(chosen))
 
     def _go_some(
         self,
         waiting: dict[Block, list[Arrival]],
-        target: Block,
-        passed: list[Any],
+        way: _Way,
         arrival: Arrival,
         index: Array,
     ) -> None:
+        target, passed = way
         values = selected(arrival.values, self._live[target], index, every=False)
-        for slot, value in zip(self._blocks[target].arguments, passed, strict=True):
+        for slot, given in zip(self._blocks[target].arguments, passed, strict=True):
+            value = arrival.values[given]
             values[slot] = selected([value], frozenset({0}), index, every=False)[0]
         scope = arrival.scope.restricted(index)
         waiting.setdefault(target, []).append(
@@ -198,6 +213,19 @@ def _joined_value(pieces: list[tuple[Array, Any]], programs: int, type_: Type | 
     return merge_programs(pieces, programs, held)
 
 
+def _ways_of(block: Block, kernel: str) -> tuple[int | None, list[_Way]]:
+    """Return the slot that decides where the end of a block goes, and where it may go.
+
+    It goes nowhere where the function returns.
+    """
+    end = block.ops[-1]
+    if end.successors and end.name not in KINDS:
+        raise unsupported(end, kernel)
+    condition = deciding(end) if end.successors else ()
+    ways = [(target, slots_of(passed)) for target, passed in jumps(end)]
+    return condition[0].id if condition else None, ways
+
+
 def _reverse_post_order(entry: Block) -> list[Block]:
     order: list[Block] = []
     seen: set[Block] = set()
@@ -240,13 +268,11 @@ def _live_slots(
 def call(op: Op, compiler: Compiler) -> Step:
     """Run another function of the module for the same programs."""
     name = attribute(op, "callee")
-    blocks = compiler.function(name)
-    body = FunctionBody(blocks, compiler.kernel)
-    parameters = next(iter(blocks.values())).arguments
-    operands, results = slots_of(op.operands), slots_of(op.results)
+    body = compiler.function(name)
+    operands, results = slots_of(op.group("argument")), slots_of(op.results)
 
     def step(values: list[Any], scope: Scope) -> None:
-        for slot, operand in zip(parameters, operands, strict=True):
+        for slot, operand in zip(body.arguments, operands, strict=True):
             values[slot] = values[operand]
         for slot, value in zip(results, body.run(values, scope), strict=True):
             values[slot] = value

@@ -330,9 +330,9 @@ class _While:
         self.op = op
         self.before = compiler.block(op.regions[0].blocks[0])
         self.after = compiler.block(op.regions[1].blocks[0])
-        self.initial = slots_of(op.operands)
+        self.initial = slots_of(op.group("initial"))
         self.results = slots_of(op.results)
-        self.initial_types = [value_type(value.type) for value in op.operands]
+        self.initial_types = [value_type(value.type) for value in op.group("initial")]
         self.types = [value_type(value.type) for value in op.results]
         self.outer = self.before.outer | self.after.outer
 

@@ -54,8 +54,8 @@ def asks_where_it_runs(op: Op) -> bool:
 def inline_asm(op: Op, compiler: Compiler) -> Step:
     """Run assembly that has a meaning; any other is refused where its data are known."""
     text = str(attribute(op, "asm_string")).strip()
-    slots, results = slots_of(op.operands), slots_of(op.results)
-    types = [value_type(value.type) for value in op.operands]
+    slots, results = slots_of(op.group("source")), slots_of(op.results)
+    types = [value_type(value.type) for value in op.group("source")]
     result_types = [value_type(value.type) for value in op.results]
 
     def refusal(error: UnsupportedOp) -> UnsupportedOp:
@@ -135,12 +135,9 @@ def map_elementwise(op: Op, compiler: Compiler) -> Step:
     """Run scalar code for every lane, or several lanes, each time as a program of its own."""
     pack = int(attribute(op, "pack", 1))
     quiet = Compiler(compiler.module, observed=False)
-    blocks = {block: quiet.block(block) for block in op.regions[0].blocks}
-    body = FunctionBody(blocks, compiler.kernel)
-    entry = next(iter(blocks.values()))
-    outer = frozenset().union(*(block.outer for block in blocks.values()))
-    slots, results = slots_of(op.operands), slots_of(op.results)
-    types = [value_type(value.type) for value in op.operands]
+    body = FunctionBody(op.regions[0].blocks, quiet)
+    slots, results = slots_of(op.group("source")), slots_of(op.results)
+    types = [value_type(value.type) for value in op.group("source")]
     result_types = [value_type(value.type) for value in op.results]
     calls = types[0].size // pack
 
@@ -152,12 +149,12 @@ def map_elementwise(op: Op, compiler: Compiler) -> Step:
             return
         programs = scope.programs
         index = np.repeat(np.arange(programs), calls)
-        inner = selected(values, outer, index, every=False)
+        inner = selected(values, body.outer, index, every=False)
         for position, (slot, type_) in enumerate(zip(slots, types, strict=True)):
             array = np.broadcast_to(full_array(values[slot], type_), (programs, *type_.shape))
             lanes = array.reshape(programs * calls, pack)
             for place in range(pack):
-                inner[entry.arguments[position * pack + place]] = lanes[:, place]
+                inner[body.arguments[position * pack + place]] = lanes[:, place]
         outcome = body.run(inner, scope.restricted(index))
         for position, (slot, type_) in enumerate(zip(results, result_types, strict=True)):
             parts = []
@@ -173,5 +170,5 @@ def blocks_end(op: Op, position: int) -> Any:
     """Return the value that the region returns at a position."""
     for block in op.regions[0].blocks:
         if block.ops[-1].name == "tt.map_elementwise.return":
-            return block.ops[-1].operands[position]
+            return block.ops[-1].group("passed")[position]
     raise AssertionError("the parser admits no region without its terminator")

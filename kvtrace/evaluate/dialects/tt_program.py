@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.evaluate.observe import FailedAssertion
-from kvtrace.evaluate.registry import Step, place, semantics
+from kvtrace.evaluate.registry import Step, place, semantics, unsupported
 from kvtrace.evaluate.rounding import to_memory
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import ADDRESS
@@ -23,6 +23,7 @@ from kvtrace.evaluate.values import (
     full_array,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.types import TensorType
 
 
 @semantics("tt.get_program_id")
@@ -55,10 +56,24 @@ def num_programs(op: Op, _compiler: Compiler) -> Step:
     return step
 
 
+def range_of(op: Op, kernel: str) -> tuple[int, int]:
+    """Return the first integer of a range, and one past its last.
+
+    Raises:
+        UnsupportedOp: it does not fill its tensor.
+
+    """
+    start, end = int(attribute(op, "start", 0)), int(attribute(op, "end", 0))
+    kind = op.results[0].type
+    if not isinstance(kind, TensorType) or kind.size != end - start:
+        raise unsupported(op, kernel, f"of {end - start} elements for {kind}")
+    return start, end
+
+
 @semantics("tt.make_range")
-def make_range(op: Op, _compiler: Compiler) -> Step:
+def make_range(op: Op, compiler: Compiler) -> Step:
     """Return consecutive integers along a lane axis."""
-    start, end = int(attribute(op, "start")), int(attribute(op, "end"))
+    start, end = range_of(op, compiler.kernel)
     result = op.results[0].id
     line = np.arange(start, end, dtype=np.int64).reshape(1, -1)
     value = Sum(0, (line,), start, end - 1) if end - start > 1 else constant_sum(start)
@@ -141,8 +156,8 @@ _MOST_LINES = 10_000
 @semantics("tt.print")
 def print_(op: Op, _compiler: Compiler) -> Step:
     """Print every element, as Triton does on NVIDIA GPUs, where the launch is executed."""
-    slots = [value.id for value in op.operands]
-    types = [value_type(value.type) for value in op.operands]
+    slots = slots_of(op.group("value"))
+    types = [value_type(value.type) for value in op.group("value")]
     prefix = str(attribute(op, "prefix", ""))
     in_hex = bool(attribute(op, "hex", default=False))
     signed = attribute(op, "isSigned") or [1] * len(slots)

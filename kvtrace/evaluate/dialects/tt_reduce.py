@@ -119,8 +119,8 @@ def reduce(op: Op, compiler: Compiler) -> Step:
     """Combine all elements along an axis, in a tree where the region is more than one op."""
     block = op.regions[0].blocks[0]
     axis = int(attribute(op, "axis")) + 1
-    types = [value_type(value.type) for value in op.operands]
-    slots, results = slots_of(op.operands), slots_of(op.results)
+    types = [value_type(value.type) for value in op.group("source")]
+    slots, results = slots_of(op.group("source")), slots_of(op.results)
     function = simple_ufunc(block, types[0]) if len(types) == 1 else None
     rows = types[0].size // types[0].shape[axis - 1]
     flops = (types[0].size - rows) * _float_ops(block)
@@ -185,8 +185,8 @@ def scan(op: Op, compiler: Compiler) -> Step:
     block = op.regions[0].blocks[0]
     axis = int(attribute(op, "axis")) + 1
     reverse = bool(attribute(op, "reverse", default=False))
-    types = [value_type(value.type) for value in op.operands]
-    slots, results = slots_of(op.operands), slots_of(op.results)
+    types = [value_type(value.type) for value in op.group("source")]
+    slots, results = slots_of(op.group("source")), slots_of(op.results)
     function = simple_ufunc(block, types[0]) if len(types) == 1 else None
     combine = (
         _accumulate_simply(function, axis, types[0])

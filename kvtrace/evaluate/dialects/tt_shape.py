@@ -151,7 +151,7 @@ def cat(op: Op, compiler: Compiler) -> Step:
 def gather(op: Op, compiler: Compiler) -> Step:
     """Pick elements along an axis by index."""
     axis = int(attribute(op, "axis")) + 1
-    source_type, index_type = (value_type(value.type) for value in op.operands)
+    source_type, index_type = (value_type(op.operand(name).type) for name in ("source", "index"))
     source, index = op.operand("source").id, op.operand("index").id
     result = op.results[0].id
 

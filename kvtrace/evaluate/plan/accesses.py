@@ -1,4 +1,4 @@
-"""Planning of loads, stores and atomic updates."""
+"""Laws of memory accesses: what a load gives, and what stores and atomic updates leave to do."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.evaluate.atomics import NAMES, read_modify_write
-from kvtrace.evaluate.compiler import attribute, slot_of
-from kvtrace.evaluate.dialects.tt_atomic import is_used
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.plan.affine import (
     Affine,
-    divided,
     multiples,
+    over,
     shifted,
 )
-from kvtrace.evaluate.plan.comparisons import settled
 from kvtrace.evaluate.plan.instructions import Atomic, Load, Map, Operand, Operation, Store
 from kvtrace.evaluate.plan.kernels import (
     ROUND_AND_NARROW,
@@ -30,7 +26,6 @@ from kvtrace.evaluate.plan.kernels import (
 from kvtrace.evaluate.plan.masks import ALL, NOTHING, Resolved, resolved
 from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import LeavesTensor, Unplannable
-from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned
 from kvtrace.evaluate.plan.values import (
     Condition,
     Constant,
@@ -40,8 +35,7 @@ from kvtrace.evaluate.plan.values import (
     Tensor,
 )
 from kvtrace.evaluate.plan.walk import Walk
-from kvtrace.evaluate.types import ElementType, ValueType, value_type
-from kvtrace.evaluate.values import Array
+from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.ir import Op
 
 
@@ -91,14 +85,11 @@ def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: Va
     outside = zero if other is None else other
     if mask.nothing:
         return outside
-    lanes = mask.lanes(type_.shape)
-    form = walk.domain.folded(pointer.form)
-    start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
-    extents = [last - first + 1 for first, last in lanes]
+    form, extents = _placed(walk, pointer, mask)
     register = walk.register(walk.axes_of(form), walk.lanes_of(form, extents), element.memory)
     wide = widening(element)
     written = pointer.argument in walk.written
-    walk.emit(Load(register, (), pointer.argument, shifted(form, start), register.dtype, written))
+    walk.emit(Load(register, (), pointer.argument, form, register.dtype, written))
     if wide is not None:
         register = walk.map(wide, (register,))
     value = Tensor(register, type_.shape)
@@ -152,24 +143,24 @@ def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: V
     record(walk, op, "store", pointer, mask, element)
     if mask.nothing:
         return
-    lanes = mask.lanes(type_.shape)
     source = _stored(walk, value, mask, element)
     operands: tuple[Operand, ...] = (source,)
     if mask.conditions:
-        operands = (source, walk.conditions(mask.conditions, lanes))
-    form = walk.domain.folded(pointer.form)
-    start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
-    extents = tuple(last - first + 1 for first, last in lanes)
+        operands = (source, walk.conditions(mask.conditions, mask.lanes(type_.shape)))
+    form, extents = _placed(walk, pointer, mask)
     if walk.runs:
         _refuse_overlap(walk, form, extents, element.bytes, op)
     if walk.runs and len(operands) > 1:
         _refuse_repeats(walk, form, extents, operands)
-    walk.emit(
-        Store(
-            None, operands, pointer.argument, shifted(form, start), extents,
-            element.memory,
-        )
-    )  # fmt: skip
+    walk.emit(Store(None, operands, pointer.argument, form, extents, element.memory))
+
+
+def _placed(walk: Walk, pointer: Pointer, mask: Resolved) -> tuple[Affine, tuple[int, ...]]:
+    """Return where the lanes that a mask leaves begin, and how many there are along each axis."""
+    lanes = mask.lanes(pointer.shape)
+    form = walk.domain.folded(pointer.form)
+    start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
+    return shifted(form, start), tuple([last - first + 1 for first, last in lanes])
 
 
 def _stored(walk: Walk, value: Any, mask: Resolved, element: ElementType) -> Operand:
@@ -231,62 +222,7 @@ def _refuse_repeats(
             raise Unplannable("a mask chooses between values for the same address")
 
 
-@planned("tt.load")
-def plan_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan `tt.load`."""
-    type_ = value_type(op.results[0].type)
-    pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
-    result = op.results[0].id
-
-    def step(walk: Walk) -> None:
-        values = walk.values
-        allowed = mask_of(walk, None if mask is None else values[mask])
-        fill = None if other is None else values[other]
-        values[result] = load(walk, op, values[pointer], allowed, fill, type_)
-
-    return step
-
-
-@planned("tt.store")
-def plan_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan `tt.store`."""
-    type_ = value_type(op.operand("value").type)
-    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
-
-    def step(walk: Walk) -> None:
-        values = walk.values
-        allowed = mask_of(walk, None if mask is None else values[mask])
-        store(walk, op, values[pointer], allowed, values[given], type_)
-
-    return step
-
-
-@planned("tt.atomic_rmw")
-def plan_atomic(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan an atomic update of which nobody looks at the old contents."""
-    type_ = value_type(op.operand("value").type)
-    number = attribute(op, "atomic_rmw_op")
-    name = NAMES[number] if isinstance(number, int) else str(number)
-    used = is_used(op, compiler.arrays)
-    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
-
-    def update(memory: Array, index: Array, values: Array) -> None:
-        read_modify_write(memory, index, values, name, wants_old=False)
-
-    def step(walk: Walk) -> None:
-        values = walk.values
-        if used and walk.runs:
-            raise Unplannable("the old contents of an atomic update are used")
-        allowed = mask_of(walk, None if mask is None else values[mask])
-        _atomic(walk, op, values[pointer], allowed, values[given], type_, update)
-        # Not known, and not asked for where this plan is run.
-        old = walk.register((True,) * len(walk.axes), type_.shape, type_.element.value)
-        values[op.results[0].id] = Tensor(old, type_.shape)
-
-    return step
-
-
-def _atomic(
+def atomic(
     walk: Walk,
     op: Op,
     pointer: Any,
@@ -295,6 +231,7 @@ def _atomic(
     type_: ValueType,
     update: Callable[..., Any],
 ) -> None:
+    """Plan an atomic update of the lanes that a mask leaves; `update` does it on arrays."""
     if not isinstance(pointer, Pointer):
         raise Unplannable("a pointer that no argument explains")
     element = type_.element
@@ -308,7 +245,7 @@ def _atomic(
     if rest.outer or rest.lanes or rest.constant % element.bytes:
         raise Unplannable("an atomic update of an address that is not aligned")
     lanes = mask.lanes(type_.shape)
-    form = divided(shifted(even, rest.constant), element.bytes)
+    form = over(shifted(even, rest.constant), element.bytes)
     operands = [
         _stored(walk, value, mask, element),
         walk.ramp(form, lanes, np.dtype(np.int64), condition=False),
@@ -319,30 +256,3 @@ def _atomic(
     walk.emit(
         Atomic(None, tuple(operands), pointer.argument, form, extents, element.memory, update)
     )
-
-
-@planned("tt.assert")
-def plan_assert(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan an assertion that holds whatever the data are."""
-    slot = op.operand("condition").id
-
-    def step(walk: Walk) -> None:
-        condition = walk.values[slot]
-        if isinstance(condition, Condition):
-            condition = settled(walk, condition.forms, condition.shape)
-        if not isinstance(condition, Constant) or not condition.value:
-            raise Unplannable("an assertion that may fail")
-
-    return step
-
-
-@planned("tt.print")
-def plan_print(_op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Leave printing to arrays, which have the values; only a launch that is executed prints."""
-
-    def step(walk: Walk) -> None:
-        tensors = [x for x in walk.arguments if isinstance(x, TensorArgument)]
-        if all(tensor.storage.executes for tensor in tensors):
-            raise Unplannable("it prints")
-
-    return step

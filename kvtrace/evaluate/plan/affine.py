@@ -122,7 +122,7 @@ def multiples(form: Affine, divisor: int) -> tuple[Affine, Affine]:
     )
 
 
-def divided(form: Affine, divisor: int) -> Affine:
+def over(form: Affine, divisor: int) -> Affine:
     """Divide a form all of whose numbers are multiples of the divisor."""
     return Affine(
         form.constant // divisor,

@@ -6,26 +6,23 @@ The step sees all program axes as one leading axis, as it does there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import attribute, outer_slots
-from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned, refusal
+from kvtrace.evaluate.compiler import outer_slots
+from kvtrace.evaluate.plan.meanings import PlanStep
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, full_array
 from kvtrace.ir import Op, Value
 
+if TYPE_CHECKING:
+    from kvtrace.evaluate.plan.steps import PlanCompiler
 
-@planned(
-    "tt.scan", "tt.histogram", "tt.gather", "tt.join", "tt.split", "tt.cat", "tt.dot_scaled",
-    "tt.extern_elementwise", "arith.addui_extended", "arith.mului_extended",
-    "arith.mulsi_extended",
-)  # fmt: skip
+
 def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan an op by the step that the array evaluator compiled for it."""
+    """Plan an op by the step that the array evaluator compiled for it; results have all lanes."""
     run = compiler.arrays.step(op)
     operands = list(op.operands) + _captured(op)
     slots = tuple(value.id for value in operands)
@@ -45,17 +42,17 @@ def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
             for slot, type_ in zip(results, types, strict=True)
         )
 
-    return call_step(slots, results, function, types)
+    shapes = [type_.shape for type_ in types]
+    dtypes = [type_.element.value for type_ in types]
 
+    def step(walk: Walk) -> None:
+        registers = [walk.in_register(walk.values[slot]) for slot in slots]
+        for slot, value in zip(
+            results, walk.call(function, registers, shapes, dtypes), strict=True
+        ):
+            walk.values[slot] = value
 
-@planned("tt.elementwise_inline_asm")
-def assembly(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan assembly that computes its results from its operands, and nothing else."""
-    from kvtrace.evaluate.dialects.tt_inline import asks_where_it_runs
-
-    if not op.operands or not attribute(op, "pure", False) or asks_where_it_runs(op):
-        return refusal("assembly that does more than compute")
-    return bridged(op, compiler)
+    return step
 
 
 def _captured(op: Op) -> list[Value]:
@@ -68,24 +65,6 @@ def _captured(op: Op) -> list[Value]:
                 for part in inner.walk():
                     found.update((v.id, v) for v in part.operands if v.id in outer)
     return list(found.values())
-
-
-def call_step(
-    slots: tuple[int, ...],
-    results: tuple[int, ...],
-    function: Callable[..., tuple[Array, ...]],
-    types: Any,
-) -> PlanStep:
-    """Make the step that calls a function of whole arrays; results have all their lanes."""
-    shapes = [type_.shape for type_ in types]
-    dtypes = [type_.element.value for type_ in types]
-
-    def step(walk: Walk) -> None:
-        operands = [walk.in_register(walk.values[slot]) for slot in slots]
-        for slot, value in zip(results, walk.call(function, operands, shapes, dtypes), strict=True):
-            walk.values[slot] = value
-
-    return step
 
 
 def _programs_of(arrays: tuple[Array, ...], ranks: list[int]) -> tuple[int, ...]:

@@ -9,32 +9,17 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
-from kvtrace.evaluate.plan import (
-    accesses,
-    bridge,
-    comparisons,
-    control,
-    descriptors,
-    integers,
-    loops,
-    products,
-    shapes,
-)
-from kvtrace.evaluate.plan.affine import Affine, Interval, plus, substituted, times
+from kvtrace.evaluate.plan.affine import Affine, Interval, substituted
 from kvtrace.evaluate.plan.control import walk_function
 from kvtrace.evaluate.plan.instructions import Parameter
+from kvtrace.evaluate.plan.points import shape_of, values_of
 from kvtrace.evaluate.plan.records import Region, RegionPlan
 from kvtrace.evaluate.plan.signals import FactorAxis, LeavesTensor, SplitAxis, Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import Constant, Descriptor, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import FIRST_TRIP, Walk
 from kvtrace.evaluate.types import ValueType, value_type
-from kvtrace.evaluate.values import wrap
-
-_PLANNED_WITH = (
-    accesses, bridge, comparisons, control, descriptors, integers, loops, products, shapes,
-)  # fmt: skip
-"""Imported for what they register."""
+from kvtrace.ir.integers import wrapped
 
 _MOST_REGIONS = 64
 _MOST_WALKS = 160
@@ -92,14 +77,10 @@ def planned_regions(
 
 def _programs_of(region: Region) -> list[int]:
     """Return the linear ids of a region's programs, x fastest."""
-    width, height, _ = region.grid
-    x, y, z = region.ids
-    linear = plus(plus(x, times(y, width)), times(z, width * height))
-    total = np.full((1,), linear.constant, np.int64)
-    for symbol, (low, high) in region.ranges.items():
-        values = np.arange(low, high + 1, dtype=np.int64) * linear.coefficient(symbol)
-        total = np.add.outer(total, values).reshape(-1)
-    ids: list[int] = total.tolist()
+    axes = [(symbol, region.ranges[symbol]) for symbol in region.order]
+    ids: list[int] = (
+        np.broadcast_to(values_of(region.linear, axes, ()), shape_of(axes, ())).reshape(-1).tolist()
+    )
     return ids
 
 
@@ -179,7 +160,7 @@ def _scalar(walk: Walk, position: int, type_: ValueType, argument: ScalarArgumen
     if element.kind == "b":
         return Constant(np.bool_(bool(argument.value)), ())
     if element.kind == "i":
-        return Integer(Affine(wrap(int(argument.value), element.bits)), (), element.bits)
+        return Integer(Affine(wrapped(int(argument.value), element.bits)), (), element.bits)
     # Its value is passed at run time, so that a plan serves any.
     register = walk.register((False,) * len(walk.axes), (), element.value)
     walk.emit(Parameter(register, (), position, element))

@@ -13,6 +13,7 @@ from kvtrace.evaluate.plan.carried import Shape, are_reached, full_shape, joined
 from kvtrace.evaluate.plan.instructions import Instruction, Loop, Operand
 from kvtrace.evaluate.plan.integers import fits
 from kvtrace.evaluate.plan.masks import split_for
+from kvtrace.evaluate.plan.meanings import PlanStep
 from kvtrace.evaluate.plan.records import LoopRecord
 from kvtrace.evaluate.plan.signals import SplitAxis, Unplannable
 from kvtrace.evaluate.plan.staircase import (
@@ -22,25 +23,22 @@ from kvtrace.evaluate.plan.staircase import (
     staircase_of,
     stepwise,
 )
-from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock, PlanStep, planned
+from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock
 from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import Walk, is_open
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Block, Op
 from kvtrace.ir.flow import deciding
+from kvtrace.ir.integers import signed_range
 
 _MOST_SEGMENTS = 64
 _UNROLLED = 1
 """Loops and runs of so many trips are walked trip by trip."""
 
 
-@planned("scf.for")
-def for_(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan `scf.for`."""
-    return _For(op, compiler).step
+class CountedLoop:
+    """A loop that is planned: `step` walks it."""
 
-
-class _For:
     def __init__(self, op: Op, compiler: PlanCompiler) -> None:
         self.op = op
         self.body: PlannedBlock = compiler.block(op.regions[0].blocks[0])
@@ -56,6 +54,7 @@ class _For:
         }
 
     def step(self, walk: Walk) -> None:
+        """Walk all trips."""
         values = walk.values
         low, high, by = (values[slot] for slot in self.bounds)
         stride = walk.constant_of(by)
@@ -207,11 +206,12 @@ class _For:
         return self._loop(walk, symbol, counter, carried, steps, stairs)
 
     def _body(self, walk: Walk, counter: Integer, carried: list[Any]) -> list[Any]:
-        induction, *arguments = self.body.arguments
-        walk.values[induction] = counter
-        for slot, value in zip(arguments, carried, strict=True):
-            walk.values[slot] = value
+        self._enter(walk, counter, carried)
         return self.body.walk(walk)
+
+    def _enter(self, walk: Walk, counter: Integer, carried: list[Any]) -> None:
+        for slot, value in zip(self.body.arguments, (counter, *carried), strict=True):
+            walk.values[slot] = value
 
     # -- registers -------------------------------------------------------------------------------
 
@@ -318,10 +318,7 @@ class _For:
         planned_slice = self.slices[position]
         if planned_slice is None:
             return None
-        induction, *arguments = self.body.arguments
-        walk.values[induction] = counter
-        for slot, value in zip(arguments, inner, strict=True):
-            walk.values[slot] = value
+        self._enter(walk, counter, inner)
         kept, walk.instructions = walk.instructions, []
         mark = walk.mark()
         try:
@@ -368,6 +365,6 @@ def _advanced(walk: Walk, value: Integer | Pointer, by: Affine) -> Integer | Poi
     form = plus(value.form, by)
     if isinstance(value, Pointer):
         return Pointer(value.argument, form, value.shape)
-    if not is_open(form) and not fits(walk, form, value.shape, value.bits):
+    if not is_open(form) and not fits(walk, form, value.shape, signed_range(value.bits)):
         raise Unplannable("an integer that a loop carries may wrap around")
     return Integer(form, value.shape, value.bits)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import ProgramAccesses
-from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
+from kvtrace.evaluate.plan.affine import Affine, Interval
 from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import Unplannable
 
@@ -55,13 +55,6 @@ def active_points(record: AccessRecord, outer: Outer) -> NDArray[np.bool_]:
     for form in record.conditions:
         result = result & (values_of(form, outer, record.lanes) >= 0)
     return np.asarray(result, np.bool_)
-
-
-def linear_program(record: AccessRecord) -> Affine:
-    """The linear program id, x fastest."""
-    x, y, z = record.region.ids
-    width, height, _ = record.region.grid
-    return plus(plus(x, times(y, width)), times(z, width * height))
 
 
 def counted(record: AccessRecord) -> tuple[int, int | None, int | None]:
@@ -158,7 +151,7 @@ def executions_of(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Linear program ids, and trips of the innermost loop."""
     shape = shape_of(outer, ())
-    programs = np.broadcast_to(values_of(linear_program(record), outer, ()), shape).reshape(-1)
+    programs = np.broadcast_to(values_of(record.region.linear, outer, ()), shape).reshape(-1)
     trip = Affine(0, ((record.trips[-1][0], 1),)) if record.trips else Affine(0)
     return programs, np.broadcast_to(values_of(trip, outer, ()), shape).reshape(-1)
 
@@ -169,7 +162,7 @@ def elements(record: AccessRecord) -> tuple[NDArray[np.int64], NDArray[np.int64]
     outer = outer_axes(record)
     full = shape_of(outer, record.lanes)
     places = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
-    owners = np.broadcast_to(values_of(linear_program(record), outer, record.lanes), full)
+    owners = np.broadcast_to(values_of(record.region.linear, outer, record.lanes), full)
     if not record.conditions:
         return places.reshape(-1), owners.reshape(-1)
     allowed = np.broadcast_to(active_points(record, outer), full)

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kvtrace.evaluate.plan.affine import Affine, Interval
+from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import Access, AccessKind
@@ -34,6 +34,13 @@ class Region:
     def programs(self) -> int:
         """How many programs are in the region."""
         return math.prod(last - first + 1 for first, last in self.ranges.values())
+
+    @property
+    def linear(self) -> Affine:
+        """The linear program id, x fastest."""
+        x, y, z = self.ids
+        width, height, _ = self.grid
+        return plus(plus(x, times(y, width)), times(z, width * height))
 
     @property
     def axes(self) -> tuple[int, ...]:

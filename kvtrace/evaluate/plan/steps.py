@@ -1,23 +1,23 @@
-"""From IR ops to planning steps, once per module; and the table that ops register in.
+"""From IR ops to planning steps, once per module.
 
-A step reads and writes the values of a walk. Ops with an entry in ELEMENTWISE of the array
-evaluator need none here: the same function becomes an array instruction.
+A step reads and writes the values of a walk. Ops that have none of their own (see meanings/) and
+only compute become instructions that call what the array evaluator has for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import _TYPED as TYPED
-from kvtrace.evaluate.compiler import Compiler, array_function, attribute, compiled
+from kvtrace.evaluate.compiler import TYPED, Compiler, array_function, attribute, compiled
 from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.plan.bridge import bridged
 from kvtrace.evaluate.plan.instructions import Operation
-from kvtrace.evaluate.plan.kernels import ROUND_TO_BF16, converted_into, ufunc_operation
+from kvtrace.evaluate.plan.kernels import ROUND_TO_BF16, ufunc_operation
+from kvtrace.evaluate.plan.meanings import PLANNERS, PlanStep, load_meanings
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import Constant, Tensor
 from kvtrace.evaluate.plan.walk import Walk
@@ -26,22 +26,6 @@ from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Block, Module, Op
 from kvtrace.ir.ops import SILENT, Kind, named
-
-PlanStep = Callable[[Walk], None]
-Planner = Callable[[Op, "PlanCompiler"], PlanStep]
-
-PLANNERS: dict[str, Planner] = {}
-
-
-def planned(*names: str) -> Callable[[Planner], Planner]:
-    """Register how ops are planned."""
-
-    def register(planner: Planner) -> Planner:
-        for name in names:
-            PLANNERS[name] = planner
-        return planner
-
-    return register
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +53,7 @@ class PlanCompiler:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.arrays = compiled(module, observed=False)
+        load_meanings(op.name for op in module.ops)
         self._blocks: dict[Block, PlannedBlock] = {}
         self._counts: dict[int, tuple[int, int]] | None = None
 
@@ -95,29 +80,17 @@ class PlanCompiler:
             if planner is not None:
                 return planner(op, self)
             if op.name in ELEMENTWISE:
-                return self.elementwise(op, ELEMENTWISE[op.name])
+                return self.elementwise(op)
+            if op.name in _WHOLE and op.name in LOWERINGS:
+                return bridged(op, self)
         except UnsupportedOp as error:
             return refusal(str(error))
         return refusal(f"{op.name} is not planned")
 
-    def elementwise(self, op: Op, meaning: Elementwise) -> PlanStep:
+    def elementwise(self, op: Op) -> PlanStep:
         """Plan an elementwise op by the function that the array evaluator has for it."""
-        slots = tuple(value.id for value in op.operands)
-        result = op.results[0].id
         type_ = value_type(op.results[0].type)
-        operation, rounding = operations_of(op, meaning, type_)
-        shape = type_.shape
-
-        def step(walk: Walk) -> None:
-            values = walk.values
-            value = values[slots[0]]
-            if operation is not None:
-                value = walk.elementwise(operation, [values[slot] for slot in slots], shape)
-            if rounding is not None:
-                value = walk.elementwise(rounding, [value], shape)
-            values[result] = value
-
-        return step
+        return in_turn(op, *operations_of(op, ELEMENTWISE[op.name], type_))
 
     def counts(self) -> dict[int, tuple[int, int]]:
         """Return (elements, floating-point operations) of one execution of each compute op.
@@ -132,11 +105,12 @@ class PlanCompiler:
         return self._counts
 
 
-_COMPUTING = frozenset({
+_WHOLE = named(lambda row: row.kind in {
     Kind.ELEMENTWISE, Kind.REARRANGED, Kind.PICKED, Kind.REDUCTION, Kind.SCAN, Kind.COUNT,
-    Kind.PRODUCT, Kind.ADDRESS,
+    Kind.PRODUCT,
 })  # fmt: skip
-_COUNTED = named(lambda row: row.kind in _COMPUTING)
+"""Ops that only compute: all that they give is made of the elements of their operands."""
+_COUNTED = _WHOLE | named(lambda row: row.kind is Kind.ADDRESS)
 """Ops that count as computing; others hold or end ops, or count as accesses or not at all."""
 
 
@@ -154,9 +128,6 @@ class _CountReader(Compiler):
             return
         meaning = ELEMENTWISE.get(name)
         try:
-            if name == "tt.addptr":
-                self.counts[op.index] = (value_type(op.results[0].type).size, 0)
-                return
             if meaning is not None and name not in LOWERINGS:
                 type_ = value_type(op.results[0].type)
                 size = type_.size
@@ -185,66 +156,46 @@ def refusal(reason: str) -> PlanStep:
     return step
 
 
-_INTEGER_UFUNCS = {"arith.addi": np.add, "arith.subi": np.subtract}
-_COMPARISONS = {
-    1: np.equal,
-    2: np.greater,
-    3: np.greater_equal,
-    4: np.less,
-    5: np.less_equal,
-    13: np.not_equal,
-}
-"""Predicates of arith.cmpf that one NumPy comparison is, NaN included."""
+def in_turn(op: Op, *operations: Operation | None) -> PlanStep:
+    """Make the step of operations lane by lane: the first takes the operands; None: none."""
+    slots = tuple(value.id for value in op.operands)
+    result = op.results[0].id
+    shape = value_type(op.results[0].type).shape
+    first, *others = operations
+    rest = [operation for operation in others if operation is not None]
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        value = values[slots[0]]
+        if first is not None:
+            value = walk.elementwise(first, [values[slot] for slot in slots], shape)
+        for operation in rest:
+            value = walk.elementwise(operation, [value], shape)
+        values[result] = value
+
+    return step
 
 
 def operations_of(
     op: Op, meaning: Elementwise, type_: ValueType
-) -> tuple[Operation | None, Operation | None]:
-    """Return the operation that an elementwise op is, and a rounding that follows it, if any.
-
-    None for the operation: the operand stays as it is.
-    """
+) -> tuple[Operation, Operation | None]:
+    """Return the operation that an elementwise op is, and a rounding that follows it, if any."""
     dtype = type_.element.value
     extra = [attribute(op, name) for name in meaning.attributes]
     rounding = None
     if type_.element.name == "bf16" and op.name not in TYPED:
         rounding = ROUND_TO_BF16
-    if op.name == "arith.cmpf" and extra[0] in _COMPARISONS:
-        return ufunc_operation("cmpf", _COMPARISONS[extra[0]], dtype), None
-    if op.name in _INTEGER_UFUNCS and type_.element.kind == "i":
-        return ufunc_operation(op.name, _INTEGER_UFUNCS[op.name], dtype), None
     function = meaning.function
     plain = isinstance(function, np.ufunc) and not extra and op.name not in TYPED
-    if plain and _keeps_dtype(op, type_) and (rounding or not type_.element.rounded):
+    if plain and keeps_dtype(op, type_) and (rounding or not type_.element.rounded):
         return ufunc_operation(op.name, function, dtype), rounding
-    if op.name in ("arith.extf", "arith.truncf", "arith.sitofp", "tt.fp_to_fp") and _is_plain_cast(
-        op, type_
-    ):
-        cast = None if _keeps_dtype(op, type_) else _cast(dtype)
-        return cast, ROUND_TO_BF16 if type_.element.name == "bf16" else None
     bound = array_function(op, meaning, type_, extra)
     return Operation(op.name, bound, None, frozenset(), dtype), None
 
 
-def _keeps_dtype(op: Op, type_: ValueType) -> bool:
+def keeps_dtype(op: Op, type_: ValueType) -> bool:
+    """Tell whether arrays of the operands are of the result's type already."""
     return all(value_type(value.type).element.value == type_.element.value for value in op.operands)
-
-
-def _is_plain_cast(op: Op, type_: ValueType) -> bool:
-    """Whether NumPy's cast, rounded to bfloat16 where that is the type, is the meaning."""
-    source = value_type(op.operand("source").type).element
-    if source.kind == "b" or (type_.element.rounded and source.value != type_.element.value):
-        return False  # to bfloat16 from what float32 does not hold, it is rounded only once
-    if type_.element.rounded and type_.element.name != "bf16":
-        return False
-    return op.name != "tt.fp_to_fp" or attribute(op, "rounding") not in (0, "rtz")
-
-
-def _cast(dtype: np.dtype[Any]) -> Operation:
-    def function(array: Any) -> Any:
-        return array.astype(dtype)
-
-    return Operation("cast", function, converted_into, frozenset(), dtype)
 
 
 def rounded(walk: Walk, value: Constant | Tensor, type_: ValueType) -> Constant | Tensor:

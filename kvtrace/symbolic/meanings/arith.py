@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
+from kvtrace.ir.integers import PREDICATES
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, equal, less
 from kvtrace.symbolic.functions import (
     BitOperator,
@@ -186,31 +187,27 @@ def extended(walk: Walk, op: Op) -> None:
 
 # -- comparisons and choices --------------------------------------------------------------------
 
-_EQUALITIES = {0: True, 1: False}
-_ORDERS: dict[int, tuple[Callable[[Term, Term], Condition], bool]] = {
-    2: (less, False),
-    3: (lambda a, b: at_least(b, a), False),
-    4: (lambda a, b: less(b, a), False),
-    5: (at_least, False),
-    6: (less, True),
-    7: (lambda a, b: at_least(b, a), True),
-    8: (lambda a, b: less(b, a), True),
-    9: (at_least, True),
+_ORDERS: dict[str, Callable[[Term, Term], Condition]] = {
+    "eq": equal,
+    "ne": lambda a, b: ~equal(a, b),
+    "lt": less,
+    "le": lambda a, b: at_least(b, a),
+    "gt": lambda a, b: less(b, a),
+    "ge": at_least,
 }
-"""MLIR's predicates by number: slt, sle, sgt, sge, and the same for unsigned integers."""
+
+
+_EQUAL, _DIFFERENT = PREDICATES.index("eq"), PREDICATES.index("ne")
 
 
 def comparison(left: Term, right: Term, predicate: int, bits: int) -> Condition | None:
     """Compare integers of a width by one of MLIR's predicates; None for one that is not known."""
-    if predicate in _EQUALITIES:
-        same = equal(left, right)
-        return same if _EQUALITIES[predicate] else ~same
-    if predicate not in _ORDERS:
+    if not 0 <= predicate < len(PREDICATES):
         return None
-    relation, as_unsigned = _ORDERS[predicate]
-    if as_unsigned:
+    name = PREDICATES[predicate]
+    if name[0] == "u":
         left, right = unsigned(left, bits), unsigned(right, bits)
-    return relation(left, right)
+    return _ORDERS[name[-2:]](left, right)
 
 
 @meaning("arith.cmpi")
@@ -231,9 +228,9 @@ def compare(walk: Walk, op: Op) -> None:
 
 def _compared_booleans(walk: Walk, op: Op, predicate: int) -> Condition:
     left, right = (walk.condition(value) for value in op.operands)
-    if predicate in _EQUALITIES:
+    if predicate in (_EQUAL, _DIFFERENT):
         differ = _differ(left, right)
-        return ~differ if _EQUALITIES[predicate] else differ
+        return differ if predicate == _DIFFERENT else ~differ
     return walk.opaque(op, "an order of Booleans", shape_of(op.results[0].type))
 
 

@@ -89,6 +89,8 @@ export interface Comparison {
   readonly after: Side;
   readonly metrics: readonly Metric[];
   readonly same_kernels: number;
+  /** Which sides were not judged, so that their findings are not known; "" if both were. */
+  readonly unjudged: string;
   readonly kernels: readonly KernelDifference[];
   readonly findings: readonly FindingDifference[];
   readonly times: readonly { readonly name: string; readonly metrics: readonly Metric[] }[];

@@ -35,7 +35,11 @@ export function StatusPill({ status }: { status: Status | "new" | "gone" }) {
   return <Pill kind={kinds[status]}>{status}</Pill>;
 }
 
-export function FindingChanges(props: { page: Page; findings: readonly FindingDifference[] }) {
+export function FindingChanges(props: {
+  page: Page;
+  findings: readonly FindingDifference[];
+  unjudged: string;
+}) {
   const { page, findings } = props;
   const here = new Set(page.report.findings.map(({ found }) => found.finding_id));
   const { rule, verdict, place, what } = findingColumns<FindingDifference>(
@@ -70,7 +74,7 @@ export function FindingChanges(props: { page: Page; findings: readonly FindingDi
       columns={columns}
       rows={findings}
       height={14}
-      empty="Both sides have the same findings."
+      empty={props.unjudged || "Both sides have the same findings."}
     />
   );
 }

@@ -54,7 +54,7 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
         </p>
       </Section>
       <Section title="Findings" id="finding-changes">
-        <FindingChanges page={page} findings={findings} />
+        <FindingChanges page={page} findings={findings} unjudged={comparison.unjudged} />
       </Section>
       {times.length ? (
         <Section title="Times" id="times">

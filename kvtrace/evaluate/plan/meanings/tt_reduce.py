@@ -1,4 +1,4 @@
-"""Planning of reductions and matrix products."""
+"""Planning of reductions."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import attribute
-from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
 from kvtrace.evaluate.plan.bridge import bridged
-from kvtrace.evaluate.plan.instructions import Dot, Map, Operation, Reduce
-from kvtrace.evaluate.plan.kernels import TO_TF32, converted_into, ufunc_operation
-from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned, rounded
+from kvtrace.evaluate.plan.instructions import Map, Operation, Reduce
+from kvtrace.evaluate.plan.kernels import converted_into, ufunc_operation
+from kvtrace.evaluate.plan.meanings import PlanStep, planned
+from kvtrace.evaluate.plan.steps import PlanCompiler, rounded
 from kvtrace.evaluate.plan.values import Constant, Register, Tensor
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import ValueType, value_type
-from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op
 
 _COUNTED = (np.add, np.multiply, np.bitwise_xor)
@@ -139,67 +138,3 @@ def _plus_zero(walk: Walk, held: Tensor, function: Any) -> Register | None:
             return other
         return None
     return None
-
-
-# -- dot ------------------------------------------------------------------------------------------
-
-
-def _conversion(dtype: np.dtype[Any]) -> Operation:
-    return Operation(
-        "convert", lambda array: array.astype(dtype), converted_into, frozenset(), dtype
-    )
-
-
-def _from_doubles(dtype: np.dtype[Any]) -> Operation:
-    def function(array: Array) -> Array:
-        return array.astype(np.int64).astype(dtype)
-
-    return Operation("integers", function, None, frozenset(), dtype)
-
-
-@planned("tt.dot")
-def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a matrix product; programs that share an operand are multiplied in one go."""
-    sum_type = value_type(op.operand("added").type)
-    left, right = op.operand("left").id, op.operand("right").id
-    addend = op.operand("added").id
-    result = op.results[0].id
-    element = sum_type.element
-    form = dot_form(op)
-    working = form.working
-    convert = _conversion(working)
-    back = _from_doubles(element.value) if form.integers else _conversion(element.value)
-    add = ufunc_operation("add", np.add, working)
-
-    def operand(walk: Walk, value: Any) -> Register:
-        register = walk.spread(value).register
-        if form.tf32:
-            register = walk.map(TO_TF32, (register,))
-        return register if register.dtype == working else walk.map(convert, (register,))
-
-    def step(walk: Walk) -> None:
-        values = walk.values
-        first, second = operand(walk, values[left]), operand(walk, values[right])
-        start = walk.materialised(values[addend])
-        axes = tuple(a or b for a, b in zip(first.axes, second.axes, strict=True))
-        operands: tuple[Any, ...] = (first, second)
-        rest: Any = None
-        if not isinstance(start, Constant) or start.value != 0:
-            rest = start
-            if isinstance(rest, Tensor):
-                rest = walk.padded(rest)
-            fused = isinstance(rest, Tensor) and rest.register.dtype == working
-            if fused and rest.register.lanes == sum_type.shape:
-                register = rest.register
-                axes = tuple(a or b for a, b in zip(axes, register.axes, strict=True))
-                operands, rest = (first, second, register), None
-        target = walk.register(axes, sum_type.shape, working)
-        walk.emit(Dot(target, operands))
-        total: Constant | Tensor = Tensor(target, sum_type.shape)
-        if rest is not None:
-            total = walk.elementwise(add, (total, rest), sum_type.shape)
-        if element.value != working:
-            total = walk.elementwise(back, (total,), sum_type.shape)
-        values[result] = rounded(walk, total, sum_type)
-
-    return step

@@ -16,9 +16,10 @@ from kvtrace.evaluate.plan.affine import (
 )
 from kvtrace.evaluate.plan.comparisons import settled
 from kvtrace.evaluate.plan.masks import Resolved
-from kvtrace.evaluate.plan.shapes import rearranged
+from kvtrace.evaluate.plan.meanings import PlanStep, planned
+from kvtrace.evaluate.plan.shapes import rearranged, unit_axes
 from kvtrace.evaluate.plan.signals import Unplannable
-from kvtrace.evaluate.plan.steps import PlanCompiler, PlanStep, planned
+from kvtrace.evaluate.plan.steps import PlanCompiler
 from kvtrace.evaluate.plan.values import (
     Constant,
     Descriptor,
@@ -110,8 +111,5 @@ def descriptor_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 def _without_units(walk: Walk, value: Any, source: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """Drop (or add) axes of extent 1."""
-    if source == shape:
-        return value
-    kept = iter(axis for axis, extent in enumerate(source) if extent != 1)
-    axes = tuple(None if extent == 1 else next(kept) for extent in shape)
-    return rearranged(walk, value, axes, shape)
+    axes = None if source == shape else unit_axes(source, shape)
+    return value if axes is None else rearranged(walk, value, axes, shape)

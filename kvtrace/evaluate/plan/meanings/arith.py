@@ -1,0 +1,254 @@
+"""Planning of constants, integer arithmetic, comparisons and choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate import sums
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.dialects.arith import compare_integers
+from kvtrace.evaluate.plan import integers
+from kvtrace.evaluate.plan.affine import Affine
+from kvtrace.evaluate.plan.comparisons import (
+    chosen,
+    comparison,
+    decided_by_programs,
+    is_same,
+    with_constant,
+)
+from kvtrace.evaluate.plan.instructions import Operation
+from kvtrace.evaluate.plan.integers import Law, fits, non_negative
+from kvtrace.evaluate.plan.kernels import CONJUNCTION, selection, ufunc_operation
+from kvtrace.evaluate.plan.meanings import Planner, PlanStep, planned
+from kvtrace.evaluate.plan.signals import Unplannable
+from kvtrace.evaluate.plan.steps import PlanCompiler, in_turn, operations_of, refusal
+from kvtrace.evaluate.plan.values import Condition, Constant, Integer, Pointer, Tensor
+from kvtrace.evaluate.plan.walk import BOOLEAN, Walk
+from kvtrace.evaluate.registry import ELEMENTWISE
+from kvtrace.evaluate.types import value_type
+from kvtrace.ir import Op
+from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
+from kvtrace.ir.integers import PREDICATES, signed_range
+
+
+@planned("arith.constant", "llvm.mlir.constant")
+def constant(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a number that is the same for all programs and lanes."""
+    type_ = value_type(op.results[0].type)
+    result = op.results[0].id
+    attribute_ = op.attributes["value"]
+    number: Any
+    if isinstance(attribute_, IntegerAttribute | FloatAttribute):
+        number = attribute_.value
+    elif isinstance(attribute_, DenseAttribute) and attribute_.is_splat:
+        number = attribute_.values[0]
+    else:
+        return refusal("a constant tensor of different numbers")
+    value: Integer | Constant
+    if type_.element.kind == "i":
+        value = Integer(Affine(int(number)), type_.shape, type_.element.bits)
+    else:
+        value = Constant(type_.element.value.type(number), type_.shape)
+
+    def step(walk: Walk) -> None:
+        walk.values[result] = value
+
+    return step
+
+
+def _arithmetic(law: Law, ufunc: np.ufunc | None = None) -> Planner:
+    """Plan arithmetic by its law; `ufunc` is what it is on arrays of integers, if one function."""
+
+    def planner(op: Op, _compiler: PlanCompiler) -> PlanStep:
+        left, right = op.operand("left").id, op.operand("right").id
+        result = op.results[0].id
+        type_ = value_type(op.results[0].type)
+        if ufunc is not None and type_.element.kind == "i":
+            operation = ufunc_operation(op.name, ufunc, type_.element.value)
+        else:
+            operation, _ = operations_of(op, ELEMENTWISE[op.name], type_)
+        shape, bits = type_.shape, type_.element.bits
+        limits = signed_range(bits)
+
+        def step(walk: Walk) -> None:
+            first, second = walk.values[left], walk.values[right]
+            if type(first) is Integer and type(second) is Integer:
+                form = law(walk, first, second)
+                if form is not None and fits(walk, form, shape, limits):
+                    walk.values[result] = Integer(form, shape, bits)
+                    return
+                if form is None and first.form.is_constant and second.form.is_constant:
+                    walk.values[result] = _folded(operation, first, second, shape)
+                    return
+            walk.values[result] = walk.elementwise(operation, (first, second), shape)
+
+        return step
+
+    return planner
+
+
+def _folded(operation: Operation, first: Integer, second: Integer, shape: tuple[int, ...]) -> Any:
+    """Compute an op on two constants by its array function."""
+    dtype = operation.dtype
+    numbers = [np.full(1, value.form.constant, dtype) for value in (first, second)]
+    with np.errstate(all="ignore"):
+        number = int(operation.function(*numbers)[0])
+    return Integer(Affine(number), shape, first.bits)
+
+
+for _name, _law, _ufunc in (
+    ("arith.addi", integers.total, np.add),
+    ("arith.subi", integers.difference, np.subtract),
+    ("arith.muli", integers.product, None),
+    ("arith.divsi", integers.quotient, None),
+    ("arith.remsi", integers.remainder, None),
+    ("arith.minsi", integers.smaller, None),
+    ("arith.maxsi", integers.larger, None),
+    ("arith.divui", non_negative(integers.quotient), None),
+    ("arith.remui", non_negative(integers.remainder), None),
+    ("arith.minui", non_negative(integers.smaller), None),
+    ("arith.maxui", non_negative(integers.larger), None),
+    ("arith.shli", integers.shifted_left, None),
+    ("arith.shrsi", integers.shifted_right, None),
+    ("arith.shrui", integers.shifted_right, None),
+):
+    planned(_name)(_arithmetic(_law, _ufunc))
+
+
+# -- comparisons and choices --------------------------------------------------------------------
+
+
+@planned("arith.cmpi")
+def cmpi(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a comparison of integers: conditions on affine forms."""
+    predicate = PREDICATES[attribute(op, "predicate")]
+    type_ = value_type(op.operand("left").type)
+    left, right = op.operand("left").id, op.operand("right").id
+    result = op.results[0].id
+    shape = type_.shape
+
+    def compare(first: Any, second: Any) -> Any:
+        return compare_integers(predicate, first, second)
+
+    operation = Operation("cmpi", compare, None, frozenset(), BOOLEAN)
+    if predicate in sums.COMPARISONS and type_.element.kind == "i":
+        operation = ufunc_operation("cmpi", sums.COMPARISONS[predicate], BOOLEAN)
+
+    def step(walk: Walk) -> None:
+        first, second = walk.values[left], walk.values[right]
+        if isinstance(first, Integer) and isinstance(second, Integer):
+            value = comparison(walk, predicate, first, second)
+            if value is not None:
+                walk.values[result] = value
+                return
+        if type_.pointer:
+            raise Unplannable("pointers are compared")
+        walk.values[result] = walk.elementwise(operation, (first, second), shape)
+
+    return step
+
+
+_COMPARISONS = {
+    1: np.equal,
+    2: np.greater,
+    3: np.greater_equal,
+    4: np.less,
+    5: np.less_equal,
+    13: np.not_equal,
+}
+"""Predicates of arith.cmpf that one NumPy comparison is, NaN included."""
+
+
+@planned("arith.cmpf")
+def cmpf(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Plan a comparison of floats."""
+    ufunc = _COMPARISONS.get(attribute(op, "predicate"))
+    if ufunc is None:
+        return compiler.elementwise(op)
+    return in_turn(op, ufunc_operation("cmpf", ufunc, BOOLEAN))
+
+
+@planned("arith.andi")
+def andi(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a conjunction: conditions join."""
+    type_ = value_type(op.results[0].type)
+    left, right = op.operand("left").id, op.operand("right").id
+    result = op.results[0].id
+    operation = ufunc_operation("andi", np.bitwise_and, type_.element.value)
+    if type_.element.kind == "b":
+        operation = CONJUNCTION
+
+    def step(walk: Walk) -> None:
+        first, second = walk.values[left], walk.values[right]
+        if type_.element.kind == "b":
+            for one, other in ((first, second), (second, first)):
+                if isinstance(one, Constant):
+                    walk.values[result] = other if one.value else one
+                    return
+            if isinstance(first, Condition) and isinstance(second, Condition):
+                walk.values[result] = Condition(first.forms + second.forms, first.shape)
+                return
+        walk.values[result] = walk.elementwise(operation, (first, second), type_.shape)
+
+    return step
+
+
+@planned("arith.xori", "arith.ori")
+def logic(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan exclusive or, or; the negation of one condition is a condition."""
+    type_ = value_type(op.results[0].type)
+    left, right = op.operand("left").id, op.operand("right").id
+    result = op.results[0].id
+    exclusive = op.name == "arith.xori"
+    function = np.bitwise_xor if exclusive else np.bitwise_or
+    operation = ufunc_operation(op.name, function, type_.element.value)
+
+    def step(walk: Walk) -> None:
+        first, second = walk.values[left], walk.values[right]
+        if type_.element.kind == "b":
+            for one, other in ((first, second), (second, first)):
+                value = with_constant(one, other, exclusive=exclusive)
+                if value is not None:
+                    walk.values[result] = value
+                    return
+        walk.values[result] = walk.elementwise(operation, (first, second), type_.shape)
+
+    return step
+
+
+@planned("arith.select")
+def select(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a choice lane by lane; a mask that is a box of lanes costs nothing."""
+    type_ = value_type(op.results[0].type)
+    slots = tuple(op.operand(name).id for name in ("condition", "first", "second"))
+    result = op.results[0].id
+    operation = selection(type_.element.value)
+    scalar = not value_type(op.operand("condition").type).shape and bool(type_.shape)
+
+    def step(walk: Walk) -> None:
+        condition, first, second = (walk.values[slot] for slot in slots)
+        if isinstance(condition, Condition):
+            if isinstance(first, Pointer) and first.argument != second.argument:
+                raise Unplannable("pointers into more than one tensor")
+            if scalar:
+                condition = Condition(condition.forms, type_.shape)
+            condition = decided_by_programs(walk, condition)
+        if isinstance(condition, Constant):
+            walk.values[result] = first if condition.value else second
+            return
+        if isinstance(first, (Pointer, Integer)) and is_same(walk, first, second):
+            walk.values[result] = first
+            return
+        if isinstance(first, Pointer):
+            raise Unplannable("pointers are chosen by lane")
+        if isinstance(condition, Tensor) and scalar:
+            register = walk.view(condition.register, (None,) * len(type_.shape))
+            condition = Tensor(register, type_.shape)
+        if isinstance(condition, Condition):
+            walk.values[result] = chosen(walk, operation, condition, first, second)
+            return
+        walk.values[result] = walk.elementwise(operation, (condition, first, second), type_.shape)
+
+    return step

@@ -1,0 +1,41 @@
+"""Planning of atomic updates."""
+
+from __future__ import annotations
+
+from kvtrace.evaluate.atomics import NAMES, read_modify_write
+from kvtrace.evaluate.compiler import attribute, slot_of
+from kvtrace.evaluate.dialects.tt_atomic import is_used
+from kvtrace.evaluate.plan.accesses import atomic, mask_of
+from kvtrace.evaluate.plan.meanings import PlanStep, planned
+from kvtrace.evaluate.plan.signals import Unplannable
+from kvtrace.evaluate.plan.steps import PlanCompiler
+from kvtrace.evaluate.plan.values import Tensor
+from kvtrace.evaluate.plan.walk import Walk
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Array
+from kvtrace.ir import Op
+
+
+@planned("tt.atomic_rmw")
+def atomic_rmw(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Plan an atomic update of which nobody looks at the old contents."""
+    type_ = value_type(op.operand("value").type)
+    number = attribute(op, "atomic_rmw_op")
+    name = NAMES[number] if isinstance(number, int) else str(number)
+    used = is_used(op, compiler.arrays)
+    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
+
+    def update(memory: Array, index: Array, values: Array) -> None:
+        read_modify_write(memory, index, values, name, wants_old=False)
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        if used and walk.runs:
+            raise Unplannable("the old contents of an atomic update are used")
+        allowed = mask_of(walk, None if mask is None else values[mask])
+        atomic(walk, op, values[pointer], allowed, values[given], type_, update)
+        # Not known, and not asked for where this plan is run.
+        old = walk.register((True,) * len(walk.axes), type_.shape, type_.element.value)
+        values[op.results[0].id] = Tensor(old, type_.shape)
+
+    return step

@@ -1,0 +1,63 @@
+"""Planning of pointers, loads and stores."""
+
+from __future__ import annotations
+
+from kvtrace.evaluate.compiler import slot_of
+from kvtrace.evaluate.plan import accesses
+from kvtrace.evaluate.plan.accesses import mask_of
+from kvtrace.evaluate.plan.affine import plus
+from kvtrace.evaluate.plan.meanings import PlanStep, planned
+from kvtrace.evaluate.plan.signals import Unplannable
+from kvtrace.evaluate.plan.steps import PlanCompiler
+from kvtrace.evaluate.plan.values import Integer, Pointer
+from kvtrace.evaluate.plan.walk import Walk
+from kvtrace.evaluate.types import value_type
+from kvtrace.ir import Op
+
+
+@planned("tt.addptr")
+def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan pointers that advance by elements."""
+    size = value_type(op.operand("pointer").type).element.bytes
+    pointer, index = op.operand("pointer").id, op.operand("offset").id
+    result = op.results[0].id
+
+    def step(walk: Walk) -> None:
+        base, steps = walk.values[pointer], walk.values[index]
+        if not isinstance(base, Pointer):
+            raise Unplannable("pointers into more than one tensor")
+        if not isinstance(steps, Integer):
+            raise Unplannable("an address is not affine, or depends on data")
+        walk.values[result] = Pointer(base.argument, plus(base.form, steps.form, size), base.shape)
+
+    return step
+
+
+@planned("tt.load")
+def load(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a read."""
+    type_ = value_type(op.results[0].type)
+    pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
+    result = op.results[0].id
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        allowed = mask_of(walk, None if mask is None else values[mask])
+        fill = None if other is None else values[other]
+        values[result] = accesses.load(walk, op, values[pointer], allowed, fill, type_)
+
+    return step
+
+
+@planned("tt.store")
+def store(op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Plan a write."""
+    type_ = value_type(op.operand("value").type)
+    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
+
+    def step(walk: Walk) -> None:
+        values = walk.values
+        allowed = mask_of(walk, None if mask is None else values[mask])
+        accesses.store(walk, op, values[pointer], allowed, values[given], type_)
+
+    return step

@@ -1,0 +1,39 @@
+"""Names of ops stand in the op table and in the files of meanings, and nowhere else in the room."""
+
+import ast
+from pathlib import Path
+
+import kvtrace.evaluate
+from kvtrace.ir.ops import KINDS
+
+ROOM = Path(kvtrace.evaluate.__file__).parent
+MEANINGS = (ROOM / "dialects", ROOM / "plan" / "meanings")
+
+
+def named_ops(path: Path) -> list[str]:
+    """Text in a file that is the name of an op and nothing else."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    words = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    return [word for word in words if isinstance(word, str) and word in KINDS]
+
+
+def test_only_files_of_meanings_name_ops():
+    files = [p for p in ROOM.rglob("*.py") if not any(m in p.parents for m in MEANINGS)]
+
+    assert len(files) > 50
+    assert {str(path.relative_to(ROOM)): named_ops(path) for path in files if named_ops(path)} == {}
+
+
+def test_an_ops_plan_is_in_the_file_that_has_its_array_meaning():
+    from kvtrace.evaluate.dialects import files_of
+    from kvtrace.evaluate.plan.meanings import FILES
+
+    folder = ROOM / "plan" / "meanings"
+    assert {path.stem for path in folder.glob("*.py")} == FILES | {"__init__"}
+    strangers = {
+        (file, name)
+        for file in FILES
+        for name in named_ops(folder / f"{file}.py")
+        if file not in files_of([name])
+    }
+    assert strangers == set()
