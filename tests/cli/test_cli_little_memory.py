@@ -9,13 +9,13 @@ import pytest
 
 from kvtrace.schema.writer import RunWriter, new_run_id
 
-ROWS = 4_000_000
+ROWS = 8_000_000
 PROGRAM = "import sys; from kvtrace.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A trace of launches that take 200 MB in memory, and more on disk than a bomb does."""
+    """A trace of launches that take 400 MB in memory, and more on disk than a bomb does."""
     out = tmp_path_factory.mktemp("large") / "out"
     run_id = new_run_id()
     writer = RunWriter(str(out), run_id)

@@ -277,10 +277,8 @@ def _time_row(name: str, before: Totals, after: Totals, device: bool) -> tuple[s
             name, duration(before.device_ns), duration(after.device_ns),
             duration(before.device_median_ns), duration(after.device_median_ns),
         )  # fmt: skip
-    # where each launch compiled its kernel, there is no time of a launch
-    total = [None if side.host_median_ns is None else side.host_ns for side in (before, after)]
     return (
-        name, duration(total[0]), duration(total[1]),
+        name, duration(before.host_ns), duration(after.host_ns),
         duration(before.host_median_ns), duration(after.host_median_ns),
     )  # fmt: skip
 

@@ -128,7 +128,7 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
     return Totals(
         launches=sum(part.launches for part in parts),
         tuning_launches=sum(part.tuning_launches for part in parts),
-        host_ns=_sum(part.host_ns for part in launched),
+        host_ns=_sum(part.host_ns for part in launched if part.launches > part.compiling_launches),
         compiling_launches=sum(part.compiling_launches for part in parts),
         compiling_ns=sum(part.compiling_ns or 0 for part in parts),
         device_ns=_sum(part.device_ns for part in launched),
@@ -304,8 +304,7 @@ _TOTALS: Final = """
         FROM per_call GROUP BY variant
     ), host AS (
         SELECT variant, median(host_ns) FILTER (NOT compiling) AS middle,
-            CASE WHEN bool_and(compiling) THEN 0 ELSE sum(host_ns) FILTER (NOT compiling) END
-                AS total,
+            sum(host_ns) FILTER (NOT compiling) AS total,
             count(*) FILTER (compiling) AS compiling, sum(host_ns) FILTER (compiling) AS slow
         FROM timed JOIN place USING (place) WHERE NOT tuning GROUP BY variant
     ), device AS (
