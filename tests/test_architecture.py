@@ -349,3 +349,12 @@ def test_tests_mirror_the_tree() -> None:
         if not any("_".join(words[:count]) in known for count in range(1, len(words) + 1)):
             astray.append(str(path.relative_to(ROOT)))
     assert astray == []
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals.md"])
+def test_pages_name_files_that_are_there(page: str) -> None:
+    named = re.findall(r"`([\w./]+(?:\.py|/))`", (ROOT / page).read_text(encoding="utf-8"))
+    files = {str(path.relative_to(ROOT)) for path in tracked_files()}
+    known = files | {f"{parent}/" for file in files for parent in Path(file).parents}
+    wrong = [name for name in named if not any(f"/{each}".endswith(f"/{name}") for each in known)]
+    assert [name for name in wrong if not name.startswith("out/")] == []
