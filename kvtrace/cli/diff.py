@@ -1,6 +1,7 @@
 """`kvtrace diff`: what changed between two traces, runs or commits."""
 
 import json as json_format
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,6 +51,17 @@ def command(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 if there is a difference")
     ] = False,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="RULES",
+            help="Exit with 1 where AFTER breaks one, as 'findings.new, spills>0, registers>+10%, "
+            "time>+5%?'; ? leaves out what was not measured  [default: fail-on of "
+            "[tool.kvtrace.diff] in pyproject.toml]",
+            show_default=False,
+        ),
+    ] = None,
     time_threshold: Annotated[
         str | None,
         typer.Option(
@@ -71,6 +83,7 @@ def command(
         kvtrace diff out/@3f2c81a out/@9be1042 --exit-code
         kvtrace diff @3f2c81a @9be1042 --in out/ --time-threshold 10% --markdown
         kvtrace diff old/ new/ --html difference.html
+        kvtrace diff old/ new/ --fail-on 'findings.new, spills>0, bytes>+1%'
 
     """
     from kvtrace.cli import complain
@@ -82,12 +95,15 @@ def command(
         difference_object,
         difference_text,
     )
+    from kvtrace.converters.diff.gate import Gate, read_rules
+    from kvtrace.converters.diff.render import gate_markdown, gate_object, gate_text
     from kvtrace.schema.errors import BadSetting
     from kvtrace.schema.trace import resolve
     from kvtrace.text import terminal_width
 
     if json and markdown:
         raise BadSetting("--json and --markdown are forms of one output; choose one.")
+    gate = Gate(read_rules(_configured() if fail_on is None else fail_on))
     sides = resolve(before, base=base), resolve(after, base=base)
     if replay is not False:
         for side in sides:
@@ -97,16 +113,24 @@ def command(
         *sides,
         labels=(before, after),
         time_threshold=None if time_threshold is None else _share(time_threshold),
+        gate=gate,
     )
     if html is not None:
         _write_page(difference, sides[1], html, tell=complain if json or markdown else say)
     if json:
-        print(json_format.dumps(difference_object(difference), indent=2))
+        form = difference_object(difference) | {"gate": gate_object(gate)}
+        print(json_format.dumps(form, indent=2))
     elif markdown:
-        print_lines(difference_markdown(difference))
+        print_lines([*difference_markdown(difference), *gate_markdown(gate)])
     elif html is None:
-        print_lines(difference_text(difference, full=full, width=terminal_width()))
-    return int(exit_code and not difference.empty)
+        lines = difference_text(difference, full=full, width=terminal_width())
+        print_lines([*lines, *gate_text(gate)])
+    if missing := gate.missing():
+        raise BadSetting(
+            f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, or a side "
+            "was not judged; end a rule in ? to leave it out then."
+        )
+    return int(bool(gate.failures) or (exit_code and not difference.empty))
 
 
 def _write_page(
@@ -118,6 +142,25 @@ def _write_page(
     tell(f"wrote {path} ({written.size_bytes / 1e6:,.1f} MB)")
     for entry in written.dropped:
         tell(f"  {entry.text} {entry.command}")
+
+
+def _configured() -> list[str]:
+    """Return the rules of `[tool.kvtrace.diff]` of the pyproject.toml here, if there is one."""
+    from kvtrace.schema.errors import BadSetting
+
+    path = Path("pyproject.toml")
+    if not path.is_file():
+        return []
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        rules = settings.get("tool", {}).get("kvtrace", {}).get("diff", {}).get("fail-on", [])
+    except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{path} cannot be read ({error}); mend it, or give --fail-on.") from error
+    if isinstance(rules, str):
+        return [rules]
+    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+        raise BadSetting(f"fail-on in {path} is no list of rules, as ['spills>0'].")
+    return rules
 
 
 def _share(text: str) -> float:

@@ -44,6 +44,7 @@ class Kernel:
     block: int = 128
     line: int = 10
     registers: int | None = 32
+    spills: int | None = None
     num_warps: int = 4
     calls: tuple[Launches, ...] = (Launches(),)
 
@@ -201,6 +202,7 @@ def _kernel_row(
         "target": "cuda:90",
         "num_warps": kernel.num_warps,
         "registers": kernel.registers,
+        "spills": kernel.spills,
         "origin": "jit",
         "compile_begin": start,
         "compile_ns": 2_000_000,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.diff.calls import compare_calls
 from kvtrace.converters.diff.code import FIRST_STAGES, STAGES, compare_code
+from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
 from kvtrace.converters.diff.model import (
     CodeDifference,
@@ -56,6 +57,7 @@ def compare(
     *,
     labels: tuple[str, str] = ("before", "after"),
     time_threshold: float | None = None,
+    gate: Gate | None = None,
 ) -> Difference:
     """Compare the runs of two selections.
 
@@ -65,6 +67,7 @@ def compare(
         labels: What to call the sides.
         time_threshold: Share (0.1 is 10 %) from which a change of a variant's median device time,
             or host time where there is none, counts as a difference. None: never.
+        gate: Rules that are judged on all that AFTER has; it keeps what breaks them.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -85,6 +88,9 @@ def compare(
     changed = sum(kernel.status == "changed" for kernel in kernels)
     judged = read_findings(before.trace, before.runs), read_findings(after.trace, after.runs)
     findings = _findings(*judged, notes)
+    if gate is not None:
+        _judge(gate, pairing, (*matched, *((None, key) for key in added)))
+        gate.compare_findings(findings, judged=all(side.analysed for side in judged))
     return Difference(
         before=_side(a, judged[0]),
         after=_side(b, judged[1]),
@@ -95,6 +101,21 @@ def compare(
         notes=(*_side_notes(a, b), *notes),
         times=_times(a, b, matched),
     )
+
+
+def _judge(
+    gate: Gate, pairing: _Pairing, keys: Iterable[tuple[KernelKey | None, KernelKey]]
+) -> None:
+    """Judge each kernel of AFTER, with the one of BEFORE that it is matched with, if any."""
+    a, b = pairing.before, pairing.after
+    for before_key, after_key in keys:
+        before = [] if before_key is None else a.kernels[before_key]
+        after = b.kernels[after_key]
+        name = after[0].row["name"] or ""
+        pairs, _, new = match_variants(before, after)
+        gate.compare_variants(name, [*pairs, *((None, variant) for variant in new)])
+        totals = None if before_key is None else a.kernel_totals(before_key)
+        gate.compare_kernels(name, totals, b.kernel_totals(after_key))
 
 
 def _kernel(

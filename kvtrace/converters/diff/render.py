@@ -5,6 +5,7 @@ from dataclasses import asdict
 from itertools import takewhile
 from typing import Any, Final
 
+from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.model import (
     CallChange,
     CodeDifference,
@@ -92,6 +93,39 @@ def difference_markdown(difference: Difference) -> list[str]:
     if d.notes:
         lines += ["", *(f"> {_escaped(note)}" for note in d.notes)]
     return lines
+
+
+def gate_object(gate: Gate) -> dict[str, Any]:
+    """Return the JSON form of the rules and of what breaks them."""
+    return {
+        "rules": [rule.text for rule in gate.rules],
+        "failures": [asdict(failure) for failure in gate.failures],
+        "not_judged": gate.missing(),
+    }
+
+
+def gate_text(gate: Gate) -> list[str]:
+    """Return lines for a terminal: each rule that is broken, and by what."""
+    if not gate.rules:
+        return []
+    lines = [
+        f"  {printable(failure.rule)}: {shorten(printable(failure.what), 60)}  "
+        f"{printable(failure.text)}"
+        for failure in gate.failures
+    ]
+    heading = f"broken rules: {len(lines)}" if lines else "no rule is broken"
+    return ["", f"{heading} (--fail-on)", *lines]
+
+
+def gate_markdown(gate: Gate) -> list[str]:
+    """Return lines of Markdown."""
+    if not gate.rules:
+        return []
+    rows = [
+        f"- {_code_span(failure.rule)}: {_code_span(failure.what)} {_escaped(failure.text)}"
+        for failure in gate.failures
+    ]
+    return ["", "#### Gate", "", *(rows or ["No rule is broken."])]
 
 
 def unjudged_sides(d: Difference) -> str:

@@ -1,0 +1,131 @@
+"""Rules that a difference must not break."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.diff import compare
+from kvtrace.converters.diff.gate import Gate, read_rules
+from kvtrace.schema.errors import BadSetting
+from tests.converters.test_diff import LINE_3, OTHER, SCALE, finding
+from tests.converters.written_trace import Launches, add_findings, write_trace
+
+SLOWER = replace(SCALE, calls=(Launches(number=5, host_us=12),))
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """Write two traces of kernels; return what breaks rules: rule, kernel and figures."""
+
+    def judge(rules, before, after):
+        sides = [write_trace(tmp_path / name, k) for name, k in (("a", before), ("b", after))]
+        gate = Gate(read_rules([rules]))
+        compare(*sides, gate=gate)
+        assert gate.missing() == []
+        return [
+            (failure.rule, failure.what.split(" (")[0], failure.text) for failure in gate.failures
+        ]
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("registers>+10%", "32 → 40 (+25.0%)"), ("registers>+7", "32 → 40 (+25.0%)"),
+        ("registers>39", "32 → 40 (+25.0%)"), ("registers>+25%", None), ("registers>+8", None),
+        ("registers>40", None), ("registers<-1", None), ("registers<41", "32 → 40 (+25.0%)"),
+    ],
+)  # fmt: skip
+def test_registers(broken, rule, text):
+    found = broken(
+        rule, [replace(SCALE, registers=32), OTHER], [replace(SCALE, registers=40), OTHER]
+    )
+    ours = [(of, text) for _, of, text in found if of == "scale"]
+    assert ours == ([] if text is None else [("scale", text)])
+
+
+def test_what_shrinks_breaks_a_rule_on_shrinking(broken):
+    found = broken("registers<-10%", [replace(SCALE, registers=40)], [replace(SCALE, registers=32)])
+    assert found == [("registers<-10%", "scale", "40 → 32 (-20.0%)")]
+
+
+def test_spills_of_a_kernel_that_is_new_are_looked_at(broken):
+    spilling = replace(OTHER, spills=4)
+    assert broken("spills>0", [SCALE], [SCALE, spilling]) == [("spills>0", "softmax", "- → 4")]
+
+
+def test_spills_that_were_there_already_break_a_bound_and_no_growth(broken):
+    spilling = replace(SCALE, spills=4)
+    assert [of for _, of, _ in broken("spills>0, spills>+0", [spilling], [spilling])] == ["scale"]
+
+
+def test_growth_from_nothing_is_growth(broken):
+    assert broken("spills>+10%", [replace(SCALE, spills=0)], [replace(SCALE, spills=2)])
+
+
+def test_steady_time_on_the_host(broken):
+    assert broken("host>+30%", [SCALE], [SLOWER]) == []
+    assert broken("host>+5%", [SCALE], [SLOWER]) == [
+        ("host>+5%", "scale", "10.0 µs → 12.0 µs (+20.0%)")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("register>0", "is no rule; one is of findings.new, registers"), ("spills", "needs one"),
+        ("findings.new>0", "has no bound"), ("time>5%", "a share is of a change"),
+        ("time>-5%", "write >\\+ for growth"), ("spills>0; x", "is no rule"), ("", None),
+    ],
+)  # fmt: skip
+def test_what_is_no_rule_is_a_sentence(text, problem):
+    if problem is None:
+        assert read_rules([text]) == []
+        return
+    with pytest.raises(BadSetting, match=problem):
+        read_rules([text])
+
+
+@pytest.fixture
+def judged(tmp_path):
+    sides = [write_trace(tmp_path / name, [SCALE]) for name in "ab"]
+    add_findings(sides[0], [], [LINE_3])
+    add_findings(sides[1], [finding("x", LINE_3)], [LINE_3])
+    return [str(side.trace.path) for side in sides]
+
+
+def test_a_new_finding_fails_the_command_and_stands_in_every_output(judged, capsys):
+    rules = ["--fail-on", "findings.new", "--no-replay"]
+    assert main(["diff", *judged, *rules]) == 1
+    assert "broken rules: 1 (--fail-on)" in capsys.readouterr().out
+    assert main(["diff", *judged, *rules, "--markdown"]) == 1
+    assert "#### Gate" in capsys.readouterr().out
+    assert main(["diff", *judged, *rules, "--json"]) == 1
+    (failure,) = json.loads(capsys.readouterr().out)["gate"]["failures"]
+    assert (failure["rule"], failure["what"]) == ("findings.new", "scale")
+    assert main(["diff", *reversed(judged), *rules]) == 0
+    assert "no rule is broken" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("rule", ["findings.new", "time>+5%", "bytes>+1%"])
+def test_a_rule_on_what_nobody_looked_at_is_an_error_unless_it_says_so(tmp_path, rule, capsys):
+    one = str(write_trace(tmp_path / "a", [SCALE]).trace.path)
+    assert main(["diff", one, one, "--no-replay", "--fail-on", rule]) == 2
+    assert "cannot be judged" in capsys.readouterr().err
+    assert main(["diff", one, one, "--no-replay", "--fail-on", f"{rule}?"]) == 0
+
+
+def test_rules_of_the_project_are_in_its_settings(judged, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    settings = tmp_path / "pyproject.toml"
+    settings.write_text('[tool.kvtrace.diff]\nfail-on = ["findings.new"]\n')
+    assert main(["diff", *judged, "--no-replay"]) == 1
+    assert main(["diff", *judged, "--no-replay", "--fail-on", "spills>0?"]) == 0
+    settings.write_text("[tool.kvtrace.diff]\nfail-on = 3\n")
+    assert main(["diff", *judged, "--no-replay"]) == 2
+    settings.write_text("[tool")
+    assert main(["diff", *judged, "--no-replay"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
