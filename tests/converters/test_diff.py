@@ -368,7 +368,7 @@ def test_a_finding_that_a_comment_suppresses_is_no_difference(tmp_path):
 def test_findings_of_one_side_alone_are_not_compared_but_told(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [SCALE])
-    add_findings(b, [finding("x", LINE_3)], [LINE_3])
+    add_findings(b, [finding("x", LINE_3)], [LINE_3], rules=["out-of-bounds"])
     found = compare(a, b)
     assert found.empty
     assert (found.before.judged_by, found.after.judged_by) == (None, ("out-of-bounds",))
@@ -393,7 +393,7 @@ def assert_not_judged(found, sides):
 
 def test_findings_of_rules_that_one_side_was_not_judged_by_are_not_compared(tmp_path):
     a, b = (write_trace(tmp_path / name, [SCALE]) for name in "ab")
-    add_findings(a, [finding("x", LINE_3)], [LINE_3])
+    add_findings(a, [finding("x", LINE_3)], [LINE_3], rules=["out-of-bounds"])
     add_findings(
         b,
         [finding("x", LINE_3), finding("y", LINE_3, rule="race")],

@@ -148,9 +148,9 @@ def add_findings(
     side: Selection,
     rows: Sequence[dict[str, Any]],
     stacks: Sequence[Any] = (),
-    rules: Sequence[str] = ("out-of-bounds",),
+    rules: Sequence[str] = (),
 ) -> None:
-    """Fill `findings` as `sanitize` does by some rules; `stacks` are lists of frames."""
+    """Fill `findings` as `sanitize` does; `stacks` are lists of frames, `rules` what is judged."""
     tables = {"findings": list(rows), "stacks": [stack_row(frames) for frames in stacks]}
     _derive(side, "sanitizer", tables, {"rules": {rule: {} for rule in rules}})
 

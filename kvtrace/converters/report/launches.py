@@ -105,8 +105,9 @@ class Timeline:
             piece["compiling"] = compiling.among(table)
             calls.count_launches(piece, self._is_tuning(piece["phase"]), self._captured())
             self.launch_count += len(table)
-            self.host_ns += int(piece["duration"].sum())
-            slow = piece.pop("compiling") & ~self._is_tuning(piece["phase"])
+            compiled = piece.pop("compiling")
+            self.host_ns += int(piece["duration"][~compiled].sum())
+            slow = compiled & ~self._is_tuning(piece["phase"])
             slow &= piece["call"] != NO_CALL
             self.compiling += zip(
                 piece["call"][slow].tolist(), piece["duration"][slow].tolist(), strict=True
