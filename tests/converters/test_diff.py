@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from kvtrace.converters.diff import (
 )
 from kvtrace.converters.diff.page import comparison_object
 from kvtrace.converters.specialization import Change
+from kvtrace.schema.trace import resolve
 from tests.converters.written_trace import (
     EPOCH,
     SOURCE,
@@ -25,6 +27,7 @@ from tests.converters.written_trace import (
     write_trace,
 )
 
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 TTIR = """module {
   tt.func public @scale(%x: !tt.ptr<f32>) {
     %0 = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
@@ -291,7 +294,18 @@ def test_times_of_both_sides_are_shown(sides):
     assert (time.before.compiling_ns, time.after.compiling_ns) == (10_000, 30_000)
     assert (time.before.host_median_ns, time.after.host_median_ns) == (10_000, 30_000)
     row = next(line for line in difference_text(found) if line.startswith("  scale"))
-    assert row.split() == ["scale", "40.0", "µs", "120", "µs", "10.0", "µs", "30.0", "µs"]
+    assert row.split() == [
+        "scale",
+        "40.0",
+        "µs",
+        "120",
+        "µs",
+        "10.0",
+        "µs",
+        "30.0",
+        "µs",
+        "+200.0%",
+    ]
 
 
 def loads(bytes_):
@@ -490,3 +504,18 @@ def test_of_very_many_changed_calls_some_are_read_and_all_are_counted(sides):
     variant = only_variant(sides([seeds(0)], [seeds(1000)]))
     assert [(c.change.what, c.calls) for c in variant.calls] == [("n", 500)]
     assert (variant.calls_unread, variant.calls_added, variant.calls_removed) == (10, 0, 0)
+
+
+def test_numbers_say_by_how_much_they_changed(sides):
+    found = sides([SCALE], [replace(SCALE, registers=40, ttir=TTIR.replace("128", "256"))])
+    assert "    registers             32 → 40 (+25.0%)" in difference_text(found)
+
+
+def test_the_recorded_runs_compare_steady_launches():
+    """Of an H200: with compiling launches in it, matmul was said to be 0.34 times as slow."""
+    runs = [resolve(FIXTURES / name) for name in ("train", "train_compiled")]
+    (matmul,) = [time for time in compare(*runs).times if time.name == "matmul_kernel"]
+    assert matmul.before.host_ns < 20_000_000 < 1_900_000_000 < matmul.before.compiling_ns
+    assert matmul.before.compiling_launches == 9
+    row = next(line for line in difference_text(compare(*runs)) if line.startswith("  matmul"))
+    assert row.endswith("+18.2%")

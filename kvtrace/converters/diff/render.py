@@ -263,7 +263,15 @@ def _change(change: Change, width: int) -> str:
     name = f"{printable(change.what):<20}  "
     room = max(20, (width - len(name) - 3) // 2)
     before, after = _told_apart(change.before, change.after, room)
-    return f"{name}{before} → {after}"
+    return f"{name}{before} → {after}{_by_how_much(change)}"
+
+
+def _by_how_much(change: Change) -> str:
+    """Say by how much a number changed, with its direction; nothing of what is none."""
+    numbers = [(text or "").replace(",", "") for text in (change.before, change.after)]
+    if not all(map(str.isdecimal, numbers)) or not int(numbers[0]):
+        return ""
+    return f" ({int(numbers[1]) / int(numbers[0]) - 1:+.1%})"
 
 
 def _told_apart(before: str | None, after: str | None, room: int) -> list[str]:
@@ -299,22 +307,18 @@ def _times_text(d: Difference, full: bool, width: int) -> list[str]:
     kind = "device" if device else "host"
     rows = [_time_row(t.name, t.before, t.after, device) for t in shown]
     title = f"measured {kind} time of launches (no difference by itself)"
-    header = ("kernel", "total before", "after", "median before", "after")
+    header = ("kernel", "total before", "after", "median before", "after", "change")
     lines = [title, *(f"  {line}" for line in columns(header, rows, width - 2))]
     left = len(d.times) - len(shown)
     return [*lines, f"  … {left} more kernels (--full shows them)"] if left else lines
 
 
 def _time_row(name: str, before: Totals, after: Totals, device: bool) -> tuple[str, ...]:
-    if device:
-        return (
-            name, duration(before.device_ns), duration(after.device_ns),
-            duration(before.device_median_ns), duration(after.device_median_ns),
-        )  # fmt: skip
-    return (
-        name, duration(before.host_ns), duration(after.host_ns),
-        duration(before.host_median_ns), duration(after.host_median_ns),
-    )  # fmt: skip
+    totals = [side.device_ns if device else side.host_ns for side in (before, after)]
+    medians = [side.device_median_ns if device else side.host_median_ns for side in (before, after)]
+    first, second = medians
+    change = "-" if not first or second is None else f"{second / first - 1:+.1%}"
+    return (name, *map(duration, totals), *map(duration, medians), change)
 
 
 def _kernel_markdown(kernel: KernelDifference) -> list[str]:
