@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -358,3 +359,8 @@ def test_pages_name_files_that_are_there(page: str) -> None:
     known = files | {f"{parent}/" for file in files for parent in Path(file).parents}
     wrong = [name for name in named if not any(f"/{each}".endswith(f"/{name}") for each in known)]
     assert [name for name in wrong if not name.startswith("out/")] == []
+
+
+def test_the_package_holds_nothing_else_of_the_checkout() -> None:
+    found = [name for name in ("tests", "benchmarks", "kvtrace") if find_spec(f"kvtrace.{name}")]
+    assert found == []
