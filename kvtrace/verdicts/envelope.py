@@ -3,18 +3,22 @@
 A quantity (see `growth`), or the values of an index tensor, is grown until an integer that decides
 an access may leave its width, or a limit of the launch is met. The first bad value is searched by
 bisection and then shown: at that value the claim that nothing wraps is refuted by a point that is
-checked with exact integers, and at the value before it each claim is proven. `below` says whether
+checked with exact integers, and whose program is run unless that takes too long, and at the value
+before it each claim is proven. `below` says whether
 all smaller sizes were proven at once, with every number anywhere between what was recorded and what
 it is before the first bad value. Where either is missing, the row says unknown, and why.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kvtrace.evaluate import TensorArgument
+import numpy as np
+
+from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
 from kvtrace.symbolic.decide import Decision, Proven, Refuted, Undecided, decide_given, prove
 from kvtrace.symbolic.expressions import operation_expression
@@ -26,6 +30,7 @@ from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.generic import conditions_of
 from kvtrace.verdicts.growth import Ambiguous, Grown, Number, Relations
+from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
@@ -37,8 +42,15 @@ Kind = Literal["overflow", "tensor", "grid", "argument", "constants", "none", "u
 #: Sizes beyond are not looked at: no memory has as many bytes.
 MOST: Final = 1 << 48
 GRID_LIMITS: Final = ((1 << 31) - 1, 65_535, 65_535)
-_SECONDS: Final = 0.3
+#: After so long a row is unknown.
+SECONDS_A_ROW: Final = 2.0
+_SECONDS: Final = 0.2
 _BUDGET: Final = Budget(solver_seconds=_SECONDS, solver_seconds_a_call=1.0, lanes=0)
+
+#: What running a program to show a wrap may take.
+_MOST_LANES: Final = 1 << 18
+_MOST_RUNS: Final = 3
+_TOO_LONG: Final = f"it was not decided within {SECONDS_A_ROW:g} s"
 
 _Supposed = Mapping[tuple[str, Any], Interval]
 
@@ -101,7 +113,11 @@ def envelope(relations: Relations) -> list[Row]:
                 recorded = relations.base[quantity[0]]
                 rows.append(Row(name, recorded, "unknown", reason=str(error)))
     for place in _index_tensors(relations.call):
-        rows += [_index_row(relations, place), *_room_rows(relations, place)]
+        try:
+            rows += [_index_row(relations, place), *_room_rows(relations, place)]
+        except _Spent:
+            name = f"values of {relations.call.arguments[place].name}"
+            rows.append(Row(name, 0, "unknown", reason=_TOO_LONG))
     return rows
 
 
@@ -168,28 +184,54 @@ def _symbol_key(number: Number) -> tuple[str, Any]:
 
 @dataclass(frozen=True)
 class _Found:
-    """Uses of a launch that wrap around, and those of which it is not known."""
+    """Uses of a launch that wrap around, with a program, and those of which it is not known."""
 
-    wrapping: tuple[Use, ...]
+    wrapping: tuple[tuple[Use, int], ...]
     open: tuple[tuple[Op, str], ...]
 
 
-def _judged(call: Call, supposed: _Supposed, all_uses: Sequence[Use], *, one: bool) -> _Found:
+class _Spent(Exception):
+    """A row took too long; never leaves this file."""
+
+
+class _Clock:
+    """What is left of the time for one row."""
+
+    def __init__(self) -> None:
+        self._end = time.monotonic() + SECONDS_A_ROW
+
+    def left(self) -> float:
+        """Return what the solver may take for one claim.
+
+        Raises:
+            _Spent: nothing is left.
+
+        """
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise _Spent
+        return min(left, _SECONDS)
+
+
+def _judged(
+    call: Call, supposed: _Supposed, all_uses: Sequence[Use], clock: _Clock, *, one: bool
+) -> _Found:
     """Decide each use of a launch; `one`: stop at the first that wraps around."""
     bound = BoundCall(call, (), _BUDGET, supposed)
-    wrapping: list[Use] = []
+    wrapping: list[tuple[Use, int]] = []
     undecided: list[tuple[Op, str]] = []
     for use in all_uses:
+        clock.left()
         given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
         if given.is_impossible or prove(use.fits, given) is not None:
             continue
-        decision = decide_given(use.right, given, budget=_SECONDS, order=bound.order)
+        decision = decide_given(use.right, given, budget=clock.left(), order=bound.order)
         if isinstance(decision, Proven):
             continue
         if isinstance(decision, Refuted):
             doubts = _doubts(bound, decision, supposed)
             if not doubts:
-                wrapping.append(use)
+                wrapping.append((use, bound.program_of(decision.model)))
                 if one:
                     break
                 continue
@@ -219,6 +261,21 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+def _shown(call: Call, found: _Found) -> Use | str:
+    """Run programs of a launch that wrap around; give the first use that shows, or why none does.
+
+    A run that is too long shows nothing, and what was decided stands.
+    """
+    for use, program in found.wrapping[:_MOST_RUNS]:
+        seen, failure = followed(call, (program,), _MOST_LANES)
+        op = use.arithmetic.op.index
+        if not seen.shown.keys().isdisjoint(seen.reached.get(op, set()) | {op}):
+            return use
+        if failure is not None:
+            return use
+    return "what was decided to wrap around did not show when it was run"
 
 
 def _wraps(relations: Relations, use: Use) -> tuple[str, str]:
@@ -255,6 +312,7 @@ class _Quantity:
         self._recorded = max(relations.base[number] for number in quantity)
         self._uses = uses(relations.call.module)
         self._contents = _contents(relations.call)
+        self._clock = _Clock()
 
     def row(self) -> Row:
         """Return where the quantity ends."""
@@ -262,10 +320,11 @@ class _Quantity:
         end = self._end()
         last = end - 1
         try:
-            row = self._ended_by_overflow(last) or self._ended(end)
+            return self._ended_by_overflow(last) or self._ended(end)
         except Ambiguous as error:
             return Row(name, self._recorded, "unknown", reason=str(error))
-        return row
+        except _Spent:
+            return Row(name, self._recorded, "unknown", reason=_TOO_LONG)
 
     def _grown(self, value: int) -> Grown:
         return self._relations.grown({self._quantity: value})
@@ -282,7 +341,7 @@ class _Quantity:
         return _first(is_refused, low, high) if high < MOST else MOST
 
     def _at(self, value: int, *, one: bool = False) -> _Found:
-        return _judged(self._grown(value).call, self._contents, self._uses, one=one)
+        return _judged(self._grown(value).call, self._contents, self._uses, self._clock, one=one)
 
     def _ended_by_overflow(self, last: int) -> Row | None:
         """Return the row of an overflow up to a value, or of what is not known there."""
@@ -295,16 +354,19 @@ class _Quantity:
         return self._overflow(bad, None)
 
     def _overflow(self, bad: int, already: str | None) -> Row:
-        wrong = self._at(bad)
-        what, text = _wraps(self._relations, wrong.wrapping[0])
-        below = None if already else self._below(bad - 1)
         name = self._relations.name(self._quantity[0])
+        use = _shown(self._grown(bad).call, self._at(bad))
+        if isinstance(use, str):
+            reason = f"at {bad:,}: {use}"
+            return Row(name, self._recorded, "unknown", reason=reason, along=self._along(bad))
+        what, text = _wraps(self._relations, use)
+        below = None if already else self._below(bad - 1)
         if below is None and not already:
             before = self._at(bad - 1)
             return self._open(bad - 1, before)
         return Row(
             name, self._recorded, "overflow", bad, what + (f"; {already}" if already else ""),
-            wrong.wrapping[0].access.op, text, None if already else f"{name} <= {bad - 1:,}",
+            use.access.op, text, None if already else f"{name} <= {bad - 1:,}",
             self._along(bad), below,
         )  # fmt: skip
 
@@ -342,7 +404,7 @@ class _Quantity:
             supposed[_symbol_key(number)] = (least, max(most, self._relations.base[number]))
             if number[0] == "grid":
                 supposed["program", number[1]] = (0, max(most, 1) - 1)
-        found = _judged(grown.call, supposed, self._uses, one=True)
+        found = _judged(grown.call, supposed, self._uses, self._clock, one=True)
         if not found.wrapping and not found.open:
             return "all"
         found = self._at(value)
@@ -394,9 +456,10 @@ def _index_row(relations: Relations, place: int) -> Row:
     recorded = max((known[key][1] for key in keys if key in known), default=0)
     touching = [use for use in uses(call.module) if not use.right.atoms().isdisjoint(symbols)]
     bare = relations.grown({}).call
+    clock = _Clock()
 
     def at(most: int, *, one: bool = False) -> _Found:
-        return _judged(bare, {**known, **dict.fromkeys(keys, (0, most))}, touching, one=one)
+        return _judged(bare, {**known, **dict.fromkeys(keys, (0, most))}, touching, clock, one=one)
 
     others = [
         f"values of {tensor.name} stay within {low:,} to {high:,}"
@@ -404,7 +467,7 @@ def _index_row(relations: Relations, place: int) -> Row:
         if tensor is not call.arguments[place]
     ]
     along = (f"{name} are never negative", *others)
-    most = min(symbol.high for symbol in symbols)
+    most = min(MOST, *(symbol.high for symbol in symbols))
     found = at(most)
     if not found.wrapping:
         if found.open:
@@ -419,12 +482,27 @@ def _index_row(relations: Relations, place: int) -> Row:
     if before.wrapping or before.open:
         reason = before.open[0][1] if before.open else "nothing was decided"
         return Row(name, recorded, "unknown", reason=f"at {bad - 1:,}: {reason}", along=along)
-    wrong = at(bad).wrapping[0]
-    what, text = _wraps(relations, wrong)
+    use = _shown(_filled(bare, place, bad), at(bad))
+    if isinstance(use, str):
+        return Row(name, recorded, "unknown", reason=f"at {bad:,}: {use}", along=along)
+    what, text = _wraps(relations, use)
     return Row(
-        name, recorded, "overflow", bad, what, wrong.access.op, text,
+        name, recorded, "overflow", bad, what, use.access.op, text,
         f"0 <= {name} <= {bad - 1:,}", along, "all",
     )  # fmt: skip
+
+
+def _filled(call: Call, place: int, value: int) -> Call:
+    """Make a launch whose index tensor holds one number everywhere."""
+    tensor = call.arguments[place]
+    assert isinstance(tensor, TensorArgument)
+    size = tensor.element.bytes
+    count = tensor.storage.nbytes // size
+    data = np.full(count, value, f"{'u' if tensor.dtype[0] == 'u' else 'i'}{size}").view(np.uint8)
+    filled = replace(tensor, storage=Storage(data.nbytes, data))
+    arguments = (*call.arguments[:place], filled, *call.arguments[place + 1 :])
+    recorded = tuple(dict.fromkeys((*call.recorded, tensor.name)))
+    return replace(call, arguments=arguments, recorded=recorded)
 
 
 def _room_rows(relations: Relations, place: int) -> Iterator[Row]:
@@ -435,7 +513,8 @@ def _room_rows(relations: Relations, place: int) -> Iterator[Row]:
     known = _contents(call)
     name = f"values of {call.arguments[place].name}"
     recorded = max((known[key][1] for key in keys if key in known), default=0)
-    most = min(symbol.high for symbol in symbols)
+    most = min(MOST, *(symbol.high for symbol in symbols))
+    clock = _Clock()
     for access in summarise(call.module).accesses:
         tensor = None if access.argument is None else call.arguments[access.argument]
         if not isinstance(tensor, TensorArgument) or access.offset.atoms().isdisjoint(symbols):
@@ -449,7 +528,7 @@ def _room_rows(relations: Relations, place: int) -> Iterator[Row]:
             supposed = known | dict.fromkeys(keys, (0, value))
             bound = BoundCall(call, (), _BUDGET, supposed)
             given = bound.active(access)
-            found = decide_given(claim, given, budget=_SECONDS, order=bound.order)
+            found = decide_given(claim, given, budget=clock.left(), order=bound.order)
             if isinstance(found, Refuted) and _doubts(bound, found, supposed):
                 return Undecided(bound.described_doubts(found.model))
             return found

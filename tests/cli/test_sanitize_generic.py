@@ -73,3 +73,60 @@ def test_options_that_do_not_go_together(kvtrace, other):
 
     assert (code, out) == (2, "")
     assert "--generic is about bounds alone" in err
+
+
+# -- the size envelope ----------------------------------------------------------------------------
+
+
+def test_the_table_of_sizes_says_where_a_kernel_ends(kvtrace, captured):
+    text = " ".join(kvtrace("sanitize", FIXTURE, "--generic")[1].split())
+
+    assert "rows (was 198): first bad 11,930,466: row[:, None] * columns leaves 32 bits" in text
+    assert "grid_y is more than 65,535, which CUDA does not launch" in text
+    assert "columns (was 60): this variant ends at 65" in text
+    assert "grid_x = cdiv(rows, 32)" in text
+
+
+def test_the_objects_have_the_table(kvtrace):
+    kernels = json.loads(kvtrace("sanitize", FIXTURE, "--generic", "--json")[1])
+
+    matmul = next(kernel for kernel in kernels if kernel["kernel"] == "matmul_kernel")
+    row = next(row for row in matmul["envelope"] if row["quantity"] == "rows")
+    # The last row starts at (rows - 1) * 180 of 32 bits.
+    assert row["first_bad"] == (2**31 - 1) // 180 + 2
+    assert (row["kind"], row["below"], row["line"]) == ("overflow", "all", 50)
+    assert row["contract"] == "rows <= 11,930,465"
+    assert matmul["at"] is None
+
+
+def test_a_size_is_asked_for_without_running_it(kvtrace):
+    code, out, err = kvtrace("sanitize", FIXTURE, "--generic", "--at", "rows=20_000_000")
+
+    text = " ".join(out.split())
+    assert (code, err) == (1, "")
+    assert "at rows = 20000000; taken along: left.shape[0] = rows, out.shape[0] = rows" in text
+    assert "violation: overflow: row[:, None] * columns is" in text
+
+    assert kvtrace("sanitize", FIXTURE, "--generic", "--at", "rows=2000, columns=300")[0] == 0
+
+
+@pytest.mark.parametrize("sizes", ["rows", "rows=x", "=3", "rows=-1"])
+def test_sizes_that_are_none(kvtrace, sizes):
+    code, _, err = kvtrace("sanitize", FIXTURE, "--generic", "--at", sizes)
+
+    assert code == 2
+    assert '--at takes sizes as in "batch=64, seq=131072"' in err
+
+
+def test_a_name_that_no_kernel_has(kvtrace):
+    code, _, err = kvtrace("sanitize", FIXTURE, "--generic", "--at", "batch=3")
+
+    assert code == 2
+    assert "batch, which no kernel has" in err
+
+
+def test_sizes_without_conditions(kvtrace):
+    code, _, err = kvtrace("sanitize", FIXTURE, "--at", "rows=3")
+
+    assert code == 2
+    assert "--at goes with --generic" in err
