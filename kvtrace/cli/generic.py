@@ -12,9 +12,12 @@ from kvtrace.converters.findings.invocation import invocation
 from kvtrace.schema.errors import BadSetting
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kvtrace.calls.recorded import Call
     from kvtrace.ir import Op
     from kvtrace.schema.trace import Run, Selection
+    from kvtrace.verdicts.contracts import Contract
     from kvtrace.verdicts.generic_calls import HeldAgainst
     from kvtrace.verdicts.growth import Numbers, Relations
     from kvtrace.verdicts.verdict import Verdict
@@ -33,8 +36,9 @@ class _Variant:
     others: list[OutsideCall] = field(default_factory=list)
     first: Call | None = None
     more: list[Numbers] = field(default_factory=list)
+    broken: dict[str, None] = field(default_factory=dict)
 
-    def whole(self, sizes: Mapping[str, int]) -> KernelConditions:
+    def whole(self, sizes: Mapping[str, int], contracts: Sequence[Contract]) -> KernelConditions:
         """Return the plain data; `sizes`: what to judge the kernel at."""
         from kvtrace.verdicts.growth import Relations
 
@@ -42,7 +46,8 @@ class _Variant:
         relations = Relations(self.first, self.more)
         return replace(
             self.described, calls=self.calls, inside=self.inside, short=self.short,
-            others=tuple(self.others), envelope=_envelope(relations), at=_at(relations, sizes),
+            others=tuple(self.others), envelope=_envelope(relations, contracts),
+            at=_at(relations, sizes), broken=tuple(self.broken),
         )  # fmt: skip
 
 
@@ -67,12 +72,34 @@ def sizes_of(text: str | None) -> dict[str, int]:
     return sizes
 
 
+def contracts_of(file: Path | None) -> list[Contract]:
+    """Read a file of contracts, one a line; lines that begin with # are comments.
+
+    Raises:
+        BadSetting: it cannot be read.
+        BadContract: a line is no contract.
+
+    """
+    from kvtrace.verdicts.contracts import contract_of
+
+    if file is None:
+        return []
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(f"the contracts in {file} cannot be read: {error}") from error
+    return [contract_of(line) for line in lines if line.strip() and line.strip()[0] != "#"]
+
+
 def kernel_conditions(
-    selection: Selection, sizes: Mapping[str, int] | None = None
+    selection: Selection,
+    sizes: Mapping[str, int] | None = None,
+    contracts: Sequence[Contract] = (),
 ) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of all kernels that were called, and why some calls were left out.
 
-    `sizes`: what to judge each kernel at that has numbers of these names.
+    `sizes`: what to judge each kernel at that has numbers of these names. `contracts`: what index
+    tensors hold, which each call is checked by.
 
     Raises:
         BadSetting: a name of `sizes` is none of a number of any kernel.
@@ -80,6 +107,7 @@ def kernel_conditions(
     """
     from kvtrace.calls.recorded import UnreadyCall, calls_of
     from kvtrace.cli.progress import calls_progress
+    from kvtrace.verdicts.contracts import violation
 
     variants: dict[KernelConditions, _Variant] = {}
     failures: list[str] = []
@@ -97,9 +125,11 @@ def kernel_conditions(
                         told = _described(call)
                         described[key] = variants.setdefault(told, _Variant(told))
                     _add(described[key], call, run, arguments[call.call_id])
+                    wrong = (violation(contract, call) for contract in contracts)
+                    described[key].broken |= dict.fromkeys(text for text in wrong if text)
                 if progress is not None:
                     progress(number, table.num_rows)
-    kernels = [variant.whole(sizes or {}) for variant in variants.values()]
+    kernels = [variant.whole(sizes or {}, contracts) for variant in variants.values()]
     known = {name for kernel in kernels if kernel.at for name in _names(kernel.at.asked)}
     missing = [name for name in sizes or () if name not in known]
     if missing and kernels:
@@ -121,7 +151,7 @@ def _place(op: Op | None) -> tuple[str | None, int | None]:
     return (frames[0].file, frames[0].line) if frames else (None, None)
 
 
-def _envelope(relations: Relations) -> tuple[EnvelopeRow, ...]:
+def _envelope(relations: Relations, contracts: Sequence[Contract]) -> tuple[EnvelopeRow, ...]:
     from kvtrace.verdicts.envelope import envelope
 
     return tuple(
@@ -129,7 +159,7 @@ def _envelope(relations: Relations) -> tuple[EnvelopeRow, ...]:
             row.quantity, row.recorded, row.kind, row.first_bad, row.what, *_place(row.op),
             row.expression, row.contract, row.along, row.below, row.reason,
         )
-        for row in envelope(relations)
+        for row in envelope(relations, contracts)
     )  # fmt: skip
 
 

@@ -11,12 +11,14 @@ either is missing, the row says unknown, and why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from kvtrace.symbolic.linear import Interval
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.verdicts.contracts import Contract, named_in, supposed, symbols_of
 from kvtrace.verdicts.envelope_rows import (
     MOST,
     TOO_LONG,
@@ -31,7 +33,13 @@ from kvtrace.verdicts.envelope_rows import (
     shown_by,
     wraps_of,
 )
-from kvtrace.verdicts.envelope_values import index_row, index_tensors, ranges_by_tensor, room_rows
+from kvtrace.verdicts.envelope_values import (
+    filled_to,
+    index_row,
+    index_tensors,
+    ranges_by_tensor,
+    room_rows,
+)
 from kvtrace.verdicts.generic import conditions_of
 from kvtrace.verdicts.growth import Ambiguous, Grown, Number, Relations
 from kvtrace.verdicts.widths import uses
@@ -42,14 +50,16 @@ if TYPE_CHECKING:
 GRID_LIMITS: Final = ((1 << 31) - 1, 65_535, 65_535)
 
 
-def envelope(relations: Relations) -> list[Row]:
+def envelope(relations: Relations, contracts: Sequence[Contract] = ()) -> list[Row]:
     """Return a row for each quantity that decides an access or the grid, and each index tensor.
+
+    `contracts` say what index tensors hold at other sizes.
 
     Raises:
         NoKernel: the module has no function to run.
 
     """
-    relevant = _relevant(relations)
+    relevant = _relevant(relations) | named_in(contracts, relations)
     rows = []
     for quantity in relations.quantities:
         kind, place, _ = quantity[0]
@@ -61,7 +71,7 @@ def envelope(relations: Relations) -> list[Row]:
                 relations, relations.grown({quantity: relations.base[quantity[0]] * 2})
             )
             if changed & relevant:
-                rows.append(_Quantity(relations, quantity).row())
+                rows.append(_Quantity(relations, quantity, contracts).row())
         except Ambiguous as error:
             if relevant.intersection(quantity):
                 recorded = relations.base[quantity[0]]
@@ -139,7 +149,13 @@ def _symbol_key(number: Number) -> tuple[str, Any]:
 class _Quantity:
     """One quantity that is grown."""
 
-    def __init__(self, relations: Relations, quantity: tuple[Number, ...]) -> None:
+    def __init__(
+        self,
+        relations: Relations,
+        quantity: tuple[Number, ...],
+        contracts: Sequence[Contract],
+    ) -> None:
+        self._contracts = contracts
         self._relations = relations
         self._quantity = quantity
         self._recorded = max(relations.base[number] for number in quantity)
@@ -174,7 +190,12 @@ class _Quantity:
         return first_where(is_refused, low, high) if high < MOST else MOST
 
     def _at(self, value: int, *, one: bool = False) -> Found:
-        return judged(self._grown(value).call, self._contents, self._uses, self._clock, one=one)
+        grown = self._grown(value)
+        return judged(grown.call, self._held(grown), self._uses, self._clock, one=one)
+
+    def _held(self, grown: Grown) -> dict[tuple[str, Any], Interval]:
+        """Return what index tensors hold: by contract, else as recorded."""
+        return self._contents | supposed(self._contracts, self._relations, grown.numbers)
 
     def _ended_by_overflow(self, last: int) -> Row | None:
         """Return the row of an overflow up to a value, or of what is not known there."""
@@ -190,7 +211,8 @@ class _Quantity:
 
     def _overflow(self, bad: int, already: str | None) -> Row:
         name = self._relations.name(self._quantity[0])
-        use = shown_by(self._grown(bad).call, self._at(bad))
+        grown = self._grown(bad)
+        use = shown_by(filled_to(grown.call, self._held(grown)), self._at(bad))
         if isinstance(use, str):
             reason = f"at {bad:,}: {use}"
             return Row(name, self._recorded, "unknown", reason=reason, along=self._along(bad))
@@ -224,22 +246,26 @@ class _Quantity:
         return Row(name, self._recorded, "unknown", op=op, reason=reason, along=self._along(value))
 
     def _along(self, value: int) -> tuple[str, ...]:
+        call = self._relations.call
+        held = [each for each in self._contracts if symbols_of(each, call)]
+        bound = {call.arguments[place].name for each in held for place, _ in symbols_of(each, call)}
         names = [
             f"values of {tensor.name} stay within {low:,} to {high:,}"
-            for tensor, (low, high) in ranges_by_tensor(self._relations.call, self._contents)
+            for tensor, (low, high) in ranges_by_tensor(call, self._contents)
+            if tensor.name not in bound
         ]
-        return (*self._grown(value).along, *names)
+        return (*self._grown(value).along, *names, *(f"assuming {each.text}" for each in held))
 
     def _below(self, value: int) -> Literal["all", "last"] | None:
         """Prove that nothing wraps up to a value, for all sizes at once, or for that one alone."""
         grown = self._grown(value)
-        supposed = dict(self._contents)
+        known = self._held(grown)
         for number, most in grown.numbers.items():
             least = min(self._relations.base[number], most)
-            supposed[_symbol_key(number)] = (least, max(most, self._relations.base[number]))
+            known[_symbol_key(number)] = (least, max(most, self._relations.base[number]))
             if number[0] == "grid":
-                supposed["program", number[1]] = (0, max(most, 1) - 1)
-        found = judged(grown.call, supposed, self._uses, self._clock, one=True)
+                known["program", number[1]] = (0, max(most, 1) - 1)
+        found = judged(grown.call, known, self._uses, self._clock, one=True)
         if not found.wrapping and not found.open:
             return "all"
         found = self._at(value)

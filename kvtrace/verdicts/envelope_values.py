@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
 
 
-def _symbols_of(call: Call, place: int) -> list[Symbol]:
+def index_symbols(call: Call, place: int) -> list[Symbol]:
     """Return what loads of a tensor give, where it goes into an address."""
     argument = call.arguments[place]
     bound = BoundCall(call)
@@ -56,7 +56,7 @@ def index_tensors(call: Call) -> list[int]:
     return [
         place
         for place, argument in enumerate(call.arguments)
-        if isinstance(argument, TensorArgument) and _symbols_of(call, place)
+        if isinstance(argument, TensorArgument) and index_symbols(call, place)
     ]
 
 
@@ -64,7 +64,7 @@ def ranges_by_tensor(call: Call, ranges: Supposed) -> Iterator[tuple[TensorArgum
     """Return the range of each index tensor's values, where it is known."""
     for place in index_tensors(call):
         found = [
-            ranges[s.kind, s.key] for s in _symbols_of(call, place) if (s.kind, s.key) in ranges
+            ranges[s.kind, s.key] for s in index_symbols(call, place) if (s.kind, s.key) in ranges
         ]
         argument = call.arguments[place]
         if found and isinstance(argument, TensorArgument):
@@ -79,7 +79,7 @@ def index_row(relations: Relations, place: int) -> Row:
 
     """
     call = relations.call
-    symbols = _symbols_of(call, place)
+    symbols = index_symbols(call, place)
     keys = [(symbol.kind, symbol.key) for symbol in symbols]
     known = contents_of(call)
     name = f"values of {call.arguments[place].name}"
@@ -112,7 +112,7 @@ def index_row(relations: Relations, place: int) -> Row:
     if before.wrapping or before.open:
         reason = before.open[0][1] if before.open else "nothing was decided"
         return Row(name, recorded, "unknown", reason=f"at {bad - 1:,}: {reason}", along=along)
-    use = shown_by(_filled(bare, place, bad), at(bad))
+    use = shown_by(filled(bare, place, bad), at(bad))
     if isinstance(use, str):
         return Row(name, recorded, "unknown", reason=f"at {bad:,}: {use}", along=along)
     what, text = wraps_of(relations, use)
@@ -122,7 +122,17 @@ def index_row(relations: Relations, place: int) -> Row:
     )  # fmt: skip
 
 
-def _filled(call: Call, place: int, value: int) -> Call:
+def filled_to(call: Call, ranges: Supposed) -> Call:
+    """Make a launch whose index tensors hold the greatest that they may hold, everywhere."""
+    for place in index_tensors(call):
+        keys = [(symbol.kind, symbol.key) for symbol in index_symbols(call, place)]
+        most = [ranges[key][1] for key in keys if key in ranges]
+        if most:
+            call = filled(call, place, max(most))
+    return call
+
+
+def filled(call: Call, place: int, value: int) -> Call:
     """Make a launch whose index tensor holds one number everywhere."""
     tensor = call.arguments[place]
     assert isinstance(tensor, TensorArgument)
@@ -138,7 +148,7 @@ def _filled(call: Call, place: int, value: int) -> Call:
 def room_rows(relations: Relations, place: int) -> Iterator[Row]:
     """Return the first value of an index tensor at which each access leaves its tensor."""
     call = relations.call
-    symbols = _symbols_of(call, place)
+    symbols = index_symbols(call, place)
     keys = [(symbol.kind, symbol.key) for symbol in symbols]
     known = contents_of(call)
     name = f"values of {call.arguments[place].name}"

@@ -85,6 +85,10 @@ class Relations:
         name = self.call.arguments[place].name
         return name if kind == "scalar" else f"{name}.{kind}[{axis}]"
 
+    def number(self, name: str) -> Number | None:
+        """Return the number that has a name."""
+        return next((number for number in self.base if self.name(number) == name), None)
+
     def quantity(self, name: str) -> tuple[Number, ...] | None:
         """Return the quantity that a name belongs to; None: it is no number that may vary."""
         return next((q for q in self.quantities if any(self.name(n) == name for n in q)), None)

@@ -130,3 +130,54 @@ def test_sizes_without_conditions(kvtrace):
 
     assert code == 2
     assert "--at goes with --generic" in err
+
+
+@pytest.fixture(scope="module")
+def paged(tmp_path_factory):
+    """One launch of a kernel that reads five pages of a small cache."""
+    if find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    import torch
+
+    import kvtrace
+    from tests.verdicts import envelope_kernels as kernels
+
+    out = tmp_path_factory.mktemp("paged") / "out"
+    with kvtrace.capture(out, tensors="int"):
+        table = torch.tensor([0, 2, 4], dtype=torch.int32)
+        kernels.paged[(3, 4)](
+            torch.zeros(5, 4, 72), table, torch.zeros(3, 4, 64), 288, 72, PAGE=4, WIDTH=64
+        )
+    return out
+
+
+def test_a_contract_is_checked_and_a_proof_names_it(kvtrace, paged, tmp_path):
+    contracts = tmp_path / "contracts.txt"
+    contracts.write_text("# of the scheduler\n0 <= page < cache.shape[0]\n")
+
+    code, out, err = kvtrace("sanitize", paged, "--generic", "--assume", contracts)
+
+    text = " ".join(out.split())
+    assert (code, err) == (0, "")
+    assert "cache.shape[0] (was 5): first bad 7,456,541" in text
+    assert "assuming 0 <= page < cache.shape[0]" in text
+
+
+def test_a_launch_that_breaks_a_contract_fails(kvtrace, paged, tmp_path):
+    contracts = tmp_path / "contracts.txt"
+    contracts.write_text("0 <= table < 4\n")
+
+    code, out, _ = kvtrace("sanitize", paged, "--generic", "--assume", contracts)
+
+    assert code == 1
+    assert "a launch breaks the contract 0 <= table < 4: table holds 4" in " ".join(out.split())
+
+
+def test_a_file_that_has_no_contracts(kvtrace, paged, tmp_path):
+    contracts = tmp_path / "contracts.txt"
+    contracts.write_text("pages are few\n")
+
+    code, _, err = kvtrace("sanitize", paged, "--generic", "--assume", contracts)
+
+    assert code == 2
+    assert "'pages are few' is no contract" in err

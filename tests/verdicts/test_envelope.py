@@ -6,6 +6,7 @@ import pytest
 from kvtrace.verdicts import overflow
 from kvtrace.verdicts.at_size import at_size
 from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.contracts import BadContract, contract_of, violation
 from kvtrace.verdicts.envelope import envelope
 from kvtrace.verdicts.growth import Ambiguous, Relations, numbers_of
 from tests.verdicts import envelope_kernels as kernels
@@ -43,6 +44,18 @@ def test_vllm_47671_pages_from_about_7767_on():
     assert "page * stride_page" in row.what
     assert "load of cache" in row.what
     assert row.below == "all"
+
+
+def test_strides_are_bad_for_values_as_recorded():
+    row = rows(
+        call(
+            kernels.from_starts, (3,), q=tensor(50, 512), starts=ids(0, 7, 20),
+            out=tensor(3, 64), stride_token=512, DIM=64,
+        )
+    )["stride_token", "overflow"]  # fmt: skip
+
+    assert row.first_bad == -(-WRAP // 20)
+    assert "values of starts stay within 0 to 20" in row.along
 
 
 def test_vllm_47671_fixed_has_no_bad_page():
@@ -270,3 +283,31 @@ def test_a_size_past_the_grid_is_said_to_be_no_launch():
 
     assert found.verdicts == ()
     assert "grid_y is more than 65,535" in found.limit
+
+
+# -- contracts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("subject", ["page", "table"])
+def test_a_contract_lets_values_grow_with_what_bounds_them(subject):
+    contract = contract_of(f"0 <= {subject} < cache.shape[0]")
+
+    found = envelope(Relations(paged(kernels.paged)), [contract])
+
+    row = next(row for row in found if row.quantity == "cache.shape[0]")
+    # Page 7,767 is the last of 7,768.
+    assert (row.kind, row.first_bad, row.below) == ("overflow", 7768, "all")
+    assert f"assuming 0 <= {subject} < cache.shape[0]" in row.along
+
+
+def test_a_contract_is_checked_on_a_launch():
+    assert violation(contract_of("0 <= page < cache.shape[0]"), paged(kernels.paged)) is None
+    assert violation(contract_of("0 <= page < cache.shape[0] - 1"), paged(kernels.paged)) == (
+        "0 <= page < cache.shape[0] - 1: table holds 4"
+    )
+
+
+@pytest.mark.parametrize("text", ["page", "0 <= page", "0 < 1 < 2", "0 > page > 3", "0 <="])
+def test_what_is_no_contract(text):
+    with pytest.raises(BadContract, match="is no contract such as"):
+        contract_of(text)
