@@ -1,6 +1,7 @@
 """`kvtrace sanitize --generic`: conditions, calls compared with them, exit codes, bad input."""
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -85,6 +86,15 @@ def test_the_table_of_sizes_says_where_a_kernel_ends(kvtrace, captured):
     assert "grid_y is more than 65,535, which CUDA does not launch" in text
     assert "columns (was 60): this variant ends at 65" in text
     assert "grid_x = cdiv(rows, 32)" in text
+
+
+def test_the_document_shows_what_is_printed(kvtrace):
+    document = " ".join((Path(__file__).parents[2] / "docs" / "generic.md").read_text().split())
+    example = document[document.index("rows (was 198):") : document.index("columns (was 180):")]
+
+    text = " ".join(kvtrace("sanitize", FIXTURE, "--generic")[1].split())
+
+    assert example.strip() in re.sub(r"\(\S*/matmul.py", "(matmul.py", text)
 
 
 def test_the_objects_have_the_table(kvtrace):
