@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kvtrace.converters.findings.conditions import AccessLine, KernelConditions, OutsideCall
+from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, SizeVerdict
 from kvtrace.converters.findings.invocation import invocation
+from kvtrace.schema.errors import BadSetting
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kvtrace.calls.recorded import Call
+    from kvtrace.ir import Op
     from kvtrace.schema.trace import Run, Selection
+    from kvtrace.verdicts.contracts import Contract
     from kvtrace.verdicts.generic_calls import HeldAgainst
+    from kvtrace.verdicts.growth import Numbers, Relations
     from kvtrace.verdicts.verdict import Verdict
 
 _GRAVEST = ("violation", "unknown", "proven")
@@ -27,20 +34,80 @@ class _Variant:
     inside: int = 0
     short: int = 0
     others: list[OutsideCall] = field(default_factory=list)
+    first: Call | None = None
+    more: list[Numbers] = field(default_factory=list)
+    broken: dict[str, None] = field(default_factory=dict)
 
-    def whole(self) -> KernelConditions:
-        """Return the plain data."""
-        d = self.described
-        return KernelConditions(
-            d.kernel, d.file, d.line, d.accesses, d.widths, d.assumptions,
-            d.reach, self.calls, self.inside, self.short, tuple(self.others),
+    def whole(self, sizes: Mapping[str, int], contracts: Sequence[Contract]) -> KernelConditions:
+        """Return the plain data; `sizes`: what to judge the kernel at."""
+        from kvtrace.verdicts.growth import Relations
+
+        assert self.first is not None
+        relations = Relations(self.first, self.more)
+        return replace(
+            self.described, calls=self.calls, inside=self.inside, short=self.short,
+            others=tuple(self.others), envelope=_envelope(relations, contracts),
+            at=_at(relations, sizes), broken=tuple(self.broken),
         )  # fmt: skip
 
 
-def kernel_conditions(selection: Selection) -> tuple[list[KernelConditions], list[str]]:
-    """Return the conditions of all kernels that were called, and why some calls were left out."""
+def sizes_of(text: str | None) -> dict[str, int]:
+    """Read `--at "batch=64, seq=131072"`.
+
+    Raises:
+        BadSetting: it is no list of names and whole numbers.
+
+    """
+    sizes: dict[str, int] = {}
+    for part in (text or "").split(","):
+        name, equals, value = (each.strip() for each in part.partition("="))
+        if not part.strip():
+            continue
+        try:
+            sizes[name] = int(value.replace("_", ""))
+        except ValueError:
+            sizes[name] = -1
+        if not name or not equals or sizes[name] < 0:
+            raise BadSetting(f'--at takes sizes as in "batch=64, seq=131072", and not {part!r}.')
+    return sizes
+
+
+def contracts_of(file: Path | None) -> list[Contract]:
+    """Read a file of contracts, one a line; lines that begin with # are comments.
+
+    Raises:
+        BadSetting: it cannot be read.
+        BadContract: a line is no contract.
+
+    """
+    from kvtrace.verdicts.contracts import contract_of
+
+    if file is None:
+        return []
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(f"the contracts in {file} cannot be read: {error}") from error
+    return [contract_of(line) for line in lines if line.strip() and line.strip()[0] != "#"]
+
+
+def kernel_conditions(
+    selection: Selection,
+    sizes: Mapping[str, int] | None = None,
+    contracts: Sequence[Contract] = (),
+) -> tuple[list[KernelConditions], list[str]]:
+    """Return the conditions of all kernels that were called, and why some calls were left out.
+
+    `sizes`: what to judge each kernel at that has numbers of these names. `contracts`: what index
+    tensors hold, which each call is checked by.
+
+    Raises:
+        BadSetting: a name of `sizes` is none of a number of any kernel.
+
+    """
     from kvtrace.calls.recorded import UnreadyCall, calls_of
     from kvtrace.cli.progress import calls_progress
+    from kvtrace.verdicts.contracts import violation
 
     variants: dict[KernelConditions, _Variant] = {}
     failures: list[str] = []
@@ -58,9 +125,62 @@ def kernel_conditions(selection: Selection) -> tuple[list[KernelConditions], lis
                         told = _described(call)
                         described[key] = variants.setdefault(told, _Variant(told))
                     _add(described[key], call, run, arguments[call.call_id])
+                    wrong = (violation(contract, call) for contract in contracts)
+                    described[key].broken |= dict.fromkeys(text for text in wrong if text)
                 if progress is not None:
                     progress(number, table.num_rows)
-    return [variant.whole() for variant in variants.values()], failures
+    kernels = [variant.whole(sizes or {}, contracts) for variant in variants.values()]
+    known = {name for kernel in kernels if kernel.at for name in _names(kernel.at.asked)}
+    missing = [name for name in sizes or () if name not in known]
+    if missing and kernels:
+        raise BadSetting(
+            f"--at names {', '.join(missing)}, which no kernel has among its scalars; tensors' "
+            "extents are named as in x.shape[0], and axes of the grid as in grid_x."
+        )
+    return kernels, failures
+
+
+def _names(asked: str) -> list[str]:
+    return [part.partition(" = ")[0] for part in asked.split(", ")]
+
+
+def _place(op: Op | None) -> tuple[str | None, int | None]:
+    from kvtrace.ir import source_stack
+
+    frames = source_stack(op) if op is not None else ()
+    return (frames[0].file, frames[0].line) if frames else (None, None)
+
+
+def _envelope(relations: Relations, contracts: Sequence[Contract]) -> tuple[EnvelopeRow, ...]:
+    from kvtrace.verdicts.envelope import envelope
+
+    return tuple(
+        EnvelopeRow(
+            row.quantity, row.recorded, row.kind, row.first_bad, row.what, *_place(row.op),
+            row.expression, row.contract, row.along, row.below, row.reason,
+        )
+        for row in envelope(relations, contracts)
+    )  # fmt: skip
+
+
+def _at(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
+    """Judge a kernel at sizes, by its default rules; None: it has no number of these names."""
+    from kvtrace.verdicts.at_size import at_size
+    from kvtrace.verdicts.rules import RULES
+
+    chosen = {name: value for name, value in sizes.items() if relations.quantity(name)}
+    if not chosen:
+        return None
+    found = at_size(relations, chosen, [rule.id for rule in RULES.values() if rule.default])
+    verdicts = [v for v in found.verdicts if v.verdict != "proven"]
+    return AtSizes(
+        ", ".join(f"{name} = {value}" for name, value in chosen.items()),
+        found.along,
+        found.limit,
+        len(found.verdicts) - len(verdicts),
+        tuple(SizeVerdict(v.rule, v.verdict, v.message, *_place(v.op)) for v in verdicts),
+        found.reason,
+    )
 
 
 def _described(call: Call) -> KernelConditions:
@@ -108,9 +228,14 @@ def _described(call: Call) -> KernelConditions:
 
 def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, object]]) -> None:
     from kvtrace.verdicts.generic_calls import held_against, judged
+    from kvtrace.verdicts.growth import numbers_of
 
     held = held_against(call)
     variant.calls += 1
+    if variant.first is None:
+        variant.first = call
+    else:
+        variant.more.append(numbers_of(call))
     variant.short += not all(each.reaches for each in held)
     if all(each.standing == "inside" for each in held):
         variant.inside += 1

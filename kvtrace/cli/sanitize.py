@@ -69,6 +69,24 @@ def command(
             help="Show for which shapes and grids each kernel stays in bounds, and check its calls",
         ),
     ] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="SIZES",
+            help='With --generic, judge kernels at sizes as "batch=64, seq=131072", unrun',
+            show_default=False,
+        ),
+    ] = None,
+    assume: Annotated[
+        Path | None,
+        typer.Option(
+            "--assume",
+            metavar="FILE",
+            help="With --generic, contracts of index tensors, as 0 <= page < cache.shape[0]",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     """Judge every memory access of each distinct call, without a GPU.
 
@@ -83,6 +101,7 @@ def command(
         kvtrace sanitize out/ --no-rule out-of-view --junit findings.xml
         kvtrace sanitize out/ --sarif > findings.sarif
         kvtrace sanitize out/ --generic
+        kvtrace sanitize out/ --generic --at "batch=64, seq=131072"
 
     """
     from kvtrace.cli.progress import calls_progress
@@ -99,7 +118,9 @@ def command(
     if generic:
         if as_sarif or junit_file is not None or everything or rule or no_rule:
             raise BadSetting("--generic is about bounds alone, and goes with --json and --strict.")
-        return _generic(select(trace, run), as_json, strict or settings.strict)
+        return _generic(select(trace, run), as_json, strict or settings.strict, at, assume)
+    if at is not None or assume is not None:
+        raise BadSetting("--at goes with --generic, and so does --assume.")
     selection = select(trace, run)
     observed = (*NKI_RULES, *observed_rules(selection.trace, selection.runs, (*RULES, *NKI_RULES)))
     unwanted = [part.strip() for names in no_rule or () for part in names.split(",")]
@@ -129,8 +150,10 @@ def command(
     return 1 if findings.failures(strict=strict) else 0
 
 
-def _generic(selection: "Selection", as_json: bool, strict: bool) -> int:
-    from kvtrace.cli.generic import kernel_conditions
+def _generic(
+    selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
+) -> int:
+    from kvtrace.cli.generic import contracts_of, kernel_conditions, sizes_of
     from kvtrace.converters.findings.conditions import (
         condition_failures,
         condition_objects,
@@ -138,7 +161,7 @@ def _generic(selection: "Selection", as_json: bool, strict: bool) -> int:
     )
     from kvtrace.text import terminal_width
 
-    kernels, failures = kernel_conditions(selection)
+    kernels, failures = kernel_conditions(selection, sizes_of(at), contracts_of(assume))
     complain_of(selection.trace)
     for failure in failures:
         complain(failure)

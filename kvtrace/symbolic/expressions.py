@@ -115,7 +115,7 @@ class _Printer:
         self._names: dict[int, _Name] = {}
         self._flow = flow_of(module)
         for op in module.ops:
-            name = _name_of(op.location)
+            name = assigned_name(op.location)
             frames = location_frames(op.location)
             if name is not None and frames:
                 self._names[op.index] = _Name(name, (frames[-1].file, frames[-1].line))
@@ -269,13 +269,14 @@ def _depth(loop: Op) -> int:
     return depth
 
 
-def _name_of(location: Location) -> str | None:
+def assigned_name(location: Location) -> str | None:
+    """Return the variable that a statement assigns to, as far as its location says."""
     if isinstance(location, NameLocation):
         return location.name
     if isinstance(location, CallSiteLocation):
-        return _name_of(location.callee) or _name_of(location.caller)
+        return assigned_name(location.callee) or assigned_name(location.caller)
     if isinstance(location, FusedLocation):
-        return next(filter(None, map(_name_of, location.children)), None)
+        return next(filter(None, map(assigned_name, location.children)), None)
     return None
 
 

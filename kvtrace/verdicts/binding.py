@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
@@ -74,13 +75,20 @@ class BoundCall:
 
     """
 
-    def __init__(self, call: Call, rules: Iterable[str] = (), budget: Budget | None = None) -> None:
+    def __init__(
+        self,
+        call: Call,
+        rules: Iterable[str] = (),
+        budget: Budget | None = None,
+        supposed: Mapping[tuple[str, Any], Interval] = MappingProxyType({}),
+    ) -> None:
+        """`supposed`: ranges of symbols, by kind and key, in place of the call's numbers."""
         self.call = call
         self.summary: Summary = summarise(call.module)
         self.rules = frozenset(rules)
         self.budget = Budget() if budget is None else budget
         self.contents = Contents(call, self.summary)
-        self._known = _known(call)
+        self._known = {**_known(call), **supposed}
         self.ranges = Ranges(self._known, self.contents.range_of)
         self._spent = 0.0
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}

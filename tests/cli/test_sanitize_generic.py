@@ -1,6 +1,7 @@
 """`kvtrace sanitize --generic`: conditions, calls compared with them, exit codes, bad input."""
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -73,3 +74,120 @@ def test_options_that_do_not_go_together(kvtrace, other):
 
     assert (code, out) == (2, "")
     assert "--generic is about bounds alone" in err
+
+
+# -- the size envelope ----------------------------------------------------------------------------
+
+
+def test_the_table_of_sizes_says_where_a_kernel_ends(kvtrace, captured):
+    text = " ".join(kvtrace("sanitize", FIXTURE, "--generic")[1].split())
+
+    assert "rows (was 198): first bad 11,930,466: row[:, None] * columns leaves 32 bits" in text
+    assert "grid_y is more than 65,535, which CUDA does not launch" in text
+    assert "columns (was 60): this variant ends at 65" in text
+    assert "grid_x = cdiv(rows, 32)" in text
+
+
+def test_the_document_shows_what_is_printed(kvtrace):
+    document = " ".join((Path(__file__).parents[2] / "docs" / "generic.md").read_text().split())
+    example = document[document.index("rows (was 198):") : document.index("columns (was 180):")]
+
+    text = " ".join(kvtrace("sanitize", FIXTURE, "--generic")[1].split())
+
+    assert example.strip() in re.sub(r"\(\S*/matmul.py", "(matmul.py", text)
+
+
+def test_the_objects_have_the_table(kvtrace):
+    kernels = json.loads(kvtrace("sanitize", FIXTURE, "--generic", "--json")[1])
+
+    matmul = next(kernel for kernel in kernels if kernel["kernel"] == "matmul_kernel")
+    row = next(row for row in matmul["envelope"] if row["quantity"] == "rows")
+    # The last row starts at (rows - 1) * 180 of 32 bits.
+    assert row["first_bad"] == (2**31 - 1) // 180 + 2
+    assert (row["kind"], row["below"], row["line"]) == ("overflow", "all", 50)
+    assert row["contract"] == "rows <= 11,930,465"
+    assert matmul["at"] is None
+
+
+def test_a_size_is_asked_for_without_running_it(kvtrace):
+    code, out, err = kvtrace("sanitize", FIXTURE, "--generic", "--at", "rows=20_000_000")
+
+    text = " ".join(out.split())
+    assert (code, err) == (1, "")
+    assert "at rows = 20000000; taken along: left.shape[0] = rows, out.shape[0] = rows" in text
+    assert "violation: overflow: row[:, None] * columns is" in text
+
+    assert kvtrace("sanitize", FIXTURE, "--generic", "--at", "rows=2000, columns=300")[0] == 0
+
+
+@pytest.mark.parametrize("sizes", ["rows", "rows=x", "=3", "rows=-1"])
+def test_sizes_that_are_none(kvtrace, sizes):
+    code, _, err = kvtrace("sanitize", FIXTURE, "--generic", "--at", sizes)
+
+    assert code == 2
+    assert '--at takes sizes as in "batch=64, seq=131072"' in err
+
+
+def test_a_name_that_no_kernel_has(kvtrace):
+    code, _, err = kvtrace("sanitize", FIXTURE, "--generic", "--at", "batch=3")
+
+    assert code == 2
+    assert "batch, which no kernel has" in err
+
+
+def test_sizes_without_conditions(kvtrace):
+    code, _, err = kvtrace("sanitize", FIXTURE, "--at", "rows=3")
+
+    assert code == 2
+    assert "--at goes with --generic" in err
+
+
+@pytest.fixture(scope="module")
+def paged(tmp_path_factory):
+    """One launch of a kernel that reads five pages of a small cache."""
+    if find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    import torch
+
+    import kvtrace
+    from tests.verdicts import envelope_kernels as kernels
+
+    out = tmp_path_factory.mktemp("paged") / "out"
+    with kvtrace.capture(out, tensors="int"):
+        table = torch.tensor([0, 2, 4], dtype=torch.int32)
+        kernels.paged[(3, 4)](
+            torch.zeros(5, 4, 72), table, torch.zeros(3, 4, 64), 288, 72, PAGE=4, WIDTH=64
+        )
+    return out
+
+
+def test_a_contract_is_checked_and_a_proof_names_it(kvtrace, paged, tmp_path):
+    contracts = tmp_path / "contracts.txt"
+    contracts.write_text("# of the scheduler\n0 <= page < cache.shape[0]\n")
+
+    code, out, err = kvtrace("sanitize", paged, "--generic", "--assume", contracts)
+
+    text = " ".join(out.split())
+    assert (code, err) == (0, "")
+    assert "cache.shape[0] (was 5): first bad 7,456,541" in text
+    assert "assuming 0 <= page < cache.shape[0]" in text
+
+
+def test_a_launch_that_breaks_a_contract_fails(kvtrace, paged, tmp_path):
+    contracts = tmp_path / "contracts.txt"
+    contracts.write_text("0 <= table < 4\n")
+
+    code, out, _ = kvtrace("sanitize", paged, "--generic", "--assume", contracts)
+
+    assert code == 1
+    assert "a launch breaks the contract 0 <= table < 4: table holds 4" in " ".join(out.split())
+
+
+def test_a_file_that_has_no_contracts(kvtrace, paged, tmp_path):
+    contracts = tmp_path / "contracts.txt"
+    contracts.write_text("pages are few\n")
+
+    code, _, err = kvtrace("sanitize", paged, "--generic", "--assume", contracts)
+
+    assert code == 2
+    assert "'pages are few' is no contract" in err

@@ -15,8 +15,12 @@ import torch
 import kvtrace
 from kvtrace.calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
+from kvtrace.verdicts import overflow
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.envelope import envelope
 from kvtrace.verdicts.generic import conditions_of
 from kvtrace.verdicts.generic_calls import held_against
+from kvtrace.verdicts.growth import Relations, numbers_of
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules import RULES
 
@@ -219,3 +223,35 @@ def by_module(judged):
     for call, verdicts in judged:
         found[call.module].append((call, verdicts))
     return found
+
+
+def test_no_first_bad_size_of_ligers_kernels_is_invented(liger):
+    """Each overflow shows when one program of that size is run, and not at the size before.
+
+    Kernels with loops are left out of the runs: theirs are too long at such a size.
+    """
+    trace = open_trace(liger)
+    variants = defaultdict(list)
+    for run in trace.runs:
+        for call in calls_of(trace, run):
+            variants[id(call.module)].append(call)
+    without, shown = 0, 0
+    for first, *more in variants.values():
+        relations = Relations(first, [numbers_of(call) for call in more])
+        bad = [row for row in envelope(relations) if row.kind == "overflow"]
+        without += not bad
+        if BoundCall(first).summary.loops:
+            continue
+        for row in bad:
+            quantity = relations.quantity(row.quantity)
+            if quantity is None:
+                continue  # the values of an index tensor
+            there, before = (
+                {v.verdict for v in overflow.judge(BoundCall(relations.grown({quantity: n}).call))}
+                for n in (row.first_bad, row.first_bad - 1)
+            )
+            assert "violation" in there, row
+            assert "violation" not in before, row
+            shown += 1
+    assert without >= 30
+    assert shown >= 2

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
+from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, at_text, envelope_text
 from kvtrace.text import WIDTH, percent, plural, printable, wrapped
 
 _INDENT: Final = 4
@@ -56,6 +57,8 @@ class KernelConditions:
 
     `inside` counts calls of which every access is inside by its condition. `reach` is what it takes
     for stores to reach all that their masks let through, `short` counts calls that do not.
+    `envelope` has where each quantity ends, and `at` what is found at sizes that were asked for.
+    `broken` are contracts that recorded launches break.
     """
 
     kernel: str
@@ -69,6 +72,9 @@ class KernelConditions:
     inside: int = 0
     short: int = 0
     others: tuple[OutsideCall, ...] = ()
+    envelope: tuple[EnvelopeRow, ...] = ()
+    at: AtSizes | None = None
+    broken: tuple[str, ...] = ()
 
     @property
     def certified(self) -> int:
@@ -76,10 +82,13 @@ class KernelConditions:
         return sum(access.condition is not None for access in self.accesses)
 
 
-def condition_failures(kernels: Iterable[KernelConditions], *, strict: bool = False) -> int:
-    """Count calls that leave a tensor; `strict`: those of which it is unknown, too."""
+def condition_failures(kernels: Sequence[KernelConditions], *, strict: bool = False) -> int:
+    """Count calls that leave a tensor, and violations at sizes; `strict`: what is unknown, too."""
     failing = (*_FAILING, "unknown") if strict else _FAILING
-    return sum(call.verdict in failing for kernel in kernels for call in kernel.others)
+    found: list[str] = [call.verdict for kernel in kernels for call in kernel.others]
+    found += [each.verdict for kernel in kernels if kernel.at for each in kernel.at.verdicts]
+    broken = sum(len(kernel.broken) for kernel in kernels)
+    return broken + sum(verdict in failing for verdict in found)
 
 
 def condition_objects(kernels: Iterable[KernelConditions]) -> list[dict[str, Any]]:
@@ -130,7 +139,10 @@ def _kernel(kernel: KernelConditions, width: int, base: str | None) -> list[str]
     for call in kernel.others:
         if call.verdict != "proven":
             lines += _call(call, width, base)
-    return lines
+    for text in kernel.broken:
+        lines += wrapped(f"violation: a launch breaks the contract {text}", width, 2)
+    lines += envelope_text(kernel.envelope, kernel.calls, width, base)
+    return lines + (at_text(kernel.at, width, base) if kernel.at else [])
 
 
 def _conditions(kernel: KernelConditions, *, exact: bool) -> dict[str, list[AccessLine]]:

@@ -1,0 +1,114 @@
+"""The size envelope of a kernel, for people and for programs: a row a quantity, and one size.
+
+Plain data that `kvtrace sanitize --generic` fills, and its text.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.text import printable, wrapped
+
+_INDENT: Final = 4
+_OTHER_VARIANT: Final = ("argument", "constants")
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeRow:
+    """One quantity of a kernel, and the first value at which something goes wrong.
+
+    `kind` is overflow, tensor (one is left), grid, argument (it no longer fits its type), constants
+    (a block no longer covers it), none, or unknown, for `reason`. `contract` says under which
+    values it is fine; `below` whether that was proven for all of them, or for the last alone.
+    """
+
+    quantity: str
+    recorded: int
+    kind: str
+    first_bad: int | None = None
+    what: str = ""
+    file: str | None = None
+    line: int | None = None
+    expression: str | None = None
+    contract: str | None = None
+    along: tuple[str, ...] = ()
+    below: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeVerdict:
+    """What a rule says of an access at a size that was asked for."""
+
+    rule: str
+    verdict: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AtSizes:
+    """A kernel at sizes that were asked for, judged without running it.
+
+    `limit`: why such a launch cannot be, or is another variant; `reason`: why it was not judged.
+    `proven` counts what was proven; `verdicts` has the rest.
+    """
+
+    asked: str
+    along: tuple[str, ...] = ()
+    limit: str | None = None
+    proven: int = 0
+    verdicts: tuple[SizeVerdict, ...] = ()
+    reason: str | None = None
+
+
+def envelope_text(
+    rows: Sequence[EnvelopeRow], launches: int, width: int, base: str | None
+) -> list[str]:
+    """Return lines for a terminal: the table of a kernel."""
+    if not rows:
+        return []
+    plural = "launch" if launches == 1 else "launches"
+    lines = [f"  sizes, by the numbers of {launches:,} distinct {plural}"]
+    for row in rows:
+        lines += wrapped(_row(row, base), width, _INDENT)
+    return lines
+
+
+def _row(row: EnvelopeRow, base: str | None) -> str:
+    head = f"{row.quantity} (was {row.recorded:,}):"
+    along = f"; taken along: {', '.join(row.along)}" if row.along else ""
+    if row.kind == "unknown":
+        return f"{head} unknown: {row.reason}{_place(row.file, row.line, base)}{along}"
+    proven = {"all": "all smaller ones proven", "last": "proven at the value before"}
+    below = proven.get(row.below or "", "not proven below")
+    if row.first_bad is None:
+        return f"{head} no bad value: {below}{along}"
+    fine = f"; fine where {row.contract}" if row.contract else ""
+    where = _place(row.file, row.line, base)
+    ends = "this variant ends at" if row.kind in _OTHER_VARIANT else "first bad"
+    return f"{head} {ends} {row.first_bad:,}: {row.what}{where}{fine} ({below}){along}"
+
+
+def at_text(found: AtSizes, width: int, base: str | None) -> list[str]:
+    """Return lines for a terminal: what is found at the sizes that were asked for."""
+    along = f"; taken along: {', '.join(found.along)}" if found.along else ""
+    lines = wrapped(f"at {found.asked}{along}", width, 2)
+    if found.reason:
+        return lines + wrapped(f"not judged: {found.reason}", width, _INDENT)
+    if found.limit:
+        lines += wrapped(f"no launch of this variant: {found.limit}", width, _INDENT)
+    for each in found.verdicts:
+        where = _place(each.file, each.line, base)
+        lines += wrapped(f"{each.verdict}: {each.rule}: {each.message}{where}", width, _INDENT)
+    return [*lines, " " * _INDENT + f"{found.proven:,} proven"]
+
+
+def _place(file: str | None, line: int | None, base: str | None) -> str:
+    if file is None:
+        return ""
+    if base is not None and file.startswith(base.rstrip(os.sep) + os.sep):
+        file = os.path.relpath(file, base)
+    return printable(f" ({file}:{line or '?'})")
