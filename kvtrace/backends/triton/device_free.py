@@ -32,6 +32,7 @@ class _State:
     session: "Session | None" = None
     adapter: "LaunchAdapter | None" = None  # records the calls of what launches were seen to do
     launchers: "Replacements | None" = None
+    compiler_key: "Replacements | None" = None
     watched: bool = False  # by clients that kvtrace.trace put around single kernels
 
 
@@ -68,6 +69,9 @@ def uninstall() -> None:
     if state.launchers is not None:
         state.launchers.undo()
         state.launchers = None
+    if state.compiler_key is not None:
+        state.compiler_key.undo()
+        state.compiler_key = None
     configuration = module.driver
     if configuration._active is state.driver:
         configuration._active = None
@@ -87,7 +91,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
     except RuntimeError as error:
         if not _means_none(str(error)):
             raise
-    from kvtrace.backends.triton import autotune_free
+    from kvtrace.backends.triton import autotune_free, compiler_key
     from kvtrace.backends.triton.free_driver import DeviceFreeDriver
     from kvtrace.schema.errors import BadSetting
 
@@ -99,6 +103,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
         driver = DeviceFreeDriver(target := _DEFAULT_TARGET)
     state.driver = driver
     autotune_free.install()
+    state.compiler_key = compiler_key.install()
     state.launchers = _launchers_know_their_kernels()
     session.message(
         "info",
