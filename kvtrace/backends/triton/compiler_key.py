@@ -50,13 +50,13 @@ def _remembered(compute: Callable[[], str]) -> str:
         import triton
 
         state = fingerprint(Path(triton.__file__).parent)
-        path = _folder() / f"triton-key-{triton.__version__}-{state}"
+        path = cache_folder() / f"triton-key-{triton.__version__}-{state}"
         if path.is_file():
             return path.read_text(encoding="utf-8")
     except OSError:
         return compute()
     key = compute()
-    _remember(path, key)
+    write_whole(path, key)
     return key
 
 
@@ -81,19 +81,20 @@ def _files(folder: Path) -> Iterator[Path]:
             yield from (Path(place, each) for each in files if each.endswith(_ENDINGS))
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
+    """Return the folder of what is remembered between processes."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "kvtrace"
 
 
-def _remember(path: Path, key: str) -> None:
-    """Write the key in one step; where that cannot be, the next process computes it again."""
+def write_whole(path: Path, text: str) -> None:
+    """Write a file in one step; where that cannot be, the next process makes its text again."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, delete=False
         ) as file:
-            file.write(key)
+            file.write(text)
         Path(file.name).replace(path)
     except OSError:
         return
