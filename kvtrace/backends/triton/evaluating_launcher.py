@@ -200,7 +200,7 @@ class EvaluatingLauncher:
 
 def _takes_descriptors(ttir: str) -> bool:
     """Whether the kernel's function has parameters that are descriptors in TTIR, too."""
-    return any("tt.func public" in line and "!tt.tensordesc" in line for line in ttir.splitlines())
+    return any(" public @" in line and "!tt.tensordesc" in line for line in ttir.splitlines())
 
 
 def _defining_file(source: Any) -> str | None:
