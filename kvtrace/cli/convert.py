@@ -40,7 +40,7 @@ def command(
         kvtrace convert stablehlo out/ -o graph.mlir --check
 
     """
-    from kvtrace.backends.compiled.later_stages import complete_stages
+    from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli import complain
     from kvtrace.converters.registry import load_converter
 

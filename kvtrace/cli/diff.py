@@ -73,7 +73,7 @@ def command(
         kvtrace diff old/ new/ --html difference.html
 
     """
-    from kvtrace.backends.compiled.later_stages import complete_stages
+    from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli import complain
     from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.cli.options import print_lines

@@ -51,7 +51,7 @@ def command(
         kvtrace report out/ --no-source --max-mb 5
 
     """
-    from kvtrace.backends.compiled.later_stages import complete_stages
+    from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.converters.report import CONVERTER
 

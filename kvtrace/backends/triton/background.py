@@ -34,16 +34,46 @@ _PAUSE: Final = 0.05
 _PROGRAM: Final = "kvtrace.backends.triton.background"
 
 
+class StageProcess:
+    """A process that compiles TTIR into Triton's cache; ended with all that it has started."""
+
+    def __init__(self) -> None:
+        """Start it."""
+        self.given = 0
+        self.folder = Path(tempfile.mkdtemp(prefix="kvtrace-"))
+        (self.folder / _JOBS).touch()
+        self.process = _started(self.folder)
+
+    def add(self, job: dict[str, Any]) -> None:
+        """Have a kernel compiled: `ttir`, `target`, `warp_size` and `options`."""
+        with (self.folder / _JOBS).open("a", encoding="utf-8") as jobs:
+            jobs.write(json.dumps(job) + "\n")
+        self.given += 1
+
+    def finish(self, seconds: float | None) -> dict[int, tuple[str, str]]:
+        """Wait so long for what is left; return hash and name of what was made, by its number."""
+        with (self.folder / _JOBS).open("a", encoding="utf-8") as jobs:
+            jobs.write(_END)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # it and its ptxas
+            self.process.wait()
+        made = self.folder / _MADE
+        lines = made.read_text().splitlines() if made.is_file() else []
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return {number: (key, name) for number, key, name in map(json.loads, lines)}
+
+
 class BackgroundCompiler:
     """What a session hands unfinished kernels to."""
 
     def __init__(self, session: "Session") -> None:
         """Make one that starts its process with the first kernel."""
         self._session = session
-        self._process: subprocess.Popen[bytes] | None = None
-        self._folder = Path()
+        self._process: StageProcess | None = None
         self._owner = 0
-        self._given = 0
         self._refused = False
         session.at_end.append(self.finish)
 
@@ -59,11 +89,9 @@ class BackgroundCompiler:
             "options": dict(known.options),
         }
         try:
-            if self._owner != os.getpid():  # also in a forked child
-                self._start()
-            with (self._folder / _JOBS).open("a", encoding="utf-8") as jobs:
-                jobs.write(json.dumps(job) + "\n")
-            self._given += 1
+            if self._process is None or self._owner != os.getpid():  # also in a forked child
+                self._process, self._owner = StageProcess(), os.getpid()
+            self._process.add(job)
         except (OSError, ValueError, TypeError) as error:
             self._refused = True
             self._session.message(
@@ -75,32 +103,15 @@ class BackgroundCompiler:
         process = self._process
         if process is None or self._owner != os.getpid():
             return
-        self._process, self._owner = None, 0
-        with (self._folder / _JOBS).open("a", encoding="utf-8") as jobs:
-            jobs.write(_END)
-        try:
-            process.wait(WAIT)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # it and its ptxas
-            process.wait()
-        made = self._folder / _MADE
-        count = len(made.read_text().splitlines()) if made.is_file() else 0
-        shutil.rmtree(self._folder, ignore_errors=True)
-        if count < self._given:
+        self._process = None
+        made = len(process.finish(WAIT))
+        if made < process.given:
             self._session.message(
                 "info",
                 "stages-left",
-                f"{self._given - count} of {self._given} kernels were not compiled beyond TTIR "
+                f"{process.given - made} of {process.given} kernels were not compiled beyond TTIR "
                 "when the program ended; commands that need their later stages make them",
             )
-
-    def _start(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="kvtrace-"))
-        self._given = 0
-        (self._folder / _JOBS).touch()
-        self._process = _started(self._folder)
-        self._owner = os.getpid()
 
 
 def _started(folder: Path) -> "subprocess.Popen[bytes]":
@@ -140,18 +151,18 @@ def main(folder: Path) -> None:
     os.nice(10)
     import triton.runtime.cache  # noqa: F401 - whose key is remembered
 
-    from kvtrace.backends.compiled.later_stages import compiled_from
     from kvtrace.backends.triton import compiler_key
+    from kvtrace.backends.triton.later_stages import compiled_from
 
     compiler_key.install()
-    for job in _jobs(folder):
+    for number, job in enumerate(_jobs(folder)):
         try:
-            compiled_from(job["ttir"], job["target"], job["warp_size"], job["options"])
+            kernel = compiled_from(job["ttir"], job["target"], job["warp_size"], job["options"])
         except Exception as error:  # noqa: BLE001 - not made; the command that needs it says why
             print(f"kernel not compiled: {error}", file=sys.stderr)
             continue
         with (folder / _MADE).open("a", encoding="utf-8") as made:
-            made.write("made\n")
+            made.write(json.dumps([number, kernel.hash, kernel.src.name]) + "\n")
 
 
 if __name__ == "__main__":

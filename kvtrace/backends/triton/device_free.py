@@ -120,7 +120,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
 
 def _stop_at_ttir(session: "Session") -> Replacements:
     """Have launches compile to TTIR alone."""
-    from kvtrace.backends.compiled.later_stages import STOPPED
+    from kvtrace.backends.triton.later_stages import STOPPED
     from kvtrace.backends.triton.unfinished_kernels import StoppingCompiler
 
     background = None

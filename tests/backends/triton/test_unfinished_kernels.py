@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kvtrace.backends.compiled.later_stages import complete_stages
+from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.schema.trace import resolve
 from tests.support.triton_versions import ROOT
 
@@ -166,7 +166,7 @@ def test_later_stages_are_those_of_a_full_run(
 ) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))  # Triton has compiled none of them
     selection = resolve(str(runs["folder"] / "ttir"))
-    assert list(complete_stages(selection, asked=False)) == []
+    assert list(complete_stages(selection, asked=True)) == []
     made = {row["name"]: row for row in selection.table("kernels", _COLUMNS).to_pylist()}
     whole = _kernels(runs["folder"] / "full")
     other = resolve(str(runs["folder"] / "full"))
@@ -269,10 +269,34 @@ def test_what_background_cannot_finish_is_said(
     monkeypatch.setattr(background, "WAIT", 0.0)
     compiler = background.BackgroundCompiler(session)
     compiler.add(known)
-    process, folder = compiler._process, compiler._folder
+    process = compiler._process
     assert process is not None
     assert session.at_end == [compiler.finish]
     compiler.finish()
     assert told == ["stages-left"]
-    assert process.poll() is not None
-    assert not folder.exists()
+    assert process.process.poll() is not None
+    assert not process.folder.exists()
+
+
+def test_ttir_that_cannot_be_compiled_is_said(
+    runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    selection = resolve(str(runs["folder"] / "ttir"))
+    monkeypatch.setattr(type(selection.trace), "artifact", lambda *_: b"no IR at all")
+    (said,) = complete_stages(selection, asked=True)
+    assert "3 of 3 kernels" in said
+    assert selection.table("kernels", ["registers"])["registers"].null_count == 3
+
+
+def test_options_that_command_ptxas_are_not_taken_from_a_trace(
+    runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kvtrace.backends.triton import later_stages
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(later_stages, "_COMMANDING", frozenset({"arch"}))  # which each has
+    selection = resolve(str(runs["folder"] / "ttir"))
+    (said,) = complete_stages(selection, asked=True)
+    assert "3 of 3 kernels" in said
+    assert list(tmp_path.iterdir()) == []

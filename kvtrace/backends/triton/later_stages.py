@@ -5,14 +5,15 @@ it is compiled from the recorded TTIR and options, which needs Triton and no GPU
 """
 
 import ast
+import re
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled.kernels import STAGES, options_of, resources
+from kvtrace.backends.triton.background import StageProcess
 from kvtrace.schema.completed import LaterStages
 
 if TYPE_CHECKING:
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
 
 #: The message of a run some kernels of which were compiled to TTIR alone.
 STOPPED: Final = "stopped-at-ttir"
-#: Unasked, no further kernel is compiled after so long.
+#: Unasked, compiling is given up after so long.
 MOST_SECONDS: Final = 10.0
+#: Options that become arguments of ptxas, which may write any file: not from a trace.
+_COMMANDING: Final = frozenset({"ptx_options"})
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
 _LATER: Final = frozenset(STAGES[1:])
 _COLUMNS: Final = (
     "kernel_id", "name", "function", "target", "warp_size", "num_warps", "num_ctas", "num_stages",
@@ -52,24 +56,29 @@ def complete_stages(selection: "Selection", *, asked: bool) -> Iterator[str]:
             "their later stages, registers and shared memory, is not installed here"
         )
         return
-    began = time.monotonic()
-    done = 0
+    left = []
     for run_id, row in waiting:
-        if not asked and time.monotonic() - began > MOST_SECONDS:
-            break
-        done += 1
-        try:
-            made = _made(selection, row)
-        except Exception as error:  # noqa: BLE001 - said; the others are made all the same
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            yield f"the later stages of kernel {row['name']} cannot be made: {reason}"
-            continue
-        selection.trace.complete(run_id, row["kernel_id"], made)
-    if done < len(waiting):
+        held = _from_cache(row["cache_key"], row["name"])
+        if held is None:
+            left.append((run_id, row))
+        else:
+            selection.trace.complete(run_id, row["kernel_id"], _later(held))
+    if not left:
+        return
+    sendable = [each for each in left if not _COMMANDING & dict(each[1]["options"] or ()).keys()]
+    process = StageProcess()  # what a trace from elsewhere holds may crash a compiler, or take long
+    for _, row in sendable:
+        process.add(_job(selection, row))
+    made = process.finish(None if asked else MOST_SECONDS)
+    for number, (run_id, row) in enumerate(sendable):
+        kernel = _from_cache(*made[number]) if number in made else None
+        if kernel is not None:
+            selection.trace.complete(run_id, row["kernel_id"], _later(kernel))
+    if len(made) < len(left):
         yield (
-            f"{len(waiting) - done} of {len(waiting)} kernels that were compiled to TTIR alone are "
-            "shown without later stages, registers and shared memory: making them takes long "
-            "(kvtrace report --replay makes all)"
+            f"{len(left) - len(made)} of {len(waiting)} kernels that were compiled to TTIR alone "
+            "are shown without later stages, registers and shared memory: they cannot be made, or "
+            "not quickly (kvtrace report --replay takes its time)"
         )
 
 
@@ -86,42 +95,43 @@ def _stopped(selection: "Selection") -> Iterator[tuple[str, dict[str, Any]]]:
                 yield run.run_id, row
 
 
-def _made(selection: "Selection", row: Mapping[str, Any]) -> LaterStages:
-    kernel = _from_cache(row) or _compiled(selection, row)
+def _later(kernel: Any) -> LaterStages:
     stages = {}
     for name in STAGES[1:]:
         content = kernel.asm.get(name)
         if content is not None:
             stages[name] = content.encode() if isinstance(content, str) else content
     registers, spills = resources(kernel)
-    return LaterStages(
-        stages, registers, spills, kernel.metadata.shared, dict(options_of(kernel.metadata))
-    )
+    options = dict(options_of(kernel.metadata))
+    return LaterStages(stages, registers, spills, kernel.metadata.shared, options)
 
 
-def _from_cache(row: Mapping[str, Any]) -> Any:
-    """Return the kernel as Triton's cache has it under the recorded key; None if it does not."""
+def _from_cache(key: str | None, name: str | None) -> Any:
+    """Return the kernel as Triton's cache has it under a key; None if it does not."""
     from triton import knobs
     from triton.compiler.compiler import CompiledKernel
     from triton.runtime.cache import _base32, get_cache_manager
 
-    key, name = row["cache_key"], f"{(row['name'] or '')[:150]}.json"
-    local = knobs.cache.manager_class is None
-    if not key or (local and not (Path(knobs.cache.dir) / _base32(key)).is_dir()):
+    if not key or _HASH.fullmatch(key) is None:
         return None
-    group = get_cache_manager(key).get_group(name) or {}
-    return CompiledKernel(SimpleNamespace(), group, key) if name in group else None
+    file = f"{(name or '')[:150]}.json"
+    if knobs.cache.manager_class is None and not (Path(knobs.cache.dir) / _base32(key)).is_dir():
+        return None
+    group = get_cache_manager(key).get_group(file) or {}
+    return CompiledKernel(SimpleNamespace(), group, key) if file in group else None
 
 
-def _compiled(selection: "Selection", row: Mapping[str, Any]) -> Any:
-    """Compile the recorded TTIR as the recording would have."""
-    (digest,) = (stage["artifact"] for stage in row["stages"] if stage["stage"] == "ttir")
-    text = selection.trace.artifact(digest)
-    if text is None:
-        raise ValueError("the trace does not hold its TTIR")
+def _job(selection: "Selection", row: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what there is to compile: the recorded TTIR, as the recording would have."""
+    digest = next(stage["artifact"] for stage in row["stages"] if stage["stage"] == "ttir")
     options = {name: _value(value) for name, value in row["options"] or ()}
     options |= {name: row[name] for name in ("num_warps", "num_ctas", "num_stages") if row[name]}
-    return compiled_from(text.decode(), row["target"], row["warp_size"], options)
+    return {
+        "ttir": (selection.trace.artifact(digest) or b"").decode(errors="replace"),
+        "target": row["target"] or "",
+        "warp_size": row["warp_size"],
+        "options": options,
+    }
 
 
 def compiled_from(
