@@ -15,6 +15,7 @@ Mode = Literal["launch", "timeline", "ops"]
 Tensors = Literal["none", "index", "int", "all"]
 Sanitize = Literal["off", "warn", "raise"]
 Source = Literal["off", "used", "files"]
+Compile = Literal["ttir", "background", "full"]
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -36,6 +37,9 @@ class Settings:
         source: what source text is kept: used (also 1; kernels' functions and what they use of
             their files, all other lines left blank), files (whole files) or off (also 0).
         target: `backend:architecture` to compile for on a machine without a GPU.
+        compile: how far kernels are compiled on a machine without a GPU: ttir, which is all that
+            executing them needs; background, the same, while another process makes the later
+            stages for whoever reads the trace here; or full, down to the target's machine code.
         max_calls: distinct calls that are remembered in memory; beyond it they are forgotten and
             recorded again when they come back.
         sanitize: whether each new distinct call is judged before its first launch: off, warn (also
@@ -50,6 +54,7 @@ class Settings:
     kernels: str = "*"
     source: Source = "used"
     target: str = "cuda:90"
+    compile: Compile = "full"
     max_calls: int = 100_000
     sanitize: Sanitize = "off"
     rules: str = "default"
@@ -117,6 +122,8 @@ def _checked(name: str, value: Any) -> Any:
         return _one_of(name, _switched(value, "warn"), get_args(Sanitize))
     if name == "source":
         return _one_of(name, _switched(value, "used"), get_args(Source))
+    if name == "compile":
+        return _one_of(name, value, get_args(Compile))
     if name == "strict":
         return _switch(name, value)
     if name == "max_calls":

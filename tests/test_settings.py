@@ -24,6 +24,7 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "kernels": "softmax*",
         "source": "files",
         "target": "hip:gfx942",
+        "compile": "ttir",
         "max_calls": 7,
         "sanitize": "raise",
         "rules": "default,-out-of-view",

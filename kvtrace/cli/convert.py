@@ -8,6 +8,9 @@ import typer
 from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select
 from kvtrace.schema.errors import BadSetting
 
+#: Converters that show kernels' resources.
+_DRAWN = frozenset({"perfetto", "chrome"})
+
 
 def command(
     converter: Annotated[
@@ -37,11 +40,16 @@ def command(
         kvtrace convert stablehlo out/ -o graph.mlir --check
 
     """
+    from kvtrace.backends.triton.later_stages import complete_stages
+    from kvtrace.cli import complain
     from kvtrace.converters.registry import load_converter
 
     chosen = load_converter(converter)
     settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])
     selection = select(trace, run)
+    if converter in _DRAWN:
+        for line in complete_stages(selection, asked=False):
+            complain(line)
     target = output or Path(chosen.default_output)
     conversion = chosen.convert(selection, target, settings)
     say(f"wrote {target} ({conversion.size_bytes / 1e6:,.1f} MB)")

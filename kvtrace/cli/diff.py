@@ -86,6 +86,7 @@ def command(
         kvtrace diff old/ new/ --fail-on 'findings.new, spills>0, bytes>+1%'
 
     """
+    from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli import complain
     from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.cli.options import print_lines
@@ -109,6 +110,9 @@ def command(
         for side in sides:
             for line in run_missing_passes(side, asked=bool(replay)):
                 complain(line)
+    for side in sides:
+        for line in complete_stages(side, asked=bool(replay)):
+            complain(line)
     difference = compare(
         *sides,
         labels=(before, after),

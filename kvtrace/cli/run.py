@@ -27,6 +27,12 @@ def command(
     target: Annotated[
         str, typer.Option(metavar="TARGET", help="What to compile for where there is no GPU")
     ] = "cuda:90",
+    compile_to: Annotated[
+        str,
+        typer.Option(
+            "--compile", metavar="ttir|background|full", help="How far to compile without a GPU"
+        ),
+    ] = "full",
     sanitize: Annotated[
         str,
         typer.Option(metavar="off|warn|raise", help="Judge each new call before its launch"),
@@ -47,7 +53,7 @@ def command(
     from kvtrace.settings import settings_from_arguments
 
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
-    options |= {"source": source, "target": target, "sanitize": sanitize}
+    options |= {"source": source, "target": target, "compile": compile_to, "sanitize": sanitize}
     named = settings_from_arguments(**options).as_environment()
     # The other settings stay what the environment says.
     variables = {f"KVTRACE_{name.upper()}": named[f"KVTRACE_{name.upper()}"] for name in options}

@@ -13,6 +13,7 @@ from kvtrace.schema.artifacts import ArtifactIndex
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.client_tables import is_client_table, joined
 from kvtrace.schema.columns import checked_names, table_named
+from kvtrace.schema.completed import Completed, LaterStages
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
@@ -72,6 +73,7 @@ class Trace:
         self.path = path
         self.notes: list[str] = []
         self._artifacts = ArtifactIndex(path)
+        self._completed = Completed()
         self._runs: dict[str, Run] = {}
 
     @cached_property
@@ -142,8 +144,11 @@ class Trace:
         read = names if once is None else tuple(dict.fromkeys((*names, *once.keys)))
         pieces = []
         for run_id in self._ids(runs):
-            rows = run_rows(self.path, table, run_id, read, self._note)
+            completed = self._completed.concerns(name, run_id)
+            more = tuple(dict.fromkeys((*read, *table.keys))) if completed else read
+            rows = run_rows(self.path, table, run_id, more, self._note)
             rows = rows if once is None else once.rows(rows)
+            rows = self._completed.rows(name, run_id, rows) if completed else rows
             pieces.append(_with_run(rows.select(list(names)), run_id))
         if not pieces:
             fields = [pa.field(each, table.schema.field(each).type) for each in names]
@@ -166,7 +171,7 @@ class Trace:
         table = self.definition(name, runs)
         names = checked_names(table, columns)
         for run_id in runs:
-            if name in _ONCE or name == "runs":
+            if name in _ONCE or name == "runs" or self._completed.concerns(name, run_id):
                 yield self.table(name, (run_id,), names)
                 continue
             for rows in run_pieces(self.path, table, run_id, names, self._note):
@@ -212,7 +217,15 @@ class Trace:
         """
         if not sha256:
             return None
-        return self._artifacts.content(sha256, self.run_ids)
+        made = self._completed.content(sha256)
+        return self._artifacts.content(sha256, self.run_ids) if made is None else made
+
+    def complete(self, run_id: str, kernel_id: int, made: LaterStages) -> None:
+        """Have `kernels` and `artifacts`, as this object reads them, show a kernel's later stages.
+
+        Nothing is written.
+        """
+        self._completed.add(run_id, kernel_id, made)
 
     def add_derived(
         self,

@@ -71,6 +71,12 @@ class CompilationListener:
         if self.before is not None:
             self.before(**facts)
 
+    def add(self, cache_key: str, compilation: Compilation) -> None:
+        """Note a compilation that Triton's own function was not asked for."""
+        self._compilations[cache_key] = compilation
+        while len(self._compilations) > _COMPILATIONS:
+            self._compilations.popitem(last=False)
+
     def take(self, cache_key: str) -> Compilation | None:
         """The compilation with that hash, once."""
         return self._compilations.pop(cache_key, None)
@@ -79,7 +85,7 @@ class CompilationListener:
         times = facts["times"]
         duration = int(times.total) * 1000
         cache_key = str(facts["metadata"]["hash"])
-        compilation = self._compilations[cache_key] = Compilation(
+        compilation = Compilation(
             cache_hit=bool(facts["cache_hit"]),
             begin=time.time_ns() - duration,
             duration=duration,
@@ -88,8 +94,7 @@ class CompilationListener:
             storing=int(times.store_results) * 1000,
             thread=get_native_id(),
         )
-        while len(self._compilations) > _COMPILATIONS:
-            self._compilations.popitem(last=False)
+        self.add(cache_key, compilation)
         if self._hand_over is not None:
             self._hand_over(cache_key, compilation)
 
@@ -153,11 +158,12 @@ def kernel_record(
     `compilation` and `load` are None where they happened elsewhere, or before the recording. It
     reads texts of megabytes and prints the IR again: for the background thread.
     """
+    kernel = getattr(kernel, "known", kernel)  # nothing is compiled further for the record
     metadata = kernel.metadata
     target = metadata.target
     function = function_of(kernel)
     file, line = (None, None) if function is None else definition(function)
-    registers, spills = _resources(kernel)
+    registers, spills = resources(kernel)
     ttir = kernel.asm.get("ttir")
     return KernelRecord(
         name=kernel_name(kernel),
@@ -173,7 +179,7 @@ def kernel_record(
         num_warps=metadata.num_warps,
         num_ctas=metadata.num_ctas,
         num_stages=getattr(metadata, "num_stages", None),
-        options=dict(_options(metadata)),
+        options=dict(options_of(metadata)),
         shared_bytes=metadata.shared,
         registers=registers,
         spills=spills,
@@ -230,7 +236,7 @@ def _generic(ttir: str, tell: Callable[[str], None]) -> Iterator[Stage]:
         tell(f"{error} The kernel is recorded without it and cannot be replayed.")
 
 
-def _resources(kernel: Any) -> tuple[int | None, int | None]:
+def resources(kernel: Any) -> tuple[int | None, int | None]:
     """Registers and spills: from the loaded kernel, or else from its binary."""
     registers = getattr(kernel, "n_regs", None)
     if isinstance(registers, int):
@@ -254,7 +260,8 @@ def _resources(kernel: Any) -> tuple[int | None, int | None]:
     return found.registers, found.spills
 
 
-def _options(metadata: Any) -> Iterator[tuple[str, str]]:
+def options_of(metadata: Any) -> Iterator[tuple[str, str]]:
+    """Name and text of each compile option that has no column of its own."""
     for name, value in metadata._asdict().items():
         if name not in _NO_OPTIONS and value is not None:
             yield str(name), capped(str(value))

@@ -16,6 +16,7 @@ from kvtrace.backends.replacements import Replacements
 if TYPE_CHECKING:
     from kvtrace.backends.triton.free_driver import DeviceFreeDriver
     from kvtrace.backends.triton.launches import LaunchAdapter
+    from kvtrace.backends.triton.unfinished_kernels import UnfinishedKernel
     from kvtrace.capture.session import Session
 
 _DEFAULT_TARGET: Final = "cuda:90"
@@ -32,7 +33,11 @@ class _State:
     session: "Session | None" = None
     adapter: "LaunchAdapter | None" = None  # records the calls of what launches were seen to do
     launchers: "Replacements | None" = None
+    compiler: "list[Replacements]"
     watched: bool = False  # by clients that kvtrace.trace put around single kernels
+
+    def __init__(self) -> None:
+        self.compiler = []
 
 
 state: Final = _State()
@@ -68,6 +73,8 @@ def uninstall() -> None:
     if state.launchers is not None:
         state.launchers.undo()
         state.launchers = None
+    while state.compiler:
+        state.compiler.pop().undo()
     configuration = module.driver
     if configuration._active is state.driver:
         configuration._active = None
@@ -87,7 +94,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
     except RuntimeError as error:
         if not _means_none(str(error)):
             raise
-    from kvtrace.backends.triton import autotune_free
+    from kvtrace.backends.triton import autotune_free, compiler_key
     from kvtrace.backends.triton.free_driver import DeviceFreeDriver
     from kvtrace.schema.errors import BadSetting
 
@@ -99,6 +106,9 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
         driver = DeviceFreeDriver(target := _DEFAULT_TARGET)
     state.driver = driver
     autotune_free.install()
+    state.compiler.append(compiler_key.install())
+    if session.settings.compile != "full":
+        state.compiler.append(_stop_at_ttir(session))
     state.launchers = _launchers_know_their_kernels()
     session.message(
         "info",
@@ -106,6 +116,35 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
         f"Triton found no GPU: the target is {target}, and compiled kernels run in the evaluator",
     )
     return driver
+
+
+def _stop_at_ttir(session: "Session") -> Replacements:
+    """Have launches compile to TTIR alone."""
+    from kvtrace.backends.triton.later_stages import STOPPED
+    from kvtrace.backends.triton.unfinished_kernels import StoppingCompiler
+
+    background = None
+    if session.settings.compile == "background":
+        from kvtrace.backends.triton.background import BackgroundCompiler
+
+        background = BackgroundCompiler(session)
+
+    def told(kernel: "UnfinishedKernel") -> None:
+        session.message(
+            "info",
+            STOPPED,
+            "a kernel was compiled to TTIR alone, so its later stages, registers and shared memory "
+            "are not recorded; kvtrace report, diff and convert make them where Triton is "
+            "installed, and KVTRACE_COMPILE=full records them",
+        )
+        if background is not None:
+            background.add(kernel.known)
+
+    def noted(cache_key: str, whole: int, made: int, lowered: int) -> None:
+        if state.adapter is not None:
+            state.adapter.stopped(cache_key, whole, made, lowered)
+
+    return StoppingCompiler(told, noted, session.problem).install()
 
 
 def _launchers_know_their_kernels() -> Replacements:

@@ -53,17 +53,22 @@ class EvaluatingLauncher:
     Args:
         source: Triton's description of what was compiled; has `signature`.
         metadata: the compiled kernel's metadata; has `name` and `hash`.
+        ttir: the kernel's TTIR, where it was compiled no further; else Triton's cache has it.
 
     """
 
-    def __init__(self, source: Any, metadata: Any) -> None:
+    def __init__(self, source: Any, metadata: Any, ttir: str | None = None) -> None:
         self._source_name = str(source.name)
         self._kernel = str(metadata.name)
         self._hash = str(metadata.hash)
         self._file = _defining_file(source)
         self._signature = tuple(source.signature.items())
         self._is_gluon = bool(getattr(getattr(source, "fn", None), "is_gluon", bool)())
-        self._lowered = not getattr(metadata, "tensordesc_meta", None)
+        self._given = ttir
+        if ttir is None:
+            self._lowered = not getattr(metadata, "tensordesc_meta", None)
+        else:
+            self._lowered = not _takes_descriptors(ttir)
         self._module: Module | None = None
         #: The compiled kernel that it launches, once that is known.
         self.compiled: weakref.ref[Any] | None = None
@@ -181,6 +186,8 @@ class EvaluatingLauncher:
 
     def _stage(self, stage: str) -> str | None:
         """Read a stage's text from Triton's cache, where its compiler has just left it."""
+        if self._given is not None:
+            return self._given if stage == "ttir" else None
         from triton.runtime.cache import get_cache_manager
 
         name = self._source_name[:150]  # as Triton cuts it
@@ -189,6 +196,11 @@ class EvaluatingLauncher:
         if path is None or not Path(path).is_file():
             return None
         return Path(path).read_text(encoding="utf-8")
+
+
+def _takes_descriptors(ttir: str) -> bool:
+    """Whether the kernel's function has parameters that are descriptors in TTIR, too."""
+    return any(" public @" in line and "!tt.tensordesc" in line for line in ttir.splitlines())
 
 
 def _defining_file(source: Any) -> str | None:

@@ -5,6 +5,7 @@ a compiled kernel (`compiled[grid](…)`) passes `CompiledKernel.__getitem__` in
 """
 
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -99,6 +100,19 @@ class LaunchAdapter:
         values = values_of(kernel, args, kwargs)
         call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
         return ComingLaunch(call_id, kernel, grid, parameters, records, values)
+
+    def stopped(self, cache_key: str, whole: int, made: int, lowered: int) -> None:
+        """Note how long a compilation took, in ns, that stopped at TTIR: in all, and its steps."""
+        compilation = Compilation(
+            cache_hit=made == 0,
+            begin=time.time_ns() - whole,
+            duration=whole,
+            initialization=made,
+            stages=(("ttir", lowered),) if made else (),
+            storing=0,
+            thread=threading.get_native_id(),
+        )
+        self._listener.add(cache_key, compilation)
 
     def _tell_watch(self, call_id: int) -> None:
         """Tell clients that have just watched the launch which call it was, once."""

@@ -1,0 +1,92 @@
+"""Triton's hash of its own files, remembered by what the files are."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvtrace.backends.triton import compiler_key
+from tests.support.triton_versions import INSTALLED, run_with
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+
+#: Prints the key by way of kvtrace's hook, and the files that Triton's own function opens.
+PROGRAM = """
+import json, sys
+import triton, triton.runtime.cache as cache
+from kvtrace.backends.triton import compiler_key
+from pathlib import Path
+opened, plain = [], cache.triton_key.__wrapped__
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+replaced = compiler_key.install()
+asked = cache.triton_key()
+during = [each for each in opened if "libtriton" in each]
+opened.clear()
+own = plain()
+folder = Path(triton.__file__).parent
+known = {str(each) for each in compiler_key._files(folder)}
+left = [each for each in opened if each.startswith(str(folder)) and "__pycache__" not in each]
+replaced.undo()
+print(json.dumps({"same": asked == own, "hashed": bool(during), "read": len(left),
+                  "unknown": sorted(set(left) - known),
+                  "restored": cache.triton_key.__wrapped__ is plain}))
+"""
+
+
+def _asked(tmp_path: Path) -> Any:
+    import json
+
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    done = run_with(
+        INSTALLED, [str(script)], tmp_path / "triton", XDG_CACHE_HOME=str(tmp_path / "home"),
+        fresh=True,
+    )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_second_process_reads_no_library_and_has_the_same_key(tmp_path: Path) -> None:
+    first, second = _asked(tmp_path), _asked(tmp_path)
+    assert first["same"]
+    assert second["same"]
+    assert first["hashed"]
+    assert not second["hashed"]
+    assert second["restored"]
+
+
+def test_every_file_that_triton_hashes_is_looked_at(tmp_path: Path) -> None:
+    seen = _asked(tmp_path)
+    assert seen["read"] > 10
+    assert seen["unknown"] == []
+
+
+def test_a_changed_file_is_another_state(tmp_path: Path) -> None:
+    from kvtrace.backends.triton.compiler_key import fingerprint
+
+    file = tmp_path / "compiler" / "code.py"
+    file.parent.mkdir()
+    file.write_text("one")
+    os.utime(file, ns=(1, 1))
+    before = fingerprint(tmp_path)
+    assert fingerprint(tmp_path) == before
+    file.write_text("two")
+    os.utime(file, ns=(1, 1))  # the same size and time, as a build may leave them
+    assert fingerprint(tmp_path) != before
+
+
+def test_a_home_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file where the folder would be")
+    assert _asked(tmp_path)["same"]
+
+
+def test_what_another_user_wrote_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "text"
+    compiler_key.write_whole(path, "ours")
+    assert compiler_key.read_own(path) == "ours"
+    assert compiler_key.read_own(tmp_path / "none") is None
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert compiler_key.read_own(path) is None

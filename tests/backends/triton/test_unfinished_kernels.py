@@ -1,0 +1,302 @@
+"""Kernels that stop at TTIR: what is recorded, what Triton's cache holds, what is made later."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvtrace.backends.triton.later_stages import complete_stages
+from kvtrace.schema.trace import resolve
+from tests.support.triton_versions import ROOT
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+
+PROGRAM = """
+import json, os, sys
+import torch, triton, triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = lanes < n
+    tl.store(out + lanes, tl.load(x + lanes, mask=inside) + tl.load(y + lanes, mask=inside), inside)
+
+@triton.jit
+def product(a, b, out, BLOCK: tl.constexpr):
+    rows = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    tl.store(out + rows, tl.dot(tl.load(a + rows), tl.load(b + rows)))
+
+@triton.jit
+def twice(source, target, BLOCK: tl.constexpr):
+    target.store([tl.program_id(0) * BLOCK, 0], source.load([tl.program_id(0) * BLOCK, 0]) * 2)
+
+@triton.autotune([triton.Config({"BLOCK": 256}), triton.Config({"BLOCK": 32})], key=[])
+@triton.jit
+def tuned(a, b, out, BLOCK: tl.constexpr):
+    rows = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    keep = rows < 1024
+    found = tl.dot(tl.load(a + rows, keep, 0.0), tl.load(b + rows, keep, 0.0))
+    tl.store(out + rows, found, keep)
+
+torch.manual_seed(0)
+seen = {}
+x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
+kernel = add[(4,)](x, y, out, 1000, BLOCK=256)
+seen["add"] = torch.equal(out, x + y)
+a, b, c = torch.randn(32, 32), torch.randn(32, 32), torch.zeros(32, 32)
+product[(1,)](a, b, c, BLOCK=32)
+rows, doubled = torch.randn(50, 64), torch.zeros(50, 64)
+twice[(2,)](TensorDescriptor.from_tensor(rows, [32, 64]),
+            TensorDescriptor.from_tensor(doubled, [32, 64]), BLOCK=32)
+seen["descriptors"] = torch.equal(doubled, rows * 2)
+seen["sum"] = [out.double().sum().item(), c.double().sum().item()]
+seen["unfinished"] = type(kernel).__name__ == "UnfinishedKernel"
+seen["compiled_kernel"] = isinstance(kernel, triton.compiler.CompiledKernel)
+cache = os.environ["TRITON_CACHE_DIR"]
+seen["cached"] = sum(name.endswith(".cubin") for _, _, names in os.walk(cache) for name in names)
+if "ask" in sys.argv:
+    seen["warps"] = kernel.metadata.num_warps
+    seen["shared"] = kernel.metadata.shared
+    seen["asm"] = sorted(kernel.asm)
+    seen["ptx"] = kernel.asm["ptx"][:400]
+    seen["registers"] = kernel.n_regs
+    seen["spills"] = kernel.n_spills
+    seen["binary"] = len(kernel.kernel)
+    seen["fields"] = sorted(kernel.metadata._asdict())
+    seen["hash"] = kernel.hash
+    seen["warmed"] = sorted(product.warmup(a, b, c, BLOCK=16, grid=(1,)).asm)
+    try:
+        add[(1,)](x, y, out, 1000, BLOCK=300)
+    except Exception as error:
+        seen["error"] = type(error).__name__
+if "tune" in sys.argv:
+    tuned[(1,)](a, b, c)
+    seen["block"] = tuned.best_config.kwargs["BLOCK"]
+print(json.dumps(seen))
+"""
+
+
+def _run(folder: Path, setting: str, *arguments: str, cache: str = "cache") -> Any:
+    script = folder / "program.py"
+    script.write_text(PROGRAM)
+    (folder / cache).mkdir(exist_ok=True)
+    variables = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "KVTRACE": str(folder / setting),
+        "KVTRACE_COMPILE": setting,
+        "TRITON_CACHE_DIR": str(folder / cache),
+        "XDG_CACHE_HOME": str(folder / "home"),
+    }
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments],
+        env=variables, capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "could not be recorded" not in done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _kernels(out: Path) -> dict[str, Any]:
+    return {row["name"]: row for row in resolve(str(out)).table("kernels", _COLUMNS).to_pylist()}
+
+
+_COLUMNS = ("name", "stages", "registers", "spills", "shared_bytes", "num_warps", "options",
+            "cache_key", "compile_ns", "kernel_id", "target")  # fmt: skip
+
+
+def _codes(out: Path) -> list[str]:
+    return [str(code) for code in resolve(str(out)).table("messages", ["code"])["code"].to_pylist()]
+
+
+def _names(kernel: Any) -> list[str]:
+    return [stage["stage"] for stage in kernel["stages"] if stage["artifact"]]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("stopped")
+    return {
+        "folder": folder,
+        "ttir": _run(folder, "ttir", cache="of-ttir"),
+        "full": _run(folder, "full", cache="of-full"),
+    }
+
+
+def test_results_are_equal(runs: Any) -> None:
+    assert runs["ttir"]["unfinished"]
+    assert not runs["full"]["unfinished"]
+    assert runs["ttir"]["compiled_kernel"]
+    for name in ("add", "descriptors"):
+        assert runs["ttir"][name]
+        assert runs["full"][name]
+    assert runs["ttir"]["sum"] == runs["full"]["sum"]
+
+
+def test_what_is_recorded(runs: Any) -> None:
+    stopped, whole = _kernels(runs["folder"] / "ttir"), _kernels(runs["folder"] / "full")
+    assert set(stopped) == set(whole) == {"add", "product", "twice"}
+    for name, kernel in stopped.items():
+        assert _names(kernel) == ["ttir", "ttir_generic"]
+        assert kernel["registers"] is kernel["spills"] is kernel["shared_bytes"] is None
+        assert kernel["cache_key"] == whole[name]["cache_key"]
+        assert kernel["compile_ns"] > 0
+        assert kernel["stages"][0]["artifact"] is None  # how long TTIR from Python took
+        assert {"ptx", "cubin"} <= set(_names(whole[name]))
+    assert "stopped-at-ttir" in _codes(runs["folder"] / "ttir")
+    assert "stopped-at-ttir" not in _codes(runs["folder"] / "full")
+
+
+def test_triton_s_cache_has_nothing_of_it(runs: Any) -> None:
+    assert runs["ttir"]["cached"] == 0
+    assert list((runs["folder"] / "of-ttir").iterdir()) == []
+    assert runs["full"]["cached"] == 3
+
+
+def test_later_stages_are_those_of_a_full_run(
+    runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))  # Triton has compiled none of them
+    selection = resolve(str(runs["folder"] / "ttir"))
+    assert list(complete_stages(selection, asked=True)) == []
+    made = {row["name"]: row for row in selection.table("kernels", _COLUMNS).to_pylist()}
+    whole = _kernels(runs["folder"] / "full")
+    other = resolve(str(runs["folder"] / "full"))
+    for name, kernel in made.items():
+        for column in ("registers", "spills", "shared_bytes", "num_warps", "options"):
+            assert kernel[column] == whole[name][column], (name, column)
+        assert _names(kernel) == _names(whole[name])
+        for stage in ("ttgir", "ptx"):
+            texts = [
+                _without_places(side.trace.artifact(_artifact(row, stage)))
+                for side, row in ((selection, kernel), (other, whole[name]))
+            ]
+            assert texts[0] == texts[1], (name, stage)
+    listed = selection.table("artifacts", ["sha256", "size_bytes", "kind"]).to_pylist()
+    assert {_artifact(row, "cubin") for row in made.values()} <= {r["sha256"] for r in listed}
+    assert _kernels(runs["folder"] / "ttir")["add"]["registers"] is None  # nothing was written
+
+
+def _artifact(row: Any, stage: str) -> str:
+    (found,) = (each["artifact"] for each in row["stages"] if each["stage"] == stage)
+    return str(found)
+
+
+def _without_places(text: bytes | None) -> list[str]:
+    """Instructions and ops; places, debug sections, and numbers of labels and locations go."""
+    import re
+
+    assert text is not None
+    lines = text.decode().split(".section\t.debug")[0].splitlines()
+    kept = [re.sub(r"loc\(.*?\)+|\$L__\w+|//.*", "", line).strip() for line in lines]
+    return [
+        line for line in kept
+        if line and not line.startswith((".loc", ".file", "#loc", "#", ":", "tt.func"))
+    ]  # fmt: skip
+
+
+def test_a_full_run_is_not_misled_by_a_stopped_one(tmp_path: Path) -> None:
+    _run(tmp_path, "ttir")
+    whole = _run(tmp_path, "full")
+    assert not whole["unfinished"]
+    assert whole["cached"] == 3
+    assert all("cubin" in _names(row) for row in _kernels(tmp_path / "full").values())
+    # And what a full run has left is taken whole by one that would stop.
+    again = _run(tmp_path, "ttir")
+    assert not again["unfinished"]
+    for entry in (tmp_path / "cache").iterdir():
+        (group,) = entry.glob("__grp__*.json")
+        listed = json.loads(group.read_text())["child_paths"]
+        assert any(name.endswith(".cubin") for name in listed)
+        assert all(Path(path).is_file() for path in listed.values())
+
+
+def test_a_program_that_asks_has_the_whole_kernel(tmp_path: Path) -> None:
+    stopped = _run(tmp_path, "ttir", "ask", cache="one")
+    whole = _run(tmp_path, "full", "ask", cache="two")
+    assert stopped["unfinished"]
+    assert stopped["error"] == whole["error"]
+    for name in ("warps", "shared", "asm", "ptx", "registers", "spills", "binary", "fields",
+                 "hash", "warmed"):  # fmt: skip
+        assert stopped[name] == whole[name], name
+
+
+def test_an_autotuner_still_refuses_what_does_not_fit(tmp_path: Path) -> None:
+    assert _run(tmp_path, "ttir", "tune")["block"] == _run(tmp_path, "full", "tune")["block"] == 32
+
+
+def test_in_the_background_triton_s_cache_is_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = _run(tmp_path, "background")
+    assert seen["unfinished"]
+    codes = _codes(tmp_path / "background")
+    cubins = list((tmp_path / "cache").rglob("*.cubin"))
+    assert len(cubins) == 3 or "stages-left" in codes
+    for entry in (tmp_path / "cache").iterdir():
+        if list(entry.glob("__grp__*.json")):
+            assert list(entry.glob("*.cubin"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    selection = resolve(str(tmp_path / "background"))
+    assert list(complete_stages(selection, asked=True)) == []
+    figures = selection.table("kernels", ["registers"])["registers"].to_pylist()
+    assert all(registers > 0 for registers in figures)
+    if len(cubins) == 3:  # nothing had to be compiled again
+        assert len(list((tmp_path / "cache").rglob("*.cubin"))) == 3
+
+
+def test_what_background_cannot_finish_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from types import SimpleNamespace
+
+    from kvtrace.backends.triton import background
+
+    told: list[str] = []
+    session: Any = SimpleNamespace(at_end=[], message=lambda *given: told.append(given[1]))
+    target = SimpleNamespace(backend="cuda", arch=90, warp_size=32)
+    known: Any = SimpleNamespace(
+        asm={"ttir": "no IR"}, metadata=SimpleNamespace(target=target), options={}
+    )
+    monkeypatch.setattr(background, "WAIT", 0.0)
+    compiler = background.BackgroundCompiler(session)
+    compiler.add(known)
+    process = compiler._process
+    assert process is not None
+    assert session.at_end == [compiler.finish]
+    compiler.finish()
+    assert told == ["stages-left"]
+    assert process.process.poll() is not None
+    assert not process.folder.exists()
+
+
+def test_ttir_that_cannot_be_compiled_is_said(
+    runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    selection = resolve(str(runs["folder"] / "ttir"))
+    monkeypatch.setattr(type(selection.trace), "artifact", lambda *_: b"no IR at all")
+    (said,) = complete_stages(selection, asked=True)
+    assert "3 of 3 kernels" in said
+    assert selection.table("kernels", ["registers"])["registers"].null_count == 3
+
+
+def test_options_that_command_ptxas_are_not_taken_from_a_trace(
+    runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kvtrace.backends.triton import later_stages
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(later_stages, "_COMMANDING", frozenset({"arch"}))  # which each has
+    selection = resolve(str(runs["folder"] / "ttir"))
+    (said,) = complete_stages(selection, asked=True)
+    assert "3 of 3 kernels" in said
+    assert list(tmp_path.iterdir()) == []
