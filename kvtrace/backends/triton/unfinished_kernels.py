@@ -10,7 +10,6 @@ does. Triton's cache never sees anything else.
 
 import hashlib
 import json
-import threading
 import time
 import weakref
 from collections import namedtuple
@@ -28,6 +27,7 @@ from triton.runtime import cache as triton_cache
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.compiler_key import cache_folder, read_own, write_whole
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher, trial
+from kvtrace.forks import Lock
 
 #: What Triton knows of a kernel only when all stages are made.
 _OF_LATER_STAGES: Final = frozenset(
@@ -129,7 +129,7 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         self._run: Any = None
         self._whole: Any = None
         self._compile = whole
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def finish(self) -> Any:
         """Return the whole kernel, compiled by Triton the first time."""
