@@ -59,8 +59,8 @@ def command(
     if replay is not False:
         for line in run_missing_passes(selection, asked=bool(replay)):
             say(line)
-    for line in complete_stages(selection, asked=bool(replay)):
-        say(line)
+        for line in complete_stages(selection, asked=replay is True):
+            say(line)
     settings = {"max-mb": str(max_mb), "source": "no" if no_source else "yes"}
     written = CONVERTER.convert(selection, output, settings)
     say(f"wrote {output} ({written.size_bytes / 1e6:,.1f} MB)")
