@@ -37,6 +37,7 @@ class _Variant:
     first: Call | None = None
     more: list[Numbers] = field(default_factory=list)
     broken: dict[str, None] = field(default_factory=dict)
+    assumed: dict[str, Contract] = field(default_factory=dict)
 
     def whole(self, sizes: Mapping[str, int], contracts: Sequence[Contract]) -> KernelConditions:
         """Return the plain data; `sizes`: what to judge the kernel at."""
@@ -46,7 +47,8 @@ class _Variant:
         relations = Relations(self.first, self.more)
         return replace(
             self.described, calls=self.calls, inside=self.inside, short=self.short,
-            others=tuple(self.others), envelope=_envelope(relations, contracts),
+            others=tuple(self.others),
+            envelope=_envelope(relations, [*contracts, *self.assumed.values()]),
             at=_at(relations, sizes), broken=tuple(self.broken),
         )  # fmt: skip
 
@@ -99,7 +101,7 @@ def kernel_conditions(
     """Return the conditions of all kernels that were called, and why some calls were left out.
 
     `sizes`: what to judge each kernel at that has numbers of these names. `contracts`: what index
-    tensors hold, which each call is checked by.
+    tensors hold, which each call is checked by; so it is by those in comments of its kernel.
 
     Raises:
         BadSetting: a name of `sizes` is none of a number of any kernel.
@@ -112,8 +114,12 @@ def kernel_conditions(
     variants: dict[KernelConditions, _Variant] = {}
     failures: list[str] = []
     for run in selection.runs:
-        table = selection.trace.table("calls", (run,), columns=["call_id", "args"])
-        arguments = {row["call_id"]: row["args"] or [] for row in table.to_pylist()}
+        table = selection.trace.table("calls", (run,), columns=["call_id", "kernel_id", "args"])
+        rows = table.to_pylist()
+        arguments = {row["call_id"]: row["args"] or [] for row in rows}
+        assumed, unread = _assumed(selection, run)
+        failures += unread
+        kernel_of = {row["call_id"]: row["kernel_id"] for row in rows}
         described: dict[int, _Variant] = {}
         with calls_progress(f"sanitize {run.run_id}") as progress:
             for number, call in enumerate(calls_of(selection.trace, run), start=1):
@@ -125,7 +131,9 @@ def kernel_conditions(
                         told = _described(call)
                         described[key] = variants.setdefault(told, _Variant(told))
                     _add(described[key], call, run, arguments[call.call_id])
-                    wrong = (violation(contract, call) for contract in contracts)
+                    own = assumed.get(kernel_of[call.call_id], [])
+                    described[key].assumed |= {contract.text: contract for contract in own}
+                    wrong = (violation(contract, call) for contract in (*contracts, *own))
                     described[key].broken |= dict.fromkeys(text for text in wrong if text)
                 if progress is not None:
                     progress(number, table.num_rows)
@@ -138,6 +146,24 @@ def kernel_conditions(
             "extents are named as in x.shape[0], and axes of the grid as in grid_x."
         )
     return kernels, failures
+
+
+def _assumed(selection: Selection, run: Run) -> tuple[dict[int, list[Contract]], list[str]]:
+    """Return the contracts in comments of kernels, by kernel, and what is wrong with some."""
+    from kvtrace.verdicts.contracts import BadContract, contract_of, contracts_in
+
+    found: dict[int, list[Contract]] = {}
+    wrong: dict[str, None] = {}
+    columns = ["kernel_id", "name", "source_artifact"]
+    for row in selection.trace.table("kernels", (run,), columns=columns).to_pylist():
+        digest = row["source_artifact"]
+        source = selection.trace.artifact(digest) if digest else None
+        for text in contracts_in((source or b"").decode("utf-8", "replace")):
+            try:
+                found.setdefault(row["kernel_id"], []).append(contract_of(text))
+            except BadContract as error:
+                wrong[f"a comment in {row['name']}: {error}"] = None
+    return found, list(wrong)
 
 
 def _names(asked: str) -> list[str]:

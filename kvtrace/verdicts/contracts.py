@@ -8,8 +8,12 @@ holds at other sizes with the numbers there: so values grow along with what boun
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import TensorArgument
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
     from kvtrace.symbolic.terms import Symbol
 
+_COMMENT: Final = re.compile(r"#[ \t]*kvtrace:[ \t]*assume\b[ \t]*([^\n#]*)")
+_LONGEST: Final = 500
 _STEPS: Final[Mapping[type[ast.cmpop], int]] = {ast.LtE: 0, ast.Lt: 1}
 
 
@@ -54,8 +60,8 @@ def contract_of(text: str) -> Contract:
 
     """
     try:
-        read = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
+        read = ast.parse(text.strip()[:_LONGEST], mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         read = None
     if (
         isinstance(read, ast.Compare)
@@ -67,6 +73,19 @@ def contract_of(text: str) -> Contract:
         subject, high = read.comparators[0].id, read.comparators[1]
         return Contract(text.strip(), subject, read.left, high, steps)
     raise BadContract(f"{text.strip()!r} is no contract such as 0 <= page < cache.shape[0].")
+
+
+def contracts_in(source: str) -> list[str]:
+    """Return what the comments `# kvtrace: assume LOW <= NAME < HIGH` of a source say."""
+    comments = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(dedent(source)).readline):
+            found = _COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
+            if found:
+                comments.append(found[1].strip())
+    except (tokenize.TokenError, SyntaxError):
+        pass  # what is no Python from there on has no comments
+    return comments
 
 
 def symbols_of(contract: Contract, call: Call) -> list[tuple[int, Symbol]]:

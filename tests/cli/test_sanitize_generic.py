@@ -142,8 +142,7 @@ def test_sizes_without_conditions(kvtrace):
     assert "--at goes with --generic" in err
 
 
-@pytest.fixture(scope="module")
-def paged(tmp_path_factory):
+def launched(out, name):
     """One launch of a kernel that reads five pages of a small cache."""
     if find_spec("triton") is None:
         pytest.skip("Triton is not installed")
@@ -152,13 +151,17 @@ def paged(tmp_path_factory):
     import kvtrace
     from tests.verdicts import envelope_kernels as kernels
 
-    out = tmp_path_factory.mktemp("paged") / "out"
     with kvtrace.capture(out, tensors="int"):
         table = torch.tensor([0, 2, 4], dtype=torch.int32)
-        kernels.paged[(3, 4)](
+        getattr(kernels, name)[(3, 4)](
             torch.zeros(5, 4, 72), table, torch.zeros(3, 4, 64), 288, 72, PAGE=4, WIDTH=64
         )
     return out
+
+
+@pytest.fixture(scope="module")
+def paged(tmp_path_factory):
+    return launched(tmp_path_factory.mktemp("paged") / "out", "paged")
 
 
 def test_a_contract_is_checked_and_a_proof_names_it(kvtrace, paged, tmp_path):
@@ -191,3 +194,25 @@ def test_a_file_that_has_no_contracts(kvtrace, paged, tmp_path):
 
     assert code == 2
     assert "'pages are few' is no contract" in err
+
+
+def test_a_comment_in_the_kernel_is_a_contract(kvtrace, tmp_path):
+    out = launched(tmp_path / "out", "paged_assumed")
+
+    code, text, err = kvtrace("sanitize", out, "--generic")
+
+    text = " ".join(text.split())
+    assert (code, err) == (0, "")
+    assert "cache.shape[0] (was 5): first bad 7,456,541" in text
+    assert "assuming 0 <= page < cache.shape[0]" in text
+
+
+def test_a_comment_that_a_launch_breaks_fails_and_one_that_is_none_is_named(kvtrace, tmp_path):
+    out = launched(tmp_path / "out", "paged_wrongly")
+
+    code, text, err = kvtrace("sanitize", out, "--generic")
+
+    told = " ".join((text + err).split())
+    assert code == 1
+    assert "a launch breaks the contract 0 <= page < 4: table holds 4" in told
+    assert "a comment in paged_wrongly: 'pages are few' is no contract such as" in told

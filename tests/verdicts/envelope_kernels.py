@@ -15,6 +15,30 @@ def paged(cache, table, out, stride_page, stride_token, PAGE: tl.constexpr, WIDT
 
 
 @triton.jit
+def paged_assumed(
+    cache, table, out, stride_page, stride_token, PAGE: tl.constexpr, WIDTH: tl.constexpr
+):
+    page = tl.load(table + tl.program_id(0))  # kvtrace: assume 0 <= page < cache.shape[0]
+    token = tl.program_id(1)
+    lanes = tl.arange(0, WIDTH)
+    values = tl.load(cache + (page * stride_page + token * stride_token + lanes))
+    tl.store(out + (tl.program_id(0) * PAGE + token) * WIDTH + lanes, values)
+
+
+@triton.jit
+def paged_wrongly(
+    cache, table, out, stride_page, stride_token, PAGE: tl.constexpr, WIDTH: tl.constexpr
+):
+    # kvtrace: assume 0 <= page < 4
+    # kvtrace: assume pages are few
+    page = tl.load(table + tl.program_id(0))
+    token = tl.program_id(1)
+    lanes = tl.arange(0, WIDTH)
+    values = tl.load(cache + (page * stride_page + token * stride_token + lanes))
+    tl.store(out + (tl.program_id(0) * PAGE + token) * WIDTH + lanes, values)
+
+
+@triton.jit
 def paged_fixed(
     cache, table, out, stride_page, stride_token, PAGE: tl.constexpr, WIDTH: tl.constexpr
 ):
