@@ -4,7 +4,7 @@
 finds clients by name, `running.py` runs several in one pass (`hooks.py` puts some around ops),
 `recorded.py` does it for a recorded run and `observation.py` while a program runs. The
 built-in clients are `tracer.py`, `profiler.py` and `sanitizer.py`; docs/clients.md shows how to
-write one. May import schema, ir, evaluate and passes.
+write one. May import verdicts and what is below them.
 """
 
 # Imported when first used: a launch needs few of these files.

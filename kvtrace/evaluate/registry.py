@@ -6,7 +6,7 @@ Three kinds of entries:
   of the result's element type (wider floats are rounded by the caller). Attributes that it needs
   come first: `attributes=("predicate",)`.
 * `@factored("arith.addi")`: for integers, besides: a function of values and their type that keeps
-  sums of terms apart (see integers.py).
+  sums of terms apart (see sums.py).
 * `@semantics("tt.load")`: everything else: a function of the op and the compiler that gives the
   step to run.
 

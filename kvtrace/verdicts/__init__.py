@@ -6,6 +6,7 @@ undecided; `verdict.py` is what comes out, and its row of `findings`. Rules shar
 (runs witnesses and grids), `concrete.py` and `evaluated.py` (decide by that), `contents.py` and
 `assumptions.py` (loaded integers), `feeding.py`, `arithmetic.py` and `widths.py` (arithmetic that
 may wrap around). `generic.py` and its parts are the conditions for all shapes: calls inside of them
-need no judging. May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`, `kvtrace.symbolic`
+need no judging; `growth.py`, `envelope*.py`, `at_size.py` and `contracts.py` say where sizes end.
+May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`, `kvtrace.symbolic`, `kvtrace.calls`
 and `kvtrace.metrics`.
 """

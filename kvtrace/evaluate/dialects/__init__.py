@@ -2,7 +2,7 @@
 
 To add an op: find its dialect's file, write a small pure function, register it, and name the file
 in the op's row of `kvtrace.ir.ops`. A file is imported when a module that has one of its ops is
-evaluated. Only kvtrace/evaluate imports these files.
+evaluated.
 """
 
 from collections.abc import Iterable

@@ -51,7 +51,7 @@ def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) ->
 
 @semantics("tt.dot")
 def dot(op: Op, compiler: Compiler) -> Step:
-    """Multiply and add. tf32 inputs are truncated, see numerics.py; other splits count as exact."""
+    """Multiply and add. tf32 inputs are truncated, see rounding.py; other splits count as exact."""
     given = [op.operand(name) for name in ("left", "right", "added")]
     left_type, right_type, sum_type = (value_type(value.type) for value in given)
     left, right, addend = slots_of(given)
