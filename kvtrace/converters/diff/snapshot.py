@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
+from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.converters.counted_times import TUNING
 from kvtrace.converters.database import database as new_database
 from kvtrace.converters.diff.graphs import graph_texts
@@ -227,13 +228,11 @@ def _register(
     calls = trace.table(
         "calls", runs, ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"]
     )
-    begins = trace.table("kernels", runs, ["kernel_id", "compile_begin", "load_begin"])
-    launches = trace.table("launches", runs, ["seq", "call_id", "enter", "exit", "phase"])
+    launches = pa.concat_tables([_launches(trace, run) for run in runs])
     executions = trace.table("gpu_kernels", runs, ["launch_seq", "call_id", "start", "end"])
     for name, table in (
         ("members", member_table),
         ("kernel_names", kernel_names),
-        ("begins", begins),
         ("all_calls", calls),
         ("launches", launches),
         ("gpu_kernels", executions),
@@ -241,6 +240,13 @@ def _register(
     ):
         database.register(name, table)
     database.execute(_PREPARE.replace("TUNING", str(TUNING)))
+
+
+def _launches(trace: "Trace", run: "Run") -> pa.Table:
+    """Return the launches of a run, and which of them compiled or loaded their kernel."""
+    rows = trace.table("launches", (run,), ["seq", "call_id", "enter", "exit", "phase"])
+    compiling = CompilingLaunches(trace, run).among(rows)
+    return rows.append_column("compiling", pa.array(compiling))
 
 
 #: Launches of the phases TUNING are counted apart: an autotuner repeats them as often
@@ -251,7 +257,6 @@ def _register(
 _PREPARE: Final = """
     CREATE TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, c.run, c.call_id, m.variant,
-        b.compile_begin, b.load_begin,
         hash(c.grid_x, c.grid_y, c.grid_z, list_transform(
             list_filter(c.args, lambda a: a.kind IS DISTINCT FROM 'constexpr'),
             lambda a: {
@@ -261,14 +266,11 @@ _PREPARE: Final = """
                 'alias': a.alias_group,
                 'scalar': regexp_replace(a.scalar, '0x[0-9a-fA-F]{6,}', '0x…', 'g')
             })) AS alike
-    FROM all_calls c JOIN members m ON c.run = m.run AND c.kernel_id = m.kernel_id
-    JOIN begins b ON c.run = b.run AND c.kernel_id = b.kernel_id;
+    FROM all_calls c JOIN members m ON c.run = m.run AND c.kernel_id = m.kernel_id;
 
     CREATE TABLE timed AS
     SELECT p.place, epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
-        coalesce(l.phase, 'run') IN TUNING AS tuning,
-        coalesce(p.compile_begin >= l."enter" AND p.compile_begin < l."exit", false)
-            OR coalesce(p.load_begin >= l."enter" AND p.load_begin < l."exit", false) AS compiling
+        coalesce(l.phase, 'run') IN TUNING AS tuning, l.compiling
     FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
 
     CREATE TABLE executed AS
