@@ -126,7 +126,7 @@ class DeviceCopies:
         return tuple(found)
 
     def release(self, copy: Copy) -> None:
-        """Return back the room of a copy that has been read, or is not wanted any more."""
+        """Free the room of a copy that has been read, or is not wanted any more."""
         with self._lock:
             self._released.add(copy.end)
             while self._ends and self._ends[0] in self._released:

@@ -383,7 +383,6 @@ READING: Final = named(lambda row: row.effect in ("load", "atomic"))
 """Ops that give what memory holds."""
 WRITING: Final = named(lambda row: row.effect in ("store", "atomic"))
 MEMORY: Final = READING | WRITING
-ATOMIC: Final = named(lambda row: row.effect == "atomic")
 FILLING: Final = named(lambda row: row.effect == "load" and row.has("other"))
 """Loads that may say what lanes that are off are given."""
 POINTED: Final = named(lambda row: row.effect is not None and row.has("pointer"))

@@ -12,7 +12,7 @@ either is missing, the row says unknown, and why.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from kvtrace.symbolic.linear import Interval
 from kvtrace.symbolic.terms import Symbol, signed_range
@@ -43,9 +43,6 @@ from kvtrace.verdicts.envelope_values import (
 from kvtrace.verdicts.generic import conditions_of
 from kvtrace.verdicts.growth import Ambiguous, Grown, Number, Relations
 from kvtrace.verdicts.widths import uses
-
-if TYPE_CHECKING:
-    pass
 
 GRID_LIMITS: Final = ((1 << 31) - 1, 65_535, 65_535)
 

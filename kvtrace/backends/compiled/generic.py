@@ -92,7 +92,7 @@ def _make_invalid(ir: Any, module: Any, context: Any) -> None:
 
 @contextmanager
 def _readable_file(text: str) -> Iterator[str]:
-    """Return libtriton, which reads IR only by path, a path to read the text from.
+    """Write the text to where libtriton can read it: it reads IR only by path.
 
     Memory where the system has anonymous files: nothing to clean up, and no full disk.
     """

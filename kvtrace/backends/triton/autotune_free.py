@@ -43,7 +43,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Return Triton's autotuner back what it had, where nothing else lies on top."""
+    """Restore what Triton's autotuner had, where nothing else lies on top."""
     global _replaced
     if _replaced is None:
         return

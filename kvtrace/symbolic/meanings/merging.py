@@ -123,7 +123,7 @@ def as_number(condition: Condition) -> Term:
 
 
 def as_truth(number: Term) -> Condition:
-    """Return back the Boolean that is held as 0 or 1."""
+    """Return the Boolean that is held as 0 or 1."""
     if len(number.coefficients) == 1:
         ((monomial, coefficient),) = number.coefficients.items()
         if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], Choice):
