@@ -7,9 +7,9 @@ is then an error, since a gate that looked at nothing is open.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from kvtrace.schema.errors import BadSetting
 from kvtrace.text import count, duration, size
@@ -19,33 +19,32 @@ if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Variant
 
 FINDINGS: Final = "findings.new"
+_Of = TypeVar("_Of")
 
 
 @dataclass(frozen=True, slots=True)
-class _Figure:
-    """A number of a variant, or of a kernel's totals, and how it is written."""
+class _Figure(Generic[_Of]):
+    """How a number is read of a variant, or of a kernel's totals, and how it is written."""
 
     form: Callable[[float | None], str]
-    of_variant: Callable[["Variant"], float | None] | None = None
-    of_kernel: Callable[["Totals"], float | None] | None = None
+    read: Callable[[_Of], float | None]
 
 
-def _resource(name: str) -> Callable[["Variant"], float | None]:
-    return lambda variant: variant.resources.get(name)
-
-
-FIGURES: Final[Mapping[str, _Figure]] = {
-    "registers": _Figure(count, of_variant=_resource("registers")),
-    "spills": _Figure(count, of_variant=_resource("spills")),
-    "shared": _Figure(size, of_variant=_resource("shared_bytes")),
-    "time": _Figure(duration, of_kernel=lambda totals: totals.device_median_ns),
-    "host": _Figure(duration, of_kernel=lambda totals: totals.host_median_ns),
-    "compile": _Figure(duration, of_kernel=lambda totals: totals.compile_ns),
-    "launches": _Figure(count, of_kernel=lambda totals: totals.launches),
-    "bytes": _Figure(size, of_kernel=lambda totals: totals.bytes),
-    "flops": _Figure(count, of_kernel=lambda totals: totals.flops),
+OF_VARIANTS: Final[Mapping[str, _Figure["Variant"]]] = {
+    "registers": _Figure(count, lambda variant: variant.resources.get("registers")),
+    "spills": _Figure(count, lambda variant: variant.resources.get("spills")),
+    "shared": _Figure(size, lambda variant: variant.resources.get("shared_bytes")),
+}
+OF_KERNELS: Final[Mapping[str, _Figure["Totals"]]] = {
+    "time": _Figure(duration, lambda totals: totals.device_median_ns),
+    "host": _Figure(duration, lambda totals: totals.host_median_ns),
+    "compile": _Figure(duration, lambda totals: totals.compile_ns),
+    "launches": _Figure(count, lambda totals: totals.launches),
+    "bytes": _Figure(size, lambda totals: totals.bytes),
+    "flops": _Figure(count, lambda totals: totals.flops),
 }
 """`time` is the median on the device, `host` that of steady launches on the host."""
+_KNOWN: Final = (FINDINGS, *OF_VARIANTS, *OF_KERNELS)
 
 _RULE: Final = re.compile(
     r"(?P<figure>[\w.]+)\s*(?:(?P<sign>[<>])\s*(?P<change>[+-])?(?P<limit>\d+(?:\.\d+)?)"
@@ -100,19 +99,20 @@ class Gate:
         self, kernel: str, pairs: Sequence[tuple["Variant | None", "Variant"]]
     ) -> None:
         """Judge the variants of a kernel that AFTER has, each with that of BEFORE, if any."""
-        for rule, figure in self._rules_of("of_variant"):
-            assert figure.of_variant is not None
+        for rule in self.rules:
+            figure = OF_VARIANTS.get(rule.figure)
+            if figure is None:
+                continue
             for before, after in pairs:
-                first = None if before is None else figure.of_variant(before)
                 label = f"{kernel} ({after.label})" if after.label else kernel
-                self._compare(rule, figure, label, first, figure.of_variant(after))
+                self._compare(rule, figure, label, before, after)
 
     def compare_kernels(self, kernel: str, before: "Totals | None", after: "Totals") -> None:
         """Judge the sums over a kernel's launches."""
-        for rule, figure in self._rules_of("of_kernel"):
-            assert figure.of_kernel is not None
-            first = None if before is None else figure.of_kernel(before)
-            self._compare(rule, figure, kernel, first, figure.of_kernel(after))
+        for rule in self.rules:
+            figure = OF_KERNELS.get(rule.figure)
+            if figure is not None:
+                self._compare(rule, figure, kernel, before, after)
 
     def compare_findings(self, findings: Sequence["FindingDifference"], *, judged: bool) -> None:
         """Judge the findings that only AFTER has."""
@@ -134,23 +134,19 @@ class Gate:
             if not rule.optional and rule.text not in self._looked_at
         ]
 
-    def _rules_of(self, kind: str) -> Iterator[tuple[Rule, _Figure]]:
-        for rule in self.rules:
-            figure = FIGURES.get(rule.figure)
-            if figure is not None and getattr(figure, kind) is not None:
-                yield rule, figure
-
     def _compare(
-        self, rule: Rule, figure: _Figure, what: str, before: float | None, after: float | None
+        self, rule: Rule, figure: _Figure[_Of], what: str, before: _Of | None, after: _Of
     ) -> None:
-        broken = None if after is None else rule.broken(before, after)
+        first = None if before is None else figure.read(before)
+        second = figure.read(after)
+        broken = None if second is None else rule.broken(first, second)
         if broken is None:
             return
         self._looked_at.add(rule.text)
         if broken:
-            text = f"{figure.form(before)} → {figure.form(after)}"
-            if before and after is not None:
-                text += f" ({after / before - 1:+.1%})"
+            text = f"{figure.form(first)} → {figure.form(second)}"
+            if first and second is not None:
+                text += f" ({second / first - 1:+.1%})"
             self.failures.append(Failure(rule.text, what, text))
 
 
@@ -167,8 +163,8 @@ def read_rules(texts: Sequence[str]) -> list[Rule]:
 
 def _rule(text: str) -> Rule:
     found = _RULE.fullmatch(text)
-    known = ", ".join((FINDINGS, *FIGURES))
-    if found is None or found["figure"] not in (FINDINGS, *FIGURES):
+    known = ", ".join(_KNOWN)
+    if found is None or found["figure"] not in _KNOWN:
         raise BadSetting(
             f"--fail-on {text!r} is no rule; one is of {known}, as spills>0 or bytes>+1%."
         )
