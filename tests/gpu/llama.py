@@ -95,7 +95,7 @@ class Llama(nn.Module):
 
     def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         scores = self.head(self.norm(self.blocks(self.words(tokens))))
-        return F.cross_entropy(scores.view(-1, WORDS).float(), targets.view(-1))
+        return F.cross_entropy(scores.view(-1, WORDS).float(), targets.reshape(-1))
 
 
 def main() -> None:
