@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
+from kvtrace.converters.device_time import DeviceTime, device_time
 from kvtrace.converters.graph_profile import GraphProfile, read_graph_profiles
 from kvtrace.converters.profile_tables import ProfileTables, Row
 from kvtrace.converters.roofline import Position, Work, joined, position
@@ -136,10 +138,9 @@ class Profile:
 
     `device` is what rooflines are drawn for, None where no limits are known. `replayed` says
     whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
-    `other_executions` and `other_device_ns` are the device timeline's executions that no call is
-    known for. `left_out` are replay's notes on figures that it gives up for their cost. `sectors`
-    says how many memory ops were counted `by_compiled_layout` and `by_lane_order`
-    (docs/accesses.md).
+    `device_time` is all that devices did, None without a device timeline. `left_out` are replay's
+    notes on figures that it gives up for their cost. `sectors` says how many memory ops were
+    counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
     """
 
     path: str
@@ -148,8 +149,7 @@ class Profile:
     kernels: tuple[KernelProfile, ...]
     replayed: bool
     missing_calls: int
-    other_executions: int = 0
-    other_device_ns: int | None = None
+    device_time: DeviceTime | None = None
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
@@ -174,14 +174,15 @@ def read_profile(
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    with ProfileTables(trace, runs) as tables:
+    steps, windows = stepping(trace, runs)
+    with ProfileTables(trace, runs, windows) as tables:
         chosen = chosen_device(device, _device_names(runs), tables.targets())
         by_kernel, by_call = tables.sums("kernel"), tables.sums("place")
         flops = tables.flops()
         kernels, places, work = tables.kernels(), tables.places(), tables.work()
         by_line = tables.lines() if lines else []
         replayed, missing = tables.coverage()
-        others, others_ns = tables.others()
+        on_device, tuned = tables.on_device(), tables.tuned()
     roofs = _positions(work, flops, chosen)
     call_profiles = _call_profiles(places, by_call, work, flops, roofs)
     found = [
@@ -199,8 +200,7 @@ def read_profile(
         kernels=tuple(sorted(found, key=_cost, reverse=True)),
         replayed=replayed,
         missing_calls=missing,
-        other_executions=others,
-        other_device_ns=others_ns,
+        device_time=device_time(trace, runs, on_device, tuned, steps),
         left_out=left_out,
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),

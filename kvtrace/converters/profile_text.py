@@ -1,8 +1,11 @@
 """A `Profile` as tables for a terminal: what was measured, and apart from it what was derived."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Final
 
+from kvtrace.converters.device_time import DeviceRow, DeviceTime
 from kvtrace.converters.graph_profile import graphs_text
 from kvtrace.converters.profile import (
     Derived,
@@ -26,15 +29,19 @@ from kvtrace.text import (
 )
 
 _SHOWN: Final = 25
+_SHOWN_ON_DEVICE: Final = 15
 
 
 def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> list[str]:
     """Return lines for a terminal: what was measured, and apart from it what was derived."""
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
     shown = launched if full else launched[:_SHOWN]
+    lines = []
+    if profile.device_time is not None:
+        lines += [*_device_text(profile.device_time, full, width), ""]
     if not shown:
-        return ["no kernel was launched"]
-    lines = [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
+        return [*lines, "no kernel was launched"]
+    lines += [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
     if profile.replayed:
         lines += ["", *_flops_text(shown, width), "", *_roofline_text(profile, shown, width)]
     if profile.graphs:
@@ -51,22 +58,81 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     return lines
 
 
+def _device_text(time: DeviceTime, full: bool, width: int) -> list[str]:
+    shown = time.rows if full else time.rows[:_SHOWN_ON_DEVICE]
+    names = told_apart(time.rows)
+    header = ["on the device (measured)", "of", "runs", "time", "share", "median"]
+    if time.steps is not None:
+        header.append("a step")
+    rows = [
+        [
+            names[row],
+            row.kind,
+            count(row.executions),
+            duration(row.device_ns),
+            percent(row.share),
+            duration(row.median_ns),
+            duration(row.step_ns),
+        ][: len(header)]
+        for row in shown
+    ]
+    lines = columns(header, rows, width)
+    left = time.rows[len(shown) :]
+    if left:
+        rest = duration(sum(row.device_ns for row in left))
+        lines.append(f"… {plural(len(left), 'more row')}, {rest} (--full shows them)")
+    for sentence in _device_sentences(time):
+        lines += wrapped(sentence, width)
+    return lines
+
+
+def _device_sentences(time: DeviceTime) -> Iterator[str]:
+    busy = time.busy
+    where = "the device was" if time.devices == 1 else f"{time.devices} devices were"
+    overlap = f", {duration(busy.overlapped_ns)} of it twice" if busy.overlapped_ns else ""
+    share = percent(busy.busy_ns / busy.span_ns) if busy.span_ns else "-"
+    yield (
+        f"{where} busy for {duration(busy.busy_ns)}{overlap}, {share} of the "
+        f"{duration(busy.span_ns)} from first to last execution"
+    )
+    yield (
+        f"idle for {duration(busy.idle_compiling_ns)} while kernels were compiled or loaded, "
+        f"{duration(busy.idle_launching_ns)} while one was launched, "
+        f"{duration(busy.idle_elsewhere_ns)} while the host did anything else"
+    )
+    if time.tuning_executions:
+        yield (
+            f"not in the rows: {plural(time.tuning_executions, 'execution')} of autotuners and "
+            f"warm-ups, {duration(time.tuning_ns)}"
+        )
+    if time.steps is not None:
+        steps = time.steps
+        yield f"a step: mean of {plural(steps.total, 'range')} marked {printable(steps.name)}"
+
+
+def told_apart(rows: Sequence[DeviceRow]) -> dict[DeviceRow, str]:
+    """Name rows so that no two have one name: generated kernels are told apart by their files."""
+    number = Counter(row.name for row in rows)
+    return {
+        row: row.name
+        if number[row.name] == 1
+        else f"{row.name} ({PurePath(row.file or row.kind).stem[-6:]})"
+        for row in rows
+    }
+
+
 def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    device = any(k.measured.device_ns is not None for k in kernels)
-    header = ["measured", "launches", "host", "median", "compile"]
-    if device:
-        header[4:4] = ["device", "median"]
-    rows = []
-    for k in kernels:
-        cells = [
+    header = ("measured", "launches", "host", "median", "compile")
+    rows = [
+        (
             k.name or "(no name)",
             count(k.launches),
             duration(k.measured.host_ns),
             duration(k.measured.host_median_ns),
-        ]
-        if device:
-            cells += [duration(k.measured.device_ns), duration(k.measured.device_median_ns)]
-        rows.append([*cells, duration(k.compile_ns)])
+            duration(k.compile_ns),
+        )
+        for k in kernels
+    ]
     lines = columns(header, rows, width)
     tuning = sum(k.tuning_launches for k in kernels)
     if tuning:
@@ -76,28 +142,26 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
         taken = duration(sum(k.measured.compiling_ns or 0 for k in kernels))
         told = f"host time without {plural(compiling, 'launch')} that compiled or loaded their"
         lines += wrapped(f"{told} kernel ({taken})", width)
-    return lines + (_device_text(profile, kernels, width) if device else [])
+    if profile.device_time is not None:
+        lines += _executed_text(kernels, width)
+    return lines
 
 
-def _device_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    """Say of how many executions the device's times are, and of which they are not."""
+def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    """Say of how many of the launches there are executions, and how graphs were counted."""
     executions = sum(k.measured.device_executions for k in kernels)
     runs = sum(k.runs for k in kernels)
-    told = f"device: times of the device itself, of {plural(executions, 'execution')}"
+    lines = []
     if executions != runs:
-        told += f" of {runs:,}"
-    lines = wrapped(told, width)
+        told = f"of these launches {executions:,} executions of {runs:,} were timed on the device"
+        lines += wrapped(told, width)
     replayed = [k for k in kernels if k.runs != k.launches]
     if replayed:
+        launches = plural(sum(k.launches for k in replayed), "launch")
+        told = f"{launches} of {plural(len(replayed), 'kernel')} are "
         lines += wrapped(
-            "launches that were captured into graphs count as often as these were replayed: "
-            + ", ".join(f"{k.name} ran {plural(k.runs, 'time')}" for k in replayed),
-            width,
-        )
-    if profile.other_executions:
-        lines += wrapped(
-            f"not in it: {plural(profile.other_executions, 'execution')} on the device "
-            f"({duration(profile.other_device_ns)}) that no launch is known for",
+            "launches captured into graphs count as often as these were replayed: "
+            f"{told}{sum(k.runs for k in replayed):,} runs",
             width,
         )
     return lines
