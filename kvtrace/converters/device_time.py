@@ -5,7 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.converters.device_busy import Busy, Steps, busy_of
+import pyarrow as pa
+
+from kvtrace.converters.counted_times import device_times
+from kvtrace.converters.database import database
+from kvtrace.converters.device_busy import Busy, Steps, busy_of, stepping
 from kvtrace.schema.symbols import readable, titled
 
 if TYPE_CHECKING:
@@ -23,6 +27,60 @@ _MAKERS: Final = tuple(
         ("torch", r"at::|at_cuda_detail|c10::|\(anonymous\)::"),
     )
 )
+
+#: Kernels by module and name, and the calls of each.
+_PREPARE: Final = """
+    CREATE TABLE variant AS
+    SELECT dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, '')) AS kernel,
+        run, kernel_id, name, module, file, line
+    FROM kernels;
+
+    CREATE TABLE kernel AS
+    SELECT kernel, any_value(name) AS name, any_value(module) AS module, any_value(file) AS file,
+        min(line) AS line
+    FROM variant GROUP BY kernel;
+
+    CREATE TABLE call AS
+    SELECT c.run, c.call_id, v.kernel
+    FROM calls c JOIN variant v ON c.run = v.run AND c.kernel_id = v.kernel_id;
+"""
+
+#: Of kernels that no launch is known for, by name.
+_ON_DEVICE: Final = """
+    WITH named AS (
+        SELECT p.kernel, CASE WHEN p.kernel IS NULL THEN coalesce(e.name, '(unknown)') END AS name,
+            e.kind, e.ns, e.bytes, e.stepped, e.times
+        FROM executed e LEFT JOIN call p ON e.run = p.run AND e.call_id = p.call_id
+        WHERE NOT e.tuning AND e.ns IS NOT NULL
+    ), ranked AS (
+        SELECT kernel, name, kind, ns, sum(times) AS times FROM named GROUP BY ALL
+    ), counted AS (
+        SELECT *, sum(times) OVER (PARTITION BY kernel, name, kind) AS total,
+            sum(times) OVER (PARTITION BY kernel, name, kind ORDER BY ns) AS reached
+        FROM ranked
+    ), middle AS (
+        SELECT kernel, name, kind, min(ns) FILTER (2 * reached >= total)::DOUBLE AS low,
+            min(ns) FILTER (2 * reached > total)::DOUBLE AS high
+        FROM counted GROUP BY ALL
+    ), summed AS (
+        SELECT kernel, name, kind, sum(times)::BIGINT AS executions, sum(ns::HUGEINT * times) AS ns,
+            sum(bytes::HUGEINT * times) AS bytes,
+            sum(ns::HUGEINT * times) FILTER (stepped) AS stepped_ns
+        FROM named GROUP BY ALL
+    )
+    SELECT s.kernel IS NOT NULL AS ours, coalesce(k.name, s.name, '') AS name, s.kind,
+        s.executions, s.ns, s.bytes, s.stepped_ns, m.low + (m.high - m.low) / 2 AS median,
+        k.module, k.file, k.line
+    FROM summed s
+    JOIN middle m ON s.kernel IS NOT DISTINCT FROM m.kernel AND s.name IS NOT DISTINCT FROM m.name
+        AND s.kind IS NOT DISTINCT FROM m.kind
+    LEFT JOIN kernel k ON s.kernel = k.kernel
+"""
+
+_TUNED: Final = """
+    SELECT coalesce(sum(times), 0)::BIGINT, coalesce(sum(ns::HUGEINT * times), 0)
+    FROM executed WHERE tuning AND ns IS NOT NULL
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +131,38 @@ def kind_of(name: str, of_memory: str | None = None) -> str:
     return next((maker for maker, found in _MAKERS if found.match(written)), "other")
 
 
-def device_time(
+def read_device_time(
     trace: "Trace",
     runs: Sequence["Run"],
-    sums: Sequence[Mapping[str, Any]],
-    tuned: tuple[int, int],
-    steps: Steps | None,
+    steps: Steps | None = None,
+    executed: pa.Table | None = None,
 ) -> DeviceTime | None:
-    """Put together what is known of devices; None where no execution was timed.
+    """Read all that devices did in some runs; None where no execution was timed.
 
-    Args:
-        trace: the trace.
-        runs: its runs.
-        sums: by kernel or name: `kernel`, `name`, `kind`, `executions`, `ns`, `bytes`, `median`,
-            `stepped_ns`, and `module`, `file` and `line` of a Triton kernel.
-        tuned: executions of autotuners, and their time.
-        steps: what `stepped_ns` is of.
-
+    `steps` and `executed` are what `stepping` and `device_times` gave of these runs, where a caller
+    has them. Errors as `Trace.table`.
     """
     found = [busy for run in runs if (busy := busy_of(trace, run)) is not None]
     if not found:
         return None
+    if executed is None:
+        steps, windows = stepping(trace, runs)
+        executed = device_times(trace, runs, windows)
+    with database() as connection:
+        columns = ["kernel_id", "name", "module", "file", "line"]
+        connection.register("kernels", trace.table("kernels", runs, columns))
+        connection.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
+        connection.register("executed", executed)
+        connection.execute(_PREPARE)
+        sums = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
+        ((tuned, tuning_ns),) = connection.execute(_TUNED).fetchall()
     merged: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in sums:
-        ours = row["kernel"] is not None
-        key = (row["kernel"],) if ours else (titled(row["name"]), kind_of(row["name"], row["kind"]))
+        key = (
+            (row["module"], row["name"], "Triton")
+            if row["ours"]
+            else (None, titled(row["name"]), kind_of(row["name"], row["kind"]))
+        )
         merged.setdefault(key, []).append(row)
     total = sum(int(row["ns"]) for row in sums)
     number = steps.total if steps else 0
@@ -107,8 +172,8 @@ def device_time(
         rows=tuple(rows),
         executions=sum(row.executions for row in rows),
         device_ns=total,
-        tuning_executions=tuned[0],
-        tuning_ns=tuned[1],
+        tuning_executions=int(tuned),
+        tuning_ns=int(tuning_ns),
         devices=len(found),
         busy=sum(found, Busy()),
         steps=steps,
@@ -118,22 +183,21 @@ def device_time(
 def _row(
     key: tuple[Any, ...], group: Sequence[Mapping[str, Any]], total: int, steps: int
 ) -> DeviceRow:
-    first = group[0]
-    ours = first["kernel"] is not None
+    module, name, kind = key
     taken = sum(int(row["ns"]) for row in group)
     stepped = sum(int(row["stepped_ns"] or 0) for row in group)
     moved = [int(row["bytes"]) for row in group if row["bytes"] is not None]
     longest = max(group, key=lambda row: int(row["ns"]))
     return DeviceRow(
-        name=first["name"] if ours else key[0],
-        kind="Triton" if ours else key[1],
+        name=name,
+        kind=kind,
         executions=sum(int(row["executions"]) for row in group),
         device_ns=taken,
         median_ns=longest["median"],
         share=taken / total if total else 0.0,
         bytes=sum(moved) if moved else None,
         step_ns=stepped / steps if steps else None,
-        module=first["module"],
-        file=first["file"],
-        line=first["line"],
+        module=module,
+        file=longest["file"],
+        line=longest["line"],
     )

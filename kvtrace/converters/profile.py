@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.converters.counted_times import device_times
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
-from kvtrace.converters.device_time import DeviceTime, device_time
+from kvtrace.converters.device_time import DeviceTime, read_device_time
 from kvtrace.converters.graph_profile import GraphProfile, read_graph_profiles
 from kvtrace.converters.profile_tables import ProfileTables, Row
 from kvtrace.converters.roofline import Position, Work, joined, position
@@ -175,14 +176,14 @@ def read_profile(
 
     """
     steps, windows = stepping(trace, runs)
-    with ProfileTables(trace, runs, windows) as tables:
+    executed = device_times(trace, runs, windows)
+    with ProfileTables(trace, runs, executed) as tables:
         chosen = chosen_device(device, _device_names(runs), tables.targets())
         by_kernel, by_call = tables.sums("kernel"), tables.sums("place")
         flops = tables.flops()
         kernels, places, work = tables.kernels(), tables.places(), tables.work()
         by_line = tables.lines() if lines else []
         replayed, missing = tables.coverage()
-        on_device, tuned = tables.on_device(), tables.tuned()
     roofs = _positions(work, flops, chosen)
     call_profiles = _call_profiles(places, by_call, work, flops, roofs)
     found = [
@@ -200,7 +201,7 @@ def read_profile(
         kernels=tuple(sorted(found, key=_cost, reverse=True)),
         replayed=replayed,
         missing_calls=missing,
-        device_time=device_time(trace, runs, on_device, tuned, steps),
+        device_time=read_device_time(trace, runs, steps, executed),
         left_out=left_out,
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),

@@ -3,13 +3,13 @@
 Of launches and executions it is given how often each time was taken, by call.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
 
-from kvtrace.converters.counted_times import device_times, host_times
+from kvtrace.converters.counted_times import host_times
 from kvtrace.converters.database import database as new_database
 
 if TYPE_CHECKING:
@@ -195,46 +195,6 @@ _COVERAGE: Final = """
         (SELECT count(*) FROM launched WHERE launches > 0 AND place NOT IN (SELECT place FROM work))
 """
 
-#: Of kernels that no launch is known for, by name.
-_ON_DEVICE: Final = """
-    WITH named AS (
-        SELECT p.kernel, CASE WHEN p.kernel IS NULL THEN coalesce(e.name, '(unknown)') END AS name,
-            e.kind, e.ns, e.bytes, e.stepped, e.times
-        FROM executed_times e LEFT JOIN place p ON e.run = p.run AND e.call_id = p.call_id
-        WHERE NOT e.tuning AND e.ns IS NOT NULL
-    ), ranked AS (
-        SELECT kernel, name, kind, ns, sum(times) AS times FROM named GROUP BY ALL
-    ), counted AS (
-        SELECT *, sum(times) OVER (PARTITION BY kernel, name, kind) AS total,
-            sum(times) OVER (PARTITION BY kernel, name, kind ORDER BY ns) AS reached
-        FROM ranked
-    ), middle AS (
-        SELECT kernel, name, kind, min(ns) FILTER (2 * reached >= total)::DOUBLE AS low,
-            min(ns) FILTER (2 * reached > total)::DOUBLE AS high
-        FROM counted GROUP BY ALL
-    ), summed AS (
-        SELECT kernel, name, kind, sum(times)::BIGINT AS executions, sum(ns::HUGEINT * times) AS ns,
-            sum(bytes::HUGEINT * times) AS bytes,
-            sum(ns::HUGEINT * times) FILTER (stepped) AS stepped_ns
-        FROM named GROUP BY ALL
-    ), kernels AS (
-        SELECT kernel, any_value(name) AS called, any_value(module) AS module,
-            any_value(file) AS file, min(line) AS line
-        FROM kernel GROUP BY kernel
-    )
-    SELECT s.kernel, coalesce(k.called, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes,
-        s.stepped_ns, m.low + (m.high - m.low) / 2 AS median, k.module, k.file, k.line
-    FROM summed s
-    JOIN middle m ON s.kernel IS NOT DISTINCT FROM m.kernel AND s.name IS NOT DISTINCT FROM m.name
-        AND s.kind IS NOT DISTINCT FROM m.kind
-    LEFT JOIN kernels k ON s.kernel = k.kernel
-"""
-
-_TUNED: Final = """
-    SELECT coalesce(sum(times), 0)::BIGINT, coalesce(sum(ns::HUGEINT * times), 0)
-    FROM executed_times WHERE tuning AND ns IS NOT NULL
-"""
-
 _TARGETS: Final = """
     SELECT target FROM kernel WHERE target IS NOT NULL GROUP BY target ORDER BY count(*) DESC
 """
@@ -279,19 +239,14 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 class ProfileTables:
     """The tables of some runs in a database of their own; close it, or use it in a `with`."""
 
-    def __init__(
-        self,
-        trace: "Trace",
-        runs: Sequence["Run"],
-        stepping: Mapping[str, tuple[int, int]] | None = None,
-    ) -> None:
-        """Read the tables; `stepping` are ranges of time by run, which `on_device` sums apart."""
+    def __init__(self, trace: "Trace", runs: Sequence["Run"], executed: pa.Table) -> None:
+        """Read the tables; `executed` is what `device_times` gave of these runs."""
         self._database = new_database()
         for name, columns in _WANTED.items():
             table: pa.Table = trace.table(name, runs, list(columns))
             self._database.register(name, table)
         self._database.register("launched_times", host_times(trace, runs))
-        self._database.register("executed_times", device_times(trace, runs, stepping or {}))
+        self._database.register("executed_times", executed)
         for tables in (_PREPARE_PLACES, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)
 
@@ -329,15 +284,6 @@ class ProfileTables:
         """Whether there are ops at all, and how many launched calls lack them."""
         replayed, missing = self._database.execute(_COVERAGE).fetchall()[0]
         return bool(replayed), int(missing)
-
-    def on_device(self) -> list[Row]:
-        """What ran on devices, by kernel or by name, without autotuners' trials."""
-        return self._rows(_ON_DEVICE)
-
-    def tuned(self) -> tuple[int, int]:
-        """Executions of autotuners and warm-ups, and their nanoseconds."""
-        number, taken = self._database.execute(_TUNED).fetchall()[0]
-        return int(number), int(taken)
 
     def targets(self) -> list[str]:
         """Compile targets, the one with most variants first."""

@@ -1,11 +1,9 @@
 """A `Profile` as tables for a terminal: what was measured, and apart from it what was derived."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.device_time import DeviceRow, DeviceTime
+from kvtrace.converters.device_text import device_text
 from kvtrace.converters.graph_profile import graphs_text
 from kvtrace.converters.profile import (
     Derived,
@@ -37,8 +35,9 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
     shown = launched if full else launched[:_SHOWN]
     lines = []
+    most = None if full else _SHOWN_ON_DEVICE
     if profile.device_time is not None:
-        lines += [*_device_text(profile.device_time, full, width), ""]
+        lines += [*device_text(profile.device_time, most, "--full", width), ""]
     if not shown:
         return [*lines, "no kernel was launched"]
     lines += [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
@@ -56,69 +55,6 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     if profile.lines:
         lines += ["", *_lines_text(profile.lines, full, width)]
     return lines
-
-
-def _device_text(time: DeviceTime, full: bool, width: int) -> list[str]:
-    shown = time.rows if full else time.rows[:_SHOWN_ON_DEVICE]
-    names = told_apart(time.rows)
-    header = ["on the device (measured)", "of", "runs", "time", "share", "median"]
-    if time.steps is not None:
-        header.append("a step")
-    rows = [
-        [
-            names[row],
-            row.kind,
-            count(row.executions),
-            duration(row.device_ns),
-            percent(row.share),
-            duration(row.median_ns),
-            duration(row.step_ns),
-        ][: len(header)]
-        for row in shown
-    ]
-    lines = columns(header, rows, width)
-    left = time.rows[len(shown) :]
-    if left:
-        rest = duration(sum(row.device_ns for row in left))
-        lines.append(f"… {plural(len(left), 'more row')}, {rest} (--full shows them)")
-    for sentence in _device_sentences(time):
-        lines += wrapped(sentence, width)
-    return lines
-
-
-def _device_sentences(time: DeviceTime) -> Iterator[str]:
-    busy = time.busy
-    where = "the device was" if time.devices == 1 else f"{time.devices} devices were"
-    overlap = f", {duration(busy.overlapped_ns)} of it twice" if busy.overlapped_ns else ""
-    share = percent(busy.busy_ns / busy.span_ns) if busy.span_ns else "-"
-    yield (
-        f"{where} busy for {duration(busy.busy_ns)}{overlap}, {share} of the "
-        f"{duration(busy.span_ns)} from first to last execution"
-    )
-    yield (
-        f"idle for {duration(busy.idle_compiling_ns)} while kernels were compiled or loaded, "
-        f"{duration(busy.idle_launching_ns)} while one was launched, "
-        f"{duration(busy.idle_elsewhere_ns)} while the host did anything else"
-    )
-    if time.tuning_executions:
-        yield (
-            f"not in the rows: {plural(time.tuning_executions, 'execution')} of autotuners and "
-            f"warm-ups, {duration(time.tuning_ns)}"
-        )
-    if time.steps is not None:
-        steps = time.steps
-        yield f"a step: mean of {plural(steps.total, 'range')} marked {printable(steps.name)}"
-
-
-def told_apart(rows: Sequence[DeviceRow]) -> dict[DeviceRow, str]:
-    """Name rows so that no two have one name: generated kernels are told apart by their files."""
-    number = Counter(row.name for row in rows)
-    return {
-        row: row.name
-        if number[row.name] == 1
-        else f"{row.name} ({PurePath(row.file or row.kind).stem[-6:]})"
-        for row in rows
-    }
 
 
 def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:

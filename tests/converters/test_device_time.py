@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.converters.device_text import told_apart
 from kvtrace.converters.device_time import kind_of
 from kvtrace.converters.profile import profile_object, read_profile
-from kvtrace.converters.profile_text import profile_text, told_apart
+from kvtrace.converters.profile_text import profile_text
 from kvtrace.schema.symbols import titled
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
