@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.compiling import CompilingLaunches
+from kvtrace.converters.counted_times import TUNING
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_SPANS: Final = 1 << 22
 #: A mark that repeats so often is a step of the program.
 _REPEATS: Final = 3
+#: A launch that takes longer, in ns, is one in which an autotuner tried its configurations.
+_LONGEST_LAUNCH: Final = 1_000_000
 #: A device that does nothing for so long, in ns, has nothing to do.
 _PAUSE: Final = 200_000
 
@@ -48,11 +51,15 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Ranges of one name that a program marked again and again: `number` of each of `runs` runs."""
+    """Ranges of one name that a program marked again and again: `number` of each of `runs` runs.
+
+    `span_ns` is how long the devices took for all of them, idle time among it.
+    """
 
     name: str
     number: int
     runs: int = 1
+    span_ns: int = 0
 
     @property
     def total(self) -> int:
@@ -110,7 +117,9 @@ def stepping(
         if window is not None:
             told = name, number
             found[run.run_id] = window
-    return None if told is None else Steps(*told, len(found)), found
+    if told is None:
+        return None, found
+    return Steps(*told, len(found), sum(last - first for first, last in found.values())), found
 
 
 def _repeated_mark(trace: "Trace", run: "Run") -> tuple[str | None, int, int, int]:
@@ -251,12 +260,14 @@ class _Idle:
         return self.within(*_union(np.concatenate(begins), np.concatenate(ends)))
 
     def while_launching(self, trace: "Trace", run: "Run") -> int:
-        """Return the idle time in which a launch was made that compiled nothing."""
+        """Return the idle time within launches that neither compiled nor tuned anything."""
         compiling = CompilingLaunches(trace, run)
         total = 0
-        for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit"]):
+        for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
+            trial = pc.is_in(piece["phase"].cast(pa.string()), pa.array(TUNING)).to_numpy()
             timed: npt.NDArray[np.bool_] = pc.is_valid(piece["exit"]).to_numpy()
-            steady = timed & ~compiling.among(piece)
-            enter, leave = integers(piece["enter"])[steady], integers(piece["exit"])[steady]
+            enter, leave = integers(piece["enter"]), integers(piece["exit"])
+            steady = timed & ~trial & ~compiling.among(piece) & (leave - enter < _LONGEST_LAUNCH)
+            enter, leave = enter[steady], leave[steady]
             total += self.within(*_union(enter, leave))
         return total

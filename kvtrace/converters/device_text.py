@@ -61,7 +61,11 @@ def _device_sentences(time: DeviceTime) -> Iterator[str]:
         )
     if time.steps is not None:
         steps = time.steps
-        yield f"a step: mean of {plural(steps.total, 'range')} marked {printable(steps.name)}"
+        taken = duration(steps.span_ns / steps.total)
+        yield (
+            f"a step: mean of {plural(steps.total, 'range')} marked {printable(steps.name)}; one "
+            f"takes {taken}, {duration(time.step_ns)} of it device time"
+        )
 
 
 def told_apart(rows: Sequence[DeviceRow]) -> dict[DeviceRow, str]:

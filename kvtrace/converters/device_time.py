@@ -122,6 +122,11 @@ class DeviceTime:
     busy: Busy
     steps: Steps | None = None
 
+    @property
+    def step_ns(self) -> float | None:
+        """Device time of one step; None without steps."""
+        return None if self.steps is None else sum(row.step_ns or 0.0 for row in self.rows)
+
 
 def kind_of(name: str, of_memory: str | None = None) -> str:
     """Return whose a kernel is that no launch is known for; `of_memory`: copy or fill."""

@@ -145,7 +145,7 @@ def read_overview(trace: "Trace", runs: Sequence["Run"], *, recompiles: bool = F
         kernels=_kernels(trace, runs, sums, time),
         messages=_messages(trace, runs),
         notes=tuple(trace.notes),
-        recompiles=_recompiles(trace, runs) if recompiles else (),
+        recompiles=read_recompiles(trace, runs) if recompiles else (),
         device_time=time,
     )
 
@@ -264,7 +264,8 @@ def _level(name: str) -> int:
     return _LEVELS.index(name) if name in _LEVELS else len(_LEVELS)
 
 
-def _recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
+def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
+    """Read every compiled variant and why it was compiled; errors as `Trace.table`."""
     earlier: dict[tuple[str | None, ...], list[dict[str, str]]] = {}
     found = []
     for row in plain_rows(trace.table("kernels", runs)):

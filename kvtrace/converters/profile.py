@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.converters.advice import Advice, read_advice
 from kvtrace.converters.counted_times import device_times
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
@@ -139,7 +140,8 @@ class Profile:
 
     `device` is what rooflines are drawn for, None where no limits are known. `replayed` says
     whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
-    `device_time` is all that devices did, None without a device timeline. `left_out` are replay's
+    `device_time` is all that devices did, None without a device timeline; `advice` is what to try,
+    what may save most first. `left_out` are replay's
     notes on figures that it gives up for their cost. `sectors` says how many memory ops were
     counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
     """
@@ -151,6 +153,7 @@ class Profile:
     replayed: bool
     missing_calls: int
     device_time: DeviceTime | None = None
+    advice: tuple[Advice, ...] = ()
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
@@ -183,6 +186,7 @@ def read_profile(
         flops = tables.flops()
         kernels, places, work = tables.kernels(), tables.places(), tables.work()
         by_line = tables.lines() if lines else []
+        accesses = tables.accesses()
         replayed, missing = tables.coverage()
     roofs = _positions(work, flops, chosen)
     call_profiles = _call_profiles(places, by_call, work, flops, roofs)
@@ -190,6 +194,12 @@ def read_profile(
         _kernel(row, by_kernel.get(row["kernel"], {}), flops, call_profiles.get(row["kernel"], []))
         for row in kernels
     ]
+    time = read_device_time(trace, runs, steps, executed)
+    names = {row["kernel"]: (row["module"], row["name"] or "") for row in kernels}
+    by_name: dict[tuple[str | None, str], list[Row]] = {}
+    for access in accesses:
+        by_name.setdefault(names[access["kernel"]], []).append(access)
+    advice = read_advice(trace, runs, found, by_name, chosen, time)
     if not calls:
         found = [replace(kernel, calls=()) for kernel in found]
     source = SourceLines(trace, runs) if lines else None
@@ -201,7 +211,8 @@ def read_profile(
         kernels=tuple(sorted(found, key=_cost, reverse=True)),
         replayed=replayed,
         missing_calls=missing,
-        device_time=read_device_time(trace, runs, steps, executed),
+        device_time=time,
+        advice=advice,
         left_out=left_out,
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),

@@ -222,6 +222,24 @@ _LINES: Final = """
 """
 
 
+#: A line may hold several accesses; they are told apart by what they do.
+_ACCESSES: Final = """
+    WITH located AS (
+        SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
+    )
+    SELECT o.kernel, s.file, s.line, o.kind, o.dtype, o.op_index, sum(o.bytes * o.runs) AS bytes,
+        sum(o.bytes * o.runs) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
+        sum(o.sectors * o.runs) AS sectors,
+        sum(o.elements * o.runs) FILTER (o.masked_off IS NOT NULL) AS lanes,
+        sum(o.masked_off * o.runs) AS masked,
+        sum(o.bytes * o.runs) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked,
+        sum(o.unique_bytes * o.runs) AS unique_once
+    FROM done o LEFT JOIN located s USING (stack_id)
+    WHERE o.runs > 0 AND o.is_access
+    GROUP BY ALL ORDER BY o.kernel, o.op_index
+"""
+
+
 def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], list[Row]]:
     """Return what one launch of each replayed call does, and its FLOPs by type, dots apart.
 
@@ -279,6 +297,10 @@ class ProfileTables:
     def lines(self) -> list[Row]:
         """Source lines, those with most bytes first."""
         return self._rows(_LINES)
+
+    def accesses(self) -> list[Row]:
+        """What each access of a kernel did over all launches."""
+        return self._rows(_ACCESSES)
 
     def coverage(self) -> tuple[bool, int]:
         """Whether there are ops at all, and how many launched calls lack them."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kvtrace.converters.advice import advice_lines
 from kvtrace.converters.device_text import device_text
 from kvtrace.converters.graph_profile import graphs_text
 from kvtrace.converters.profile import (
@@ -43,6 +44,10 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     lines += [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
     if profile.replayed:
         lines += ["", *_flops_text(shown, width), "", *_roofline_text(profile, shown, width)]
+    if profile.advice:
+        lines += ["", "what to try"]
+        for sentence in advice_lines(profile.advice):
+            lines += wrapped(sentence, width)
     if profile.graphs:
         graphs = profile.graphs if full else profile.graphs[:_SHOWN]
         lines += ["", *graphs_text(graphs, width)]
