@@ -24,6 +24,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import CompiledKernel, make_backend
 from triton.runtime import cache as triton_cache
 
+from kvtrace.backends.compiled.mlir_contexts import context_with
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.compiler_key import cache_folder, read_own, write_whole
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher, trial
@@ -324,18 +325,21 @@ def _ttir(
         return known, 0, 0
     from triton._C.libtriton import ir
 
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
+    def load(context: Any) -> None:
+        ir.load_dialects(context)
+        backend.load_dialects(context)
+
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, src.language)
-    begin = time.perf_counter_ns()
-    module = src.make_ir(
-        target, options, backend.get_codegen_implementation(options),
-        backend.get_module_map(), context,
-    )  # fmt: skip
-    made = time.perf_counter_ns()
-    text = str(stages["ttir"](module, {}))
-    lowered = time.perf_counter_ns()
+    dialects = (type(backend), getattr(backend, "instrumentation", None))
+    with context_with(dialects, load) as context:
+        begin = time.perf_counter_ns()
+        module = src.make_ir(
+            target, options, backend.get_codegen_implementation(options),
+            backend.get_module_map(), context,
+        )  # fmt: skip
+        made = time.perf_counter_ns()
+        text = str(stages["ttir"](module, {}))
+        lowered = time.perf_counter_ns()
     write_whole(path, text)
     return text, made - begin, lowered - made
