@@ -28,7 +28,7 @@ def module_of(kernel: Any) -> "Module":
 
 
 def module_from(ttir: str, file: str | None) -> "Module":
-    """Read TTIR of a kernel defined in `file`; kernels with the same share it, as long as one lives.
+    """Read TTIR of a kernel defined in `file`; those with the same share it while one lives.
 
     So do the launcher of a kernel and what is recorded of it.
     """

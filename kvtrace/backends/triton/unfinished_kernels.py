@@ -15,6 +15,7 @@ import weakref
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -169,11 +170,17 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         self.module = self.function = 1
 
 
+@lru_cache(maxsize=64)
+def _fields_class(fields: tuple[str, ...]) -> Any:
+    """Return a class of named tuples; making one takes as long as finding a kernel's key."""
+    return namedtuple("KernelMetadata", fields)
+
+
 def _metadata_class(known: Any, kernel: "weakref.ref[UnfinishedKernel]") -> Any:
     """Return metadata that has the kernel finished when a field is asked for that is not known."""
-    fields = [name for name in known._fields if name != "shared"]
+    fields = tuple(name for name in known._fields if name != "shared")
 
-    class KernelMetadata(namedtuple("KernelMetadata", fields)):  # type: ignore[misc]
+    class KernelMetadata(_fields_class(fields)):  # type: ignore[misc]
         def __getattr__(self, name: str) -> Any:
             held = None if name.startswith("_") else kernel()
             if held is None:
@@ -272,7 +279,7 @@ class StoppingCompiler:
         plainly = json.loads(json.dumps({**parsed.__dict__, **variables}, default=vars))
         more_facts = {"hash": identity, "target": target, "name": src.name, "shared": None}
         metadata = {**plainly, "triton_version": triton.__version__, **more_facts}
-        known = namedtuple("KernelMetadata", sorted(metadata))(**metadata)
+        known = _fields_class(tuple(sorted(metadata)))(**metadata)
         self._noted(identity, time.perf_counter_ns() - begin, made, lowered)
         return UnfinishedKernel(
             src,
