@@ -1,13 +1,15 @@
 """Small programs of public kernels without a GPU, a process each, beside Triton's interpreter.
 
-    KVTRACE_PUBLIC_FLA=FOLDER python benchmarks/public_files.py
-        [--package fla] [--sample 20] [--rounds 3] [--setting ttir] [--json FILE]
+    python benchmarks/public_files.py
+        [--package liger] [--sample 12] [--rounds 3] [--setting ttir] [--json FILE]
 
-A program is a case of tests/public: it imports torch, Triton and the package's file, makes tensors
-and launches its kernels. Each runs in a fresh process: in the interpreter (TRITON_INTERPRET=1),
-recorded with empty caches (cold), and recorded again (warm). The sample: those with the lowest
-hash of their names; what fails in any way is left out and named. Figures are the wall and
-processor times (user and system) of whole processes, medians of the rounds, in alternating order.
+A program imports torch, Triton and the package, makes tensors, launches the kernels of one operator
+and compares with torch: Liger's operators as tests/evaluate/test_evaluate_liger.py has them, or a
+case of tests/public (`fla`, `vllm`, `sglang`), few of which the interpreter can run. Each runs in a
+fresh process: in the interpreter (TRITON_INTERPRET=1), recorded with empty caches (cold), and
+recorded again (warm). The sample: those with the lowest hash of their names; what fails in any way
+is left out and named. Figures are the wall and processor times (user and system) of whole
+processes, medians of the rounds, in random order.
 """
 
 import argparse
@@ -26,29 +28,37 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ("interpreter", "cold", "warm")
-PROGRAM = """
-import sys
-from tests.public.work import _run
-_run(*sys.argv[1:])
-"""
-LIST = "import sys; from tests.public.work import cases_of; print(*cases_of(sys.argv[1]))"
+#: What runs a program, and what lists the programs; the package is the first argument.
+PUBLIC = (
+    "import sys; from tests.public.work import _run; _run(*sys.argv[1:])",
+    "import sys; from tests.public.work import cases_of; print(*cases_of(sys.argv[1]), sep='\n')",
+)
+LIGER = (
+    "import sys, evaluator_liger as e; e.run_operator(e.operators(), sys.argv[2])()",
+    "from tests.evaluate.test_evaluate_liger import OPERATORS; print(*OPERATORS, sep='\n')",
+)
 
 Times = dict[str, dict[str, list[tuple[float, float]]]]
 
 
+def programs(package: str) -> tuple[str, str]:
+    """Return what runs a program of a package, and what lists them."""
+    return LIGER if package == "liger" else PUBLIC
+
+
 def chosen(package: str, sample: int, variables: dict[str, str]) -> list[str]:
     """Return the sample of the package's cases."""
-    told = subprocess.run([sys.executable, "-c", LIST, package], env=variables, cwd=ROOT,
-                          capture_output=True, text=True, check=True)  # fmt: skip
-    names = told.stdout.split()
+    told = subprocess.run([sys.executable, "-c", programs(package)[1], package], env=variables,
+                          cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
+    names = told.stdout.splitlines()
     return sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:sample]
 
 
 def one_run(package: str, name: str, variables: dict[str, str]) -> tuple[float, float] | None:
     """Return the wall and processor seconds of a process; None where it fails."""
     before, begin = os.times(), time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", PROGRAM, package, name], env=variables, cwd=ROOT,
-                          capture_output=True, check=False)  # fmt: skip
+    command = [sys.executable, "-c", programs(package)[0], package, name]
+    done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, check=False)
     wall, after = time.perf_counter() - begin, os.times()
     spent = after.children_user + after.children_system
     cpu = spent - before.children_user - before.children_system
@@ -62,7 +72,10 @@ def measured(package: str, sample: int, rounds: int, setting: str) -> Times:
     plain.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        plain |= {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "home")}
+        plain |= {
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'benchmarks'}",
+            "XDG_CACHE_HOME": str(folder / "home"),
+        }
         interpreted = plain | {"TRITON_INTERPRET": "1"}
         recorded = plain | {"KVTRACE": str(folder / "own" / "out"), "KVTRACE_COMPILE": setting,
                             "TRITON_CACHE_DIR": str(folder / "own" / "cache")}  # fmt: skip
@@ -112,8 +125,8 @@ def shown(found: Times) -> None:
 def main() -> None:
     """Print machine, method and figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--package", default="fla")
-    parser.add_argument("--sample", type=int, default=20)
+    parser.add_argument("--package", default="liger")
+    parser.add_argument("--sample", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--setting", default="ttir")
     parser.add_argument("--json", type=Path)
