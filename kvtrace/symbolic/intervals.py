@@ -23,8 +23,6 @@ Cases: TypeAlias = tuple[tuple[Linear, Condition | tuple[Linear, ...]], ...]
 Known: TypeAlias = Mapping[tuple[str, Any], Interval]
 """Ranges by a symbol's kind and key."""
 
-_MOST_TERMS: Final = 64
-
 
 class Ranges:
     """The ranges of symbols in one question, and the forms of terms within them, each once."""
