@@ -12,12 +12,12 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
+from kvtrace.capture.record_rows import argument_row, kernel_row
 from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.stacks import current_stack
 from kvtrace.forks import Lock
@@ -35,7 +35,6 @@ _NO_ROOM: Final = tuple(
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
 )
 
-_ARGUMENT: Final = tuple(field.name for field in fields(ArgumentRecord))
 
 #: A kernel's record, or what makes it; the latter runs in the background thread.
 KernelSource = KernelRecord | Callable[[], KernelRecord]
@@ -154,7 +153,7 @@ class Session:
 
         def write(journal: Journal) -> None:
             made = record() if callable(record) else record
-            journal.add("kernels", _kernel_row(journal, kernel_id, made))
+            journal.add("kernels", kernel_row(journal, kernel_id, made))
 
         self._submit(write)
         return kernel_id
@@ -173,7 +172,7 @@ class Session:
 
         def write(journal: Journal) -> None:
             x, y, z = grid
-            listed = [_argument_row(journal, record) for record in records]
+            listed = [argument_row(journal, record) for record in records]
             stack_id = journal.add_stack(frames) if frames else None
             row = {"call_id": call_id, "kernel_id": kernel_id, "args": listed}
             row |= {"grid_x": x, "grid_y": y, "grid_z": z, "stack_id": stack_id}
@@ -474,30 +473,3 @@ def _place_of(error: Exception) -> str:
         trace = trace.tb_next
     code = trace.tb_frame.f_code
     return f" ({os.path.basename(code.co_filename)}:{trace.tb_lineno})"  # noqa: PTH119
-
-
-def _argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
-    row = {name: getattr(record, name) for name in _ARGUMENT}  # asdict takes five times as long
-    value = row.pop("value")
-    row["value_artifact"] = None if value is None else journal.add_artifact("tensor", value)
-    return row
-
-
-def _kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[str, Any]:
-    row = asdict(record)
-    source = row.pop("source")
-    row["kernel_id"] = kernel_id
-    row["source_artifact"] = source and journal.add_artifact("source", source.encode())
-    row["files"] = [
-        {"path": path, "artifact": content and journal.add_artifact("file", content)}
-        for path, content in record.files
-    ]
-    row["stages"] = [
-        {
-            "stage": stage.stage,
-            "artifact": stage.content and journal.add_artifact(stage.stage, stage.content),
-            "duration_ns": stage.duration_ns,
-        }
-        for stage in record.stages
-    ]
-    return row
