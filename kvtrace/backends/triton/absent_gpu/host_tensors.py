@@ -54,6 +54,8 @@ def install_host_tensors(replaced: Replacements) -> None:
     replaced.put(tensor, "cpu", functools.wraps(tensor.cpu)(_to_host(tensor.cpu)))
     replaced.put(tensor, "pin_memory", functools.wraps(tensor.pin_memory)(_same))
     replaced.put(tensor, "record_stream", functools.wraps(tensor.record_stream)(_nothing))
+    for name in ("custom_fwd", "custom_bwd"):
+        replaced.put(torch.amp, name, _on_host(getattr(torch.amp, name)))
     replaced.put(torch, "Generator", _generator(torch.Generator))
     replaced.put(torch, "load", _on_host(torch.load))
     for constructed in (_device.DeviceContext, torch.amp.autocast_mode.autocast):
