@@ -74,6 +74,10 @@ def _failing(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
             "synchronize": _nothing,
             "current_stream": _stream,
             "set_stream": _nothing,
+            "get_memory_info": lambda *_, **__: (total, total),
+            **dict.fromkeys(("memory_allocated", "max_memory_allocated"), _first),
+            **dict.fromkeys(("memory_reserved", "max_memory_reserved"), _first),
+            **dict.fromkeys(("empty_cache", "reset_peak_memory_stats"), _nothing),
         },
     }
 

@@ -49,6 +49,9 @@ with library.device(0):
 torch.cuda.set_device(0)
 seen["memory"] = torch.cuda.mem_get_info()
 torch.accelerator.synchronize()
+torch.accelerator.empty_cache()
+torch.accelerator.reset_peak_memory_stats()
+seen["allocated"] = torch.accelerator.memory_allocated()
 seen["capturing"] = torch.cuda.is_current_stream_capturing()
 seen["available"] = torch.cuda.is_available()
 seen["count"] = torch.cuda.device_count()
@@ -65,6 +68,7 @@ def test_what_fla_asks_at_import_is_answered_for_the_target_in_one_line(tmp_path
     assert ended.seen["current"] == 0
     assert ended.seen["elapsed"] == 0
     assert ended.seen["memory"] == [80 * 1024**3] * 2
+    assert ended.seen["allocated"] == 0
     assert not ended.seen["capturing"]
     (told,) = ended.told
     assert "NVIDIA H100 80GB HBM3 (cuda:90)" in told
