@@ -49,6 +49,8 @@ def answer(session: "Session", target: str) -> None:
 def no_longer() -> None:
     """Put back what was replaced."""
     _state.on_host = False
+    for nvml in (NVML, NVML_OF_VLLM):
+        nvml.uninstall()
     if _state.replaced is not None:
         _state.replaced.undo()
         _state.replaced = None
@@ -78,6 +80,8 @@ class HostBackend:
         _state.replaced = install_answers(session, target, says_there_is_one=True)
         install_host_tensors(_state.replaced)
         _state.on_host = True
+        for nvml in (NVML, NVML_OF_VLLM):  # torch imports pynvml itself, where it is there
+            nvml.install(session)
 
     def uninstall(self) -> None:
         """Put back what was replaced."""
@@ -94,14 +98,15 @@ class NvmlBackend:
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Replace what the module asks the driver."""
-        if not on_host():
+        """Replace what the module asks the driver, once torch is told of a GPU."""
+        module = sys.modules.get(self.libraries[0])
+        if not on_host() or module is None or self._replaced is not None:
             return
         from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
         from kvtrace.backends.triton.absent_gpu.nvml import install_nvml
 
         target = target_with_facts(session.settings.target)
-        self._replaced = install_nvml(sys.modules[self.libraries[0]], target)
+        self._replaced = install_nvml(module, target)
 
     def uninstall(self) -> None:
         """Put back what was replaced."""
