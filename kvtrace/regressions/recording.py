@@ -2,12 +2,13 @@
 
 import os
 import secrets
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from kvtrace.schema.errors import BadSetting, EmptyTrace, TraceNotFound
 from kvtrace.schema.trace import Selection, open_trace
@@ -34,6 +35,7 @@ def record_program(
     folder: Path | None = None,
     variables: Mapping[str, str] | None = None,
     output: IO[bytes] | None = None,
+    apart: bool = False,
 ) -> Recorded:
     """Run a program with the autostart on, and return the runs that it added to the trace `out`.
 
@@ -43,6 +45,7 @@ def record_program(
         folder: Where to run it; None: here.
         variables: More variables of the environment.
         output: Where its output and complaints go; None: where ours do.
+        apart: Whether Ctrl-C is for us alone, who then end the program and all that it started.
 
     Raises:
         BadSetting: there is no such program, or it may not be run.
@@ -59,14 +62,20 @@ def record_program(
     sys.stdout.flush()
     try:
         process = subprocess.Popen(
-            list(program), cwd=folder, env=environment, stdout=output, stderr=output
+            list(program),
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL if apart else None,
+            stdout=output,
+            stderr=output,
+            start_new_session=apart,
         )
     except OSError as error:
         raise BadSetting(
             f"{program[0]!r} cannot be run ({error.strerror or error}); give the command after --, "
             "as -- python bench.py."
         ) from error
-    code = _ended(process)
+    code = _exit_code(process, apart=apart)
     new = [run_id for run_id in _run_ids(out) if run_id not in before]
     if not new:
         return Recorded(None, code)
@@ -77,11 +86,20 @@ def record_program(
     return Recorded(Selection(trace, runs) if runs else None, code)
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for the program, which hears of Ctrl-C itself, and return its exit code."""
+def _exit_code(process: "subprocess.Popen[bytes]", *, apart: bool) -> int:
+    """Wait for a process; where that is interrupted, see that it ends.
+
+    Args:
+        process: What was started.
+        apart: Whether it has a session of its own, all of which is then ended. Else it hears of
+            Ctrl-C itself.
+
+    """
     try:
         code = process.wait()
     except BaseException:
+        if apart:
+            end_session(process)
         try:
             process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -89,6 +107,22 @@ def _ended(process: "subprocess.Popen[bytes]") -> int:
             process.wait()
         raise
     return code if code >= 0 else 128 - code
+
+
+def end_session(process: "subprocess.Popen[Any]") -> None:
+    """End a process that was started in a session of its own, and all that it has started.
+
+    Does nothing where all of it has ended.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            return
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def _run_ids(out: Path) -> tuple[str, ...]:
