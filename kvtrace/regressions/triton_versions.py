@@ -221,11 +221,9 @@ def _rows(outcomes: Sequence[Outcome], key: Variant) -> list[tuple[str, ...]]:
             rows.append((f"  {outcome.version}", *["-"] * 6))
         else:
             cells = _cells(figures, before)
-            rows.append(
-                (title, outcome.version, *cells[:4], duration(figures.compile_ns), cells[4])
-            )
+            times = duration(figures.compile_ns)
+            rows.append((f"  {outcome.version}", *cells[:4], times, cells[4]))
         before = figures or before
-        title = ""
     return rows
 
 
