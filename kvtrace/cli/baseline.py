@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvtrace.cli.missing_passes import run_missing_passes
 from kvtrace.cli.options import JsonOption, RunOption, print_lines, say, select
 from kvtrace.schema.errors import BadSetting
 
@@ -73,6 +72,7 @@ def keep(name: str, selection: "Selection", *, replay: bool) -> "Baseline":
     """Save a baseline, its runs looked at by passes first: a baseline cannot be afterwards."""
     from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli import complain
+    from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.regressions.baselines import baseline_folder, save_baseline
 
     baseline_folder(name)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from kvtrace.cli import complain
-from kvtrace.cli.missing_passes import run_missing_passes
 from kvtrace.cli.options import print_lines, say
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
@@ -150,6 +149,7 @@ def _step(plan: Path) -> int:
 
 def _look(selection: Selection) -> Iterable[str]:
     from kvtrace.backends.triton.later_stages import complete_stages
+    from kvtrace.cli.missing_passes import run_missing_passes
 
     yield from run_missing_passes(selection, asked=True)
     yield from complete_stages(selection, asked=True)

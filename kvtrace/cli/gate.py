@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kvtrace.cli import complain
-from kvtrace.cli.missing_passes import run_missing_passes
 from kvtrace.cli.options import print_lines, say
 
 if TYPE_CHECKING:
@@ -123,6 +122,7 @@ def _judge(
 
     """
     from kvtrace.backends.triton.later_stages import complete_stages
+    from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.regressions.baselines import has_baseline, no_baseline, open_baseline
     from kvtrace.regressions.comparing import (
         compared,

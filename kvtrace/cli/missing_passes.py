@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.cli.progress import calls_progress
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.excerpts import EXCERPT
-from kvtrace.schema.layout import OBSERVED, pass_parts, run_folder
+from kvtrace.schema.layout import EXCERPT, OBSERVED, pass_parts, run_folder
 
 if TYPE_CHECKING:
     from kvtrace.clients import Client

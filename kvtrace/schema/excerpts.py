@@ -8,7 +8,7 @@ room.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.columns import conformed
 from kvtrace.schema.errors import TraceWriteError
-from kvtrace.schema.layout import part_path, pass_parts, run_folder
+from kvtrace.schema.layout import EXCERPT, part_path, pass_parts, run_folder
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.parts import open_part, part_facts, sorted_rows, write_part
 from kvtrace.schema.tables import TABLES, Table
@@ -40,8 +40,8 @@ _TIMES: Final = ("enter", "exit")
 #: What is kept of what passes derived. Where an op stands in the source is not compared.
 _DERIVED: Final[dict[str, tuple[str, ...]]] = {"ops": ("stack_id",), "findings": ()}
 _CONTENTS: Final = "tensor"
-#: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
-EXCERPT: Final = "excerpt"
+#: Rows of a part, about; rows that are nearly empty take next to no room.
+_MOST_ROWS: Final = 250_000
 
 
 def write_excerpt(selection: "Selection", out: str | os.PathLike[str]) -> None:
@@ -91,8 +91,21 @@ def _write_run(trace: "Trace", run: "Run", out: Path) -> None:
 
 def _write(out: Path, table: Table, run: "Run", pieces: Iterable[pa.Table]) -> None:
     facts = captured_facts(table.name, run.run_id)
-    batches = (batch for piece in pieces for batch in piece.to_batches())
-    write_part(part_path(out, table.name, run.run_id, 0), table, facts, batches)
+    for number, part in enumerate(_parts(pieces)):
+        batches = (batch for piece in part for batch in piece.to_batches())
+        write_part(part_path(out, table.name, run.run_id, number), table, facts, batches)
+
+
+def _parts(pieces: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
+    """Give rows in parts of some size: readers refuse a small file that says it holds very much."""
+    part: list[pa.Table] = []
+    for piece in pieces:
+        part.append(piece)
+        if sum(each.num_rows for each in part) >= _MOST_ROWS:
+            yield part
+            part = []
+    if part:
+        yield part
 
 
 def _kept_of_pass(table: Table, path: Path) -> pa.Table:
