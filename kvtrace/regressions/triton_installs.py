@@ -38,7 +38,7 @@ def installed_triton(version: str) -> Path:
     """
     if _VERSION.fullmatch(version) is None:
         raise NotInstallable(f"{version!r} is no version of Triton; give one as 3.6.0.")
-    folder = cache_folder(os.environ) / f"{version}-{_tag()}"
+    folder = cache_folder(os.environ) / f"{version}-{tag()}"
     if (folder / "triton").is_dir():
         return folder
     work = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.tmp")
@@ -101,7 +101,7 @@ def _installer() -> list[str]:
     )
 
 
-def _tag() -> str:
+def tag() -> str:
     """Return what tells folders of several Pythons and machines apart."""
     return f"{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}"
 

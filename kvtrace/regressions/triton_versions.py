@@ -15,7 +15,7 @@ from kvtrace.regressions.recording import record_program
 from kvtrace.regressions.triton_installs import NotInstallable, installed_triton, with_triton
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
-from kvtrace.text import columns, count, duration, plural, printable, shorten, size
+from kvtrace.text import columns, count, duration, plural, printable, shorten, size, wrapped
 
 #: Runs the passes that runs lack, and gives what there is to say.
 Look = Callable[[Selection], Iterable[str]]
@@ -202,8 +202,9 @@ def versions_table(
     if same := len(variants) - len(shown):
         all_of_them = ", ".join(each.version for each in outcomes if each.problem is None)
         what = f"{plural(same, 'variant')} of kernels {'is' if same == 1 else 'are'} the same"
-        lines += ["", f"{what} under {all_of_them} but for times (--all shows them)"]
-    return [*lines, "", *columns(("Triton", "program", "rules"), _verdicts(outcomes), width)]
+        text = f"{what} under {all_of_them} but for times (--all shows them)"
+        lines += ["", *wrapped(text, width)]
+    return [*lines, "", *_verdicts(outcomes, width)]
 
 
 def _differs(outcomes: Sequence[Outcome], key: Variant) -> bool:
@@ -242,8 +243,15 @@ def _direction(now: int | None, then: int | None) -> str:
     return "↑" if now > then else "↓"
 
 
-def _verdicts(outcomes: Sequence[Outcome]) -> list[tuple[str, str, str]]:
-    return [(each.version, _program(each), _rules(each)) for each in outcomes]
+def _verdicts(outcomes: Sequence[Outcome], width: int) -> list[str]:
+    rows = [("Triton", "program", "rules")]
+    rows += [(each.version, _program(each), _rules(each)) for each in outcomes]
+    first, second = (max(len(row[place]) for row in rows) for place in (0, 1))
+    return [
+        line
+        for version, program, rules in rows
+        for line in wrapped(f"{version:<{first}}  {program:<{second}}  {rules}", width)
+    ]
 
 
 def _program(outcome: Outcome) -> str:
