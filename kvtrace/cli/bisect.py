@@ -71,8 +71,8 @@ def command(
     1 where a rule is broken, 2 where that cannot be told.
 
     Example:
-        kvtrace bisect v1.2 main --run "python bench.py" --fail-on "spills>0, registers>+10%"
-        kvtrace bisect --triton 3.5.1,3.6.0,3.7.0 --run "python bench.py" --fail-on "spills>0"
+        kvtrace bisect v1.2 main --run "python bench.py" --fail-on "spills>0"
+        kvtrace bisect --triton 3.5.1,3.6.0,3.7.0 --run "python bench.py" --all
 
     """
     if step is not None:

@@ -72,8 +72,8 @@ def command(
 
     Example:
         kvtrace gate --save -- python bench.py
-        kvtrace gate --fail-on 'findings.new, spills>0' -- python -m pytest tests/
-        kvtrace gate --markdown gate.md --html gate.html --sarif gate.sarif -- python bench.py
+        kvtrace gate --fail-on 'findings.new, spills>0' -- pytest tests/
+        kvtrace gate --markdown gate.md --sarif gate.sarif -- python bench.py
 
     """
     from kvtrace.converters.diff.gate import project_rules, read_rules
