@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pytest
 
 from kvtrace.capture import api, groups
-from kvtrace.schema.errors import BadSetting
 from kvtrace.settings import settings_from_environment
 from kvtrace.text import plural, printable
 
@@ -43,12 +42,9 @@ class _Node(Protocol):
 
 
 def register(config: pytest.Config) -> None:
-    """Record in this process, or have the workers of pytest-xdist do it; report at the end.
-
-    Raises:
-        pytest.UsageError: the environment's settings of a recording cannot be used.
-
-    """
+    """Record in this process, or have the workers of pytest-xdist do it; report at the end."""
+    if config.getoption("collectonly", False):
+        return
     given = getattr(config, "workerinput", {}).get(_WORKER_OUT)
     out = Path(config.invocation_params.dir, given or config.getoption("kvtrace_out")).resolve()
     if given is None:
@@ -58,11 +54,7 @@ def register(config: pytest.Config) -> None:
         config.pluginmanager.register(_Workers(out), "kvtrace-workers")
         return
     fails = config.getoption("kvtrace_fail") == "violation"
-    try:
-        recorder = _Recorder(out, fails=fails)
-    except BadSetting as error:
-        raise pytest.UsageError(f"kvtrace: {error}") from error
-    config.pluginmanager.register(recorder, "kvtrace-recorder")
+    config.pluginmanager.register(_Recorder(out, fails=fails), "kvtrace-recorder")
 
 
 class _Workers:
@@ -126,19 +118,26 @@ class _Launched:
 class _Recorder:
     """Records the tests of this process, and fails those whose kernels have a violation."""
 
+    _session: "Session"
+
     def __init__(self, out: Path, *, fails: bool) -> None:
-        """Begin to record; tests that are imported later launch what they launch under it."""
-        asked, _ = settings_from_environment(os.environ)
-        unset = "KVTRACE_SANITIZE" not in os.environ
-        judged = "warn" if asked.sanitize == "off" and (fails or unset) else asked.sanitize
-        before = api.current()
-        self._session: Session = api.start(out, sanitize=judged)
-        self._owns = before is None and Path(self._session.out) == out
-        self._session.settings = replace(self._session.settings, sanitize=judged)
+        self._out = out
         self._fails = fails
+        self._owns = False
         self._launched = _Launched()
         self._defects: dict[int, list[Finding]] = {}
         self._told: set[str] = set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Begin to record, before the modules of tests are imported."""
+        asked, _ = settings_from_environment(os.environ)
+        unset = "KVTRACE_SANITIZE" not in os.environ
+        judged = "warn" if asked.sanitize == "off" and (self._fails or unset) else asked.sanitize
+        before = api.current()
+        self._session = api.start(self._out, sanitize=judged)
+        self._owns = before is None and Path(self._session.out) == self._out
+        self._session.settings = replace(self._session.settings, sanitize=judged)
         self._session.follow(self._launched)
         self._session.on_defects.append(self._hear)
 

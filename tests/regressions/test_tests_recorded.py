@@ -135,6 +135,12 @@ def test_without_the_option_nothing_happens(suite):
     assert [found for _, _, found in results_of(suite / "results.xml") if found] == []
 
 
+def test_collecting_alone_records_nothing(suite):
+    done = run("-m", "pytest", *OURS, "--collect-only", "--kvtrace", "out", folder=suite)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (suite / "out").exists()
+
+
 def test_a_suite_without_kernels_says_so(suite):
     done = run("-m", "pytest", *OURS, "-k", "nothing", "--kvtrace", "out", folder=suite)
     assert done.returncode == 0, done.stdout + done.stderr
