@@ -1,10 +1,10 @@
 """A small copy of some runs, with what a comparison reads: to be kept, committed or cached.
 
 The copy is a trace like any other. What is left out: contents of tensors, records of accesses,
-loops, marks, messages, buffers, tables of clients, verdicts that are proven, who ran it (host and
-process), and the times of launches where there was no device, which are those of an evaluator.
-Every launch keeps its row, so that launches can be counted; without times a row takes next to no
-room.
+loops, messages, buffers, tables of clients, verdicts that are proven, host and process, and how
+long launches took where there was no device, which is what an evaluator took. Every launch keeps
+its row, so that launches can be counted; when it began is kept where marks tell its step or test by
+that. Without times a row takes next to no room.
 """
 
 import os
@@ -32,11 +32,11 @@ _CAPTURED: Final[dict[str, tuple[str, ...]]] = {
     "runs": ("host", "pid"),
     "kernels": ("thread", "load_thread"),
     "calls": (),
-    "launches": ("thread", "stream"),
+    "launches": ("stream",),
     "gpu_kernels": ("stream", "correlation_id"),
     "graph_ops": ("stack_id",),
+    "marks": (),
 }
-_TIMES: Final = ("enter", "exit")
 #: What is kept of what passes derived. Where an op stands in the source is not compared.
 _DERIVED: Final[dict[str, tuple[str, ...]]] = {"ops": ("stack_id",), "findings": ()}
 _CONTENTS: Final = "tensor"
@@ -82,9 +82,11 @@ def _write_run(trace: "Trace", run: "Run", out: Path) -> None:
     artifacts = artifacts.filter(pc.fill_null(pc.not_equal(plain, _CONTENTS), fill_value=True))
     for name, rows in (("stacks", stacks), ("artifacts", artifacts)):
         _write(out, TABLES[name], run, [sorted_rows(_emptied(TABLES[name], rows), TABLES[name])])
+    times: tuple[str, ...] = () if run.devices else ("enter", "exit")
+    if times and trace.table("marks", (run,), ["mark_id"]).num_rows:
+        times = ("exit",)
     for name, left_out in _CAPTURED.items():
-        timed = name != "launches" or bool(run.devices)
-        columns = left_out if timed else (*left_out, *_TIMES)
+        columns = (*left_out, *times) if name == "launches" else left_out
         pieces = (_emptied(TABLES[name], piece, columns) for piece in trace.pieces(name, (run,)))
         _write(out, TABLES[name], run, pieces)
 

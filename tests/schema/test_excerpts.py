@@ -42,7 +42,7 @@ def test_what_no_comparison_reads_is_left_out(tmp_path):
     build_synthetic_trace(tmp_path / "source", runs=2, launches=40)
     source = selection(tmp_path / "source")
     small = excerpt_of(source, tmp_path / "small")
-    for table in ("accesses", "loops", "marks", "messages", "buffers", "contents"):
+    for table in ("accesses", "loops", "messages", "buffers", "contents"):
         assert small.table(table).num_rows == 0, table
     kinds = set(small.table("artifacts")["kind"].to_pylist())
     assert "tensor" not in kinds
@@ -57,6 +57,24 @@ def test_what_no_comparison_reads_is_left_out(tmp_path):
         map(str, told)
     )
     assert small.table("launches").num_rows == source.table("launches").num_rows
+
+
+def test_launches_without_a_device_keep_when_they_began_if_marks_need_it(tmp_path):
+    begun = 1_767_323_045_000_000_000
+    writer = RunWriter(tmp_path / "source", new_run_id())
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "k"}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0, "args": []}])
+    launch = {"seq": 0, "call_id": 0, "enter": begun + 5, "exit": begun + 9, "thread": 1}
+    writer.append_rows("launches", [launch])
+    mark = {"mark_id": 0, "name": "step", "begin": begun, "end": begun + 20, "thread": 1}
+    writer.append_rows("marks", [mark])
+    writer.seal({"ended": begun + 30, "ending": "exit"})
+    small = excerpt_of(selection(tmp_path / "source"), tmp_path / "small")
+    assert validate(tmp_path / "small") == []
+    assert small.table("marks", ["name"])["name"].to_pylist() == ["step"]
+    rows = small.table("launches", ["enter", "exit"])
+    assert rows["enter"].cast(pa.int64()).to_pylist() == [begun + 5]
+    assert rows["exit"].to_pylist() == [None]
 
 
 def test_a_million_launches_without_a_device_take_little_room(tmp_path):
@@ -77,5 +95,6 @@ def test_a_million_launches_without_a_device_take_little_room(tmp_path):
     assert rows.num_rows == number
     assert rows["enter"].null_count == rows["exit"].null_count == number
     assert rows["call_id"].to_pylist()[:9] == [0, 1, 2, 3, 4, 5, 6, 0, 1]
+    assert set(rows["thread"].to_pylist()) == {1}
     files = [path for path in (tmp_path / "small" / "launches").rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 100_000
