@@ -54,6 +54,8 @@ class Session:
         self.settings = settings
         #: Called when the recording has ended, before its files are sealed.
         self.at_end: list[Callable[[], None]] = []
+        #: Called with a call's id and its defects, where calls are judged while the program runs.
+        self.on_defects: list[Callable[[int, Sequence[Any]], None]] = []
         self._lock = Lock()
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
         self._recorder: Recorder | None = None
@@ -192,6 +194,11 @@ class Session:
         call stack, innermost frame first, and gives its id.
         """
         self._submit(lambda journal: journal.append(table, make(journal.add_stack)))
+
+    def tell_defects(self, call_id: int, defects: Sequence[Any]) -> None:
+        """Tell who asked for it that a call has defects; nothing where it has none."""
+        for tell in self.on_defects if defects else ():
+            tell(call_id, defects)
 
     def follow(self, listener: Listener) -> None:
         """Have the run's journal tell a listener of what is recorded from now on."""

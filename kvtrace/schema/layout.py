@@ -17,6 +17,8 @@ from kvtrace.schema.errors import DamagedFile, TraceWriteError
 JOURNAL: Final = ".journal"
 #: The pass, and the method, of findings that the run itself saw; judging it leaves them alone.
 OBSERVED: Final = "observed"
+#: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
+EXCERPT: Final = "excerpt"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
 _DAMAGED: Final = "damaged"
