@@ -130,12 +130,6 @@ export function formatPlace(file: Maybe<string>, line: Maybe<number>): string {
   return line ? `${baseName(file)}:${line}` : baseName(file);
 }
 
-/** Bytes of an element; types of the trace ("fp32", "i1") and of the IR ("f32", "i1") alike. */
-export function itemBytes(dtype: Maybe<string>): number {
-  const bits = /^(?:fp|bf|f|i|u|ui|si)(\d+)/.exec(dtype ?? "")?.[1];
-  return Math.max(1, Math.floor(Number(bits ?? 8) / 8));
-}
-
 export function sumKnown(values: readonly (number | null)[]): number | null {
   const known = values.filter((value): value is number => value !== null);
   return known.length ? known.reduce((sum, value) => sum + value, 0) : null;

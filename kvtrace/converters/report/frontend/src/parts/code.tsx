@@ -15,6 +15,7 @@ import {
   numberAt,
   PLAIN,
   setDressing,
+  type Underlined,
 } from "./code_dressing";
 import { type Fold, folds, setFolds, unfoldAt } from "./code_folds";
 import { type Language, languageMode } from "./code_languages";
@@ -33,6 +34,8 @@ interface CodeProps {
   readonly firstLine?: number;
   /** Lines with findings, or the one that is meant. */
   readonly marks?: ReadonlyMap<number, LineMark>;
+  /** What stands at a column (from 1) of a line is underlined: the name there, or a character. */
+  readonly underlined?: Underlined;
   /** Lines that light up. */
   readonly lit?: ReadonlyMap<number, Lit>;
   /** Lines that belong to others: pointed at, chosen, and stepped through with the arrow keys. */
@@ -76,7 +79,7 @@ export function Code(props: CodeProps) {
 
   useEffect(() => {
     view.current?.dispatch({ effects: setDressing.of(dressed(props)) });
-  }, [props.firstLine, props.marks, props.lit, props.linked, props.heat]);
+  }, [props.firstLine, props.marks, props.underlined, props.lit, props.linked, props.heat]);
 
   useEffect(() => {
     view.current?.dispatch({ effects: setFolds.of(props.folds ?? []) });
@@ -95,6 +98,7 @@ function dressed(props: CodeProps): Dressing {
   return {
     firstLine: props.firstLine ?? 1,
     marks: props.marks ?? PLAIN.marks,
+    underlined: props.underlined ?? null,
     lit: props.lit ?? PLAIN.lit,
     linked: props.linked ?? PLAIN.linked,
     heat: props.heat ?? null,

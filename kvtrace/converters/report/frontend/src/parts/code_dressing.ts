@@ -32,10 +32,16 @@ export interface Heat {
   readonly title: string;
 }
 
+export interface Underlined {
+  readonly line: number;
+  readonly column: number;
+}
+
 export interface Dressing {
   /** Number of the text's first line. */
   readonly firstLine: number;
   readonly marks: ReadonlyMap<number, LineMark>;
+  readonly underlined: Underlined | null;
   readonly lit: ReadonlyMap<number, Lit>;
   readonly linked: ReadonlySet<number>;
   readonly heat: ReadonlyMap<number, Heat> | null;
@@ -46,6 +52,7 @@ export const setDressing = StateEffect.define<Dressing>();
 export const PLAIN: Dressing = {
   firstLine: 1,
   marks: new Map(),
+  underlined: null,
   lit: new Map(),
   linked: new Set(),
   heat: null,
@@ -101,6 +108,13 @@ function dressedLines(view: EditorView): DecorationSet {
       const classes = lineClasses(dressing, number);
       if (classes) attributes["class"] = classes;
       builder.add(line.from, line.from, Decoration.line({ attributes }));
+      if (dressing.underlined?.line === number) {
+        const { column } = dressing.underlined;
+        const [text] = /^(?:[\w.]+|\S)/.exec(line.text.slice(column - 1)) ?? [""];
+        const mark = Decoration.mark({ class: `finding-caret ${dressing.marks.get(number)}` });
+        const start = line.from + column - 1;
+        if (column > 0 && text) builder.add(start, start + text.length, mark);
+      }
       at = line.to + 1;
     }
   }

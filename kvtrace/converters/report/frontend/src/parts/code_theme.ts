@@ -33,6 +33,9 @@ const look = EditorView.theme({
   ".cm-line.outer": { backgroundColor: "var(--outer)" },
   ".cm-line.there": { backgroundColor: "var(--there)" },
   ".cm-line.here": { backgroundColor: "var(--here)" },
+  ".finding-caret": { textDecoration: "underline wavy", textUnderlineOffset: "3px" },
+  ".finding-caret.violation": { backgroundColor: "var(--error-soft)", color: "var(--error)" },
+  ".finding-caret.unknown": { backgroundColor: "var(--warning-soft)", color: "var(--warning)" },
   ".heat": { fontVariantNumeric: "tabular-nums", paddingInline: "4px", textAlign: "end" },
   ".heat-cell, .heat-room": {
     position: "relative",

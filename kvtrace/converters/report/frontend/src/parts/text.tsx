@@ -1,7 +1,7 @@
 // Small pieces of text that every view uses.
 
 import type { ComponentChildren, CSSProperties } from "preact";
-import { href } from "../app/router";
+import { href, type Query } from "../app/router";
 import { formatCount, formatPlace, shortText, UNKNOWN } from "../data/format";
 import type { Page } from "../data/page";
 import type { Report } from "../data/types";
@@ -143,8 +143,8 @@ export function KernelLink(props: { page: Page; kernel: number }) {
 }
 
 /** The address of a variant's part of its kernel's view. */
-export function variantHref(report: Report, variant: number): string {
-  return href(`kernel/${report.variants[variant]?.kernel ?? -1}/variant/${variant}`);
+export function variantHref(report: Report, variant: number, query: Query = {}): string {
+  return href(`kernel/${report.variants[variant]?.kernel ?? -1}/variant/${variant}`, query);
 }
 
 export function VariantLink(props: { page: Page; variant: number }) {

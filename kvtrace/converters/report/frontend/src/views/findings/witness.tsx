@@ -5,12 +5,13 @@ import { useMemo } from "preact/hooks";
 import { href } from "../../app/router";
 import { formatBytes, formatCount, formatTuple, shortText } from "../../data/format";
 import type { Page } from "../../data/page";
+import { indexOf } from "../../data/tensors";
 import type { Finding } from "../../data/types";
 import { Value } from "../../parts/figure";
 import { CallLink, Facts, Missing, Note, Section } from "../../parts/text";
 import { StorageDrawing } from "./drawing";
 import type { Listed } from "./filter";
-import { indexOf, storageOf, type StorageView } from "./storage";
+import { storageOf, type StorageView } from "./storage";
 
 export function Witness({ page, listed }: { page: Page; listed: Listed }) {
   const { placed, standing } = listed;
@@ -104,7 +105,7 @@ function indexText(of: StorageView): string | null {
   const { shape } = of.argument;
   const element = of.access.first / of.item;
   if (!shape?.length || !Number.isInteger(element) || element < 0) return null;
-  const index = indexOf(of, element);
+  const index = indexOf(of.axes, element);
   return index ? `[${index.join(", ")}] of [${shape.join(", ")}]` : null;
 }
 

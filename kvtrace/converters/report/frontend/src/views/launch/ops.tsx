@@ -1,30 +1,44 @@
 // The list of ops in the order of the program, loops among them.
 
 import { useMemo } from "preact/hooks";
-
+import { setQuery } from "../../app/router";
 import { type Format, formatCount, formatted, type Maybe, plural } from "../../data/format";
 import type { Page } from "../../data/page";
-import { useLoaded } from "../../data/use_block";
+import type { CallOps, Loop, Op } from "../../data/types";
 import { code, words } from "../../parts/columns";
 import { Choice, matches, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { sourceText, stackPlace } from "../../parts/text";
-import type { CallBlock, Op } from "./blocks";
 import { isMemory } from "./grid_work";
-import { type Line, linesOf, textParents } from "./nesting";
-import { AS_IT_IS, choose, chosen } from "./state";
+import { AS_IT_IS, chosen } from "./state";
 
-interface OpListProps {
-  readonly page: Page;
-  readonly block: CallBlock;
-  readonly variant: number;
-  readonly op: number | null;
+interface Line {
+  readonly index: number;
+  readonly depth: number;
+  readonly op: Op | null;
+  readonly loop: Loop | null;
 }
 
-export function OpList({ page, block, variant, op }: OpListProps) {
-  const loaded = useLoaded(`nesting/${variant}`, () => textParents(page, variant, block));
-  const parents = loaded.state === "ready" ? loaded.value : null;
-  const lines = useMemo(() => linesOf(block, parents), [block, parents]);
+/** Ops and loops in the order of the program, as they nest. */
+function linesOf({ ops, loops }: CallOps): Line[] {
+  const around = new Map(loops.map(({ index, loop }) => [index, loop]));
+  const depthOf = (loop: number | null): number =>
+    loop === null ? 0 : 1 + depthOf(around.get(loop) ?? null);
+  const line = (op: Op | null, loop: Loop | null, own: Op | Loop): Line => ({
+    index: own.index,
+    depth: depthOf(own.loop),
+    op,
+    loop,
+  });
+  const lines = [
+    ...ops.map((op) => line(op, null, op)),
+    ...loops.map((loop) => line(null, loop, loop)),
+  ];
+  return lines.sort((a, b) => a.index - b.index);
+}
+
+export function OpList({ page, block, op }: { page: Page; block: CallOps; op: number | null }) {
+  const lines = useMemo(() => linesOf(block), [block]);
   const dots = useMemo(() => new Set(block.dots.map((dot) => dot.op)), [block]);
   const all = chosen("ops") === "all";
   const query = chosen("oq") ?? "";
@@ -45,7 +59,7 @@ export function OpList({ page, block, variant, op }: OpListProps) {
           label="Filter ops"
           value={query}
           placeholder="op, tensor, file:line"
-          onInput={(text) => choose({ oq: text || null })}
+          onInput={(oq) => setQuery({ oq })}
         />
         <Choice
           label="Show"
@@ -54,7 +68,7 @@ export function OpList({ page, block, variant, op }: OpListProps) {
             ["some", "memory ops and products"],
             ["all", `all ${block.ops.length} ops`],
           ]}
-          onChoose={(value) => choose({ ops: value === "all" ? "all" : null })}
+          onChoose={(value) => setQuery({ ops: value === "all" ? "all" : null })}
         />
       </div>
       <Table
@@ -64,7 +78,7 @@ export function OpList({ page, block, variant, op }: OpListProps) {
         rows={shown}
         chosen={shown.find((line) => line.op !== null && line.index === op) ?? null}
         onChoose={(line) =>
-          line.op && choose({ ...AS_IT_IS, op: line.index, arg: null, el: null, tab: null })
+          line.op && setQuery({ ...AS_IT_IS, op: line.index, arg: null, el: null, tab: null })
         }
         empty="No op matches."
         height={12}
@@ -73,21 +87,22 @@ export function OpList({ page, block, variant, op }: OpListProps) {
   );
 }
 
-function columnsOf(page: Page): Column<Line>[] {
-  /** Figures of ops; nothing where an op has none. */
-  const own = (
-    label: string,
-    read: (op: Op) => Maybe<number>,
-    as: Format,
-    title?: string,
-  ): Column<Line> => ({
+/** Figures of ops; nothing where an op has none. */
+function own(label: string, read: (op: Op) => Maybe<number>, as: Format, title = ""): Column<Line> {
+  const value = ({ op }: Line): Maybe<number> => op && read(op);
+  return {
     label,
+    title,
     source: "derived",
     number: true,
-    ...(title && { title }),
-    cell: ({ op }) => ((op && read(op)) == null ? "" : formatted(op && read(op), as)),
-    text: ({ op }) => String((op && read(op)) ?? ""),
-  });
+    cell: (line) => (value(line) == null ? "" : formatted(value(line), as)),
+    text: (line) => String(value(line) ?? ""),
+  };
+}
+
+export const USED = "Bytes asked for, of those in the 32-byte sectors that they lie in";
+
+function columnsOf(page: Page): Column<Line>[] {
   return [
     { label: "#", number: true, cell: ({ index }) => index },
     {
@@ -109,12 +124,7 @@ function columnsOf(page: Page): Column<Line>[] {
     own("executions", (op) => op.executions, "count"),
     own("masked off", maskedShare, "share"),
     own("bytes", (op) => op.bytes, "bytes"),
-    own(
-      "sector efficiency",
-      sectorEfficiency,
-      "share",
-      "Bytes asked for, of those in the 32-byte sectors that they lie in",
-    ),
+    own("sector efficiency", sectorEfficiency, "share", USED),
     own("FLOPs", (op) => op.flops || null, "flops"),
   ];
 }
@@ -127,7 +137,7 @@ export function sectorEfficiency(op: Op): number | null {
   return op.bytes !== null && op.sectors ? op.bytes / (32 * op.sectors) : null;
 }
 
-function tripsText(loop: Line["loop"]) {
+function tripsText(loop: Loop | null) {
   const { min = null, median = null, max = null } = loop ?? {};
   const trips =
     min === null || max === null

@@ -1,35 +1,9 @@
-// What is chosen in the view, which stands in the address. Sliders move faster than a browser lets
-// addresses change, so choices hold at once and reach the address a moment later.
+// What is chosen in the view, as it stands in the address.
 
-import { signal } from "@preact/signals";
-
-import { address, setQuery } from "../../app/router";
-
-type Choices = Readonly<Record<string, string | number | null>>;
-
-const waiting = signal<Choices>({});
-let timer: ReturnType<typeof setTimeout> | undefined;
-let path = "";
-
-/** Choose; null takes a choice out. */
-export function choose(values: Choices): void {
-  if (path !== address.value.path) waiting.value = {};
-  path = address.value.path;
-  waiting.value = { ...waiting.value, ...values };
-  clearTimeout(timer);
-  timer = setTimeout(settle, 120);
-}
-
-function settle(): void {
-  const values = waiting.value;
-  if (path === address.value.path) setQuery(values);
-  waiting.value = {};
-}
+import { address } from "../../app/router";
 
 export function chosen(name: string): string | null {
-  const value = path === address.value.path ? waiting.value[name] : undefined;
-  if (value === undefined) return address.value.query.get(name);
-  return value === null || value === "" ? null : String(value);
+  return address.value.query.get(name) || null;
 }
 
 /** A whole number from 0 on; null where there is none. */
@@ -64,4 +38,9 @@ export function programPlace(number: number, grid: Place): Place {
 
 export function programText(number: number | null, grid: Place): string {
   return number === null ? "not known" : `(${programPlace(number, grid).join(", ")})`;
+}
+
+/** A program as the address has it. */
+export function programQuery(number: number | null, grid: Place): string | null {
+  return number === null ? null : programPlace(number, grid).join(",");
 }
