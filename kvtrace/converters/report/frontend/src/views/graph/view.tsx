@@ -1,6 +1,6 @@
 // Traced NumPy graphs: their ops as a drawing and a table, live memory, and the source.
 
-import { useMemo } from "preact/hooks";
+import { useCallback, useMemo } from "preact/hooks";
 
 import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
@@ -9,19 +9,18 @@ import { formatCount, formatPlace, plural } from "../../data/format";
 import type { Page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
 import { Split } from "../../parts/beside";
-import { Figures } from "../../parts/figure";
+import { derived, Figures, measured } from "../../parts/figure";
+import { OpSource } from "../../parts/op_source";
 import { Choice, matches, Search } from "../../parts/search";
 import { kernelName, Note, Section, Swatch, VariantLink } from "../../parts/text";
-import { type GraphBlock, type GraphColumns, graphVariants, usersOf } from "./blocks";
-import { GraphDrawing } from "./drawing";
+import { framesOf, type GraphBlock, type GraphColumns, graphVariants, usersOf } from "./blocks";
+import { Flame } from "./flame";
 import "./graph.css";
 import { GraphList, IN_AND_OUT } from "./list";
-import { measureNamed, MEASURES } from "./measures";
+import { heatBy, measureNamed, MEASURES } from "./measures";
 import { LiveMemory } from "./memory";
 import { OpPanel } from "./op_panel";
 import { Ends, foundOps, OpTable } from "./op_table";
-import type { Detail } from "./scene";
-import { GraphSource } from "./source";
 import { groupedOps } from "./tree";
 
 function GraphView(props: ViewProps) {
@@ -69,12 +68,14 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
     numberOf(query.get("line")),
   ];
   const measure = measureNamed(query.get("colour"));
-  const detail: Detail = numberOf(query.get("detail")) ?? "zoom";
   const tree = useMemo(
     () => groupedOps(page, graph, kernelName(page.report, kernel)),
     [page, graph],
   );
   const users = useMemo(() => usersOf(graph), [graph]);
+  const ops = useMemo(() => [...graph.opcode.keys()], [graph]);
+  const frames = useCallback((op: number) => framesOf(page, graph, op), [page, graph]);
+  const heat = useMemo(() => heatBy(measure, graph), [measure, graph]);
   const found = useMemo(
     () => foundOps(page, graph, { words, file, line }),
     [graph, words, file, line],
@@ -96,12 +97,6 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
             options={MEASURES.map(({ name, title }) => [name, `${title} (derived)`])}
             onChoose={(colour) => setQuery({ colour: colour === "flops" ? null : colour })}
           />
-          <Choice
-            label="Groups"
-            value={String(detail)}
-            options={DETAILS}
-            onChoose={(value) => setQuery({ detail: value === "zoom" ? null : value })}
-          />
           {line === null ? null : (
             <button type="button" onClick={() => setQuery({ line: null, file: null })}>
               Only {formatPlace(file, line)} ×
@@ -111,14 +106,14 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
         <Split
           wide="left"
           left={
-            <GraphDrawing
+            <Flame
               page={page}
               graph={graph}
               tree={tree}
+              users={users}
               measure={measure}
               found={found}
               chosen={chosen}
-              detail={detail}
               seen={query.get("see")}
             />
           }
@@ -132,11 +127,13 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
         <LiveMemory page={page} graph={graph} chosen={chosen} />
       </Section>
       <Section title="Source" id="code">
-        <GraphSource
+        <OpSource
           page={page}
-          graph={graph}
           variant={variant}
-          measure={measure}
+          label="Source that was traced"
+          ops={ops}
+          framesOf={frames}
+          measure={heat}
           chosen={chosen}
           file={file}
           line={line}
@@ -149,19 +146,11 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
   );
 }
 
-const DETAILS: readonly (readonly [string, string])[] = [
-  ["zoom", "open as they are zoomed into"],
-  ["1", "closed"],
-  ["2", "one level open"],
-  ["3", "two levels open"],
-  ["4", "three levels open"],
-  ["99", "all open"],
-];
-
 function Head(props: { page: Page; variant: number; graph: GraphColumns; block: GraphBlock }) {
   const { page, variant, graph, block } = props;
   const { totals, owner } = graph;
   const intensity = totals.boundary_bytes ? totals.flops / totals.boundary_bytes : null;
+  const peak = totals.peak_op === null ? null : `at %${totals.peak_op}, derived`;
   return (
     <>
       {owner ? (
@@ -183,37 +172,12 @@ function Head(props: { page: Page; variant: number; graph: GraphColumns; block: 
       <Figures
         id="figures"
         of={[
-          {
-            name: "ops",
-            value: graph.opcode.length,
-            source: "measured",
-            how: "Ops that were recorded while the function was traced",
-          },
-          { name: "FLOPs", value: totals.flops, as: "flops" },
-          {
-            name: "in and out",
-            value: totals.boundary_bytes,
-            as: "bytes",
-            how: IN_AND_OUT,
-          },
-          {
-            name: "op by op",
-            value: totals.bytes,
-            as: "bytes",
-            how: "Bytes that the ops move, each by itself: what runs without fusion",
-          },
-          {
-            name: "FLOPs by byte",
-            value: intensity,
-            as: "number",
-            how: "By byte of inputs and outputs, which a compiler that fuses everything reaches",
-          },
-          {
-            name: "peak live memory",
-            value: totals.peak_live_bytes,
-            as: "bytes",
-            detail: totals.peak_op === null ? undefined : `at %${totals.peak_op}, derived`,
-          },
+          measured("ops", graph.opcode.length, "count", "Recorded while it was traced"),
+          derived("FLOPs", totals.flops, "flops"),
+          derived("in and out", totals.boundary_bytes, "bytes", IN_AND_OUT),
+          derived("op by op", totals.bytes, "bytes", "What moves without fusion"),
+          derived("FLOPs by byte", intensity, "number", "By byte of inputs and outputs"),
+          derived("peak live memory", totals.peak_live_bytes, "bytes", "", peak),
         ]}
       />
       {totals.unknown_loops ? (
