@@ -151,3 +151,9 @@ export type Format = keyof typeof FORMATS | ((value: Maybe<number>) => string);
 export function formatted(value: Maybe<number>, as: Format = "count"): string {
   return typeof as === "function" ? as(value) : FORMATS[as](value);
 }
+
+/** The smallest 1, 2 or 5 times a power of ten that is at least `least`. */
+export function niceStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return [1, 2, 5].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
+}

@@ -62,7 +62,7 @@ function Figure({ name, value, as, shown, source = "derived", how, detail }: Fig
       <span class="figure-value">{shown ?? formatted(value, as)}</span>
       <span class="figure-name">{name}</span>
       <span class="muted small">
-        {detail ?? source}
+        {detail || source}
         {detail ? <span class="hidden">, {source}</span> : null}
       </span>
     </div>

@@ -1,6 +1,6 @@
 // Draws a timeline's rows: single slices, or where there are too many, columns of one pixel.
 
-import { formatNanoseconds, plural } from "../data/format";
+import { formatNanoseconds, niceStep, plural } from "../data/format";
 import type { Page } from "../data/page";
 import { clippedText, type Drawing } from "./canvas";
 import { kernelColour } from "./colours";
@@ -23,10 +23,6 @@ export interface Range {
 export interface Shown {
   readonly range: Range;
   readonly selected: Slice | null;
-  /** Executions that the selected launch caused, or the launch behind the selected execution. */
-  readonly related: readonly Slice[];
-  /** A range that the pointer is marking. */
-  readonly marked: Range | null;
   /** The kernel that stands out; null where all do. */
   readonly only: number | null;
 }
@@ -87,10 +83,6 @@ export class TimelineScene {
     return this.gutter + (time - range.begin) * this.scale(range);
   }
 
-  time(range: Range, x: number): number {
-    return range.begin + (x - this.gutter) / this.scale(range);
-  }
-
   isBinned(row: Row, range: Range): boolean {
     return row.bins.length > 0 && this.binWidth * this.scale(range) < BIN_PIXELS;
   }
@@ -115,20 +107,11 @@ export class TimelineScene {
   }
 
   draw(drawing: Drawing, shown: Shown): void {
-    const { context, colours, width, height } = drawing;
-    const { range, marked } = shown;
-    this.width = width;
-    this.gutter = gutterWidth(context, this.rows);
+    this.width = drawing.width;
+    this.gutter = gutterWidth(drawing.context, this.rows);
     this.notes = this.leftOut ? [`${plural(this.leftOut, "row")} are left out: choose a run`] : [];
-    this.drawAxis(drawing, range);
+    this.drawAxis(drawing, shown.range);
     this.rows.forEach((row, place) => this.drawRow(drawing, shown, row, this.tops[place] ?? 0));
-    this.drawRelations(drawing, shown);
-    if (!marked) return;
-    const [from, to] = [this.x(range, marked.begin), this.x(range, marked.end)];
-    context.globalAlpha = 0.2;
-    context.fillStyle = colours.accent;
-    context.fillRect(Math.min(from, to), 0, Math.abs(to - from), height);
-    context.globalAlpha = 1;
   }
 
   private drawAxis({ context, colours, width, height }: Drawing, range: Range): void {
@@ -199,36 +182,6 @@ export class TimelineScene {
     }
   }
 
-  /** Lines from the selected slice to what caused it, or to what it caused. */
-  private drawRelations({ context, colours, width }: Drawing, shown: Shown): void {
-    const from = shown.selected && this.corner(shown.range, shown.selected);
-    if (!from) return;
-    context.strokeStyle = colours.text;
-    context.lineWidth = 1;
-    for (const slice of shown.related) {
-      const to = this.corner(shown.range, slice);
-      if (!to) continue;
-      context.save();
-      context.beginPath();
-      context.rect(this.gutter, 0, width - this.gutter, this.height);
-      context.clip();
-      context.beginPath();
-      context.moveTo(from[0], from[1]);
-      context.lineTo(to[0], to[1]);
-      context.stroke();
-      context.strokeRect(to[0] - 2, to[1] - LANE / 2 + 1, 4, LANE - 2);
-      context.restore();
-    }
-  }
-
-  /** Where a slice begins, at half its height; null where its row is not drawn. */
-  private corner(range: Range, { row, index }: Slice): [x: number, y: number] | null {
-    const top = this.tops[this.rows.indexOf(row)];
-    if (top === undefined) return null;
-    const lane = row.lane[index] as number;
-    return [this.x(range, row.begin[index] as number), top + (lane + 0.5) * LANE];
-  }
-
   /** One column a pixel: its height is the share of time that was busy, split by kernel. */
   private drawColumns(
     drawing: Drawing,
@@ -292,13 +245,13 @@ export class TimelineScene {
     context.globalAlpha = 1;
   }
 
-  /** The slice at a point of the canvas, or the nearest within three pixels. */
-  sliceAt(range: Range, x: number, y: number): Slice | null {
+  /** The slice at a time and a height of the canvas, or the nearest within three pixels. */
+  sliceAt(range: Range, time: number, y: number): Slice | null {
     const place = this.tops.findLastIndex((top) => y >= top);
     const row = this.rows[place];
-    if (!row || x < this.gutter || this.isBinned(row, range)) return null;
+    if (!row || time < range.begin || this.isBinned(row, range)) return null;
     const lane = Math.floor((y - (this.tops[place] ?? 0)) / LANE);
-    const [time, slack] = [this.time(range, x), SLACK / this.scale(range)];
+    const slack = SLACK / this.scale(range);
     let best: { index: number; distance: number } | null = null;
     for (let index = lowerBound(row.reach, time - slack); index < row.count; index += 1) {
       const [begin, end] = [row.begin[index] as number, row.end[index] as number];
@@ -319,12 +272,6 @@ function plainColour({ colours }: Drawing, row: Row): string | null {
 function gutterWidth(context: CanvasRenderingContext2D, rows: readonly Row[]): number {
   const longest = Math.max(0, ...rows.map((row) => context.measureText(row.label).width));
   return Math.min(Math.max(Math.ceil(longest) + 14, NARROWEST_GUTTER), WIDEST_GUTTER);
-}
-
-/** The smallest 1, 2 or 5 times a power of ten that is at least `least`. */
-function niceStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
-  return [1, 2, 5].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
 }
 
 const AXIS_UNITS = [

@@ -7,7 +7,7 @@ import { formatCount, formatShare } from "../../data/format";
 import type { Page } from "../../data/page";
 import type { Report } from "../../data/types";
 import { useBlock } from "../../data/use_block";
-import { Figures } from "../../parts/figure";
+import { derived, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Missing, Section } from "../../parts/text";
 
@@ -24,16 +24,13 @@ export function VerdictFigures({ page }: { page: Page }) {
   return (
     <Figures
       id="verdict-figures"
-      of={[
-        ...VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
-          ([verdict, how]) => ({
-            name: verdict,
-            value: sums.get(verdict) ?? 0,
-            how: `${how}. Accesses of distinct calls, once for each rule`,
-            detail: `${formatShare(sums.get(verdict) ?? 0, all)} of what was judged`,
-          }),
-        ),
-      ]}
+      of={VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
+        ([verdict, how]) => {
+          const count = sums.get(verdict) ?? 0;
+          const share = `${formatShare(count, all)} of what was judged`;
+          return derived(verdict, count, "count", `${how}. Of distinct calls, by rule`, share);
+        },
+      )}
     />
   );
 }

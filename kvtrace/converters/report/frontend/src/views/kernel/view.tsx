@@ -8,7 +8,7 @@ import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "
 import type { Page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
-import { Figures } from "../../parts/figure";
+import { derived, Figures, measured } from "../../parts/figure";
 import { DroppedNotes, Facts, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
 import { workFigures } from "../../parts/work_figures";
 import type { KernelBlock } from "./blocks";
@@ -196,21 +196,23 @@ function KernelHead({ page, index }: { page: Page; index: number }) {
       <Figures
         id="figures"
         of={[
-          {
-            name: "launches",
-            value: kernel.launches,
-            source: "measured",
-            detail: tuning
+          measured(
+            "launches",
+            kernel.launches,
+            "count",
+            "",
+            tuning
               ? `${formatCount(tuning)} of them tuning`
               : `of ${plural(kernel.calls, "distinct call")}`,
-          },
-          kernel.achieved !== null && {
-            name: "of roofline",
-            value: kernel.achieved,
-            as: "share",
-            how: "Share of the time at best in the measured device time of its runs",
-            detail: `at best ${formatNanoseconds(kernel.best_ns)}`,
-          },
+          ),
+          kernel.achieved !== null &&
+            derived(
+              "of roofline",
+              kernel.achieved,
+              "share",
+              "Share of the time at best in the measured device time of its runs",
+              `at best ${formatNanoseconds(kernel.best_ns)}`,
+            ),
           workFigures(kernel, report.totals.device_ns !== null, {
             host: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all kernels'`,
             compile: plural(kernel.variants.length, "variant"),

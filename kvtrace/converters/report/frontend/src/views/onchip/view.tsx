@@ -11,7 +11,7 @@ import type { Page } from "../../data/page";
 import type { CallAtAGlance, CallBlock, Usage } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { figure } from "../../parts/columns";
-import { Figures } from "../../parts/figure";
+import { derived, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Note, Section } from "../../parts/text";
 import { amountText, MemoryMap } from "./memory_map";
@@ -217,12 +217,7 @@ function Peaks({ block: { memory } }: { block: CallBlock }) {
           how: "Of one partition, in use at once: from the first op that touches a tile to the last",
           detail: `of ${amountText(usage, usage.limit)} a partition, derived`,
         })),
-        {
-          name: "device memory",
-          value: device,
-          as: "bytes",
-          how: "Bytes that ops read from it and write to it",
-        },
+        derived("device memory", device, "bytes", "Bytes that ops read from it and write to it"),
       ]}
     />
   );
