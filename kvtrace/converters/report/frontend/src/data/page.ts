@@ -22,15 +22,18 @@ export interface Page {
   text(number: number): Promise<Text>;
 }
 
+/** The one page that there is, once it was read. */
+export let page: Page;
+
 /** Read what every view needs at once. */
-export async function readPage(): Promise<Page> {
+export async function readPage(): Promise<void> {
   const [report, launches, device, bins] = await Promise.all([
     jsonBlock<Report>("report"),
     columnsBlock<SliceColumns>("launches"),
     columnsBlock<ExecutionColumns>("device"),
     hasBlock("bins") ? columnsBlock<BinColumns>("bins") : null,
   ]);
-  return {
+  page = {
     report,
     launches,
     device,

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { formatPlace, shortText } from "../data/format";
-import type { Page } from "../data/page";
+import { page } from "../data/page";
 import type { Frame } from "../data/types";
 import { useText } from "../data/use_block";
 import { Code, type LineMark, type Lit } from "./code";
@@ -18,7 +18,6 @@ export interface Excerpt {
 const AROUND = 6;
 
 interface SourceExcerptProps {
-  readonly page: Page;
   readonly variant: number | null;
   readonly frame: Frame;
   /** What stands there is underlined. */
@@ -32,12 +31,12 @@ interface SourceExcerptProps {
 }
 
 export function SourceExcerpt(props: SourceExcerptProps) {
-  const { page, variant, frame, column = null, mark } = props;
+  const { variant, frame, column = null, mark } = props;
   const [path, line] = frame;
   const files = page.report.variants[variant ?? -1]?.files ?? [];
   const at = files.findIndex((file) => file.path === path && file.text !== null);
   const file = files[at];
-  const loaded = useText(page, file?.text ?? null);
+  const loaded = useText(file?.text ?? null);
   const excerpt = useMemo(() => {
     if (loaded.state !== "ready" || !file || line === null) return null;
     const lines = loaded.value.text.split("\n");
@@ -55,7 +54,7 @@ export function SourceExcerpt(props: SourceExcerptProps) {
     return { marks: new Map([[line, mark]]), ...underlined };
   }, [line, column, mark]);
   const place = `${shortText(formatPlace(path, line), 80)}${column === null ? "" : `:${column}`}`;
-  const code = variantHref(page.report, variant ?? -1, { line, file: at > 0 ? at : null });
+  const code = variantHref(variant ?? -1, { line, file: at > 0 ? at : null });
   return (
     <>
       <p class="small wrap">

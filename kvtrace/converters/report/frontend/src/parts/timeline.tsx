@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { setQuery } from "../app/router";
 import { formatMoment, formatNanoseconds } from "../data/format";
-import type { Page } from "../data/page";
+import { page } from "../data/page";
 import type { Drawing } from "./canvas";
 import { Movable, type Seen } from "./movable";
 import { Choice } from "./search";
@@ -32,11 +32,11 @@ export const TIMELINE_KEYS = [
  * `query` may hold `from` and `to`, in nanoseconds: the part that is shown; `run` and `kernel`: the
  * run that is shown, and the kernel that stands out.
  */
-export function Timeline(props: { page: Page; query: URLSearchParams }) {
-  const { page, query } = props;
+export function Timeline(props: { query: URLSearchParams }) {
+  const { query } = props;
   const run = placeIn(page.report.runs, query.get("run"));
   const only = placeIn(page.report.kernels, query.get("kernel"));
-  const scene = useMemo(() => new TimelineScene(page, timelineRows(page, run)), [page, run]);
+  const scene = useMemo(() => new TimelineScene(timelineRows(run)), [run]);
   const span = Math.max(page.report.span_ns, 1);
   const [from, to] = [query.get("from"), query.get("to")];
   const range = useMemo(() => rangeOf(Number(from ?? NaN), Number(to ?? NaN), span), [from, to]);
@@ -121,7 +121,7 @@ export function Timeline(props: { page: Page; query: URLSearchParams }) {
         onSee={see}
         describe={(time, y) => {
           const slice = scene.sliceAt(range, time, y);
-          return slice && described(page, slice);
+          return slice && described(slice);
         }}
         onChoose={(time, y) => choose(scene.sliceAt(range, time, y))}
         keys={{
@@ -138,16 +138,16 @@ export function Timeline(props: { page: Page; query: URLSearchParams }) {
         {notes}
       </p>
       <div id="timeline-selection" aria-live="polite">
-        {selected ? <SliceDetails page={page} slice={selected} /> : null}
+        {selected ? <SliceDetails slice={selected} /> : null}
       </div>
       <InView scene={scene} range={settled} only={only} onChoose={choose} />
     </div>
   );
 }
 
-function described({ report }: Page, slice: Slice): string {
+function described(slice: Slice): string {
   const [begin, end] = [slice.row.begin[slice.index] ?? 0, slice.row.end[slice.index] ?? 0];
-  return `${sliceName(report, slice)} · ${formatNanoseconds(end - begin)} · at ${formatMoment(begin)}`;
+  return `${sliceName(slice)} · ${formatNanoseconds(end - begin)} · at ${formatMoment(begin)}`;
 }
 
 function placeIn(items: readonly unknown[], text: string | null): number | null {

@@ -1,6 +1,7 @@
 // How busy each thread and stream is in the part of the timeline that is shown.
 
 import { useMemo } from "preact/hooks";
+import { page } from "../data/page";
 import { figure, sharedFigure, words } from "./columns";
 import { type Column, Table } from "./table";
 import { eachInView, type Row, rowNouns } from "./timeline_rows";
@@ -17,7 +18,7 @@ interface Busy {
 
 export function RowsInView({ scene, range }: { scene: TimelineScene; range: Range }) {
   const rows = useMemo(() => scene.rows.map((row) => busyTime(scene, row, range)), [scene, range]);
-  const span = Math.min(range.end, scene.page.report.span_ns) - Math.max(range.begin, 0);
+  const span = Math.min(range.end, page.report.span_ns) - Math.max(range.begin, 0);
   const gap = "Longest time between two of them";
   const columns: Column<Busy>[] = [
     words("Row", ({ row }) => row.label),

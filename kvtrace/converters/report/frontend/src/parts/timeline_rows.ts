@@ -2,8 +2,8 @@
 // each stream of a device its executions; slices that overlap in lanes below each other.
 
 import { shortText } from "../data/format";
-import type { Page } from "../data/page";
-import type { Column, Mark, Report, SliceColumns } from "../data/types";
+import { page } from "../data/page";
+import type { Column, Mark, SliceColumns } from "../data/types";
 import { kernelName } from "./text";
 
 export type RowKind = "mark" | "compile" | "launch" | "device";
@@ -51,28 +51,28 @@ export function rowNouns(row: Row): readonly [one: string, many: string] {
 }
 
 /** The name of the function that an execution ran; null of anything else. */
-export function deviceName(report: Report, { row, index }: Slice): string | null {
+export function deviceName({ row, index }: Slice): string | null {
   const place = row.names?.[row.indices?.[index] ?? -1] ?? -1;
-  return report.device_names[place] ?? null;
+  return page.report.device_names[place] ?? null;
 }
 
 /** The kernel of a slice, or -1. */
-export function sliceKernel(report: Report, { row, index }: Slice): number {
+export function sliceKernel({ row, index }: Slice): number {
   if (row.indices && row.columns) return row.columns.kernel[row.indices[index] ?? -1] ?? -1;
-  return report.variants[row.variants[index] ?? -1]?.kernel ?? -1;
+  return page.report.variants[row.variants[index] ?? -1]?.kernel ?? -1;
 }
 
-export function sliceName(report: Report, slice: Slice): string {
+export function sliceName(slice: Slice): string {
   const { row, index } = slice;
   if (row.kind === "mark") return shortText(row.marks[index]?.name);
-  const kernel = sliceKernel(report, slice);
-  const other = kernel < 0 ? deviceName(report, slice) : null;
-  const name = other === null ? kernelName(report, kernel) : shortText(other);
+  const kernel = sliceKernel(slice);
+  const other = kernel < 0 ? deviceName(slice) : null;
+  const name = other === null ? kernelName(kernel) : shortText(other);
   return row.kind === "compile" ? `compile ${name}` : name;
 }
 
 /** Rows from top to bottom: of one run, or of all where `run` is null. */
-export function timelineRows(page: Page, run: number | null = null): Row[] {
+export function timelineRows(run: number | null = null): Row[] {
   const { report, launches, device, bins } = page;
   const count = report.tracks.length;
   const launchRows = rowsByTrack(launches.track, count);

@@ -1,7 +1,7 @@
 // Draws a timeline's rows: single slices, or where there are too many, columns of one pixel.
 
 import { formatNanoseconds, niceStep, plural } from "../data/format";
-import type { Page } from "../data/page";
+import { page } from "../data/page";
 import { clippedText, type Drawing } from "./canvas";
 import { kernelColour } from "./colours";
 import { PixelColumns } from "./timeline_columns";
@@ -56,10 +56,7 @@ export class TimelineScene {
   /** Rows that there is no room for are left out; `leftOut` counts them. */
   readonly leftOut: number;
 
-  constructor(
-    readonly page: Page,
-    rows: readonly Row[],
-  ) {
+  constructor(rows: readonly Row[]) {
     const tops: number[] = [];
     let top = AXIS;
     for (const row of rows) {
@@ -88,7 +85,7 @@ export class TimelineScene {
   }
 
   get binWidth(): number {
-    return this.page.report.bin_ns ?? 1;
+    return page.report.bin_ns ?? 1;
   }
 
   /** Calls `visit` for each of a row's bins that reaches into a part of the timeline. */
@@ -97,7 +94,7 @@ export class TimelineScene {
     { begin, end }: Range,
     visit: (from: number, kernel: number, count: number, busy: number) => void,
   ): void {
-    const { bins } = this.page;
+    const { bins } = page;
     if (!bins) return;
     for (const bin of row.bins) {
       const from = (bins.bin[bin] as number) * this.binWidth;
@@ -165,7 +162,7 @@ export class TimelineScene {
       const right = Math.min(this.x(range, row.end[index] as number), width + 2);
       const wide = Math.max(right - left, 1);
       const at = top + (row.lane[index] as number) * LANE;
-      const kernel = sliceKernel(this.page.report, slice);
+      const kernel = sliceKernel(slice);
       context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
       context.fillStyle = plain ?? kernelColour(kernel);
       context.fillRect(left, at + 1, wide > 3 ? wide - 0.5 : wide, LANE - 2);
@@ -177,7 +174,7 @@ export class TimelineScene {
       }
       if (wide <= 28) continue;
       context.fillStyle = plain ? colours.text : colours["on-kernel"];
-      const name = clippedText(context, sliceName(this.page.report, slice), wide - 8);
+      const name = clippedText(context, sliceName(slice), wide - 8);
       context.fillText(name, left + 4, at + LANE / 2 + 0.5);
     }
   }
@@ -191,13 +188,12 @@ export class TimelineScene {
     first: number,
     last: number,
   ): void {
-    const { report } = this.page;
     const scale = this.scale(range);
     const columns = this.pixelColumns(drawing, range);
     for (let index = first; index < last; index += 1) {
       const begin = row.begin[index] as number;
       const pixel = Math.max(Math.floor((begin - range.begin) * scale), 0);
-      columns.add(pixel, sliceKernel(report, { row, index }), (row.end[index] as number) - begin);
+      columns.add(pixel, sliceKernel({ row, index }), (row.end[index] as number) - begin);
     }
     this.paintColumns(drawing, columns, only, row, top);
     const count = plural(last - first, ...rowNouns(row));
@@ -207,7 +203,7 @@ export class TimelineScene {
   }
 
   private pixelColumns({ width }: Drawing, range: Range): PixelColumns {
-    const kernels = this.page.report.kernels.length;
+    const kernels = page.report.kernels.length;
     return new PixelColumns(Math.ceil(width - this.gutter), 1 / this.scale(range), kernels);
   }
 

@@ -1,10 +1,9 @@
 // What was judged: verdicts over all accesses, and kernel by kernel.
 
 import { useMemo } from "preact/hooks";
-
 import { href } from "../../app/router";
 import { formatCount, formatShare } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Report } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { derived, Figures } from "../../parts/figure";
@@ -18,7 +17,7 @@ const VERDICTS = [
   ["suppressed", "Broken or unknown, and a comment in the source says that it is meant"],
 ] as const;
 
-export function VerdictFigures({ page }: { page: Page }) {
+export function VerdictFigures() {
   const sums = totals(page.report);
   const all = [...sums.values()].reduce((sum, count) => sum + count, 0);
   return (
@@ -35,14 +34,14 @@ export function VerdictFigures({ page }: { page: Page }) {
   );
 }
 
-export function KernelVerdicts(props: { page: Page; rule: string }) {
-  const { page, rule } = props;
+export function KernelVerdicts(props: { rule: string }) {
+  const { rule } = props;
   const loaded = useBlock<VerdictBlock>(page, "findings/verdicts");
   const rows = useMemo(
     () => (loaded.state === "ready" ? verdictsByKernel(loaded.value, rule) : []),
     [loaded.state, rule],
   );
-  const columns = useMemo(() => columnsOf(page, rule), [page, rule]);
+  const columns = useMemo(() => columnsOf(rule), [rule]);
   return (
     <Section title={rule ? `Verdicts of ${rule} by kernel` : "Verdicts by kernel"} id="verdicts">
       {loaded.state === "ready" ? (
@@ -65,7 +64,7 @@ export function KernelVerdicts(props: { page: Page; rule: string }) {
   );
 }
 
-function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
+function columnsOf(rule: string): Column<VerdictRow>[] {
   const count = (
     verdict: "proven" | "violation" | "unknown",
     title: string,
@@ -87,7 +86,7 @@ function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
   return [
     {
       label: "Kernel",
-      cell: (row) => <KernelLink page={page} kernel={row.kernel} />,
+      cell: (row) => <KernelLink kernel={row.kernel} />,
       key: (row) => page.report.kernels[row.kernel]?.name ?? "",
     },
     count("violation", "Accesses that break a rule, over distinct calls; suppressed ones too"),

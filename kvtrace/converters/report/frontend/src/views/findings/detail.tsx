@@ -1,10 +1,9 @@
 // One finding with all that is known of it.
 
 import type { JSX } from "preact";
-
 import { go, href } from "../../app/router";
 import { formatCount, formatPlace, plainText, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { useKeys } from "../../parts/keys";
 import { Command, Facts, KernelLink, Pill, Section } from "../../parts/text";
 import type { Listed } from "./filter";
@@ -14,14 +13,13 @@ import { findingHref, queryOf } from "./list";
 import { Witness } from "./witness";
 
 interface DetailProps {
-  readonly page: Page;
   readonly listed: Listed;
   readonly filter: Filter;
   readonly query: URLSearchParams;
 }
 
 export function Detail(props: DetailProps) {
-  const { page, listed } = props;
+  const { listed } = props;
   const { found, kernel } = listed.placed;
   return (
     <article id="finding">
@@ -29,29 +27,25 @@ export function Detail(props: DetailProps) {
         <Pill kind={pillKind(listed)}>{pillText(listed)}</Pill> {shortText(sentence(listed), 1000)}
       </p>
       <p class="small">
-        {kernel === null ? (
-          shortText(found.kernel, 120)
-        ) : (
-          <KernelLink page={page} kernel={kernel} />
-        )}{" "}
+        {kernel === null ? shortText(found.kernel, 120) : <KernelLink kernel={kernel} />}{" "}
         <span class="muted">
           {plural(found.calls, "distinct call")}, {plural(found.launches, "launch", "launches")}
           {found.method ? `; method: ${shortText(found.method, 60)}` : ""}
         </span>
       </p>
       <Section title="Source" id="source">
-        <Frames page={page} placed={listed.placed} query={props.query} />
+        <Frames placed={listed.placed} query={props.query} />
       </Section>
-      <Witness page={page} listed={listed} />
-      <Remedy page={page} listed={listed} />
+      <Witness listed={listed} />
+      <Remedy listed={listed} />
     </article>
   );
 }
 
 /** Back to the list, and from one finding to the next in it. */
-export function Steps(props: { page: Page; listed: Listed; filter: Filter }) {
-  const { page, listed, filter } = props;
-  const rows = filtered(page, filter);
+export function Steps(props: { listed: Listed; filter: Filter }) {
+  const { listed, filter } = props;
+  const rows = filtered(filter);
   const at = rows.findIndex(({ key }) => key === listed.key);
   const [before, after] = [rows[at - 1], at < 0 ? rows[0] : rows[at + 1]];
   const show = (to: Listed | undefined): void => {
@@ -74,7 +68,7 @@ export function Steps(props: { page: Page; listed: Listed; filter: Filter }) {
   );
 }
 
-function Remedy({ page, listed }: { page: Page; listed: Listed }) {
+function Remedy({ listed }: { listed: Listed }) {
   const { found } = listed.placed;
   return (
     <>
@@ -98,7 +92,7 @@ function Remedy({ page, listed }: { page: Page; listed: Listed }) {
         </p>
       </Section>
       <Section title="How to see it again" id="reproduce">
-        <Facts entries={commands(page, listed)} />
+        <Facts entries={commands(listed)} />
       </Section>
     </>
   );
@@ -113,7 +107,7 @@ function sentenceOf(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
-function commands(page: Page, { placed }: Listed): [string, JSX.Element | null][] {
+function commands({ placed }: Listed): [string, JSX.Element | null][] {
   const { report } = page;
   const { found } = placed;
   const run = report.runs.find(({ run_id: id }) => id === found.run) ?? report.runs[0];

@@ -1,7 +1,6 @@
 // The storage of a tensor as a bar with the place of an access in it, and its spans as a table.
 
 import { useMemo } from "preact/hooks";
-
 import { formatBytes, formatCount, shortText } from "../../data/format";
 import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";

@@ -2,10 +2,9 @@
 // and the lines around the chosen one.
 
 import { useMemo } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Frame, PlacedFinding } from "../../data/types";
 import { type Excerpt, SourceExcerpt } from "../../parts/excerpt";
 
@@ -18,7 +17,7 @@ interface Place {
   readonly role: string;
 }
 
-function placesOf(page: Page, { found, stack, other_stack: other }: PlacedFinding): Place[] {
+function placesOf({ found, stack, other_stack: other }: PlacedFinding): Place[] {
   const side = (at: number | null, prefix: string, role: string): Place[] =>
     (page.report.stacks[at ?? -1] ?? []).map((frame, depth) => ({
       key: `${prefix}${depth}`,
@@ -29,9 +28,9 @@ function placesOf(page: Page, { found, stack, other_stack: other }: PlacedFindin
   return [...side(stack, "", ""), ...side(other, "o", "against")];
 }
 
-export function Frames(props: { page: Page; placed: PlacedFinding; query: URLSearchParams }) {
-  const { page, placed } = props;
-  const places = useMemo(() => placesOf(page, placed), [page, placed]);
+export function Frames(props: { placed: PlacedFinding; query: URLSearchParams }) {
+  const { placed } = props;
+  const places = useMemo(() => placesOf(placed), [placed]);
   const chosen = places.find(({ key }) => key === props.query.get("frame")) ?? places[0];
   if (!chosen) return <p class="muted">Where it stands in the source was not recorded.</p>;
   return (
@@ -57,7 +56,6 @@ export function Frames(props: { page: Page; placed: PlacedFinding; query: URLSea
       <div id="excerpt">
         <SourceExcerpt
           key={chosen.key}
-          page={page}
           variant={placed.variant}
           frame={chosen.frame}
           column={chosen.column}

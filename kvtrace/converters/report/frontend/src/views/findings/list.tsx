@@ -1,10 +1,9 @@
 // The list of findings with its filters.
 
 import { useMemo } from "preact/hooks";
-
 import { go, href, setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { fieldsOf, words } from "../../parts/columns";
 import { findingColumns } from "../../parts/finding_columns";
 import { Choice, Search } from "../../parts/search";
@@ -23,9 +22,9 @@ import {
   STANDINGS,
 } from "./filter";
 
-export function Filters(props: { page: Page; filter: Filter; shown: number }) {
-  const { page, filter } = props;
-  const all = listedFindings(page);
+export function Filters(props: { filter: Filter; shown: number }) {
+  const { filter } = props;
+  const all = listedFindings();
   const rules = useMemo(() => counted(all.map(({ placed }) => placed.found.rule)), [all]);
   const kernels = useMemo(
     () => counted(all.map(({ placed }) => String(placed.kernel ?? ""))),
@@ -81,7 +80,7 @@ export function Filters(props: { page: Page; filter: Filter; shown: number }) {
           ["", "all kernels"],
           ...[...kernels]
             .filter(([kernel]) => kernel)
-            .map(([kernel, count]) => [kernel, kernelText(page, kernel, count)] as const),
+            .map(([kernel, count]) => [kernel, kernelText(kernel, count)] as const),
         ]}
         onChoose={(kernel) => setQuery({ kernel })}
       />
@@ -92,7 +91,7 @@ export function Filters(props: { page: Page; filter: Filter; shown: number }) {
   );
 }
 
-function kernelText(page: Page, kernel: string, count: number): string {
+function kernelText(kernel: string, count: number): string {
   return `${shortText(page.report.kernels[Number(kernel)]?.name ?? "unknown kernel", 60)} (${formatCount(count)})`;
 }
 
@@ -103,16 +102,15 @@ function counted(names: readonly string[]): ReadonlyMap<string, number> {
 }
 
 interface FindingListProps {
-  readonly page: Page;
   readonly filter: Filter;
   readonly chosen: Listed | null;
 }
 
 /** All columns, or beside a chosen finding only those that tell them apart. */
-export function FindingList({ page, filter, chosen }: FindingListProps) {
+export function FindingList({ filter, chosen }: FindingListProps) {
   const rows = useMemo(
-    () => filtered(page, filter),
-    [page, filter.words, filter.rule, filter.verdict, filter.kernel],
+    () => filtered(filter),
+    [filter.words, filter.rule, filter.verdict, filter.kernel],
   );
   const narrow = chosen !== null;
   const columns = useMemo(

@@ -1,6 +1,6 @@
 // Where a witness's access falls in the storage of its tensor, in bytes from the data pointer.
 
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { axesOf, type Axis, itemBytes, spanOf } from "../../data/tensors";
 import type { Argument, Finding, PlacedFinding } from "../../data/types";
 
@@ -22,7 +22,7 @@ export interface StorageView {
 }
 
 /** null where the finding has no address, or its argument is none whose shape is known. */
-export function storageOf(page: Page, placed: PlacedFinding): StorageView | null {
+export function storageOf(placed: PlacedFinding): StorageView | null {
   const { found } = placed;
   const call = page.report.calls[placed.call ?? -1];
   const argument = call?.args

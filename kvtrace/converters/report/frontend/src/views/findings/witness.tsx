@@ -1,10 +1,9 @@
 // The witness: one lane of one program that breaks the rule, and where its access falls.
 
 import { useMemo } from "preact/hooks";
-
 import { href } from "../../app/router";
 import { formatBytes, formatCount, formatTuple, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { indexOf } from "../../data/tensors";
 import type { Finding } from "../../data/types";
 import { Value } from "../../parts/figure";
@@ -13,10 +12,10 @@ import { StorageDrawing } from "./drawing";
 import type { Listed } from "./filter";
 import { storageOf, type StorageView } from "./storage";
 
-export function Witness({ page, listed }: { page: Page; listed: Listed }) {
+export function Witness({ listed }: { listed: Listed }) {
   const { placed, standing } = listed;
   const { found } = placed;
-  const storage = useMemo(() => storageOf(page, placed), [page, placed]);
+  const storage = useMemo(() => storageOf(placed), [placed]);
   return (
     <Section title={found.verdict === "unknown" ? "Access" : "Witness"} id="witness">
       {found.verdict === "unknown" ? <Undecided found={found} /> : null}
@@ -49,7 +48,7 @@ export function Witness({ page, listed }: { page: Page; listed: Listed }) {
             ),
           ],
           ["Nearest", found.nearest === null ? null : shortText(found.nearest, 200)],
-          ["Call", placed.call === null ? null : <CallFact page={page} listed={listed} />],
+          ["Call", placed.call === null ? null : <CallFact listed={listed} />],
         ]}
       />
       {found.expression === null ? null : (
@@ -59,7 +58,7 @@ export function Witness({ page, listed }: { page: Page; listed: Listed }) {
         </p>
       )}
       {storage ? <StorageDrawing of={storage} name={found.arg ?? ""} /> : null}
-      <MapLink page={page} listed={listed} storage={storage} />
+      <MapLink listed={listed} storage={storage} />
     </Section>
   );
 }
@@ -121,19 +120,19 @@ function pastText({ past_end_bytes: past, rule, arg }: Finding) {
   );
 }
 
-function CallFact({ page, listed: { placed } }: { page: Page; listed: Listed }) {
+function CallFact({ listed: { placed } }: { listed: Listed }) {
   const { found } = placed;
   const others = placed.in_calls.filter((call) => call !== placed.call);
   return (
     <>
-      <CallLink page={page} call={placed.call ?? -1} />
+      <CallLink call={placed.call ?? -1} />
       {others.length ? (
         <>
           {" "}
           <span class="muted">also in</span>{" "}
           {others.slice(0, 8).map((call) => (
             <span key={call}>
-              <CallLink page={page} call={call} />{" "}
+              <CallLink call={call} />{" "}
             </span>
           ))}
           {found.calls > 9 ? (
@@ -146,8 +145,8 @@ function CallFact({ page, listed: { placed } }: { page: Page; listed: Listed }) 
 }
 
 /** To the access map of the op, at the witness. */
-function MapLink(props: { page: Page; listed: Listed; storage: StorageView | null }) {
-  const { page, storage } = props;
+function MapLink(props: { listed: Listed; storage: StorageView | null }) {
+  const { storage } = props;
   const { found, call, op } = props.listed.placed;
   if (call === null || op === null) return null;
   if (!page.has(`call/${call}`)) {

@@ -1,7 +1,7 @@
 // What converters/report/views/graph.py writes, and one graph of it made ready.
 
 import { shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Frame } from "../../data/types";
 import { stackPlace } from "../../parts/text";
 
@@ -74,7 +74,7 @@ export function nameOf(graph: GraphColumns, op: number): string | null {
 }
 
 /** Innermost first. */
-export function framesOf(page: Page, graph: GraphColumns, op: number): readonly Frame[] {
+export function framesOf(graph: GraphColumns, op: number): readonly Frame[] {
   return page.report.stacks[graph.stack[op] ?? -1] ?? [];
 }
 
@@ -85,8 +85,8 @@ export function opTitle(graph: GraphColumns, op: number): string {
   return `%${op} ${opcodeOf(graph, op)}${suffix}`;
 }
 
-export function placeText(page: Page, graph: GraphColumns, op: number): string {
-  return stackPlace(page.report, graph.stack[op] ?? null);
+export function placeText(graph: GraphColumns, op: number): string {
+  return stackPlace(graph.stack[op] ?? null);
 }
 
 /** For each op those that read it. */
@@ -99,6 +99,6 @@ export function usersOf(graph: GraphColumns): readonly (readonly number[])[] {
 }
 
 /** Variants of the report that are graphs of this page. */
-export function graphVariants(page: Page): number[] {
+export function graphVariants(): number[] {
   return page.names("graph/").map((name) => Number(name.slice("graph/".length)));
 }

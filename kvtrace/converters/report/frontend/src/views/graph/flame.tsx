@@ -4,14 +4,12 @@
 import { useMemo } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { plural } from "../../data/format";
-import type { Page } from "../../data/page";
 import { heatColour, inkOn, rgbOf } from "../../parts/colours";
 import { type GraphColumns, opTitle, placeText, typeText } from "./blocks";
 import { type Measure, total } from "./measures";
 import type { Node } from "./tree";
 
 interface FlameProps {
-  readonly page: Page;
   readonly graph: GraphColumns;
   readonly tree: Node;
   readonly users: readonly (readonly number[])[];
@@ -36,7 +34,7 @@ interface Box {
 const NARROWEST = 1 / 1200;
 const ROW = 24;
 
-export function Flame({ page, graph, tree, users, measure, found, chosen, seen }: FlameProps) {
+export function Flame({ graph, tree, users, measure, found, chosen, seen }: FlameProps) {
   const count = graph.opcode.length;
   const [first = 0, end = count] = seen ? seen.split(",").map(Number) : [];
   const boxes = useMemo(
@@ -107,7 +105,7 @@ export function Flame({ page, graph, tree, users, measure, found, chosen, seen }
             <span
               key={`${depth} ${node.first}`}
               class={classOf(node)}
-              title={described(page, graph, measure, node, value)}
+              title={described(graph, measure, node, value)}
               style={{
                 insetInlineStart: `${100 * left}%`,
                 insetBlockStart: `${ROW * depth}px`,
@@ -147,7 +145,6 @@ function boxesOf(tree: Node, first: number, end: number, valueOf: (node: Node) =
 }
 
 function described(
-  page: Page,
   graph: GraphColumns,
   measure: Measure,
   { op, label, first, end }: Node,
@@ -155,6 +152,6 @@ function described(
 ): string {
   const figure = `${measure.shown(value)} (derived)`;
   if (op === null) return `${label}: ${plural(end - first, "op")}, ${figure}`;
-  const place = placeText(page, graph, op);
+  const place = placeText(graph, op);
   return `${opTitle(graph, op)}: ${typeText(graph, op)}; ${measure.title} ${figure}; ${place}`;
 }

@@ -3,7 +3,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { formatBytes, formatCount } from "../../data/format";
-import type { Page } from "../../data/page";
 import { WithTable } from "../../parts/beside";
 import { code, figure, words } from "../../parts/columns";
 import { Plot } from "../../parts/plot";
@@ -13,8 +12,8 @@ import { type GraphColumns, opTitle, placeText, typeText } from "./blocks";
 /** Ops in the table beside the curve. */
 const MOST = 1000;
 
-export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: number | null }) {
-  const { page, graph, chosen } = props;
+export function LiveMemory(props: { graph: GraphColumns; chosen: number | null }) {
+  const { graph, chosen } = props;
   const { peak_op: peak, peak_live_bytes: most } = graph.totals;
   const [pointed, setPointed] = useState<number | null>(null);
   const ops = graph.live.length;
@@ -60,7 +59,7 @@ export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: num
               words("Op", (op) => opTitle(graph, op), { key: (op) => op }),
               code("Result", (op) => typeText(graph, op)),
               figure("live", "derived", (op) => graph.live[op], "bytes"),
-              words("Source", (op) => placeText(page, graph, op)),
+              words("Source", (op) => placeText(graph, op)),
             ]}
             chosen={chosen}
             onChoose={(op) => setQuery({ op })}
@@ -75,7 +74,7 @@ export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: num
           </button>
           : {formatBytes(graph.live[shown])} live{" "}
           <span class="muted">
-            (derived{shown === peak ? "; the most" : ""}), {placeText(page, graph, shown)}
+            (derived{shown === peak ? "; the most" : ""}), {placeText(graph, shown)}
           </span>
         </p>
       )}

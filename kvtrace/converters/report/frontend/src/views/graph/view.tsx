@@ -1,12 +1,11 @@
 // Traced NumPy graphs: their ops as a drawing and a table, live memory, and the source.
 
 import { useCallback, useMemo } from "preact/hooks";
-
 import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
 import { Split } from "../../parts/beside";
 import { derived, Figures, measured } from "../../parts/figure";
@@ -24,13 +23,13 @@ import { Ends, foundOps, OpTable } from "./op_table";
 import { groupedOps } from "./tree";
 
 function GraphView(props: ViewProps) {
-  const { page, params } = props;
-  if (params["graph"] === undefined) return <GraphList page={page} />;
+  const { params } = props;
+  if (params["graph"] === undefined) return <GraphList />;
   return <OneGraph key={params["graph"]} {...props} variant={Number(params["graph"])} />;
 }
 
 function OneGraph(props: ViewProps & { variant: number }) {
-  const { page, variant, query } = props;
+  const { variant, query } = props;
   const loaded = useBlock<GraphBlock>(page, `graph/${variant}`);
   if (loaded.state === "missing") return <NotHere what="graph" />;
   const kernel = page.report.variants[variant]?.kernel ?? -1;
@@ -41,7 +40,7 @@ function OneGraph(props: ViewProps & { variant: number }) {
     <>
       <h1>
         <Swatch kernel={kernel} />
-        {kernelName(page.report, kernel)}
+        {kernelName(kernel)}
         {body ? `, body ${formatCount(body)}` : null}
       </h1>
       {loaded.state === "failed" ? <Note kind="warning">{loaded.reason}</Note> : null}
@@ -60,7 +59,7 @@ interface ShownProps extends ViewProps {
   readonly block: GraphBlock;
 }
 
-function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
+function Shown({ query, variant, kernel, graph, block }: ShownProps) {
   const chosen = numberOf(query.get("op"));
   const [words, file, line] = [
     query.get("q") ?? "",
@@ -68,21 +67,15 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
     numberOf(query.get("line")),
   ];
   const measure = measureNamed(query.get("colour"));
-  const tree = useMemo(
-    () => groupedOps(page, graph, kernelName(page.report, kernel)),
-    [page, graph],
-  );
+  const tree = useMemo(() => groupedOps(graph, kernelName(kernel)), [graph]);
   const users = useMemo(() => usersOf(graph), [graph]);
   const ops = useMemo(() => [...graph.opcode.keys()], [graph]);
-  const frames = useCallback((op: number) => framesOf(page, graph, op), [page, graph]);
+  const frames = useCallback((op: number) => framesOf(graph, op), [graph]);
   const heat = useMemo(() => heatBy(measure, graph), [measure, graph]);
-  const found = useMemo(
-    () => foundOps(page, graph, { words, file, line }),
-    [graph, words, file, line],
-  );
+  const found = useMemo(() => foundOps(graph, { words, file, line }), [graph, words, file, line]);
   return (
     <>
-      <Head page={page} variant={variant} graph={graph} block={block} />
+      <Head variant={variant} graph={graph} block={block} />
       <Section title="Drawing" id="drawing">
         <div class="toolbar">
           <Search
@@ -107,7 +100,6 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
           wide="left"
           left={
             <Flame
-              page={page}
               graph={graph}
               tree={tree}
               users={users}
@@ -117,18 +109,17 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
               seen={query.get("see")}
             />
           }
-          right={<OpPanel page={page} variant={variant} graph={graph} users={users} op={chosen} />}
+          right={<OpPanel variant={variant} graph={graph} users={users} op={chosen} />}
         />
       </Section>
       <Section title="Ops" id="ops">
-        <OpTable page={page} graph={graph} found={found} chosen={chosen} />
+        <OpTable graph={graph} found={found} chosen={chosen} />
       </Section>
       <Section title="Live memory" id="memory">
-        <LiveMemory page={page} graph={graph} chosen={chosen} />
+        <LiveMemory graph={graph} chosen={chosen} />
       </Section>
       <Section title="Source" id="code">
         <OpSource
-          page={page}
           variant={variant}
           label="Source that was traced"
           ops={ops}
@@ -146,8 +137,8 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
   );
 }
 
-function Head(props: { page: Page; variant: number; graph: GraphColumns; block: GraphBlock }) {
-  const { page, variant, graph, block } = props;
+function Head(props: { variant: number; graph: GraphColumns; block: GraphBlock }) {
+  const { variant, graph, block } = props;
   const { totals, owner } = graph;
   const intensity = totals.boundary_bytes ? totals.flops / totals.boundary_bytes : null;
   const peak = totals.peak_op === null ? null : `at %${totals.peak_op}, derived`;
@@ -163,7 +154,7 @@ function Head(props: { page: Page; variant: number; graph: GraphColumns; block: 
         </p>
       ) : (
         <p class="muted">
-          <VariantLink page={page} variant={variant} />{" "}
+          <VariantLink variant={variant} />{" "}
           {block.graphs.length > 1
             ? `with ${plural(block.graphs.length - 1, "body", "bodies")} of loops and branches`
             : null}
@@ -201,15 +192,15 @@ const view: View = {
   section: "graph",
   order: 60,
   routes: ["graphs", "graph/:graph"],
-  shown: (page) => graphVariants(page).length > 0,
-  badge: (page) => ({ text: formatCount(graphVariants(page).length), kind: "plain" }),
-  find: (page, words) =>
-    graphVariants(page)
+  shown: () => graphVariants().length > 0,
+  badge: () => ({ text: formatCount(graphVariants().length), kind: "plain" }),
+  find: (words) =>
+    graphVariants()
       .map((variant) => ({ variant, kernel: page.report.variants[variant]?.kernel ?? -1 }))
       .filter(({ kernel }) => matches(words, page.report.kernels[kernel]?.name))
       .slice(0, 6)
       .map(({ variant, kernel }) => ({
-        title: kernelName(page.report, kernel),
+        title: kernelName(kernel),
         detail: "tensor graph",
         href: href(`graph/${variant}`),
       })),

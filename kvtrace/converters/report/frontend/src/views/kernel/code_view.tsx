@@ -1,10 +1,9 @@
 // A variant's source beside what the compiler made of it, with heat, findings and linked lines.
 
 import { useMemo, useState } from "preact/hooks";
-
 import { address, href, setQuery } from "../../app/router";
 import { baseName, formatPlace, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { SourceFile, Variant } from "../../data/types";
 import { type Loaded, useBlock, useText } from "../../data/use_block";
 import { Split } from "../../parts/beside";
@@ -19,7 +18,6 @@ import { SourcePane, StagePane } from "./panes";
 import { heldPlace, holdPlace, type Place, shownFiles, shownStages, stageTitle } from "./state";
 
 interface CodeViewProps {
-  readonly page: Page;
   readonly index: number;
   readonly variant: Variant;
   readonly query: URLSearchParams;
@@ -27,7 +25,7 @@ interface CodeViewProps {
 }
 
 export function CodeView(props: CodeViewProps) {
-  const { page, variant, query } = props;
+  const { variant, query } = props;
   const files = useMemo(() => shownFiles(variant), [variant]);
   const stages = useMemo(() => shownStages(variant), [variant]);
   const [pointed, setPointed] = useState<Place | null>(null);
@@ -35,8 +33,8 @@ export function CodeView(props: CodeViewProps) {
   const stage = stages.find((each) => each.stage === query.get("stage")) ?? stages[0] ?? null;
   const fileAt = files[Number(query.get("file"))] ? Number(query.get("file")) : 0;
   const file = files[fileAt] ?? null;
-  const source = useText(page, file?.text ?? null);
-  const compiled = useText(page, stage?.text ?? null);
+  const source = useText(file?.text ?? null);
+  const compiled = useText(stage?.text ?? null);
   const sourceText = source.state === "ready" ? source.value.text : null;
   const lines = useBlock<LinesBlock>(page, `lines/${props.index}`);
   const block = lines.state === "ready" ? lines.value : null;
@@ -128,7 +126,7 @@ export function CodeView(props: CodeViewProps) {
           </button>
         ) : null}
       </div>
-      <HeatNote page={page} lines={lines} measure={measure} />
+      <HeatNote lines={lines} measure={measure} />
       {table && block && figures ? (
         <LineTable
           figures={figures}
@@ -180,8 +178,8 @@ function chosenMeasure(measures: readonly Measure[], name: string | null): Measu
   return measures.find((measure) => measure.name === name) ?? measures[0] ?? null;
 }
 
-function HeatNote(props: { page: Page; lines: Loaded<LinesBlock>; measure: Measure | null }) {
-  const { page, lines, measure } = props;
+function HeatNote(props: { lines: Loaded<LinesBlock>; measure: Measure | null }) {
+  const { lines, measure } = props;
   if (lines.state === "missing") {
     return (
       <Missing

@@ -1,6 +1,6 @@
 // Findings on the lines of a kernel's source.
 
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { PlacedFinding, SourceFile } from "../../data/types";
 import type { LineMark } from "../../parts/code";
 import { shownPath } from "./links";
@@ -12,21 +12,16 @@ export interface MarkedFinding {
 }
 
 /** A kernel's findings that are not suppressed; violations first. */
-export function findingsOf(
-  page: Page,
-  kernel: number,
-  files: readonly SourceFile[],
-): readonly MarkedFinding[] {
+export function findingsOf(kernel: number, files: readonly SourceFile[]): readonly MarkedFinding[] {
   const own = page.report.findings.filter(
     (finding) => finding.kernel === kernel && !finding.found.suppressed,
   );
   return own
-    .map((finding) => ({ finding, places: placesOf(page, finding, files) }))
+    .map((finding) => ({ finding, places: placesOf(finding, files) }))
     .sort((a, b) => rank(a) - rank(b) || (a.places[0]?.line ?? 0) - (b.places[0]?.line ?? 0));
 }
 
 function placesOf(
-  page: Page,
   { found, stack, other_stack: other }: PlacedFinding,
   files: readonly SourceFile[],
 ): MarkedFinding["places"] {

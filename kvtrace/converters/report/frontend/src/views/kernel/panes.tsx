@@ -1,7 +1,6 @@
 // The source of a kernel, or of what was inlined into it, and what the compiler made of it.
 
 import { useMemo } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
 import type { Kernel, SourceFile, Stage } from "../../data/types";

@@ -1,10 +1,9 @@
 // How long a variant's compilation took, stage by stage.
 
 import { useMemo } from "preact/hooks";
-
 import { address, href } from "../../app/router";
 import { formatMoment, formatNanoseconds, formatShare, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { figure, sharedFigure, words } from "../../parts/columns";
 import { Value } from "../../parts/figure";
@@ -23,12 +22,11 @@ interface Step {
 }
 
 interface PipelineProps {
-  readonly page: Page;
   readonly variant: Variant;
   readonly load: Load | null;
 }
 
-export function Pipeline({ page, variant, load }: PipelineProps) {
+export function Pipeline({ variant, load }: PipelineProps) {
   const steps = useMemo(() => stepsOf(variant, load), [variant, load]);
   const triton = page.report.runs[variant.run]?.versions["triton"];
   const whole = steps.reduce((sum, step) => sum + (step.duration ?? 0), 0);

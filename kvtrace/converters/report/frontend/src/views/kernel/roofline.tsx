@@ -1,7 +1,6 @@
 // Every distinct call under the roof of the device: what bounds it, and how near it comes.
 
 import { useMemo } from "preact/hooks";
-
 import { href } from "../../app/router";
 import {
   formatCount,
@@ -13,7 +12,7 @@ import {
   shortText,
   threeFigures,
 } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Call, Limits, Roofline as Position } from "../../data/types";
 import { fieldsOf, words } from "../../parts/columns";
 import { Plot } from "../../parts/plot";
@@ -21,7 +20,7 @@ import { type Column, Table } from "../../parts/table";
 import { Missing, Note } from "../../parts/text";
 import { callColumns } from "./calls";
 
-export function Roofline({ page, calls }: { page: Page; calls: readonly number[] }) {
+export function Roofline({ calls }: { calls: readonly number[] }) {
   const { report } = page;
   const { limits } = report;
   const known = useMemo(() => calls.filter((call) => report.calls[call]?.roofline), [calls]);
@@ -55,7 +54,7 @@ export function Roofline({ page, calls }: { page: Page; calls: readonly number[]
       <p class="small muted">{roofText(limits)}</p>
       {points.length ? (
         <>
-          <Chart page={page} points={points} limits={limits} />
+          <Chart points={points} limits={limits} />
           <p class="small muted">
             Blue marks were measured, the others are derived. A click leads to the call.
           </p>
@@ -67,7 +66,7 @@ export function Roofline({ page, calls }: { page: Page; calls: readonly number[]
           table only.
         </p>
       ) : null}
-      <PositionTable page={page} rows={known} />
+      <PositionTable rows={known} />
     </>
   );
 }
@@ -84,8 +83,8 @@ function roofText(limits: Limits): string {
 }
 
 /** Marks of the calls under the roofs, each a link to its call. */
-function Chart(props: { page: Page; points: readonly Point[]; limits: Limits }) {
-  const { page, points, limits } = props;
+function Chart(props: { points: readonly Point[]; limits: Limits }) {
+  const { points, limits } = props;
   const roofs = roofsOf(points, limits);
   const places = [
     ...points.map(({ intensity }) => intensity),
@@ -126,7 +125,7 @@ function Chart(props: { page: Page; points: readonly Point[]; limits: Limits }) 
                   cy={y(point.reached ?? point.attainable)}
                   r={5}
                 >
-                  <title>{described(page, point)}</title>
+                  <title>{described(point)}</title>
                 </circle>
               </a>
             ))}
@@ -137,7 +136,8 @@ function Chart(props: { page: Page; points: readonly Point[]; limits: Limits }) 
   );
 }
 
-function described({ report }: Page, { call, intensity, reached, attainable }: Point): string {
+function described({ call, intensity, reached, attainable }: Point): string {
+  const { report } = page;
   const { call_id: id, grid, roofline } = report.calls[call] as Call;
   const rate =
     reached === null
@@ -202,7 +202,7 @@ function peakName(rate: number, { matrix, vector }: Limits): string {
   return named.length ? named.slice(0, 2).join(" or ") : "mix of operations";
 }
 
-function PositionTable({ page, rows }: { page: Page; rows: readonly number[] }) {
+function PositionTable({ rows }: { rows: readonly number[] }) {
   const at = (index: number) => page.report.calls[index]?.roofline as Position;
   const field = fieldsOf(at);
   const limit = fieldsOf((index: number) => at(index).position);
@@ -212,7 +212,7 @@ function PositionTable({ page, rows }: { page: Page; rows: readonly number[] }) 
     rows.some((index) => at(index)[field] !== null);
   const tuned = "Of an execution; autotuners' and warm-ups' left out";
   const columns: (Column<number> | false)[] = [
-    ...callColumns(page),
+    ...callColumns(),
     field("intensity", "derived", "intensity", "number", "FLOPs per distinct byte"),
     words("Bound by", (index) => at(index).position.bound, { title: "Memory, caches, or compute" }),
     limit("at best", "derived", "best_ns", "ns", "Time of one launch that the limits allow"),

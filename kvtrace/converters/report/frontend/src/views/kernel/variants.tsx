@@ -2,7 +2,7 @@
 
 import { address, go, href } from "../../app/router";
 import { formatCount, formatNanoseconds, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Change, Variant } from "../../data/types";
 import { code, fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
@@ -10,8 +10,8 @@ import { Note, Pill } from "../../parts/text";
 
 const MOST_CHANGES = 4;
 
-export function VariantTable(props: { page: Page; kernel: number; chosen: number }) {
-  const { page, kernel, chosen } = props;
+export function VariantTable(props: { kernel: number; chosen: number }) {
+  const { kernel, chosen } = props;
   const { report } = page;
   const rows = report.kernels[kernel]?.variants ?? [];
   const of = (index: number): Variant => report.variants[index] as Variant;
@@ -19,14 +19,14 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
   const field = fieldsOf(of);
   const columns: (Column<number> | false)[] = [
     {
-      ...words("Variant", (index) => variantName(page, index), { key: (index: number) => index }),
-      cell: (index) => <a href={chosenHref(kernel, index)}>{variantName(page, index)}</a>,
+      ...words("Variant", (index) => variantName(index), { key: (index: number) => index }),
+      cell: (index) => <a href={chosenHref(kernel, index)}>{variantName(index)}</a>,
     },
     {
       label: "Compiled because",
       prose: true,
       title: "What differs from the nearest variant that the run had compiled before",
-      cell: (index) => <Reason page={page} variant={of(index)} />,
+      cell: (index) => <Reason variant={of(index)} />,
       text: (index) => reasonText(of(index)),
     },
     sharedFigure(
@@ -70,7 +70,8 @@ function chosenHref(kernel: number, variant: number): string {
 }
 
 /** "3", and whose run where there are several. */
-export function variantName({ report }: Page, index: number): string {
+export function variantName(index: number): string {
+  const { report } = page;
   const variant = report.variants[index];
   if (!variant) return "–";
   const run = report.runs.length > 1 ? `, ${shortText(report.runs[variant.run]?.label, 40)}` : "";
@@ -88,12 +89,12 @@ function cacheText({ cache_hit: hit }: Variant): string {
   return hit === null ? "–" : hit ? "hit" : "miss";
 }
 
-function Reason({ page, variant }: { page: Page; variant: Variant }) {
+function Reason({ variant }: { variant: Variant }) {
   if (!variant.recompiled) return <span class="muted">first of its run</span>;
   return (
     <>
       {reasonText(variant)}{" "}
-      <span class="muted">(nearest: {variantName(page, variant.recompiled.nearest)})</span>
+      <span class="muted">(nearest: {variantName(variant.recompiled.nearest)})</span>
     </>
   );
 }
@@ -112,7 +113,7 @@ function changeText({ what, before, after }: Change): string {
 }
 
 /** All that differs from the nearest earlier variant, with what getting this one took. */
-export function Recompile({ page, variant }: { page: Page; variant: Variant }) {
+export function Recompile({ variant }: { variant: Variant }) {
   const { recompiled } = variant;
   if (!recompiled) {
     return (
@@ -125,7 +126,7 @@ export function Recompile({ page, variant }: { page: Page; variant: Variant }) {
       <p id="recompile">
         Compiled again for {took}, because of what differs from{" "}
         <a href={chosenHref(variant.kernel, recompiled.nearest)}>
-          variant {variantName(page, recompiled.nearest)}
+          variant {variantName(recompiled.nearest)}
         </a>
         , the nearest that the run had by then.{" "}
         {variant.cache_hit ? <Pill kind="fine">from the disk cache</Pill> : null}

@@ -1,11 +1,10 @@
 // One kernel: its code, the variants it was compiled to, and what its calls did.
 
 import { useEffect, useMemo } from "preact/hooks";
-
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { derived, Figures, measured } from "../../parts/figure";
@@ -25,11 +24,11 @@ import { Tunings } from "./tuning";
 import { Recompile, variantName, VariantTable } from "./variants";
 
 function KernelView(props: ViewProps) {
-  const { page, params } = props;
+  const { params } = props;
   const index = Number(params["kernel"]);
   const kernel = page.report.kernels[index];
   const variant =
-    params["variant"] === undefined ? busiestVariant(page, index) : Number(params["variant"]);
+    params["variant"] === undefined ? busiestVariant(index) : Number(params["variant"]);
   if (!kernel) return <NotHere what="kernel" />;
   if (variant !== null && !kernel.variants.includes(variant))
     return <NotHere what="variant of this kernel" />;
@@ -37,7 +36,8 @@ function KernelView(props: ViewProps) {
 }
 
 /** The variant whose launches took longest; null where none was recorded. */
-function busiestVariant({ report }: Page, kernel: number): number | null {
+function busiestVariant(kernel: number): number | null {
+  const { report } = page;
   const time = (index: number): number => report.variants[index]?.host_ns ?? 0;
   return (report.kernels[kernel]?.variants ?? []).reduce<number | null>(
     (best, index) => (best === null || time(index) > time(best) ? index : best),
@@ -52,12 +52,12 @@ function showCode(): void {
 const NO_VARIANTS: readonly number[] = [];
 
 function Shown(props: ViewProps & { index: number; chosen: number | null }) {
-  const { page, index, chosen, query } = props;
+  const { index, chosen, query } = props;
   const { report } = page;
   const variant = report.variants[chosen ?? -1] ?? null;
   const files = useMemo(() => (variant ? shownFiles(variant) : []), [variant]);
-  const findings = useMemo(() => findingsOf(page, index, files), [index, files]);
-  const calls = useCallsOf(page, index);
+  const findings = useMemo(() => findingsOf(index, files), [index, files]);
+  const calls = useCallsOf(index);
   const loaded = useBlock<KernelBlock>(page, `kernel/${index}`);
   const block = loaded.state === "ready" ? loaded.value : null;
   const variants = report.kernels[index]?.variants ?? NO_VARIANTS;
@@ -69,23 +69,22 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }) {
     <>
       <h1>
         <Swatch kernel={index} />
-        {kernelName(report, index)}
+        {kernelName(index)}
       </h1>
-      <DroppedNotes page={page} />
-      <KernelHead page={page} index={index} />
+      <DroppedNotes />
+      <KernelHead index={index} />
       {variants.length > 1 && chosen !== null ? (
         <Section title="Variants" id="variants-part">
-          <VariantTable page={page} kernel={index} chosen={chosen} />
+          <VariantTable kernel={index} chosen={chosen} />
         </Section>
       ) : null}
       {variant && chosen !== null ? (
         <Section
-          title={variants.length > 1 ? `Code of variant ${variantName(page, chosen)}` : "Code"}
+          title={variants.length > 1 ? `Code of variant ${variantName(chosen)}` : "Code"}
           id="code"
         >
           <CodeView
             key={chosen}
-            page={page}
             index={chosen}
             variant={variant}
             query={query}
@@ -97,7 +96,6 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }) {
       )}
       <Section title="Findings" id="findings">
         <FindingTable
-          page={page}
           kernel={index}
           findings={findings}
           onChoose={(path, line) => {
@@ -108,14 +106,14 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }) {
         />
       </Section>
       {variant && chosen !== null ? (
-        <Compiled page={page} variant={variant} index={chosen} block={block} />
+        <Compiled variant={variant} index={chosen} block={block} />
       ) : null}
       <Section title="Roofline" id="roofline-part">
-        <Roofline page={page} calls={calls} />
+        <Roofline calls={calls} />
       </Section>
       {block?.tunings.length ? (
         <Section title="Autotuning" id="tuning">
-          <Tunings page={page} tunings={block.tunings} />
+          <Tunings tunings={block.tunings} />
         </Section>
       ) : null}
       <Section title="Calls" id="calls-part">
@@ -125,20 +123,15 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }) {
             command={`kvtrace replay ${report.trace}`}
           />
         ) : null}
-        <Calls page={page} kernel={index} calls={calls} />
+        <Calls kernel={index} calls={calls} />
       </Section>
     </>
   );
 }
 
 /** What the compiler did for the chosen variant, why, and what it takes on the device. */
-function Compiled(props: {
-  page: Page;
-  variant: Variant;
-  index: number;
-  block: KernelBlock | null;
-}) {
-  const { page, variant, index, block } = props;
+function Compiled(props: { variant: Variant; index: number; block: KernelBlock | null }) {
+  const { variant, index, block } = props;
   const load = block?.loads.find((each) => each.variant === index) ?? null;
   return (
     <>
@@ -146,10 +139,10 @@ function Compiled(props: {
         <Resources variant={variant} />
       </Section>
       <Section title="Compilation" id="compilation">
-        <Pipeline page={page} variant={variant} load={load} />
+        <Pipeline variant={variant} load={load} />
       </Section>
       <Section title="Specialisation" id="specialisation-part">
-        <Recompile page={page} variant={variant} />
+        <Recompile variant={variant} />
         <Specialisation variant={variant} />
       </Section>
     </>
@@ -171,7 +164,7 @@ const view: View = {
 
 export default view;
 
-function KernelHead({ page, index }: { page: Page; index: number }) {
+function KernelHead({ index }: { index: number }) {
   const { report } = page;
   const kernel = report.kernels[index];
   if (!kernel) return null;

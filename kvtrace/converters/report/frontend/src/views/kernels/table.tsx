@@ -1,14 +1,13 @@
 // Kernels with their figures; the overview shows the first of them, this view all.
 
 import { formatCount, formatPlace, plural, UNKNOWN } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Kernel } from "../../data/types";
 import { fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Pill } from "../../parts/text";
 
 interface KernelTableProps {
-  readonly page: Page;
   /** Places in the report's kernels. */
   readonly kernels: readonly number[];
   readonly caption: string;
@@ -20,7 +19,7 @@ interface KernelTableProps {
 }
 
 export function KernelTable(props: KernelTableProps) {
-  const { page, brief } = props;
+  const { brief } = props;
   const { totals, kernels } = page.report;
   const of = (index: number): Kernel => kernels[index] as Kernel;
   const field = fieldsOf(of);
@@ -29,7 +28,7 @@ export function KernelTable(props: KernelTableProps) {
   const columns: (Column<number> | false)[] = [
     {
       label: "Kernel",
-      cell: (index) => <KernelLink page={page} kernel={index} />,
+      cell: (index) => <KernelLink kernel={index} />,
       key: (index) => of(index).name,
     },
     field("launches", "measured", "launches"),

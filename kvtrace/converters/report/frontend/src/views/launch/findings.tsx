@@ -2,7 +2,7 @@
 
 import { setQuery } from "../../app/router";
 import { formatTuple } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { CallOps, Op, PlacedFinding } from "../../data/types";
 import { figure, words } from "../../parts/columns";
 import { findingColumns } from "../../parts/finding_columns";
@@ -18,7 +18,7 @@ export interface HereFinding {
   readonly own: boolean;
 }
 
-export function findingsHere(page: Page, call: number, block: CallOps | null): HereFinding[] {
+export function findingsHere(call: number, block: CallOps | null): HereFinding[] {
   return page.report.findings
     .filter((placed) => placed.call === call || placed.in_calls.includes(call))
     .map((placed) => {
@@ -34,13 +34,12 @@ function opOf({ found, stack }: PlacedFinding, block: CallOps | null): Op | unde
 }
 
 interface FindingTableProps {
-  readonly page: Page;
   readonly findings: readonly HereFinding[];
   /** Bytes of an element on an op's map. */
   unitOf(op: number): number;
 }
 
-export function FindingTable({ page, findings, unitOf }: FindingTableProps) {
+export function FindingTable({ findings, unitOf }: FindingTableProps) {
   const { rule, what, place } = findingColumns<HereFinding>(({ placed }) => placed.found);
   return (
     <Table<HereFinding>
@@ -55,16 +54,16 @@ export function FindingTable({ page, findings, unitOf }: FindingTableProps) {
         figure("Iteration", null, ({ placed }) => placed.found.iteration),
         words("Lane", ({ placed }) => formatTuple(placed.found.lane)),
         figure("Byte", null, ({ placed }) => placed.found.address_offset),
-        { label: "Witness", cell: (each) => witness(page, each, unitOf) },
+        { label: "Witness", cell: (each) => witness(each, unitOf) },
       ]}
       rows={findings}
     />
   );
 }
 
-function witness(page: Page, { placed, own, op }: HereFinding, unitOf: (op: number) => number) {
+function witness({ placed, own, op }: HereFinding, unitOf: (op: number) => number) {
   const { program, other_program: other, iteration: it, address_offset: byte } = placed.found;
-  if (!own) return <CallLink page={page} call={placed.call ?? -1} />;
+  if (!own) return <CallLink call={placed.call ?? -1} />;
   if (op === null) return null;
   const show = (name: string, values: Parameters<typeof setQuery>[0]) => (
     <button

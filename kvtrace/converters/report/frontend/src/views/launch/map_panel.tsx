@@ -4,7 +4,6 @@
 import { useMemo } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { formatCount, formatShare, plural, shortText, threeFigures } from "../../data/format";
-import type { Page } from "../../data/page";
 import { WithTable } from "../../parts/beside";
 import { figure, words } from "../../parts/columns";
 import { derived, Figures } from "../../parts/figure";
@@ -22,14 +21,13 @@ import type { Subset, Subsets } from "./subsets";
 import { download, npyFile } from "./values";
 
 interface MapPanelProps {
-  readonly page: Page;
   readonly grid: Place;
   readonly touched: Touched;
   readonly findings: readonly HereFinding[];
 }
 
-export function MapPanel({ page, grid, touched, findings }: MapPanelProps) {
-  const { scene, last, slices } = useScene(page, grid, touched, findings);
+export function MapPanel({ grid, touched, findings }: MapPanelProps) {
+  const { scene, last, slices } = useScene(grid, touched, findings);
   const { look, slice, counts, values, colour, subsets, element } = scene;
   const map = {
     scene,

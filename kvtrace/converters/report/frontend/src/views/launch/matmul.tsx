@@ -4,7 +4,6 @@
 import { useMemo } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
 import { indexOf } from "../../data/tensors";
 import type { Call, CallOps, Dot } from "../../data/types";
 import { WithTable } from "../../parts/beside";
@@ -19,7 +18,6 @@ import { fixedAt, lookOf, PLAIN_SCENE, type Scene, type Touched, touchedBy } fro
 import { chosenNumber, chosenProgram, type Place, programNumber } from "./state";
 
 interface MatmulProps {
-  readonly page: Page;
   readonly call: Call;
   readonly block: CallOps;
   readonly grid: Place;
@@ -65,9 +63,9 @@ interface FactorProps extends MatmulProps {
 }
 
 function Factor(props: FactorProps) {
-  const { page, call, block, grid, name, op, turned } = props;
+  const { call, block, grid, name, op, turned } = props;
   const program = programNumber(chosenProgram(grid), grid);
-  const touched = useMemo(() => touchedBy(page, call, block, op), [block, op]);
+  const touched = useMemo(() => touchedBy(call, block, op), [block, op]);
   // what is loaded before the loop is the same in each of its iterations
   const iteration = touched?.op.loop === props.dot.loop ? props.iteration : null;
   const scene = useMemo(

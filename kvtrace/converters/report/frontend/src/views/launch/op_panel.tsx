@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { formatCount, formatPlace, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Call, CallOps, Op } from "../../data/types";
 import { Split } from "../../parts/beside";
 import { SourceExcerpt } from "../../parts/excerpt";
@@ -21,7 +21,6 @@ import { tensorsOf, touchedBy } from "./scene";
 import { AS_IT_IS, chosen, type Place } from "./state";
 
 interface OpPanelProps {
-  readonly page: Page;
   readonly call: Call;
   readonly block: CallOps;
   readonly grid: Place;
@@ -30,10 +29,10 @@ interface OpPanelProps {
 }
 
 export function OpPanel(props: OpPanelProps) {
-  const { page, call, block, grid, op } = props;
+  const { call, block, grid, op } = props;
   const names = useMemo(() => tensorsOf(block, op.index), [block, op]);
   const name = chosen("arg");
-  const touched = useMemo(() => touchedBy(page, call, block, op.index, name), [block, op, name]);
+  const touched = useMemo(() => touchedBy(call, block, op.index, name), [block, op, name]);
   // the product that it is, or that it loads or stores for
   const dot =
     block.dots.find((each) => each.op === op.index) ??
@@ -55,7 +54,7 @@ export function OpPanel(props: OpPanelProps) {
       <Split
         wide="right"
         left={<OpFigures op={op} />}
-        right={<OpCode page={page} variant={call.variant} op={op} />}
+        right={<OpCode variant={call.variant} op={op} />}
       />
       {isMemory(op) ? <Coverage block={block} op={op} /> : null}
       {names.length > 1 ? (
@@ -76,10 +75,10 @@ export function OpPanel(props: OpPanelProps) {
           onChoose={(name) => setQuery({ tab: name === tabs[0]?.name ? null : name })}
         >
           {tab === "map" && touched ? (
-            <MapPanel page={page} grid={grid} touched={touched} findings={props.findings} />
+            <MapPanel grid={grid} touched={touched} findings={props.findings} />
           ) : null}
           {tab === "matmul" && dot ? (
-            <Matmul page={page} call={call} block={block} grid={grid} dot={dot} />
+            <Matmul call={call} block={block} grid={grid} dot={dot} />
           ) : null}
         </Tabs>
       )}
@@ -88,7 +87,7 @@ export function OpPanel(props: OpPanelProps) {
 }
 
 /** The lines around the op, in the innermost file that is on the page, and who called that. */
-function OpCode({ page, variant, op }: { page: Page; variant: number; op: Op }) {
+function OpCode({ variant, op }: { variant: number; op: Op }) {
   const stack = page.report.stacks[op.stack ?? -1] ?? [];
   const files = page.report.variants[variant]?.files ?? [];
   const known = stack.findIndex(([path]) =>
@@ -100,7 +99,7 @@ function OpCode({ page, variant, op }: { page: Page; variant: number; op: Op }) 
   const calls = stack.slice(at + 1, at + 4).map(([path, line]) => formatPlace(path, line));
   return (
     <div id="code-peek">
-      <SourceExcerpt page={page} variant={variant} frame={frame}>
+      <SourceExcerpt variant={variant} frame={frame}>
         {calls.length ? `called from ${shortText(calls.join(", "))}` : ""}
       </SourceExcerpt>
     </div>

@@ -3,7 +3,6 @@
 import { useMemo } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { type Format, formatCount, formatted, type Maybe, plural } from "../../data/format";
-import type { Page } from "../../data/page";
 import type { CallOps, Loop, Op } from "../../data/types";
 import { code, words } from "../../parts/columns";
 import { Choice, matches, Search } from "../../parts/search";
@@ -37,7 +36,7 @@ function linesOf({ ops, loops }: CallOps): Line[] {
   return lines.sort((a, b) => a.index - b.index);
 }
 
-export function OpList({ page, block, op }: { page: Page; block: CallOps; op: number | null }) {
+export function OpList({ block, op }: { block: CallOps; op: number | null }) {
   const lines = useMemo(() => linesOf(block), [block]);
   const dots = useMemo(() => new Set(block.dots.map((dot) => dot.op)), [block]);
   const all = chosen("ops") === "all";
@@ -47,7 +46,7 @@ export function OpList({ page, block, op }: { page: Page; block: CallOps; op: nu
       lines.filter(({ op: each }) => {
         if (!each) return !query;
         const listed = all || isMemory(each) || dots.has(each.index) || each.index === op;
-        const place = stackPlace(page.report, each.stack);
+        const place = stackPlace(each.stack);
         return listed && matches(query, each.op, each.buffer, each.dtype, place);
       }),
     [lines, all, query, op],
@@ -74,7 +73,7 @@ export function OpList({ page, block, op }: { page: Page; block: CallOps; op: nu
       <Table
         id="op-table"
         caption="Ops in the order of the program"
-        columns={columnsOf(page)}
+        columns={columnsOf()}
         rows={shown}
         chosen={shown.find((line) => line.op !== null && line.index === op) ?? null}
         onChoose={(line) =>
@@ -102,7 +101,7 @@ function own(label: string, read: (op: Op) => Maybe<number>, as: Format, title =
 
 export const USED = "Bytes asked for, of those in the 32-byte sectors that they lie in";
 
-function columnsOf(page: Page): Column<Line>[] {
+function columnsOf(): Column<Line>[] {
   return [
     { label: "#", number: true, cell: ({ index }) => index },
     {
@@ -120,7 +119,7 @@ function columnsOf(page: Page): Column<Line>[] {
     },
     code("Tensor", ({ op }) => op?.buffer ?? "", { limit: 60 }),
     words("Type", ({ op }) => op?.dtype ?? ""),
-    words("Line", ({ op, loop }) => stackPlace(page.report, (op ?? loop)?.stack ?? null)),
+    words("Line", ({ op, loop }) => stackPlace((op ?? loop)?.stack ?? null)),
     own("executions", (op) => op.executions, "count"),
     own("masked off", maskedShare, "share"),
     own("bytes", (op) => op.bytes, "bytes"),

@@ -10,7 +10,7 @@ import {
   threeFigures,
   UNKNOWN,
 } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { CallOps, Histogram, RecordedValue } from "../../data/types";
 import { WithTable } from "../../parts/beside";
 import { code, figure, words } from "../../parts/columns";
@@ -28,7 +28,7 @@ const MEASURED = [
   ["infinite", "inf"],
 ] as const;
 
-export function Recorded({ page, block }: { page: Page; block: CallOps }) {
+export function Recorded({ block }: { block: CallOps }) {
   const position = chosenNumber("tensor");
   const shown = block.values.find((value) => value.arg === position) ?? block.values[0];
   if (!shown) {
@@ -51,7 +51,7 @@ export function Recorded({ page, block }: { page: Page; block: CallOps }) {
           ...MEASURED.map(([label, name]) =>
             figure<RecordedValue>(label, "measured", ({ histogram }) => histogram?.[name], plain),
           ),
-          { label: "File", cell: (tensor) => <DownloadButton page={page} tensor={tensor} /> },
+          { label: "File", cell: (tensor) => <DownloadButton tensor={tensor} /> },
         ]}
         rows={block.values}
         chosen={shown}
@@ -72,7 +72,7 @@ function plain(value: Maybe<number>): string {
   return Number.isInteger(value) ? formatCount(value) : threeFigures(value);
 }
 
-function DownloadButton({ page, tensor }: { page: Page; tensor: RecordedValue }) {
+function DownloadButton({ tensor }: { tensor: RecordedValue }) {
   const name = `tensor/${tensor.artifact}`;
   if (!page.has(name)) return <span class="muted">left out of this page</span>;
   const save = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 // What a map shows of one op: its tensor, how it is looked at, and its accesses counted.
 
 import { useMemo } from "preact/hooks";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { indexOf, itemBytes } from "../../data/tensors";
 import type { Access, Argument, Call, CallOps, Finding, Op, RecordedValue } from "../../data/types";
 import { useLoaded } from "../../data/use_block";
@@ -38,7 +38,6 @@ export function tensorsOf(block: CallOps, op: number | null): string[] {
  * nothing, or nothing that was recorded.
  */
 export function touchedBy(
-  page: Page,
   call: Call,
   block: CallOps,
   index: number | null,
@@ -148,12 +147,7 @@ interface Chosen {
 }
 
 /** Each part is worked out anew only where what it depends on is another. */
-export function useScene(
-  page: Page,
-  grid: Place,
-  touched: Touched,
-  findings: readonly HereFinding[],
-): Chosen {
+export function useScene(grid: Place, touched: Touched, findings: readonly HereFinding[]): Chosen {
   const last = touched.op.loop === null ? null : lastIteration(touched.accesses);
   const program = programNumber(chosenProgram(grid), grid);
   const iteration = last === null ? null : chosenNumber("it");
@@ -179,7 +173,7 @@ export function useScene(
     () => (masked ? countsOf(touched, extent, wanted, "all") : null),
     [touched, extent, wanted],
   );
-  const values = useValues(page, touched);
+  const values = useValues(touched);
   const colour = values || chosen("colour") !== "value" ? colouring(chosen("colour")) : "count";
   const subsets = useMemo(
     () =>
@@ -218,7 +212,7 @@ function shownSlices(look: Look, counts: Counts, marks: readonly Mark[]): number
 }
 
 /** The tensor's recorded elements; null where there are none on the page. */
-function useValues(page: Page, { recorded }: Touched): Values | null {
+function useValues({ recorded }: Touched): Values | null {
   const name = `tensor/${recorded?.artifact ?? ""}`;
   const block = recorded && page.has(name) ? name : null;
   const storage = useLoaded(block, block === null ? null : () => page.bytes(block));

@@ -5,7 +5,7 @@ import { NotHere } from "../../app/boundary";
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatGrid, formatPlace, gridSize, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Call, CallOps, Op } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { ArgumentTable } from "../../parts/arguments";
@@ -25,8 +25,8 @@ import { Recorded } from "./recorded";
 import { touchedBy } from "./scene";
 import { chosenNumber, chosenProgram, type Place, programNumber, programQuery } from "./state";
 
-function LaunchOrCall({ page, params }: ViewProps) {
-  if (params["launch"] !== undefined) return <Launch page={page} row={Number(params["launch"])} />;
+function LaunchOrCall({ params }: ViewProps) {
+  if (params["launch"] !== undefined) return <Launch row={Number(params["launch"])} />;
   const index = Number(params["call"]);
   const call = page.report.calls[index];
   if (!call) return <NotHere what="call" />;
@@ -36,22 +36,22 @@ function LaunchOrCall({ page, params }: ViewProps) {
     <>
       <h1>
         <Swatch kernel={kernel} />
-        Call {formatCount(call.call_id)} of {kernelName(page.report, kernel)}
+        Call {formatCount(call.call_id)} of {kernelName(kernel)}
       </h1>
       <Facts
         entries={[
-          ["Kernel", <VariantLink page={page} variant={call.variant} />],
+          ["Kernel", <VariantLink variant={call.variant} />],
           ["Grid", <Grid call={call} />],
           ["Launches", <a href={launches}>{formatCount(call.launches)}</a>],
-          ["Called at", <Frames page={page} stack={call.stack} />],
+          ["Called at", <Frames stack={call.stack} />],
         ]}
       />
-      <CallParts key={index} page={page} index={index} call={call} />
+      <CallParts key={index} index={index} call={call} />
     </>
   );
 }
 
-function Launch({ page, row }: { page: Page; row: number }) {
+function Launch({ row }: { row: number }) {
   const { report, launches } = page;
   if (launches.seq[row] === undefined) return <NotHere what="launch" />;
   const index = launches.call[row] ?? -1;
@@ -61,14 +61,14 @@ function Launch({ page, row }: { page: Page; row: number }) {
     <>
       <h1>
         <Swatch kernel={kernel} />
-        Launch {formatCount(launches.seq[row])} of {kernelName(report, kernel)}
+        Launch {formatCount(launches.seq[row])} of {kernelName(kernel)}
       </h1>
       <p class="launch-neighbours">
-        <Neighbour page={page} row={row} step={-1} /> <Neighbour page={page} row={row} step={1} />
+        <Neighbour row={row} step={-1} /> <Neighbour row={row} step={1} />
       </p>
-      <LaunchFacts page={page} row={row} grid={call ? <Grid call={call} /> : null} />
+      <LaunchFacts row={row} grid={call ? <Grid call={call} /> : null} />
       {call ? (
-        <CallParts key={index} page={page} index={index} call={call} />
+        <CallParts key={index} index={index} call={call} />
       ) : (
         <Note>Its call is not on this page.</Note>
       )}
@@ -77,8 +77,8 @@ function Launch({ page, row }: { page: Page; row: number }) {
 }
 
 /** The launch before or after of the same call. */
-function Neighbour(props: { page: Page; row: number; step: 1 | -1 }) {
-  const { call } = props.page.launches;
+function Neighbour(props: { row: number; step: 1 | -1 }) {
+  const { call } = page.launches;
   const own = call[props.row] ?? -1;
   let row = props.row + props.step;
   while (call[row] !== undefined && call[row] !== own) row += props.step;
@@ -103,8 +103,8 @@ function Grid({ call: { grid } }: { call: Call }) {
   );
 }
 
-function Frames(props: { page: Page; stack: number | null }) {
-  const frames = (props.page.report.stacks[props.stack ?? -1] ?? []).map(([file, line, name]) => (
+function Frames(props: { stack: number | null }) {
+  const frames = (page.report.stacks[props.stack ?? -1] ?? []).map(([file, line, name]) => (
     <code title={shortText(file)}>
       {shortText(formatPlace(file, line))} in {shortText(name ?? "?")}
     </code>
@@ -149,28 +149,26 @@ function CallFigures({ call }: { call: Call }) {
 }
 
 interface CallProps {
-  readonly page: Page;
   readonly index: number;
   readonly call: Call;
 }
 
 function CallParts(props: CallProps) {
-  const { page, index, call } = props;
+  const { index, call } = props;
   const loaded = useBlock<CallOps>(page, `call/${index}`);
   const block = loaded.state === "ready" ? loaded.value : null;
-  const findings = useMemo(() => findingsHere(page, index, block), [index, block]);
+  const findings = useMemo(() => findingsHere(index, block), [index, block]);
   return (
     <>
       <CallFigures call={call} />
       <Section title="Arguments" id="arguments">
-        <ArgumentTable page={page} call={call} />
+        <ArgumentTable call={call} />
       </Section>
       {findings.length ? (
         <Section title="Findings" id="findings">
           <FindingTable
-            page={page}
             findings={findings}
-            unitOf={(op) => (block && touchedBy(page, call, block, op)?.unit) ?? 1}
+            unitOf={(op) => (block && touchedBy(call, block, op)?.unit) ?? 1}
           />
         </Section>
       ) : null}
@@ -191,7 +189,7 @@ function CallParts(props: CallProps) {
 }
 
 function Inside(props: CallProps & { block: CallOps; findings: readonly HereFinding[] }) {
-  const { page, call, block, findings } = props;
+  const { call, block, findings } = props;
   const grid = useMemo<Place>(
     () => [call.grid[0] ?? 1, call.grid[1] ?? 1, call.grid[2] ?? 1],
     [call],
@@ -225,16 +223,14 @@ function Inside(props: CallProps & { block: CallOps; findings: readonly HereFind
           right={
             <>
               <h2>Ops</h2>
-              <OpList page={page} block={block} op={op?.index ?? null} />
+              <OpList block={block} op={op?.index ?? null} />
             </>
           }
         />
       </section>
-      {op ? (
-        <OpPanel page={page} call={call} block={block} grid={grid} op={op} findings={findings} />
-      ) : null}
+      {op ? <OpPanel call={call} block={block} grid={grid} op={op} findings={findings} /> : null}
       <Section title="Recorded tensors" id="recorded">
-        <Recorded page={page} block={block} />
+        <Recorded block={block} />
       </Section>
     </>
   );
@@ -255,10 +251,10 @@ const view: View = {
   section: "launches",
   order: 31,
   routes: ["launch/:launch", "call/:call"],
-  find: ({ report }, words) =>
-    report.calls
+  find: (words) =>
+    page.report.calls
       .map((call, index) => ({
-        title: `Call ${call.call_id} of ${kernelName(report, report.variants[call.variant]?.kernel ?? -1)}`,
+        title: `Call ${call.call_id} of ${kernelName(page.report.variants[call.variant]?.kernel ?? -1)}`,
         detail: `grid ${formatGrid(call.grid)}`,
         href: href(`call/${index}`),
       }))

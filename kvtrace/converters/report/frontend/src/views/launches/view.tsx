@@ -1,27 +1,26 @@
 // The list of launches: filtered by what the address says, one chosen beside it.
 
 import { useMemo } from "preact/hooks";
-
 import { href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { Split } from "../../parts/beside";
 import { LaunchPanel } from "../../parts/launch_panel";
 import { Choice, matches, Search } from "../../parts/search";
 import { DroppedNotes, Note, trackName } from "../../parts/text";
 import { LaunchTable } from "./table";
 
-function Launches({ page, query }: ViewProps) {
+function Launches({ query }: ViewProps) {
   const { launches } = page;
   const asked = ["kernel", "phase", "track", "call", "least", "q"].map((name) => query.get(name));
-  const rows = useMemo(() => filteredLaunches(page, query), asked);
-  const chosen = chosenLaunch(page, query.get("launch"));
+  const rows = useMemo(() => filteredLaunches(query), asked);
+  const chosen = chosenLaunch(query.get("launch"));
   return (
     <>
       <h1>Launches</h1>
-      <DroppedNotes page={page} />
-      <Toolbar page={page} query={query} />
+      <DroppedNotes />
+      <Toolbar query={query} />
       <p class="muted" aria-live="polite" id="launch-count">
         {formatCount(rows.length)} of {plural(launches.seq.length, "launch", "launches")} on this
         page
@@ -29,19 +28,14 @@ function Launches({ page, query }: ViewProps) {
       <Split
         wide="left"
         left={
-          <LaunchTable
-            page={page}
-            rows={rows}
-            chosen={chosen}
-            onChoose={(row) => setQuery({ launch: row })}
-          />
+          <LaunchTable rows={rows} chosen={chosen} onChoose={(row) => setQuery({ launch: row })} />
         }
         right={
           <div id="selected-launch" aria-live="polite">
             {chosen === null ? (
               <Note>Choose a launch to see its call.</Note>
             ) : (
-              <LaunchPanel page={page} row={chosen} />
+              <LaunchPanel row={chosen} />
             )}
           </div>
         }
@@ -50,13 +44,13 @@ function Launches({ page, query }: ViewProps) {
   );
 }
 
-function chosenLaunch(page: Page, text: string | null): number | null {
+function chosenLaunch(text: string | null): number | null {
   const row = text !== null && /^\d+$/.test(text) ? Number(text) : -1;
   return row >= 0 && row < page.launches.seq.length ? row : null;
 }
 
-function Toolbar(props: { page: Page; query: URLSearchParams }) {
-  const { page, query } = props;
+function Toolbar(props: { query: URLSearchParams }) {
+  const { query } = props;
   const { report } = page;
   const choice = (
     label: string,
@@ -92,29 +86,29 @@ function Toolbar(props: { page: Page; query: URLSearchParams }) {
         value={query.get("q") ?? ""}
         onInput={(text) => setQuery({ q: text })}
       />
-      {choice("Kernel", "kernel", "all kernels", namedKernels(page))}
+      {choice("Kernel", "kernel", "all kernels", namedKernels())}
       {choice(
         "Phase",
         "phase",
         "all phases",
         report.phases.map((name, index) => [index, name]),
       )}
-      {choice("Thread", "track", "all threads", hostTracks(page))}
+      {choice("Thread", "track", "all threads", hostTracks())}
       {number("Call", "call", "1")}
       {number("At least µs", "least", "any")}
     </div>
   );
 }
 
-function namedKernels({ report }: Page): (readonly [number, string])[] {
-  return report.kernels
+function namedKernels(): (readonly [number, string])[] {
+  return page.report.kernels
     .map((kernel, index) => [index, shortText(kernel.name, 80)] as const)
     .sort((a, b) => (a[1] < b[1] ? -1 : 1));
 }
 
-function hostTracks({ report }: Page): (readonly [number, string])[] {
-  return report.tracks.flatMap((track, index) =>
-    track.kind === "host" ? [[index, trackName(report, index)] as const] : [],
+function hostTracks(): (readonly [number, string])[] {
+  return page.report.tracks.flatMap((track, index) =>
+    track.kind === "host" ? [[index, trackName(index)] as const] : [],
   );
 }
 
@@ -124,8 +118,9 @@ const view: View = {
   section: "launches",
   order: 30,
   routes: ["launches"],
-  badge: ({ report }) => ({ text: formatCount(report.totals.launches), kind: "plain" }),
-  find: ({ launches, report }, words) => {
+  badge: () => ({ text: formatCount(page.report.totals.launches), kind: "plain" }),
+  find: (words) => {
+    const { launches, report } = page;
     if (!/^\d+$/.test(words.trim())) return [];
     const row = Array.prototype.indexOf.call(launches.seq, Number(words)) as number;
     if (row < 0) return [];
@@ -138,7 +133,8 @@ const view: View = {
 export default view;
 
 /** Rows of the columns; one pass over typed arrays, so that a million takes milliseconds. */
-function filteredLaunches({ report, launches }: Page, query: URLSearchParams): Uint32Array {
+function filteredLaunches(query: URLSearchParams): Uint32Array {
+  const { report, launches } = page;
   const number = (name: string): number | null => {
     const text = query.get(name);
     return text === null || text === "" || Number.isNaN(Number(text)) ? null : Number(text);

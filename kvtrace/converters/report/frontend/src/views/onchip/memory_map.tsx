@@ -2,7 +2,6 @@
 // partition; the line is what there is.
 
 import { useMemo, useState } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import { formatBytes, formatCount, plural } from "../../data/format";
 import type { Tile, Usage } from "../../data/types";

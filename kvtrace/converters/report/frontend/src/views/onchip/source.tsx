@@ -1,10 +1,9 @@
 // The kernel's source with the work of each line, and the lines that break a rule.
 
 import { useCallback } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import { formatBytes, formatFlops, formatNanoseconds } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { OpWork, PlacedFinding, Stack } from "../../data/types";
 import { type LineMark } from "../../parts/code";
 import { type OpMeasure, OpSource } from "../../parts/op_source";
@@ -37,7 +36,6 @@ const MEASURES: readonly Measure[] = [
 ];
 
 interface SourceProps {
-  readonly page: Page;
   readonly call: number;
   readonly ops: readonly OpWork[];
   readonly findings: readonly PlacedFinding[];
@@ -46,14 +44,12 @@ interface SourceProps {
 }
 
 export function OnChipSource({ ops, findings, query, ...props }: SourceProps) {
-  const { page } = props;
   const known = MEASURES.filter((each) => each.total(ops) > 0);
   const measure = known.find(({ name }) => name === query.get("heat")) ?? known[0];
-  const frames = useCallback((op: OpWork) => stackOf(page, op.stack), [page]);
-  const marks = useCallback((path: string) => marksOf(page, findings, path), [page, findings]);
+  const frames = useCallback((op: OpWork) => stackOf(op.stack), []);
+  const marks = useCallback((path: string) => marksOf(findings, path), [findings]);
   return (
     <OpSource
-      page={page}
       variant={page.report.calls[props.call]?.variant ?? -1}
       label="Source of the kernel"
       ops={ops}
@@ -78,25 +74,21 @@ export function OnChipSource({ ops, findings, query, ...props }: SourceProps) {
   );
 }
 
-function stackOf(page: Page, stack: number | null): Stack {
+function stackOf(stack: number | null): Stack {
   return page.report.stacks[stack ?? -1] ?? [];
 }
 
 /** Whether an op stands on a line of a file. */
-export function standsOn(page: Page, op: OpWork, line: number, file: string | null): boolean {
-  return stackOf(page, op.stack).some(
+export function standsOn(op: OpWork, line: number, file: string | null): boolean {
+  return stackOf(op.stack).some(
     (frame) => frame[1] === line && (file === null || frame[0] === file),
   );
 }
 
-function marksOf(
-  page: Page,
-  findings: readonly PlacedFinding[],
-  path: string,
-): ReadonlyMap<number, LineMark> {
+function marksOf(findings: readonly PlacedFinding[], path: string): ReadonlyMap<number, LineMark> {
   const marks = new Map<number, LineMark>();
   for (const { stack, found } of findings) {
-    const [frame] = stackOf(page, stack);
+    const [frame] = stackOf(stack);
     const [file, line] = frame ?? [found.file, found.line];
     if (file === path && line !== null)
       marks.set(line, found.verdict === "violation" ? "violation" : "unknown");

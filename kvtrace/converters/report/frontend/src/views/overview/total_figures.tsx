@@ -1,11 +1,11 @@
 // The figures over all runs, each with where it is from.
 
 import { formatCount, plural, sumKnown } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { Figures, measured } from "../../parts/figure";
 import { workFigures } from "../../parts/work_figures";
 
-export function TotalFigures({ page }: { page: Page }) {
+export function TotalFigures() {
   const { totals, runs } = page.report;
   const dropped = sumKnown(runs.map((run) => run.dropped_rows));
   const overhead = sumKnown(runs.map((run) => run.self_overhead_ns));

@@ -1,9 +1,8 @@
 // What ran: command, commit, versions, devices, and how it ended; with several runs, a table.
 
 import type { ComponentChildren } from "preact";
-
 import { formatNanoseconds, plural, shortText, UNKNOWN } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Limits, Run } from "../../data/types";
 import { code, figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
@@ -11,7 +10,7 @@ import { Facts } from "../../parts/text";
 
 const FIRST_VERSIONS = ["python", "triton", "torch", "kvtrace", "driver"];
 
-export function WhatRan({ page }: { page: Page }) {
+export function WhatRan() {
   const { runs, limits } = page.report;
   return (
     <>
