@@ -69,3 +69,14 @@ export function startRouter(): void {
     address.value = parsed(window.location.hash);
   });
 }
+
+/** What the address says; null where it says nothing. */
+export function chosen(name: string): string | null {
+  return address.value.query.get(name) || null;
+}
+
+/** A whole number from 0 on; null where there is none. */
+export function chosenNumber(name: string): number | null {
+  const text = chosen(name);
+  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
+}

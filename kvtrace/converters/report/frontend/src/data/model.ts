@@ -70,6 +70,48 @@ export interface CallOps {
   readonly notes: readonly CallNote[];
 }
 
+/** The block `graph/<variant>`. */
+export interface GraphBlock {
+  readonly measured: boolean;
+  readonly graphs: readonly GraphColumns[];
+}
+
+/** The block `kernel/<kernel>`. */
+export interface KernelBlock {
+  readonly measured: boolean;
+  readonly loads: readonly Load[];
+  readonly tunings: readonly Tuning[];
+}
+
+/**
+ * Figures of some ops together.
+ *
+ * `time_share`: part of the sum over all ops of each op's time at best, which is no measurement;
+ * null where the device's limits are not known. `masked_share`: part of the lanes that masks turned
+ * off. `sector_efficiency` and the sums are as in docs/profile.md.
+ */
+export interface LineFigures {
+  readonly time_share: number | null;
+  readonly bytes: number | null;
+  readonly unique_bytes: number | null;
+  readonly flops: number | null;
+  readonly masked_share: number | null;
+  readonly sector_efficiency: number | null;
+  readonly ops: readonly number[];
+}
+
+/**
+ * For every line of a text (from 0) the source lines behind it.
+ *
+ * `lines[i]` is an index into `stacks`, or -1 for a line without a location; a stack is a tuple of
+ * (index into `files`, line from 1), innermost first.
+ */
+export interface LineLinks {
+  readonly files: readonly string[];
+  readonly stacks: readonly (readonly (readonly [number, number])[])[];
+  readonly lines: readonly number[];
+}
+
 /** One captured process. */
 export interface Run {
   readonly run_id: string;
@@ -453,6 +495,41 @@ export interface CallNote {
   readonly text: string;
 }
 
+/** One graph as columns, a value for each op in order; body 0 is the traced function itself. */
+export interface GraphColumns {
+  readonly body: number;
+  readonly owner: BodyOwner | null;
+  readonly opcodes: readonly string[];
+  readonly dtypes: readonly string[];
+  readonly opcode: readonly number[];
+  readonly dtype: readonly number[];
+  readonly shape: readonly (readonly number[])[];
+  readonly operands: readonly (readonly number[])[];
+  readonly stack: readonly (number | null)[];
+  readonly bytes: readonly number[];
+  readonly read: readonly number[];
+  readonly written: readonly number[];
+  readonly flops: readonly number[];
+  readonly live: readonly number[];
+  readonly names: Readonly<Record<string, OpNames>>;
+  readonly attributes: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly totals: GraphTotals;
+}
+
+/** A variant's binary went onto the device: how long that took. */
+export interface Load {
+  readonly variant: number;
+  readonly duration_ns: number;
+}
+
+/** The trials of a kernel on one set of arguments, the fastest first; and why one was kept. */
+export interface Tuning {
+  readonly run: number;
+  readonly arguments: string;
+  readonly trials: readonly Trial[];
+  readonly why: string;
+}
+
 /** What differs from the nearest variant of the same kernel that the run compiled before. */
 export interface Recompiled {
   /** Index into `Report.variants`. */
@@ -636,6 +713,39 @@ export interface Histogram {
   readonly min: number | number | null;
   readonly max: number | number | null;
   readonly mean: number | null;
+}
+
+/** The op that a body belongs to, and what it is of that op. */
+export interface BodyOwner {
+  readonly body: number;
+  readonly op: number;
+  readonly role: string;
+}
+
+/** What an op is called as an input or an output, and which input it is written into. */
+export interface OpNames {
+  readonly input: string | null;
+  readonly output: string | null;
+  readonly aliases: string | null;
+}
+
+/** Figures of a whole graph. */
+export interface GraphTotals {
+  readonly bytes: number;
+  readonly flops: number;
+  readonly boundary_bytes: number;
+  readonly peak_live_bytes: number;
+  readonly peak_op: number | null;
+  readonly unknown_loops: number;
+}
+
+/** One configuration; its time is on the device, without the first; null: not recorded. */
+export interface Trial {
+  readonly variant: number;
+  readonly configuration: Readonly<Record<string, string>>;
+  readonly launches: number;
+  readonly median_ns: number | null;
+  readonly kept: boolean;
 }
 
 /** One fact on both sides; null where a side does not have it. */

@@ -21,6 +21,8 @@ interface PlotProps {
   /** The value of x under the pointer; null where it leaves. */
   onPoint?(x: number | null): void;
   onChoose?(x: number): void;
+  /** With it the plot can have the focus. */
+  onKeyDown?(event: KeyboardEvent): void;
   /** Draws at places in the plot. */
   children(x: (value: number) => number, y: (value: number) => number): ComponentChildren;
 }
@@ -40,7 +42,7 @@ export function Plot({ label, x, y, logarithmic = false, height, ...props }: Plo
     const at = (((event.clientX - box.left) / box.width) * WIDTH - LEFT) / (WIDTH - LEFT - 8);
     return x.low + Math.min(Math.max(at, 0), 1) * (x.high - x.low);
   };
-  const { onPoint, onChoose } = props;
+  const { onPoint, onChoose, onKeyDown } = props;
   return (
     <svg
       class="plot"
@@ -49,6 +51,7 @@ export function Plot({ label, x, y, logarithmic = false, height, ...props }: Plo
       aria-label={label}
       {...(onPoint && { onMouseMove: (event: MouseEvent) => onPoint(valueAt(event)) })}
       {...(onPoint && { onMouseLeave: () => onPoint(null) })}
+      {...(onKeyDown && { onKeyDown, tabindex: 0 })}
       {...(onChoose && { onClick: (event: MouseEvent) => onChoose(valueAt(event)) })}
     >
       {ticksOf(x, logarithmic).map((tick) => (

@@ -1,12 +1,12 @@
 // The timeline: pointer, wheel and keys move its view; tables below say what is in view.
 
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { setQuery } from "../app/router";
+import { chosen, chosenNumber, setQuery } from "../app/router";
 import { formatMoment, formatNanoseconds } from "../data/format";
 import { page } from "../data/page";
 import type { Drawing } from "./canvas";
 import { Movable, type Seen } from "./movable";
-import { Choice } from "./search";
+import { AddressChoice } from "./search";
 import { InView, SliceDetails } from "./timeline_in_view";
 import { lowerBound, type Slice, sliceName, timelineRows } from "./timeline_rows";
 import { type Range, TimelineScene } from "./timeline_scene";
@@ -29,16 +29,14 @@ export const TIMELINE_KEYS = [
 ] as const;
 
 /**
- * `query` may hold `from` and `to`, in nanoseconds: the part that is shown; `run` and `kernel`: the
+ * The address may hold `from` and `to`, in nanoseconds: the part that is shown; `run` and `kernel`: the
  * run that is shown, and the kernel that stands out.
  */
-export function Timeline(props: { query: URLSearchParams }) {
-  const { query } = props;
-  const run = placeIn(page.report.runs, query.get("run"));
-  const only = placeIn(page.report.kernels, query.get("kernel"));
+export function Timeline() {
+  const [run, only] = [chosenNumber("run"), chosenNumber("kernel")];
   const scene = useMemo(() => new TimelineScene(timelineRows(run)), [run]);
   const span = Math.max(page.report.span_ns, 1);
-  const [from, to] = [query.get("from"), query.get("to")];
+  const [from, to] = [chosen("from"), chosen("to")];
   const range = useMemo(() => rangeOf(Number(from ?? NaN), Number(to ?? NaN), span), [from, to]);
   const [settled, setSettled] = useState(range);
   const [selected, setSelected] = useState<Slice | null>(null);
@@ -93,14 +91,13 @@ export function Timeline(props: { query: URLSearchParams }) {
     <div class="timeline">
       <div class="toolbar">
         {page.report.runs.length > 1 ? (
-          <Choice
+          <AddressChoice
             label="Run"
-            value={String(run ?? "")}
+            name="run"
             options={[
               ["", "all runs"],
               ...page.report.runs.map(({ label }, index) => [String(index), label] as const),
             ]}
-            onChoose={(chosen) => setQuery({ run: chosen })}
           />
         ) : null}
         <button type="button" onClick={() => see(null)}>
@@ -148,10 +145,6 @@ export function Timeline(props: { query: URLSearchParams }) {
 function described(slice: Slice): string {
   const [begin, end] = [slice.row.begin[slice.index] ?? 0, slice.row.end[slice.index] ?? 0];
   return `${sliceName(slice)} · ${formatNanoseconds(end - begin)} · at ${formatMoment(begin)}`;
-}
-
-function placeIn(items: readonly unknown[], text: string | null): number | null {
-  return text !== null && /^\d+$/.test(text) && Number(text) < items.length ? Number(text) : null;
 }
 
 function rangeOf(from: number, to: number, span: number): Range {

@@ -12,14 +12,7 @@ import { Frames } from "./frames";
 import { findingHref, queryOf } from "./list";
 import { Witness } from "./witness";
 
-interface DetailProps {
-  readonly listed: Listed;
-  readonly filter: Filter;
-  readonly query: URLSearchParams;
-}
-
-export function Detail(props: DetailProps) {
-  const { listed } = props;
+export function Detail({ listed }: { listed: Listed }) {
   const { found, kernel } = listed.placed;
   return (
     <article id="finding">
@@ -34,7 +27,7 @@ export function Detail(props: DetailProps) {
         </span>
       </p>
       <Section title="Source" id="source">
-        <Frames placed={listed.placed} query={props.query} />
+        <Frames placed={listed.placed} />
       </Section>
       <Witness listed={listed} />
       <Remedy listed={listed} />

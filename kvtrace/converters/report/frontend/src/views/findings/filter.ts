@@ -1,5 +1,6 @@
 // Which findings are shown, in which order, and by which address each is known.
 
+import { chosen } from "../../app/router";
 import { page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
 import { matches } from "../../parts/search";
@@ -65,13 +66,11 @@ export function listedFindings(): readonly Listed[] {
   return known;
 }
 
-export function filterOf(query: URLSearchParams): Filter {
-  return {
-    words: query.get("q") ?? "",
-    rule: query.get("rule") ?? "",
-    verdict: query.get("verdict") ?? "",
-    kernel: query.get("kernel") ?? "",
-  };
+export function chosenFilter(): Filter {
+  const [words, rule, verdict, kernel] = ["q", "rule", "verdict", "kernel"].map(
+    (name) => chosen(name) ?? "",
+  ) as [string, string, string, string];
+  return { words, rule, verdict, kernel };
 }
 
 export function filtered(filter: Filter): readonly Listed[] {

@@ -2,7 +2,7 @@
 // and the lines around the chosen one.
 
 import { useMemo } from "preact/hooks";
-import { setQuery } from "../../app/router";
+import { chosen, setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import type { Frame, PlacedFinding } from "../../data/types";
@@ -28,11 +28,10 @@ function placesOf({ found, stack, other_stack: other }: PlacedFinding): Place[] 
   return [...side(stack, "", ""), ...side(other, "o", "against")];
 }
 
-export function Frames(props: { placed: PlacedFinding; query: URLSearchParams }) {
-  const { placed } = props;
+export function Frames({ placed }: { placed: PlacedFinding }) {
   const places = useMemo(() => placesOf(placed), [placed]);
-  const chosen = places.find(({ key }) => key === props.query.get("frame")) ?? places[0];
-  if (!chosen) return <p class="muted">Where it stands in the source was not recorded.</p>;
+  const shown = places.find(({ key }) => key === chosen("frame")) ?? places[0];
+  if (!shown) return <p class="muted">Where it stands in the source was not recorded.</p>;
   return (
     <>
       {places.length > 1 ? (
@@ -43,7 +42,7 @@ export function Frames(props: { placed: PlacedFinding; query: URLSearchParams })
               <button
                 type="button"
                 class="quiet"
-                aria-pressed={place === chosen}
+                aria-pressed={place === shown}
                 onClick={() => setQuery({ frame: place.key === "0" ? null : place.key })}
               >
                 {shortText(formatPlace(place.frame[0], place.frame[1]), 80)}
@@ -55,14 +54,14 @@ export function Frames(props: { placed: PlacedFinding; query: URLSearchParams })
       ) : null}
       <div id="excerpt">
         <SourceExcerpt
-          key={chosen.key}
+          key={shown.key}
           variant={placed.variant}
-          frame={chosen.frame}
-          column={chosen.column}
+          frame={shown.frame}
+          column={shown.column}
           mark={placed.found.verdict === "violation" ? "violation" : "unknown"}
-          instead={recordedLine(placed, chosen.frame)}
+          instead={recordedLine(placed, shown.frame)}
         >
-          {shortText(chosen.frame[0] ?? "", 200)}
+          {shortText(shown.frame[0] ?? "", 200)}
         </SourceExcerpt>
       </div>
     </>

@@ -7,17 +7,16 @@ import { page } from "../../data/page";
 import { DroppedNotes, NotJudged, Pill } from "../../parts/text";
 import { KernelVerdicts, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
-import { filtered, filterOf, listedFindings, sentence, wordsMatch } from "./filter";
+import { filtered, chosenFilter, listedFindings, sentence, wordsMatch } from "./filter";
 import "./findings.css";
 import { Filters, findingHref, FindingList } from "./list";
 
-function Findings(props: ViewProps) {
-  const { params, query } = props;
+function Findings({ params }: ViewProps) {
   const key = params["finding"];
   const chosen = listedFindings().find((each) => each.key === key) ?? null;
   if (key !== undefined && !chosen) return <NotHere what="finding" />;
-  const filter = filterOf(query);
-  if (!chosen) return <Overview {...props} />;
+  const filter = chosenFilter();
+  if (!chosen) return <Overview />;
   return (
     <>
       <h1>
@@ -28,15 +27,15 @@ function Findings(props: ViewProps) {
           <Steps listed={chosen} filter={filter} />
           <FindingList filter={filter} chosen={chosen} />
         </div>
-        <Detail key={chosen.key} listed={chosen} filter={filter} query={query} />
+        <Detail key={chosen.key} listed={chosen} />
       </div>
     </>
   );
 }
 
-function Overview({ query }: ViewProps) {
+function Overview() {
   const { report } = page;
-  const filter = filterOf(query);
+  const filter = chosenFilter();
   const all = listedFindings();
   const judged = report.finding_counts !== null;
   return (

@@ -2,50 +2,8 @@
 
 import { shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { Frame } from "../../data/types";
+import type { Frame, GraphColumns } from "../../data/types";
 import { stackPlace } from "../../parts/text";
-
-export interface Names {
-  readonly input: string | null;
-  readonly output: string | null;
-  readonly aliases: string | null;
-}
-
-export interface Totals {
-  readonly bytes: number;
-  readonly flops: number;
-  readonly boundary_bytes: number;
-  readonly peak_live_bytes: number;
-  readonly peak_op: number | null;
-  readonly unknown_loops: number;
-}
-
-/** One graph as columns, a value for each op in order. */
-export interface GraphColumns {
-  /** 0 is the traced function itself, others are bodies of its loops and branches. */
-  readonly body: number;
-  readonly owner: { readonly body: number; readonly op: number; readonly role: string } | null;
-  readonly opcodes: readonly string[];
-  readonly dtypes: readonly string[];
-  readonly opcode: readonly number[];
-  readonly dtype: readonly number[];
-  readonly shape: readonly (readonly number[])[];
-  readonly operands: readonly (readonly number[])[];
-  readonly stack: readonly (number | null)[];
-  readonly bytes: readonly number[];
-  readonly read: readonly number[];
-  readonly written: readonly number[];
-  readonly flops: readonly number[];
-  readonly live: readonly number[];
-  readonly names: Readonly<Record<string, Names>>;
-  readonly attributes: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  readonly totals: Totals;
-}
-
-export interface GraphBlock {
-  readonly measured: boolean;
-  readonly graphs: readonly GraphColumns[];
-}
 
 /** Texts of ops by body and place. */
 export type StablehloBlock = Readonly<Record<string, Readonly<Record<string, string>>>>;

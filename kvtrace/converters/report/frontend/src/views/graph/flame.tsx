@@ -5,7 +5,8 @@ import { useMemo } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { plural } from "../../data/format";
 import { heatColour, inkOn, rgbOf } from "../../parts/colours";
-import { type GraphColumns, opTitle, placeText, typeText } from "./blocks";
+import { opTitle, placeText, typeText } from "./blocks";
+import type { GraphColumns } from "../../data/types";
 import { type Measure, total } from "./measures";
 import type { Node } from "./tree";
 

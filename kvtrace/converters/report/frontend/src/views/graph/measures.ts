@@ -2,7 +2,7 @@
 
 import { formatBytes, formatFlops } from "../../data/format";
 import type { OpMeasure } from "../../parts/op_source";
-import type { GraphColumns } from "./blocks";
+import type { GraphColumns } from "../../data/types";
 
 export interface Measure {
   readonly name: string;

@@ -7,7 +7,8 @@ import { WithTable } from "../../parts/beside";
 import { code, figure, words } from "../../parts/columns";
 import { Plot } from "../../parts/plot";
 import { Table } from "../../parts/table";
-import { type GraphColumns, opTitle, placeText, typeText } from "./blocks";
+import { opTitle, placeText, typeText } from "./blocks";
+import type { GraphColumns } from "../../data/types";
 
 /** Ops in the table beside the curve. */
 const MOST = 1000;

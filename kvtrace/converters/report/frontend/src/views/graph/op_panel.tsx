@@ -7,7 +7,8 @@ import { useBlock } from "../../data/use_block";
 import { Code } from "../../parts/code";
 import { Value } from "../../parts/figure";
 import { Facts } from "../../parts/text";
-import { framesOf, type GraphColumns, opTitle, type StablehloBlock, typeText } from "./blocks";
+import { framesOf, opTitle, type StablehloBlock, typeText } from "./blocks";
+import type { GraphColumns } from "../../data/types";
 
 interface OpPanelProps {
   readonly variant: number;

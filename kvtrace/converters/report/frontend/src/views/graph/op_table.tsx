@@ -4,11 +4,11 @@ import { useMemo } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import type { Format } from "../../data/format";
 import { formatCount, plural } from "../../data/format";
-import type { Frame } from "../../data/types";
+import type { Frame, GraphColumns } from "../../data/types";
 import { code, figure, words } from "../../parts/columns";
 import { matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
-import { framesOf, type GraphColumns, nameOf, opcodeOf, placeText, typeText } from "./blocks";
+import { framesOf, nameOf, opcodeOf, placeText, typeText } from "./blocks";
 
 interface OpTableProps {
   readonly graph: GraphColumns;

@@ -4,8 +4,7 @@
 
 import { baseName, formatCount, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { Stack } from "../../data/types";
-import type { GraphColumns } from "./blocks";
+import type { GraphColumns, Stack } from "../../data/types";
 import { opcodeOf } from "./blocks";
 
 export interface Node {

@@ -2,7 +2,7 @@
 
 import { useCallback, useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
-import { href, setQuery } from "../../app/router";
+import { chosen, chosenNumber, href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";
 import { page } from "../../data/page";
@@ -10,9 +10,10 @@ import { useBlock } from "../../data/use_block";
 import { Split } from "../../parts/beside";
 import { derived, Figures, measured } from "../../parts/figure";
 import { OpSource } from "../../parts/op_source";
-import { Choice, matches, Search } from "../../parts/search";
+import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { kernelName, Note, Section, Swatch, VariantLink } from "../../parts/text";
-import { framesOf, type GraphBlock, type GraphColumns, graphVariants, usersOf } from "./blocks";
+import { framesOf, graphVariants, usersOf } from "./blocks";
+import type { GraphBlock, GraphColumns } from "../../data/types";
 import { Flame } from "./flame";
 import "./graph.css";
 import { GraphList, IN_AND_OUT } from "./list";
@@ -22,18 +23,16 @@ import { OpPanel } from "./op_panel";
 import { Ends, foundOps, OpTable } from "./op_table";
 import { groupedOps } from "./tree";
 
-function GraphView(props: ViewProps) {
-  const { params } = props;
+function GraphView({ params }: ViewProps) {
   if (params["graph"] === undefined) return <GraphList />;
-  return <OneGraph key={params["graph"]} {...props} variant={Number(params["graph"])} />;
+  return <OneGraph key={params["graph"]} variant={Number(params["graph"])} />;
 }
 
-function OneGraph(props: ViewProps & { variant: number }) {
-  const { variant, query } = props;
+function OneGraph({ variant }: { variant: number }) {
   const loaded = useBlock<GraphBlock>(page, `graph/${variant}`);
   if (loaded.state === "missing") return <NotHere what="graph" />;
   const kernel = page.report.variants[variant]?.kernel ?? -1;
-  const body = Number(query.get("body") ?? 0);
+  const body = chosenNumber("body") ?? 0;
   const graph =
     loaded.state === "ready" ? loaded.value.graphs.find((each) => each.body === body) : undefined;
   return (
@@ -46,27 +45,23 @@ function OneGraph(props: ViewProps & { variant: number }) {
       {loaded.state === "failed" ? <Note kind="warning">{loaded.reason}</Note> : null}
       {loaded.state === "ready" && !graph ? <NotHere what="body of this graph" /> : null}
       {graph && loaded.state === "ready" ? (
-        <Shown {...props} key={body} graph={graph} block={loaded.value} kernel={kernel} />
+        <Shown key={body} variant={variant} graph={graph} block={loaded.value} kernel={kernel} />
       ) : null}
     </>
   );
 }
 
-interface ShownProps extends ViewProps {
+interface ShownProps {
   readonly variant: number;
   readonly kernel: number;
   readonly graph: GraphColumns;
   readonly block: GraphBlock;
 }
 
-function Shown({ query, variant, kernel, graph, block }: ShownProps) {
-  const chosen = numberOf(query.get("op"));
-  const [words, file, line] = [
-    query.get("q") ?? "",
-    query.get("file"),
-    numberOf(query.get("line")),
-  ];
-  const measure = measureNamed(query.get("colour"));
+function Shown({ variant, kernel, graph, block }: ShownProps) {
+  const op = chosenNumber("op");
+  const [words, file, line] = [chosen("q") ?? "", chosen("file"), chosenNumber("line")];
+  const measure = measureNamed(chosen("colour"));
   const tree = useMemo(() => groupedOps(graph, kernelName(kernel)), [graph]);
   const users = useMemo(() => usersOf(graph), [graph]);
   const ops = useMemo(() => [...graph.opcode.keys()], [graph]);
@@ -78,17 +73,11 @@ function Shown({ query, variant, kernel, graph, block }: ShownProps) {
       <Head variant={variant} graph={graph} block={block} />
       <Section title="Drawing" id="drawing">
         <div class="toolbar">
-          <Search
-            label="Search ops"
-            value={words}
-            placeholder="opcode, shape, name, line"
-            onInput={(q) => setQuery({ q })}
-          />
-          <Choice
+          <AddressSearch label="Search ops" name="q" placeholder="opcode, shape, name, line" />
+          <AddressChoice
             label="Colour"
-            value={measure.name}
+            name="colour"
             options={MEASURES.map(({ name, title }) => [name, `${title} (derived)`])}
-            onChoose={(colour) => setQuery({ colour: colour === "flops" ? null : colour })}
           />
           {line === null ? null : (
             <button type="button" onClick={() => setQuery({ line: null, file: null })}>
@@ -105,18 +94,18 @@ function Shown({ query, variant, kernel, graph, block }: ShownProps) {
               users={users}
               measure={measure}
               found={found}
-              chosen={chosen}
-              seen={query.get("see")}
+              chosen={op}
+              seen={chosen("see")}
             />
           }
-          right={<OpPanel variant={variant} graph={graph} users={users} op={chosen} />}
+          right={<OpPanel variant={variant} graph={graph} users={users} op={op} />}
         />
       </Section>
       <Section title="Ops" id="ops">
-        <OpTable graph={graph} found={found} chosen={chosen} />
+        <OpTable graph={graph} found={found} chosen={op} />
       </Section>
       <Section title="Live memory" id="memory">
-        <LiveMemory graph={graph} chosen={chosen} />
+        <LiveMemory graph={graph} chosen={op} />
       </Section>
       <Section title="Source" id="code">
         <OpSource
@@ -125,7 +114,7 @@ function Shown({ query, variant, kernel, graph, block }: ShownProps) {
           ops={ops}
           framesOf={frames}
           measure={heat}
-          chosen={chosen}
+          chosen={op}
           file={file}
           line={line}
         />
@@ -179,11 +168,6 @@ function Head(props: { variant: number; graph: GraphColumns; block: GraphBlock }
       ) : null}
     </>
   );
-}
-
-function numberOf(text: string | null): number | null {
-  const value = text === null || text === "" ? Number.NaN : Number(text);
-  return Number.isInteger(value) && value >= 0 ? value : null;
 }
 
 const view: View = {

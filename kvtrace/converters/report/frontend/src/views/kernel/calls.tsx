@@ -1,13 +1,13 @@
 // The distinct calls of a kernel.
 
 import { useMemo } from "preact/hooks";
-import { address, href, setQuery } from "../../app/router";
+import { chosen, href } from "../../app/router";
 import { formatCount, formatGrid, gridSize, plural } from "../../data/format";
 import { page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { argumentSummary } from "../../parts/arguments";
 import { code, fieldsOf, words } from "../../parts/columns";
-import { matches, Search } from "../../parts/search";
+import { AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { CallLink } from "../../parts/text";
 import { variantName } from "./variants";
@@ -27,7 +27,7 @@ const LEAST_SEARCHED = 8;
 /** All calls of a kernel, or those that match some words. */
 export function Calls(props: { kernel: number; calls: readonly number[] }) {
   const { kernel, calls } = props;
-  const words = address.value.query.get("calls") ?? "";
+  const words = chosen("calls") ?? "";
   const rows = useMemo(
     () => (words ? calls.filter((index) => matches(words, searchedText(index))) : calls),
     [calls, words],
@@ -36,11 +36,10 @@ export function Calls(props: { kernel: number; calls: readonly number[] }) {
     <>
       <div class="toolbar">
         {calls.length < LEAST_SEARCHED ? null : (
-          <Search
+          <AddressSearch
             label="Filter calls"
+            name="calls"
             placeholder="grid, argument, shape or value"
-            value={words}
-            onInput={(text) => setQuery({ calls: text })}
           />
         )}
         <span class="muted" aria-live="polite">

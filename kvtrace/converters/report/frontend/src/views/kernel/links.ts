@@ -86,18 +86,3 @@ export function litLines(
     if (!lit.has(line)) lit.set(line, depth ? "outer" : "there");
   return lit;
 }
-
-/** "3, 7–9, 12 …" of ascending line numbers. */
-export function lineRanges(lines: readonly number[], most = 10): string {
-  const ranges: [first: number, last: number][] = [];
-  for (const line of lines) {
-    const last = ranges.at(-1);
-    if (last && last[1] === line - 1) last[1] = line;
-    else ranges.push([line, line]);
-  }
-  const shown = ranges
-    .slice(0, most)
-    .map(([first, last]) => (first === last ? String(first) : `${first}–${last}`))
-    .join(", ");
-  return ranges.length > most ? `${shown} …` : shown;
-}

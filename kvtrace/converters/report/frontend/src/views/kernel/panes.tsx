@@ -1,7 +1,7 @@
 // The source of a kernel, or of what was inlined into it, and what the compiler made of it.
 
 import { useMemo } from "preact/hooks";
-import { setQuery } from "../../app/router";
+import { chosen, setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
 import type { Kernel, SourceFile, Stage } from "../../data/types";
 import { Code, type Lit, stageLanguage } from "../../parts/code";
@@ -114,12 +114,11 @@ interface StagePaneProps extends PaneProps {
   readonly stages: readonly Stage[];
   readonly stage: Stage | null;
   readonly files: readonly SourceFile[];
-  readonly query: URLSearchParams;
 }
 
 export function StagePane(props: StagePaneProps) {
-  const { text, stages, stage, links, measure, block, files, query } = props;
-  const locations = query.get("locations") === "1";
+  const { text, stages, stage, links, measure, block, files } = props;
+  const locations = chosen("locations") === "1";
   const shown = useMemo(
     () => (text === null || locations ? text : withoutLocations(text)),
     [text, locations],

@@ -4,12 +4,11 @@ import { useMemo } from "preact/hooks";
 import { address, href } from "../../app/router";
 import { formatMoment, formatNanoseconds, formatShare, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { Variant } from "../../data/types";
+import type { Load, Variant } from "../../data/types";
 import { figure, sharedFigure, words } from "../../parts/columns";
 import { Value } from "../../parts/figure";
 import { Table } from "../../parts/table";
 import { Facts, Note, Pill } from "../../parts/text";
-import type { Load } from "./blocks";
 import { shownStages, stageTitle } from "./state";
 
 interface Step {

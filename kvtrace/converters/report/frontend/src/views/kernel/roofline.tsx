@@ -118,7 +118,7 @@ function Chart(props: { points: readonly Point[]; limits: Limits }) {
               </g>
             ))}
             {points.map((point) => (
-              <a key={point.call} href={href(`call/${point.call}`)} tabIndex={-1}>
+              <a key={point.call} href={href(`call/${point.call}`)} tabindex={-1}>
                 <circle
                   class={point.reached === null ? "derived" : "measured"}
                   cx={x(point.intensity)}

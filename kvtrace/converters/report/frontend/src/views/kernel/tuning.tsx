@@ -3,11 +3,10 @@
 import { href } from "../../app/router";
 import { plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { Variant } from "../../data/types";
+import type { Trial, Tuning, Variant } from "../../data/types";
 import { fieldsOf, figure, sharedFigure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Pill } from "../../parts/text";
-import type { Trial, Tuning } from "./blocks";
 import { occupied, variantName } from "./variants";
 
 export function Tunings({ tunings }: { tunings: readonly Tuning[] }) {

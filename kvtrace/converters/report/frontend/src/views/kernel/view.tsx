@@ -5,12 +5,11 @@ import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { Variant } from "../../data/types";
+import type { KernelBlock, Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { derived, Figures, measured } from "../../parts/figure";
 import { DroppedNotes, Facts, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
 import { workFigures } from "../../parts/work_figures";
-import type { KernelBlock } from "./blocks";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
 import { FindingTable } from "./finding_table";
@@ -23,8 +22,7 @@ import { heldPlace, holdPlace, shownFiles } from "./state";
 import { Tunings } from "./tuning";
 import { Recompile, variantName, VariantTable } from "./variants";
 
-function KernelView(props: ViewProps) {
-  const { params } = props;
+function KernelView({ params }: ViewProps) {
   const index = Number(params["kernel"]);
   const kernel = page.report.kernels[index];
   const variant =
@@ -32,7 +30,7 @@ function KernelView(props: ViewProps) {
   if (!kernel) return <NotHere what="kernel" />;
   if (variant !== null && !kernel.variants.includes(variant))
     return <NotHere what="variant of this kernel" />;
-  return <Shown {...props} key={index} index={index} chosen={variant} />;
+  return <Shown key={index} index={index} chosen={variant} />;
 }
 
 /** The variant whose launches took longest; null where none was recorded. */
@@ -51,8 +49,8 @@ function showCode(): void {
 
 const NO_VARIANTS: readonly number[] = [];
 
-function Shown(props: ViewProps & { index: number; chosen: number | null }) {
-  const { index, chosen, query } = props;
+function Shown(props: { index: number; chosen: number | null }) {
+  const { index, chosen } = props;
   const { report } = page;
   const variant = report.variants[chosen ?? -1] ?? null;
   const files = useMemo(() => (variant ? shownFiles(variant) : []), [variant]);
@@ -63,7 +61,7 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }) {
   const variants = report.kernels[index]?.variants ?? NO_VARIANTS;
   useEffect(() => {
     // Who comes for a line should see it; the page itself begins at its top.
-    if (heldPlace(query)) requestAnimationFrame(showCode);
+    if (heldPlace()) requestAnimationFrame(showCode);
   }, []);
   return (
     <>
@@ -83,13 +81,7 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }) {
           title={variants.length > 1 ? `Code of variant ${variantName(chosen)}` : "Code"}
           id="code"
         >
-          <CodeView
-            key={chosen}
-            index={chosen}
-            variant={variant}
-            query={query}
-            findings={findings}
-          />
+          <CodeView key={chosen} index={chosen} variant={variant} findings={findings} />
         </Section>
       ) : (
         <Note>No variant of this kernel was recorded.</Note>

@@ -1,17 +1,17 @@
 // The list of kernels.
 
 import { useMemo } from "preact/hooks";
-import { href, setQuery } from "../../app/router";
-import type { View, ViewProps } from "../../app/view";
+import { chosen, href } from "../../app/router";
+import type { View } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";
 import { page } from "../../data/page";
-import { matches, Search } from "../../parts/search";
+import { AddressSearch, matches } from "../../parts/search";
 import { DroppedNotes } from "../../parts/text";
 import { KernelTable } from "./table";
 
-function Kernels({ query }: ViewProps) {
+function Kernels() {
   const { kernels } = page.report;
-  const words = query.get("q") ?? "";
+  const words = chosen("q") ?? "";
   const shown = useMemo(
     () =>
       kernels
@@ -27,12 +27,11 @@ function Kernels({ query }: ViewProps) {
       <h1>Kernels</h1>
       <DroppedNotes />
       <div class="toolbar">
-        <Search
+        <AddressSearch
           id="kernel-filter"
           label="Filter"
+          name="q"
           placeholder="name, module or file"
-          value={words}
-          onInput={(text) => setQuery({ q: text })}
         />
         <span class="muted" aria-live="polite">
           {formatCount(shown.length)} of {plural(kernels.length, "kernel")}

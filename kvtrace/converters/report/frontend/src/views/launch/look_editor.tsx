@@ -1,14 +1,18 @@
 // How a tensor is looked at: its shape, which axis is where, and one slice, or all.
 
 import type { ComponentChildren } from "preact";
-import { setQuery } from "../../app/router";
+import { chosen, setQuery } from "../../app/router";
 import { formatCount } from "../../data/format";
-import { Choice } from "../../parts/search";
+import { AddressChoice, Choice } from "../../parts/search";
 import { Slider } from "../../parts/slider";
 import { Note } from "../../parts/text";
 import type { Look } from "./look";
-import { AS_IT_IS, chosen } from "./state";
+import { AS_IT_IS } from "./state";
 
+const LAYOUTS = [
+  ["slice", "one slice"],
+  ["side", "slices side by side"],
+] as const;
 const ROLES = ["Columns", "Rows", "Slices"];
 
 export function LookEditor({ look }: { look: Look }) {
@@ -93,15 +97,7 @@ function Labelled(props: { name: string; children: ComponentChildren }) {
 export function SliceBar({ slice, slices }: { slice: number; slices: number }) {
   return (
     <div class="toolbar" id="slice-bar">
-      <Choice
-        label="Layout"
-        value={chosen("lay") === "side" ? "side" : "slice"}
-        options={[
-          ["slice", "one slice"],
-          ["side", "slices side by side"],
-        ]}
-        onChoose={(value) => setQuery({ lay: value === "slice" ? null : value })}
-      />
+      <AddressChoice label="Layout" name="lay" options={LAYOUTS} />
       <Slider
         name="Slice"
         label="Slice"

@@ -2,12 +2,12 @@
 // what its colours mean, the chosen element, and the same as a table.
 
 import { useMemo } from "preact/hooks";
-import { setQuery } from "../../app/router";
+import { chosen, setQuery } from "../../app/router";
 import { formatCount, formatShare, plural, shortText, threeFigures } from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { figure, words } from "../../parts/columns";
 import { derived, Figures } from "../../parts/figure";
-import { Choice } from "../../parts/search";
+import { AddressChoice } from "../../parts/search";
 import { Table } from "../../parts/table";
 import { Note } from "../../parts/text";
 import { AccessMap, subsetColour } from "./access_map";
@@ -16,7 +16,7 @@ import type { HereFinding } from "./findings";
 import { LookEditor, SliceBar } from "./look_editor";
 import { IterationSlider } from "./programs";
 import { type Scene, type Touched, useScene } from "./scene";
-import { chosen, type Place, programQuery, programText } from "./state";
+import { type Place, programQuery, programText } from "./state";
 import type { Subset, Subsets } from "./subsets";
 import { download, npyFile } from "./values";
 
@@ -40,15 +40,14 @@ export function MapPanel({ grid, touched, findings }: MapPanelProps) {
     <div>
       {last === null ? null : <IterationSlider last={last} />}
       <div class="toolbar">
-        <Choice
+        <AddressChoice
           label="Colour by"
-          value={colour}
+          name="colour"
           options={[
             ["count", "accesses"],
             ["programs", "programs that share elements"],
             ...(values ? ([["value", "value"]] as const) : []),
           ]}
-          onChoose={(value) => setQuery({ colour: value === "count" ? null : value })}
         />
         {counts.dense ? (
           <button type="button" id="download-counts" onClick={() => save(scene)}>

@@ -2,7 +2,7 @@
 // program multiplies, one iteration after the other.
 
 import { useMemo } from "preact/hooks";
-import { setQuery } from "../../app/router";
+import { chosenNumber, setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
 import { indexOf } from "../../data/tensors";
 import type { Call, CallOps, Dot } from "../../data/types";
@@ -15,7 +15,7 @@ import { CountTable, placeText } from "./element";
 import { NOTHING_ASKED } from "./look";
 import { IterationSlider } from "./programs";
 import { fixedAt, lookOf, PLAIN_SCENE, type Scene, type Touched, touchedBy } from "./scene";
-import { chosenNumber, chosenProgram, type Place, programNumber } from "./state";
+import { chosenProgram, type Place, programNumber } from "./state";
 
 interface MatmulProps {
   readonly call: Call;

@@ -1,14 +1,14 @@
 // The chosen op: what it did, where it stands, and its accesses.
 
 import { useMemo } from "preact/hooks";
-import { setQuery } from "../../app/router";
+import { chosen, setQuery } from "../../app/router";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import type { Call, CallOps, Op } from "../../data/types";
 import { Split } from "../../parts/beside";
 import { SourceExcerpt } from "../../parts/excerpt";
 import { derived, Figures } from "../../parts/figure";
-import { Choice } from "../../parts/search";
+import { AddressChoice } from "../../parts/search";
 import { Tabs } from "../../parts/tabs";
 import { Note } from "../../parts/text";
 import { isKnown } from "./accesses";
@@ -18,7 +18,7 @@ import { MapPanel } from "./map_panel";
 import { Matmul } from "./matmul";
 import { maskedShare, sectorEfficiency } from "./ops";
 import { tensorsOf, touchedBy } from "./scene";
-import { AS_IT_IS, chosen, type Place } from "./state";
+import { AS_IT_IS, type Place } from "./state";
 
 interface OpPanelProps {
   readonly call: Call;
@@ -59,11 +59,11 @@ export function OpPanel(props: OpPanelProps) {
       {isMemory(op) ? <Coverage block={block} op={op} /> : null}
       {names.length > 1 ? (
         <div class="toolbar">
-          <Choice
+          <AddressChoice
             label="Of"
-            value={touched?.name ?? ""}
-            options={names.map((each) => [each, shortText(each, 60)] as const)}
-            onChoose={(arg) => setQuery({ ...AS_IT_IS, arg, el: null })}
+            name="arg"
+            options={names.map((each) => [each, shortText(each, 60)])}
+            also={{ ...AS_IT_IS, el: null }}
           />
         </div>
       ) : null}

@@ -1,15 +1,15 @@
 // The list of ops in the order of the program, loops among them.
 
 import { useMemo } from "preact/hooks";
-import { setQuery } from "../../app/router";
+import { chosen, setQuery } from "../../app/router";
 import { type Format, formatCount, formatted, type Maybe, plural } from "../../data/format";
 import type { CallOps, Loop, Op } from "../../data/types";
 import { code, words } from "../../parts/columns";
-import { Choice, matches, Search } from "../../parts/search";
+import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { sourceText, stackPlace } from "../../parts/text";
 import { isMemory } from "./grid_work";
-import { AS_IT_IS, chosen } from "./state";
+import { AS_IT_IS } from "./state";
 
 interface Line {
   readonly index: number;
@@ -54,20 +54,14 @@ export function OpList({ block, op }: { block: CallOps; op: number | null }) {
   return (
     <div id="ops">
       <div class="toolbar">
-        <Search
-          label="Filter ops"
-          value={query}
-          placeholder="op, tensor, file:line"
-          onInput={(oq) => setQuery({ oq })}
-        />
-        <Choice
+        <AddressSearch label="Filter ops" name="oq" placeholder="op, tensor, file:line" />
+        <AddressChoice
           label="Show"
-          value={all ? "all" : "some"}
+          name="ops"
           options={[
             ["some", "memory ops and products"],
             ["all", `all ${block.ops.length} ops`],
           ]}
-          onChoose={(value) => setQuery({ ops: value === "all" ? "all" : null })}
         />
       </div>
       <Table

@@ -1,28 +1,20 @@
 // Choosing a program: sliders for x, y and z, and the grid as a heat map.
 
 import { useMemo } from "preact/hooks";
-import { setQuery } from "../../app/router";
+import { chosen, chosenNumber, setQuery } from "../../app/router";
 import { formatGrid, formatShare, formatted, plural } from "../../data/format";
 import type { CallOps } from "../../data/types";
 import { WithTable } from "../../parts/beside";
 import { type Colours, heatColour, rgbOf } from "../../parts/colours";
 import { figure, words } from "../../parts/columns";
-import { Choice } from "../../parts/search";
+import { AddressChoice } from "../../parts/search";
 import { Slider } from "../../parts/slider";
 import { Table } from "../../parts/table";
 import { CellMap, type Ring } from "./cell_map";
 import { binStart, type Span } from "./counts";
 import type { HereFinding } from "./findings";
 import { gridWork, MOST_PROGRAMS } from "./grid_work";
-import {
-  chosen,
-  chosenNumber,
-  chosenProgram,
-  type Place,
-  programNumber,
-  programQuery,
-  programText,
-} from "./state";
+import { chosenProgram, type Place, programNumber, programQuery, programText } from "./state";
 
 interface ProgramsProps {
   readonly block: CallOps;
@@ -32,7 +24,16 @@ interface ProgramsProps {
   readonly op: number | null;
 }
 
-/** What the grid is coloured by, and the unit of that. */
+const HEATS = [
+  ["bytes", "work (bytes)"],
+  ["masked", "masked share"],
+  ["findings", "findings"],
+] as const;
+const SCOPES = [
+  ["all", "all ops"],
+  ["op", "the chosen op"],
+] as const;
+/** The unit of what the grid is coloured by. */
 const HEAT = { bytes: "bytes", masked: "share", findings: "count" } as const;
 
 export function Programs({ block, grid, findings, op }: ProgramsProps) {
@@ -73,25 +74,8 @@ export function Programs({ block, grid, findings, op }: ProgramsProps) {
         </div>
       </div>
       <div class="toolbar">
-        <Choice
-          label="Grid coloured by"
-          value={kind}
-          options={[
-            ["bytes", "work (bytes)"],
-            ["masked", "masked share"],
-            ["findings", "findings"],
-          ]}
-          onChoose={(value) => setQuery({ heat: value === "bytes" ? null : value })}
-        />
-        <Choice
-          label="Of"
-          value={only === null ? "all" : "op"}
-          options={[
-            ["all", "all ops"],
-            ["op", "the chosen op"],
-          ]}
-          onChoose={(value) => setQuery({ scope: value === "op" ? "op" : null })}
-        />
+        <AddressChoice label="Grid coloured by" name="heat" options={HEATS} />
+        <AddressChoice label="Of" name="scope" options={SCOPES} />
       </div>
       {count > MOST_PROGRAMS ? null : (
         <WithTable

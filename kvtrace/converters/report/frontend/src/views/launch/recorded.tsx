@@ -1,6 +1,6 @@
 // Tensors of the call whose contents were recorded: figures, a histogram, and the tensor as a file.
 
-import { setQuery } from "../../app/router";
+import { chosenNumber, setQuery } from "../../app/router";
 import {
   formatCount,
   formatTuple,
@@ -16,7 +16,6 @@ import { WithTable } from "../../parts/beside";
 import { code, figure, words } from "../../parts/columns";
 import { Table } from "../../parts/table";
 import { Missing } from "../../parts/text";
-import { chosenNumber } from "./state";
 import { download, isWidened, npyOf } from "./values";
 
 const MEASURED = [

@@ -1,5 +1,6 @@
 // What a map shows of one op: its tensor, how it is looked at, and its accesses counted.
 
+import { chosen, chosenNumber } from "../../app/router";
 import { useMemo } from "preact/hooks";
 import { page } from "../../data/page";
 import { indexOf, itemBytes } from "../../data/tensors";
@@ -9,7 +10,7 @@ import { type Executions, isKnown, lastIteration } from "./accesses";
 import { combsOf, type Counts, countsOf, endsOf } from "./counts";
 import type { HereFinding } from "./findings";
 import { laneBytes, type Look, lookAt, type LookAsked, ownAxes, placeOf, unitOf } from "./look";
-import { chosen, chosenNumber, chosenProgram, type Place, programNumber } from "./state";
+import { chosenProgram, type Place, programNumber } from "./state";
 import { type Subsets, subsetsOf } from "./subsets";
 import { type Values, valuesOf } from "./values";
 

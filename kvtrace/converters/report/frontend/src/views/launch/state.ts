@@ -1,16 +1,6 @@
 // What is chosen in the view, as it stands in the address.
 
-import { address } from "../../app/router";
-
-export function chosen(name: string): string | null {
-  return address.value.query.get(name) || null;
-}
-
-/** A whole number from 0 on; null where there is none. */
-export function chosenNumber(name: string): number | null {
-  const text = chosen(name);
-  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
-}
+import { chosen } from "../../app/router";
 
 /** A tensor as it is: what is chosen of the way to look at it is taken out. */
 export const AS_IT_IS = { shape: null, axes: null, at: null, slice: null };

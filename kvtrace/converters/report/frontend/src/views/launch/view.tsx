@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
-import { href, setQuery } from "../../app/router";
+import { chosenNumber, href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatGrid, formatPlace, gridSize, shortText } from "../../data/format";
 import { page } from "../../data/page";
@@ -23,7 +23,7 @@ import { OpList, USED } from "./ops";
 import { Programs } from "./programs";
 import { Recorded } from "./recorded";
 import { touchedBy } from "./scene";
-import { chosenNumber, chosenProgram, type Place, programNumber, programQuery } from "./state";
+import { chosenProgram, type Place, programNumber, programQuery } from "./state";
 
 function LaunchOrCall({ params }: ViewProps) {
   if (params["launch"] !== undefined) return <Launch row={Number(params["launch"])} />;
@@ -63,9 +63,6 @@ function Launch({ row }: { row: number }) {
         <Swatch kernel={kernel} />
         Launch {formatCount(launches.seq[row])} of {kernelName(kernel)}
       </h1>
-      <p class="launch-neighbours">
-        <Neighbour row={row} step={-1} /> <Neighbour row={row} step={1} />
-      </p>
       <LaunchFacts row={row} grid={call ? <Grid call={call} /> : null} />
       {call ? (
         <CallParts key={index} index={index} call={call} />
@@ -73,20 +70,6 @@ function Launch({ row }: { row: number }) {
         <Note>Its call is not on this page.</Note>
       )}
     </>
-  );
-}
-
-/** The launch before or after of the same call. */
-function Neighbour(props: { row: number; step: 1 | -1 }) {
-  const { call } = page.launches;
-  const own = call[props.row] ?? -1;
-  let row = props.row + props.step;
-  while (call[row] !== undefined && call[row] !== own) row += props.step;
-  if (own < 0 || call[row] === undefined) return null;
-  return (
-    <a href={href(`launch/${row}`)}>
-      {props.step < 0 ? "← previous" : "next"} launch of this call{props.step > 0 ? " →" : ""}
-    </a>
   );
 }
 

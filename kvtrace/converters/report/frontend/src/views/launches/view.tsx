@@ -1,26 +1,27 @@
 // The list of launches: filtered by what the address says, one chosen beside it.
 
 import { useMemo } from "preact/hooks";
-import { href, setQuery } from "../../app/router";
-import type { View, ViewProps } from "../../app/view";
+import { chosen, chosenNumber, href, setQuery } from "../../app/router";
+import type { View } from "../../app/view";
 import { formatCount, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import { Split } from "../../parts/beside";
 import { LaunchPanel } from "../../parts/launch_panel";
-import { Choice, matches, Search } from "../../parts/search";
+import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { DroppedNotes, Note, trackName } from "../../parts/text";
 import { LaunchTable } from "./table";
 
-function Launches({ query }: ViewProps) {
+function Launches() {
   const { launches } = page;
-  const asked = ["kernel", "phase", "track", "call", "least", "q"].map((name) => query.get(name));
-  const rows = useMemo(() => filteredLaunches(query), asked);
-  const chosen = chosenLaunch(query.get("launch"));
+  const asked = ["kernel", "phase", "track", "call", "least", "q"].map(chosen);
+  const rows = useMemo(() => filteredLaunches(), asked);
+  const wanted = chosenNumber("launch");
+  const shown = wanted !== null && wanted < launches.seq.length ? wanted : null;
   return (
     <>
       <h1>Launches</h1>
       <DroppedNotes />
-      <Toolbar query={query} />
+      <Toolbar />
       <p class="muted" aria-live="polite" id="launch-count">
         {formatCount(rows.length)} of {plural(launches.seq.length, "launch", "launches")} on this
         page
@@ -28,14 +29,14 @@ function Launches({ query }: ViewProps) {
       <Split
         wide="left"
         left={
-          <LaunchTable rows={rows} chosen={chosen} onChoose={(row) => setQuery({ launch: row })} />
+          <LaunchTable rows={rows} chosen={shown} onChoose={(row) => setQuery({ launch: row })} />
         }
         right={
           <div id="selected-launch" aria-live="polite">
-            {chosen === null ? (
+            {shown === null ? (
               <Note>Choose a launch to see its call.</Note>
             ) : (
-              <LaunchPanel row={chosen} />
+              <LaunchPanel row={shown} />
             )}
           </div>
         }
@@ -44,13 +45,7 @@ function Launches({ query }: ViewProps) {
   );
 }
 
-function chosenLaunch(text: string | null): number | null {
-  const row = text !== null && /^\d+$/.test(text) ? Number(text) : -1;
-  return row >= 0 && row < page.launches.seq.length ? row : null;
-}
-
-function Toolbar(props: { query: URLSearchParams }) {
-  const { query } = props;
+function Toolbar() {
   const { report } = page;
   const choice = (
     label: string,
@@ -58,11 +53,10 @@ function Toolbar(props: { query: URLSearchParams }) {
     all: string,
     options: readonly (readonly [number, string])[],
   ) => (
-    <Choice
+    <AddressChoice
       label={label}
-      value={query.get(name) ?? ""}
+      name={name}
       options={[["", all], ...options.map(([value, text]) => [String(value), text] as const)]}
-      onChoose={(value) => setQuery({ [name]: value })}
     />
   );
   const number = (label: string, name: string, step: string) => (
@@ -72,19 +66,18 @@ function Toolbar(props: { query: URLSearchParams }) {
         type="number"
         min="0"
         step={step}
-        value={query.get(name) ?? ""}
+        value={chosen(name) ?? ""}
         onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
       />
     </label>
   );
   return (
     <div class="toolbar">
-      <Search
+      <AddressSearch
         id="launch-filter"
         label="Filter"
+        name="q"
         placeholder="kernel's name or launch's number"
-        value={query.get("q") ?? ""}
-        onInput={(text) => setQuery({ q: text })}
       />
       {choice("Kernel", "kernel", "all kernels", namedKernels())}
       {choice(
@@ -133,10 +126,10 @@ const view: View = {
 export default view;
 
 /** Rows of the columns; one pass over typed arrays, so that a million takes milliseconds. */
-function filteredLaunches(query: URLSearchParams): Uint32Array {
+function filteredLaunches(): Uint32Array {
   const { report, launches } = page;
   const number = (name: string): number | null => {
-    const text = query.get(name);
+    const text = chosen(name);
     return text === null || text === "" || Number.isNaN(Number(text)) ? null : Number(text);
   };
   const equal = (["kernel", "phase", "track", "call"] as const).flatMap((name) => {
@@ -144,7 +137,7 @@ function filteredLaunches(query: URLSearchParams): Uint32Array {
     return wanted === null ? [] : [{ column: launches[name], wanted }];
   });
   const least = (number("least") ?? 0) * 1000;
-  const words = (query.get("q") ?? "").trim();
+  const words = (chosen("q") ?? "").trim();
   // for each kernel, from -1 on, whether its name has the words; a launch's number fits as well
   const named = words
     ? [false, ...report.kernels.map((kernel) => matches(words, kernel.name))]

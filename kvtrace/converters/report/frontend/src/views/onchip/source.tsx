@@ -1,13 +1,13 @@
 // The kernel's source with the work of each line, and the lines that break a rule.
 
 import { useCallback } from "preact/hooks";
-import { setQuery } from "../../app/router";
+import { chosen, chosenNumber } from "../../app/router";
 import { formatBytes, formatFlops, formatNanoseconds } from "../../data/format";
 import { page } from "../../data/page";
 import type { OpWork, PlacedFinding, Stack } from "../../data/types";
 import { type LineMark } from "../../parts/code";
 import { type OpMeasure, OpSource } from "../../parts/op_source";
-import { Choice } from "../../parts/search";
+import { AddressChoice } from "../../parts/search";
 
 interface Measure extends OpMeasure<OpWork> {
   readonly name: string;
@@ -40,12 +40,11 @@ interface SourceProps {
   readonly ops: readonly OpWork[];
   readonly findings: readonly PlacedFinding[];
   readonly chosen: OpWork | null;
-  readonly query: URLSearchParams;
 }
 
-export function OnChipSource({ ops, findings, query, ...props }: SourceProps) {
+export function OnChipSource({ ops, findings, ...props }: SourceProps) {
   const known = MEASURES.filter((each) => each.total(ops) > 0);
-  const measure = known.find(({ name }) => name === query.get("heat")) ?? known[0];
+  const measure = known.find(({ name }) => name === chosen("heat")) ?? known[0];
   const frames = useCallback((op: OpWork) => stackOf(op.stack), []);
   const marks = useCallback((path: string) => marksOf(findings, path), [findings]);
   return (
@@ -54,19 +53,18 @@ export function OnChipSource({ ops, findings, query, ...props }: SourceProps) {
       label="Source of the kernel"
       ops={ops}
       chosen={props.chosen}
-      file={query.get("file")}
-      line={Number(query.get("line")) || null}
+      file={chosen("file")}
+      line={chosenNumber("line")}
       marks={marks}
       framesOf={frames}
       innermost
       measure={measure ?? null}
       controls={
         measure ? (
-          <Choice
+          <AddressChoice
             label="Heat"
-            value={measure.name}
+            name="heat"
             options={known.map(({ name, title }) => [name, `${title} (derived)`])}
-            onChoose={(name) => setQuery({ heat: name })}
           />
         ) : null
       }

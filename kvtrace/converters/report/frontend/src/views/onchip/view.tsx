@@ -3,7 +3,7 @@
 
 import { useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
-import { href, setQuery } from "../../app/router";
+import { chosen, chosenNumber, href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatGrid, formatPlace, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
@@ -29,9 +29,9 @@ import {
 
 const INDEX = "onchip/index";
 
-function OnChip({ params, query }: ViewProps) {
+function OnChip({ params }: ViewProps) {
   const call = params["call"];
-  return call === undefined ? <Calls /> : <OneCall key={call} call={call} query={query} />;
+  return call === undefined ? <Calls /> : <OneCall key={call} call={call} />;
 }
 
 function Calls() {
@@ -85,7 +85,7 @@ function peakColumn(space: "sbuf" | "psum"): Column<CallAtAGlance> {
   };
 }
 
-function OneCall(props: { call: string; query: URLSearchParams }) {
+function OneCall(props: { call: string }) {
   const { call } = props;
   const loaded = useBlock<CallBlock>(page, `onchip/${call}`);
   if (loaded.state === "missing") return <NotHere what="on-chip memory of this call" />;
@@ -95,22 +95,21 @@ function OneCall(props: { call: string; query: URLSearchParams }) {
 
 interface ShownProps {
   readonly call: number;
-  readonly query: URLSearchParams;
   readonly block: CallBlock;
 }
 
-function Shown({ call, query, block }: ShownProps) {
+function Shown({ call, block }: ShownProps) {
   const { memory } = block;
   const findings = useMemo(() => findingsOf(call), [call]);
   const broken = useMemo(() => brokenOps(findings), [findings]);
-  const [line, file] = [Number(query.get("line")) || null, query.get("file")];
+  const [line, file] = [chosenNumber("line"), chosen("file")];
   const ops = useMemo(
     () => (line === null ? block.ops : block.ops.filter((op) => standsOn(op, line, file))),
     [block, line, file],
   );
-  const op = block.ops.find(({ op_index: index }) => String(index) === query.get("op")) ?? null;
-  const tile = memory.tiles.find(({ number }) => String(number) === query.get("tile")) ?? null;
-  const chosen = useMemo(
+  const op = block.ops.find(({ op_index: index }) => String(index) === chosen("op")) ?? null;
+  const tile = memory.tiles.find(({ number }) => String(number) === chosen("tile")) ?? null;
+  const lit = useMemo(
     () => (op ? new Set(op.touched) : tile ? new Set([tile.number]) : null),
     [op, tile],
   );
@@ -146,7 +145,7 @@ function Shown({ call, query, block }: ShownProps) {
             usage={usage}
             tiles={tiles.get(usage.space) ?? []}
             executed={memory.executed}
-            chosen={chosen}
+            chosen={lit}
           />
         ))}
       </Section>
@@ -175,7 +174,7 @@ function Shown({ call, query, block }: ShownProps) {
         <OpTable block={block} rows={ops} broken={broken} chosen={op} />
       </Section>
       <Section title="Source" id="code">
-        <OnChipSource call={call} ops={block.ops} findings={findings} chosen={op} query={query} />
+        <OnChipSource call={call} ops={block.ops} findings={findings} chosen={op} />
       </Section>
       <Section title="Tiles">
         <TileTable tiles={memory.tiles} chosen={tile} />

@@ -1,7 +1,7 @@
 // The first view: what ran, the figures, the timeline, the kernels, what was found.
 
 import { useMemo } from "preact/hooks";
-import type { View, ViewProps } from "../../app/view";
+import type { View } from "../../app/view";
 import { page } from "../../data/page";
 import { DroppedNotes, Note, Section } from "../../parts/text";
 import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
@@ -11,7 +11,7 @@ import { Messages } from "./messages";
 import { TotalFigures } from "./total_figures";
 import { WhatRan } from "./what_ran";
 
-function Overview({ query }: ViewProps) {
+function Overview() {
   const { report } = page;
   const kernels = useMemo(() => report.kernels.map((_, index) => index), [report]);
   return (
@@ -21,11 +21,7 @@ function Overview({ query }: ViewProps) {
       <TotalFigures />
       <DroppedNotes />
       <Section title="Timeline">
-        {report.tracks.length ? (
-          <Timeline query={query} />
-        ) : (
-          <Note>Nothing was recorded that has a time.</Note>
-        )}
+        {report.tracks.length ? <Timeline /> : <Note>Nothing was recorded that has a time.</Note>}
       </Section>
       <Section title="Top kernels">
         <KernelTable
