@@ -68,7 +68,7 @@ describe("busy time", () => {
   test("is shared out over pixels, and no column is more than full", () => {
     const columns = new PixelColumns(4, 10, 1);
     columns.spread(0.5, 2.5, 0, 20);
-    columns.add(3, -1, 30);
+    columns.spread(3, 4, -1, 30);
     const parts: [number, number, number][] = [];
     columns.forEach((pixel, kernel, from, to) => parts.push([pixel, kernel, to - from]));
     expect(parts).toEqual([

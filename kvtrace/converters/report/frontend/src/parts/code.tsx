@@ -69,7 +69,8 @@ export function Code(props: CodeProps) {
       parent: root,
       root,
     });
-    editor.dispatch({ effects: [setDressing.of(dressed(props)), setFolds.of(props.folds ?? [])] });
+    editor.dispatch({ effects: setDressing.of(dressed(props)) });
+    setFolds(editor, props.folds ?? []);
     view.current = editor;
     return () => {
       view.current = null;
@@ -82,7 +83,7 @@ export function Code(props: CodeProps) {
   }, [props.firstLine, props.marks, props.underlined, props.lit, props.linked, props.heat]);
 
   useEffect(() => {
-    view.current?.dispatch({ effects: setFolds.of(props.folds ?? []) });
+    if (view.current) setFolds(view.current, props.folds ?? []);
   }, [props.folds]);
 
   useEffect(() => {
@@ -110,11 +111,10 @@ function revealLine(editor: EditorView, number: number): void {
   if (place < 1 || place > editor.state.doc.lines) return;
   const at = editor.state.doc.line(place).from;
   const scroll = EditorView.scrollIntoView(at, { y: "nearest", yMargin: 80 });
-  editor.dispatch({ effects: [unfoldAt.of(at), scroll] });
+  editor.dispatch({ effects: [...unfoldAt(editor.state, at), scroll] });
 }
 
 function extensions(latest: { readonly current: CodeProps }): Extension {
-  const mode = languageMode(latest.current.language);
   return [
     dressing,
     folds,
@@ -128,7 +128,7 @@ function extensions(latest: { readonly current: CodeProps }): Extension {
       "aria-label": latest.current.label,
       "aria-readonly": "true",
     }),
-    mode ?? [],
+    languageMode(latest.current.language),
     keymap.of([
       { key: "ArrowDown", run: (view) => step(view, latest.current, 1) },
       { key: "ArrowUp", run: (view) => step(view, latest.current, -1) },

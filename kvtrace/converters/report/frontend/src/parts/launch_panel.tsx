@@ -38,8 +38,7 @@ interface RowProps {
   readonly row: number;
 }
 
-export function LaunchPanel(props: RowProps) {
-  const { row } = props;
+export function LaunchPanel({ row }: RowProps) {
   const { report, launches } = page;
   const callIndex = launches.call[row] ?? -1;
   const call = report.calls[callIndex];

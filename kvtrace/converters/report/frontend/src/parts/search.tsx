@@ -65,14 +65,18 @@ export function AddressSearch(
 }
 
 /** A choice that stands in the address; without one its first option holds. */
-export function AddressChoice(props: {
+export function AddressChoice({
+  label,
+  name,
+  options,
+  also,
+}: {
   label: string;
   name: string;
   options: readonly (readonly [value: string, text: string])[];
   /** What else of the address changes with it. */
   also?: Query;
 }) {
-  const { label, name, options, also } = props;
   const first = options[0]?.[0] ?? "";
   const value = options.find(([each]) => each === chosen(name))?.[0] ?? first;
   return (

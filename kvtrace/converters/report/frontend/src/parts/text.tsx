@@ -128,8 +128,7 @@ export function kernelName(kernel: number): string {
   return shortText(page.report.kernels[kernel]?.name ?? "unknown kernel");
 }
 
-export function KernelLink(props: { kernel: number }) {
-  const { kernel } = props;
+export function KernelLink({ kernel }: { kernel: number }) {
   return (
     <span class="kernel-name">
       <Swatch kernel={kernel} />

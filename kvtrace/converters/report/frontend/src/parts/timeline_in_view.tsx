@@ -12,14 +12,7 @@ import { type Column, Table } from "./table";
 import { Tabs } from "./tabs";
 import { CallLink, Facts, KernelLink, kernelName, Swatch, VariantLink } from "./text";
 import { RowsInView } from "./timeline_in_rows";
-import {
-  deviceName,
-  eachInView,
-  rowNouns,
-  type Slice,
-  sliceKernel,
-  sliceName,
-} from "./timeline_rows";
+import { deviceName, eachInView, rowNouns, type Slice, sliceName } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Sum {
@@ -144,24 +137,11 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
   };
   for (const row of scene.rows) {
     if (row.kind !== "launch" && row.kind !== "device") continue;
-    if (scene.isBinned(row, range)) {
-      scene.eachBin(row, range, (_, kernel, count, busy) => {
-        const sum = of(kernel, null);
-        sum.count += count;
-        sum.host += busy;
-      });
-      continue;
-    }
-    eachInView(row, range, (index, begin, end) => {
-      const kernel = sliceKernel({ row, index });
-      const sum = of(kernel, kernel < 0 ? deviceName({ row, index }) : null);
-      if (row.kind === "launch") {
-        sum.count += 1;
-        sum.host += end - begin;
-      } else {
-        sum.executions += 1;
-        sum.device += end - begin;
-      }
+    scene.each(row, range, (_begin, _end, kernel, count, busy, index) => {
+      const sum = of(kernel, kernel < 0 && index >= 0 ? deviceName({ row, index }) : null);
+      const host = row.kind === "launch";
+      sum[host ? "count" : "executions"] += count;
+      sum[host ? "host" : "device"] += busy;
     });
   }
   return [...sums.values()]
@@ -181,8 +161,7 @@ function slicesInView(scene: TimelineScene, range: Range): [Slice[], left: numbe
   return [found, all - found.length];
 }
 
-export function SliceDetails(props: { slice: Slice }) {
-  const { slice } = props;
+export function SliceDetails({ slice }: { slice: Slice }) {
   const { row, index } = slice;
   const behind = row.indices?.[index] ?? -1;
   if (row.kind === "launch") return <LaunchPanel row={behind} />;

@@ -6,6 +6,7 @@ import { clippedText, type Drawing } from "./canvas";
 import { kernelColour } from "./colours";
 import { PixelColumns } from "./timeline_columns";
 import {
+  eachInView,
   lowerBound,
   type Row,
   rowNouns,
@@ -42,6 +43,16 @@ const MOST_SINGLE = 6000;
 const BIN_PIXELS = 24;
 /** A slice is hit from this many pixels away. */
 const SLACK = 3;
+
+/** `count` slices that were busy for so long, or one with its place in the row (of bins -1). */
+type Visit = (
+  begin: number,
+  end: number,
+  kernel: number,
+  count: number,
+  busy: number,
+  index: number,
+) => void;
 
 export class TimelineScene {
   readonly height: number;
@@ -88,18 +99,20 @@ export class TimelineScene {
     return page.report.bin_ns ?? 1;
   }
 
-  /** Calls `visit` for each of a row's bins that reaches into a part of the timeline. */
-  eachBin(
-    row: Row,
-    { begin, end }: Range,
-    visit: (from: number, kernel: number, count: number, busy: number) => void,
-  ): void {
+  /** Visit what of a row reaches into a part of the timeline: its slices, or bins in their stead. */
+  each(row: Row, range: Range, visit: Visit): void {
+    if (!this.isBinned(row, range)) {
+      eachInView(row, range, (index, begin, end) =>
+        visit(begin, end, sliceKernel({ row, index }), 1, end - begin, index),
+      );
+      return;
+    }
     const { bins } = page;
-    if (!bins) return;
-    for (const bin of row.bins) {
-      const from = (bins.bin[bin] as number) * this.binWidth;
-      if (from + this.binWidth < begin || from > end) continue;
-      visit(from, bins.kernel[bin] ?? -1, bins.count[bin] ?? 0, bins.busy[bin] ?? 0);
+    for (const bin of bins ? row.bins : []) {
+      const from = (bins?.bin[bin] ?? 0) * this.binWidth;
+      if (from + this.binWidth < range.begin || from > range.end) continue;
+      const [kernel, count, busy] = [bins?.kernel[bin], bins?.count[bin], bins?.busy[bin]];
+      visit(from, from + this.binWidth, kernel ?? -1, count ?? 0, busy ?? 0, -1);
     }
   }
 
@@ -138,8 +151,8 @@ export class TimelineScene {
     context.clip();
     context.fillStyle = colours.track;
     context.fillRect(this.gutter, top, width - this.gutter, height);
-    if (this.isBinned(row, range)) this.drawBins(drawing, shown, row, top);
-    else if (last - first > MOST_SINGLE) this.drawColumns(drawing, shown, row, top, first, last);
+    if (this.isBinned(row, range) || last - first > MOST_SINGLE)
+      this.drawColumns(drawing, shown, row, top);
     else this.drawSlices(drawing, shown, row, top, first, last);
     context.restore();
     context.fillStyle = colours.text;
@@ -180,56 +193,16 @@ export class TimelineScene {
   }
 
   /** One column a pixel: its height is the share of time that was busy, split by kernel. */
-  private drawColumns(
-    drawing: Drawing,
-    { range, only }: Shown,
-    row: Row,
-    top: number,
-    first: number,
-    last: number,
-  ): void {
+  private drawColumns(drawing: Drawing, { range, only }: Shown, row: Row, top: number): void {
+    const { context, width } = drawing;
     const scale = this.scale(range);
-    const columns = this.pixelColumns(drawing, range);
-    for (let index = first; index < last; index += 1) {
-      const begin = row.begin[index] as number;
-      const pixel = Math.max(Math.floor((begin - range.begin) * scale), 0);
-      columns.add(pixel, sliceKernel({ row, index }), (row.end[index] as number) - begin);
-    }
-    this.paintColumns(drawing, columns, only, row, top);
-    const count = plural(last - first, ...rowNouns(row));
-    this.notes.push(
-      `${row.label}: ${count} in view, drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones`,
-    );
-  }
-
-  private pixelColumns({ width }: Drawing, range: Range): PixelColumns {
     const kernels = page.report.kernels.length;
-    return new PixelColumns(Math.ceil(width - this.gutter), 1 / this.scale(range), kernels);
-  }
-
-  private drawBins(drawing: Drawing, { range, only }: Shown, row: Row, top: number): void {
-    const scale = this.scale(range);
-    const columns = this.pixelColumns(drawing, range);
+    const columns = new PixelColumns(Math.ceil(width - this.gutter), 1 / scale, kernels);
     let total = 0;
-    this.eachBin(row, range, (begin, kernel, count, busy) => {
+    this.each(row, range, (begin, end, kernel, count, busy) => {
       total += count;
-      const from = (begin - range.begin) * scale;
-      columns.spread(from, from + this.binWidth * scale, kernel, busy);
+      columns.spread((begin - range.begin) * scale, (end - range.begin) * scale, kernel, busy);
     });
-    this.paintColumns(drawing, columns, only, row, top);
-    this.notes.push(
-      `${row.label}: ${plural(total, ...rowNouns(row))} in view, counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`,
-    );
-  }
-
-  private paintColumns(
-    drawing: Drawing,
-    columns: PixelColumns,
-    only: number | null,
-    row: Row,
-    top: number,
-  ): void {
-    const { context } = drawing;
     const height = row.lanes * LANE - 2;
     const plain = plainColour(drawing, row);
     columns.forEach((pixel, kernel, from, to) => {
@@ -239,6 +212,10 @@ export class TimelineScene {
       context.fillRect(this.gutter + pixel, top + 1 + height * (1 - from) - tall, 1, tall);
     });
     context.globalAlpha = 1;
+    const how = this.isBinned(row, range)
+      ? `counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`
+      : "drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones";
+    this.notes.push(`${row.label}: ${plural(total, ...rowNouns(row))} in view, ${how}`);
   }
 
   /** The slice at a time and a height of the canvas, or the nearest within three pixels. */

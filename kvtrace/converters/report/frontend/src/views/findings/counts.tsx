@@ -34,8 +34,7 @@ export function VerdictFigures() {
   );
 }
 
-export function KernelVerdicts(props: { rule: string }) {
-  const { rule } = props;
+export function KernelVerdicts({ rule }: { rule: string }) {
   const loaded = useBlock<VerdictBlock>(page, "findings/verdicts");
   const rows = useMemo(
     () => (loaded.state === "ready" ? verdictsByKernel(loaded.value, rule) : []),

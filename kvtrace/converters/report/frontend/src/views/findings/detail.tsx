@@ -36,8 +36,7 @@ export function Detail({ listed }: { listed: Listed }) {
 }
 
 /** Back to the list, and from one finding to the next in it. */
-export function Steps(props: { listed: Listed; filter: Filter }) {
-  const { listed, filter } = props;
+export function Steps({ listed, filter }: { listed: Listed; filter: Filter }) {
   const rows = filtered(filter);
   const at = rows.findIndex(({ key }) => key === listed.key);
   const [before, after] = [rows[at - 1], at < 0 ? rows[0] : rows[at + 1]];

@@ -13,8 +13,7 @@ import type { GraphColumns } from "../../data/types";
 /** Ops in the table beside the curve. */
 const MOST = 1000;
 
-export function LiveMemory(props: { graph: GraphColumns; chosen: number | null }) {
-  const { graph, chosen } = props;
+export function LiveMemory({ graph, chosen }: { graph: GraphColumns; chosen: number | null }) {
   const { peak_op: peak, peak_live_bytes: most } = graph.totals;
   const [pointed, setPointed] = useState<number | null>(null);
   const ops = graph.live.length;

@@ -126,8 +126,15 @@ function Shown({ variant, kernel, graph, block }: ShownProps) {
   );
 }
 
-function Head(props: { variant: number; graph: GraphColumns; block: GraphBlock }) {
-  const { variant, graph, block } = props;
+function Head({
+  variant,
+  graph,
+  block,
+}: {
+  variant: number;
+  graph: GraphColumns;
+  block: GraphBlock;
+}) {
   const { totals, owner } = graph;
   const intensity = totals.boundary_bytes ? totals.flops / totals.boundary_bytes : null;
   const peak = totals.peak_op === null ? null : `at %${totals.peak_op}, derived`;

@@ -25,8 +25,7 @@ export function useCallsOf(kernel: number): readonly number[] {
 const LEAST_SEARCHED = 8;
 
 /** All calls of a kernel, or those that match some words. */
-export function Calls(props: { kernel: number; calls: readonly number[] }) {
-  const { kernel, calls } = props;
+export function Calls({ kernel, calls }: { kernel: number; calls: readonly number[] }) {
   const words = chosen("calls") ?? "";
   const rows = useMemo(
     () => (words ? calls.filter((index) => matches(words, searchedText(index))) : calls),

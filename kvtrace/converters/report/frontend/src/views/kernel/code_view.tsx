@@ -173,8 +173,7 @@ function chosenMeasure(measures: readonly Measure[], name: string | null): Measu
   return measures.find((measure) => measure.name === name) ?? measures[0] ?? null;
 }
 
-function HeatNote(props: { lines: Loaded<LinesBlock>; measure: Measure | null }) {
-  const { lines, measure } = props;
+function HeatNote({ lines, measure }: { lines: Loaded<LinesBlock>; measure: Measure | null }) {
   if (lines.state === "missing") {
     return (
       <Missing

@@ -83,8 +83,7 @@ function roofText(limits: Limits): string {
 }
 
 /** Marks of the calls under the roofs, each a link to its call. */
-function Chart(props: { points: readonly Point[]; limits: Limits }) {
-  const { points, limits } = props;
+function Chart({ points, limits }: { points: readonly Point[]; limits: Limits }) {
   const roofs = roofsOf(points, limits);
   const places = [
     ...points.map(({ intensity }) => intensity),

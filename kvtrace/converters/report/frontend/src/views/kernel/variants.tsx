@@ -10,8 +10,7 @@ import { Note, Pill } from "../../parts/text";
 
 const MOST_CHANGES = 4;
 
-export function VariantTable(props: { kernel: number; chosen: number }) {
-  const { kernel, chosen } = props;
+export function VariantTable({ kernel, chosen }: { kernel: number; chosen: number }) {
   const { report } = page;
   const rows = report.kernels[kernel]?.variants ?? [];
   const of = (index: number): Variant => report.variants[index] as Variant;

@@ -49,8 +49,7 @@ function showCode(): void {
 
 const NO_VARIANTS: readonly number[] = [];
 
-function Shown(props: { index: number; chosen: number | null }) {
-  const { index, chosen } = props;
+function Shown({ index, chosen }: { index: number; chosen: number | null }) {
   const { report } = page;
   const variant = report.variants[chosen ?? -1] ?? null;
   const files = useMemo(() => (variant ? shownFiles(variant) : []), [variant]);
@@ -122,8 +121,15 @@ function Shown(props: { index: number; chosen: number | null }) {
 }
 
 /** What the compiler did for the chosen variant, why, and what it takes on the device. */
-function Compiled(props: { variant: Variant; index: number; block: KernelBlock | null }) {
-  const { variant, index, block } = props;
+function Compiled({
+  variant,
+  index,
+  block,
+}: {
+  variant: Variant;
+  index: number;
+  block: KernelBlock | null;
+}) {
   const load = block?.loads.find((each) => each.variant === index) ?? null;
   return (
     <>

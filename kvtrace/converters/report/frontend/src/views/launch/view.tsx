@@ -171,8 +171,11 @@ function CallParts(props: CallProps) {
   );
 }
 
-function Inside(props: CallProps & { block: CallOps; findings: readonly HereFinding[] }) {
-  const { call, block, findings } = props;
+function Inside({
+  call,
+  block,
+  findings,
+}: CallProps & { block: CallOps; findings: readonly HereFinding[] }) {
   const grid = useMemo<Place>(
     () => [call.grid[0] ?? 1, call.grid[1] ?? 1, call.grid[2] ?? 1],
     [call],

@@ -84,8 +84,7 @@ export function OpTable(props: {
   );
 }
 
-export function TileTable(props: { tiles: readonly Tile[]; chosen: Tile | null }) {
-  const { tiles, chosen } = props;
+export function TileTable({ tiles, chosen }: { tiles: readonly Tile[]; chosen: Tile | null }) {
   const columns: Column<Tile>[] = [
     words("Tile", (tile) => tile.name ?? "unnamed", { limit: 60 }),
     words("Memory", (tile) => SPACES[tile.space] ?? tile.space),

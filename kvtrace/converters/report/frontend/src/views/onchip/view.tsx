@@ -49,8 +49,7 @@ function Calls() {
   );
 }
 
-function CallTable(props: { rows: readonly CallAtAGlance[] }) {
-  const { rows } = props;
+function CallTable({ rows }: { rows: readonly CallAtAGlance[] }) {
   const columns: Column<CallAtAGlance>[] = [
     {
       label: "Call",
