@@ -143,6 +143,8 @@ const FORMATS = {
   share: formatPart,
   number: formatNumber,
   moment: formatMoment,
+  rate: (value: Maybe<number>) => formatRate(value, "FLOP/s"),
+  plain: (value: Maybe<number>) => String(value ?? UNKNOWN),
 } as const;
 
 /** The unit of a figure, or what writes it out. */

@@ -1,7 +1,7 @@
 // All that a view can read: the report's figures, its columns, and lazily every other block.
 
 import { blockNames, bytesBlock, columnsBlock, hasBlock, jsonBlock } from "./blocks";
-import type { BinColumns, ExecutionColumns, Report, SliceColumns, Text } from "./types";
+import type { BinColumns, ExecutionColumns, Report, SliceColumns } from "./types";
 
 export interface Page {
   readonly report: Report;
@@ -14,12 +14,8 @@ export interface Page {
   names(prefix: string): string[];
   /** A JSON block; decoded once. */
   block<T>(name: string): Promise<T>;
-  /** A block of columns; decoded once. */
-  columns<T>(name: string): Promise<T>;
   /** A block of plain bytes; decoded once. */
   bytes(name: string): Promise<ArrayBuffer>;
-  /** A source file or compiler stage, by its number in the report. */
-  text(number: number): Promise<Text>;
 }
 
 /** The one page that there is, once it was read. */
@@ -41,8 +37,6 @@ export async function readPage(): Promise<void> {
     has: hasBlock,
     names: blockNames,
     block: jsonBlock,
-    columns: columnsBlock,
     bytes: bytesBlock,
-    text: (number) => jsonBlock<Text>(`texts/${number}`),
   };
 }

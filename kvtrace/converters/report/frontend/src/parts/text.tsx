@@ -93,9 +93,7 @@ export function Pill(props: { kind: PillKind; children: ComponentChildren }) {
 export function Facts(props: {
   entries: readonly (readonly [name: string, content: ComponentChildren])[];
 }) {
-  const shown = props.entries.filter(
-    ([, content]) => content !== null && content !== undefined && content !== "",
-  );
+  const shown = props.entries.filter(([, content]) => (content ?? "") !== "" && content !== false);
   return (
     <dl class="facts">
       {shown.map(([name, content]) => (
@@ -105,6 +103,16 @@ export function Facts(props: {
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A line that opens to more. */
+export function Folded(props: { of: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <details class="inline">
+      <summary>{props.of}</summary>
+      {props.children}
+    </details>
   );
 }
 

@@ -14,6 +14,7 @@ interface Work {
 
 type Name = "host" | "compile" | "device" | "replayed" | "violations";
 
+export const HOST_TIME = "Sum over launches, from entering the launching function to its return";
 const REPLAYED =
   "By kvtrace replay, of active lanes, over all runs of the calls that were replayed";
 
@@ -23,10 +24,9 @@ export function workFigures(
   onDevice: boolean,
   details: Partial<Readonly<Record<Name, string | null>>>,
 ): readonly FigureOf[] {
-  const host = "Sum over launches, from entering the launching function to its return";
   const judged = work.violations === null ? "run kvtrace sanitize" : details.violations;
   return [
-    measured("host time", work.host_ns, "ns", host, details.host),
+    measured("host time", work.host_ns, "ns", HOST_TIME, details.host),
     measured("compile time", work.compile_ns, "ns", "Sum over variants", details.compile),
     ...(onDevice
       ? [measured("device time", work.device_ns, "ns", "Sum over executions", details.device)]

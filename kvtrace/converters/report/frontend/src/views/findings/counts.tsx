@@ -6,6 +6,7 @@ import { formatCount, formatShare } from "../../data/format";
 import { page } from "../../data/page";
 import type { Report } from "../../data/types";
 import { useBlock } from "../../data/use_block";
+import { figure } from "../../parts/columns";
 import { derived, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Missing, Section } from "../../parts/text";
@@ -91,13 +92,12 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
     count("violation", "Accesses that break a rule, over distinct calls; suppressed ones too"),
     count("unknown", "Accesses that could not be decided, over distinct calls"),
     count("proven", "Accesses that are safe for every program, lane and iteration"),
-    {
-      label: "proven share",
-      number: true,
-      source: "derived",
-      cell: (row) => formatShare(row.proven, row.proven + row.violation + row.unknown),
-      key: (row) => row.proven / (row.proven + row.violation + row.unknown),
-    },
+    figure(
+      "proven share",
+      "derived",
+      (row) => row.proven / (row.proven + row.violation + row.unknown),
+      "share",
+    ),
   ];
 }
 

@@ -23,7 +23,7 @@ export function StorageDrawing({ of, name }: { of: StorageView; name: string }) 
         {KINDS.map((kind) => (
           <span
             key={kind}
-            class={`finding-key ${kind}`}
+            class={`key ${kind}`}
             style={{
               insetInlineStart: `${(100 * (of[kind].first - low)) / size}%`,
               inlineSize: `${(100 * (of[kind].end - of[kind].first)) / size}%`,
@@ -61,7 +61,7 @@ const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     ...words("What", (row: SpanRow) => row.what),
     cell: (row) => (
       <>
-        <span class={`finding-key ${row.kind}`} aria-hidden="true" /> {shortText(row.what, 80)}
+        <span class={`key ${row.kind}`} aria-hidden="true" /> {shortText(row.what, 80)}
       </>
     ),
   },

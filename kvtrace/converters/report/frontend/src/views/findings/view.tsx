@@ -4,6 +4,7 @@ import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import { page } from "../../data/page";
+import { Split } from "../../parts/beside";
 import { DroppedNotes, NotJudged, Pill } from "../../parts/text";
 import { KernelVerdicts, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
@@ -22,13 +23,16 @@ function Findings({ params }: ViewProps) {
       <h1>
         {shortText(chosen.placed.found.rule, 80)} in {shortText(chosen.placed.found.kernel, 120)}
       </h1>
-      <div class="finding-split">
-        <div class="finding-side">
-          <Steps listed={chosen} filter={filter} />
-          <FindingList filter={filter} chosen={chosen} />
-        </div>
-        <Detail key={chosen.key} listed={chosen} />
-      </div>
+      <Split
+        wide="right"
+        left={
+          <div class="finding-side">
+            <Steps listed={chosen} filter={filter} />
+            <FindingList filter={filter} chosen={chosen} />
+          </div>
+        }
+        right={<Detail key={chosen.key} listed={chosen} />}
+      />
     </>
   );
 }

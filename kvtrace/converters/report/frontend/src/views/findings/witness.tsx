@@ -31,23 +31,12 @@ export function Witness({ listed }: { listed: Listed }) {
           ["Access", accessText(found)],
           [
             "Byte",
-            found.address_offset === null ? null : (
-              <Value source="derived" how="From the argument's data pointer">
-                {formatCount(found.address_offset)}
-              </Value>
-            ),
+            derivedFact(found.address_offset, "From the argument's data pointer", formatCount),
           ],
-          ["Index", storage ? indexText(storage) : null],
-          ["Past the end", pastText(found)],
-          [
-            "Lanes",
-            found.lanes === null ? null : (
-              <Value source="derived" how="Over the whole grid of one launch">
-                {formatCount(found.lanes)} break the rule
-              </Value>
-            ),
-          ],
-          ["Nearest", found.nearest === null ? null : shortText(found.nearest, 200)],
+          ["Index", storage && indexText(storage)],
+          ["Past the end", derivedFact(found.past_end_bytes, "", () => pastText(found))],
+          ["Lanes", derivedFact(found.lanes, "Over the whole grid of one launch", lanesText)],
+          ["Nearest", found.nearest && shortText(found.nearest, 200)],
           ["Call", placed.call === null ? null : <CallFact listed={listed} />],
         ]}
       />
@@ -108,38 +97,40 @@ function indexText(of: StorageView): string | null {
   return index ? `[${index.join(", ")}] of [${shape.join(", ")}]` : null;
 }
 
-function pastText({ past_end_bytes: past, rule, arg }: Finding) {
-  if (past === null) return null;
-  const whose = `${shortText(arg ?? "the tensor", 80)}${rule === "out-of-view" ? ", inside its storage" : ""}`;
+function derivedFact(value: number | null, how: string, text: (value: number) => string) {
   return (
-    <Value source="derived">
-      {past < 0
-        ? `${formatBytes(-past)} before the start of ${whose}`
-        : `${formatBytes(past)} past the end of ${whose}`}
-    </Value>
+    value !== null && (
+      <Value source="derived" how={how}>
+        {text(value)}
+      </Value>
+    )
   );
 }
 
+const lanesText = (lanes: number): string => `${formatCount(lanes)} break the rule`;
+
+function pastText({ past_end_bytes: bytes, rule, arg }: Finding): string {
+  const past = bytes ?? 0;
+  const whose = `${shortText(arg ?? "the tensor", 80)}${rule === "out-of-view" ? ", inside its storage" : ""}`;
+  const where = past < 0 ? "before the start of" : "past the end of";
+  return `${formatBytes(Math.abs(past))} ${where} ${whose}`;
+}
+
 function CallFact({ listed: { placed } }: { listed: Listed }) {
-  const { found } = placed;
   const others = placed.in_calls.filter((call) => call !== placed.call);
+  const more =
+    placed.found.calls > 9 ? ` and others, ${formatCount(placed.found.calls)} in all` : "";
   return (
     <>
       <CallLink call={placed.call ?? -1} />
-      {others.length ? (
-        <>
+      {others.length ? <span class="muted"> also in</span> : null}
+      {others.slice(0, 8).map((call) => (
+        <span key={call}>
           {" "}
-          <span class="muted">also in</span>{" "}
-          {others.slice(0, 8).map((call) => (
-            <span key={call}>
-              <CallLink call={call} />{" "}
-            </span>
-          ))}
-          {found.calls > 9 ? (
-            <span class="muted">and others, {formatCount(found.calls)} calls in all</span>
-          ) : null}
-        </>
-      ) : null}
+          <CallLink call={call} />
+        </span>
+      ))}
+      {others.length ? <span class="muted">{more}</span> : null}
     </>
   );
 }

@@ -16,17 +16,11 @@ export const IN_AND_OUT = "Bytes of inputs and outputs: the least that any compi
 export function GraphList() {
   const { report } = page;
   const rows = useMemo(() => graphVariants(), []);
-  const option = (label: string, source: Source, name: string, as: Format, title: string) =>
-    figure<number>(
-      label,
-      source,
-      (variant) => {
-        const value = report.variants[variant]?.options[`graph_${name}`];
-        return value === undefined ? null : Number(value);
-      },
-      as,
-      title,
-    );
+  const option = (label: string, source: Source, name: string, as: Format, title: string) => {
+    const read = (variant: number) => report.variants[variant]?.options[`graph_${name}`] ?? null;
+    const value = (variant: number) => (read(variant) === null ? null : Number(read(variant)));
+    return figure<number>(label, source, value, as, title);
+  };
   const kernel = (variant: number): number => report.variants[variant]?.kernel ?? -1;
   const columns: readonly Column<number>[] = [
     {

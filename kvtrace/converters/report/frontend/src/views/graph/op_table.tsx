@@ -49,12 +49,7 @@ function opColumns(graph: GraphColumns): Column<number>[] {
     return figure<number>(label, "derived", (op) => values[op], as, title);
   };
   return [
-    figure(
-      "Op",
-      null,
-      (op) => op,
-      (op) => `%${op}`,
-    ),
+    words("Op", (op) => `%${op}`, { key: (op) => op }),
     words("Opcode", (op) => opcodeOf(graph, op)),
     code("Result", (op) => typeText(graph, op)),
     words("Name", (op) => nameOf(graph, op) ?? "", { limit: 60 }),
@@ -118,12 +113,7 @@ export function Ends({ graph }: { graph: GraphColumns }) {
     code("Type", ({ op }) => typeText(graph, op)),
     figure("bytes", "derived", ({ op }) => graph.bytes[op], "bytes"),
     words("In place", ({ alias }) => alias, { limit: 160 }),
-    figure(
-      "Op",
-      null,
-      ({ op }) => op,
-      (op) => `%${op}`,
-    ),
+    words("Op", ({ op }) => `%${op}`, { key: ({ op }) => op }),
   ];
   return (
     <Table

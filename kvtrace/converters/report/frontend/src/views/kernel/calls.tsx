@@ -100,13 +100,7 @@ function CallTable({ rows }: { rows: readonly number[] }) {
     some("mask_efficiency") &&
       field("lanes on", "derived", "mask_efficiency", "share", "Lanes that no mask switched off"),
     some("sector_efficiency") &&
-      field(
-        "sectors used",
-        "derived",
-        "sector_efficiency",
-        "share",
-        "Share of the bytes of touched 32-byte sectors",
-      ),
+      field("sectors used", "derived", "sector_efficiency", "share", "Of touched sectors' bytes"),
   ];
   return (
     <Table

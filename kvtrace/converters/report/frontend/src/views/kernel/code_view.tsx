@@ -13,7 +13,7 @@ import type { LinesBlock } from "./blocks";
 import { knownMeasures, linesOfFile, type Measure } from "./heat";
 import { LineTable } from "./line_table";
 import { type Links, linksOf, NO_LINKS, type SourcePlace } from "./links";
-import type { MarkedFinding } from "./marks";
+import type { MarkedFinding } from "../../parts/finding_marks";
 import { SourcePane, StagePane } from "./panes";
 import { heldPlace, holdPlace, type Place, shownFiles, shownStages, stageTitle } from "./state";
 

@@ -8,7 +8,7 @@ import { figure } from "../../parts/columns";
 import { findingColumns } from "../../parts/finding_columns";
 import { type Column, Table } from "../../parts/table";
 import { NotJudged, Pill } from "../../parts/text";
-import type { MarkedFinding } from "./marks";
+import type { MarkedFinding } from "../../parts/finding_marks";
 
 /** The call that shows it, at its op and program. */
 function Witness({ finding }: { finding: PlacedFinding }) {

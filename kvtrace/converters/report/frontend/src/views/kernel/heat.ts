@@ -5,7 +5,8 @@ import type { LineFigures, SourceFile } from "../../data/types";
 import type { Heat } from "../../parts/code";
 import { sourceText } from "../../parts/text";
 import type { LinesBlock, SourceLineFigures } from "./blocks";
-import { type Links, shownPath } from "./links";
+import { shownPath } from "../../parts/finding_marks";
+import type { Links } from "./links";
 
 export interface Measure {
   readonly name: string;

@@ -11,7 +11,7 @@ import type { LinesBlock, SourceLineFigures } from "./blocks";
 import { sourceFolds, stageFolds, withoutLocations } from "./folding";
 import { inheritedHeat, type Measure, sourceHeat, stageHeat } from "./heat";
 import { type Links, litLines } from "./links";
-import { type MarkedFinding, marksOf } from "./marks";
+import { type MarkedFinding, marksOf } from "../../parts/finding_marks";
 import { type Place, stageTitle } from "./state";
 
 /** What both panes are given. */

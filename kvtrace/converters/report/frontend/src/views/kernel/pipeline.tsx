@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { address, href } from "../../app/router";
-import { formatMoment, formatNanoseconds, formatShare, shortText } from "../../data/format";
+import { formatMoment, formatNanoseconds, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import type { Load, Variant } from "../../data/types";
 import { figure, sharedFigure, words } from "../../parts/columns";
@@ -57,12 +57,7 @@ export function Pipeline({ variant, load }: PipelineProps) {
             cell: ({ name, title, text }) => (text ? <a href={stageHref(name)}>{title}</a> : title),
           },
           sharedFigure("duration", "measured", (step) => step.duration, whole || 1, "ns"),
-          figure(
-            "share",
-            null,
-            (step) => step.duration,
-            (value) => formatShare(value, whole),
-          ),
+          figure("share", null, (step) => whole && (step.duration ?? 0) / whole, "share"),
           figure("text", null, (step) => step.size, "bytes", "Size of what the stage made"),
         ]}
         rows={steps}

@@ -6,6 +6,7 @@ import { code } from "../../parts/columns";
 import { derived, Figures, fromCompiler } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Facts, Note, Pill } from "../../parts/text";
+import { occupied } from "./variants";
 
 export function Resources({ variant }: { variant: Variant }) {
   const { num_warps: warps, warp_size: size } = variant;
@@ -64,7 +65,7 @@ function ResourceFigures({ variant, threads }: { variant: Variant; threads: numb
           "Software pipelining depth asked for",
           (blocks ?? 1) > 1 ? inBlocks : "asked for",
         ),
-        derived("occupancy", occupancy && occupancy.warps / occupancy.of, "share", from, held),
+        derived("occupancy", occupied(variant), "share", from, held),
       ]}
     />
   );

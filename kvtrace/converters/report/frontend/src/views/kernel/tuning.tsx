@@ -62,15 +62,7 @@ function TrialTable(props: { trials: readonly Trial[]; caption: string }) {
     field("registers", "compiler", "registers"),
     field("spills", "compiler", "spills"),
     field("shared", "compiler", "shared_bytes", "bytes"),
-    figure(
-      "occupancy",
-      "derived",
-      (trial) => {
-        const variant = of(trial);
-        return variant && occupied(variant);
-      },
-      "share",
-    ),
+    figure("occupancy", "derived", (trial) => occupied(of(trial)), "share"),
     {
       label: "Variant",
       cell: (trial) => (

@@ -36,7 +36,7 @@ export function VariantTable({ kernel, chosen }: { kernel: number; chosen: numbe
       "ns",
       "Time from the start of the compilation to its end, all stages",
     ),
-    words("Disk cache", (index) => cacheText(of(index))),
+    words("Disk cache", (index) => CACHE.get(of(index).cache_hit)),
     field("launches", "measured", "launches"),
     field("calls", "measured", "calls", "count", "Distinct: grid and arguments' metadata"),
     field("host time", "measured", "host_ns", "ns"),
@@ -77,15 +77,14 @@ export function variantName(index: number): string {
   return `${variant.kernel_id}${run}`;
 }
 
-/** What the column of it holds. */
+const CACHE: ReadonlyMap<boolean | null, string> = new Map([
+  [true, "hit"],
+  [false, "miss"],
+]);
 const OCCUPANCY = "Warps that a multiprocessor holds at once, of those it could";
 
-export function occupied({ occupancy }: Variant): number | null {
-  return occupancy ? occupancy.warps / occupancy.of : null;
-}
-
-function cacheText({ cache_hit: hit }: Variant): string {
-  return hit === null ? "–" : hit ? "hit" : "miss";
+export function occupied(variant: Variant | undefined): number | null {
+  return variant?.occupancy ? variant.occupancy.warps / variant.occupancy.of : null;
 }
 
 function Reason({ variant }: { variant: Variant }) {

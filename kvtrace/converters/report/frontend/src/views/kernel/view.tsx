@@ -14,7 +14,7 @@ import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
 import { FindingTable } from "./finding_table";
 import "./kernel.css";
-import { findingsOf } from "./marks";
+import { markedFindings } from "../../parts/finding_marks";
 import { Pipeline } from "./pipeline";
 import { Resources, Specialisation } from "./resources";
 import { Roofline } from "./roofline";
@@ -53,7 +53,12 @@ function Shown({ index, chosen }: { index: number; chosen: number | null }) {
   const { report } = page;
   const variant = report.variants[chosen ?? -1] ?? null;
   const files = useMemo(() => (variant ? shownFiles(variant) : []), [variant]);
-  const findings = useMemo(() => findingsOf(index, files), [index, files]);
+  const findings = useMemo(() => {
+    const own = report.findings.filter(
+      ({ kernel, found }) => kernel === index && !found.suppressed,
+    );
+    return markedFindings(own, files);
+  }, [index, files]);
   const calls = useCallsOf(index);
   const loaded = useBlock<KernelBlock>(page, `kernel/${index}`);
   const block = loaded.state === "ready" ? loaded.value : null;
@@ -162,11 +167,16 @@ const view: View = {
 
 export default view;
 
+const OF = "Share of the time at best in the measured device time of its runs";
+
 function KernelHead({ index }: { index: number }) {
   const { report } = page;
   const kernel = report.kernels[index];
   if (!kernel) return null;
   const { tuning_launches: tuning, device_executions: executions } = kernel;
+  const calls = `of ${plural(kernel.calls, "distinct call")}`;
+  const launches = tuning ? `${formatCount(tuning)} of them tuning` : calls;
+  const best = `at best ${formatNanoseconds(kernel.best_ns)}`;
   return (
     <>
       <Facts
@@ -187,23 +197,8 @@ function KernelHead({ index }: { index: number }) {
       <Figures
         id="figures"
         of={[
-          measured(
-            "launches",
-            kernel.launches,
-            "count",
-            "",
-            tuning
-              ? `${formatCount(tuning)} of them tuning`
-              : `of ${plural(kernel.calls, "distinct call")}`,
-          ),
-          kernel.achieved !== null &&
-            derived(
-              "of roofline",
-              kernel.achieved,
-              "share",
-              "Share of the time at best in the measured device time of its runs",
-              `at best ${formatNanoseconds(kernel.best_ns)}`,
-            ),
+          measured("launches", kernel.launches, "count", "", launches),
+          kernel.achieved !== null && derived("of roofline", kernel.achieved, "share", OF, best),
           workFigures(kernel, report.totals.device_ns !== null, {
             host: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all kernels'`,
             compile: plural(kernel.variants.length, "variant"),

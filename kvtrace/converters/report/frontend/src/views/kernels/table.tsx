@@ -6,6 +6,7 @@ import type { Kernel } from "../../data/types";
 import { fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Pill } from "../../parts/text";
+import { HOST_TIME } from "../../parts/work_figures";
 
 interface KernelTableProps {
   /** Places in the report's kernels. */
@@ -38,7 +39,7 @@ export function KernelTable(props: KernelTableProps) {
       (index) => of(index).host_ns,
       totals.host_ns,
       "ns",
-      "Sum over launches of the time from entering the launching function to its return",
+      HOST_TIME,
     ),
     totals.device_ns !== null &&
       field("device time", "measured", "device_ns", "ns", "Sum over executions"),

@@ -3,7 +3,7 @@
 
 import { useMemo } from "preact/hooks";
 import { chosen, setQuery } from "../../app/router";
-import { formatCount, formatShare, plural, shortText, threeFigures } from "../../data/format";
+import { formatCount, formatShare, shortText, threeFigures } from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { figure, words } from "../../parts/columns";
 import { derived, Figures } from "../../parts/figure";
@@ -123,44 +123,28 @@ function SideBySide({ slices: size, ...map }: MapProps & { slices: number }) {
   );
 }
 
+const DISTINCT = "Distinct elements; not counted above 16 M";
+const MASKED =
+  "Lanes that the mask turns off in the accesses shown; accesses with no lane left are not among them";
+
 function CountFigures({ scene: { counts, look, lanes, touched } }: { scene: Scene }) {
   const { unit, width } = touched;
   const any = Number.isFinite(counts.first);
-  const share = formatShare(counts.touched, Math.min(look.elements, look.extent));
+  const share = `${formatShare(counts.touched, Math.min(look.elements, look.extent))} of the tensor`;
+  const each = width > 1 ? `derived, ${width} elements a lane` : null;
+  const masked = lanes ? (lanes.total - counts.total) / width : 0;
   const pointer = "From the argument's data pointer";
   return (
     <Figures
       id="map-figures"
       of={[
-        derived(
-          "accesses",
-          counts.total,
-          "count",
-          "Elements accessed, each as often as it is, in what is chosen",
-          width > 1 ? `derived, ${width} elements a lane` : null,
-        ),
-        derived(
-          "elements touched",
-          counts.touched,
-          "count",
-          `Distinct elements of ${plural(unit, "byte")}; not counted above 16 M elements`,
-          `derived, ${share} of the tensor`,
-        ),
+        derived("accesses", counts.total, "count", "In what is chosen, of all lanes", each),
+        derived("elements touched", counts.touched, "count", DISTINCT, `derived, ${share}`),
         derived("most often", counts.most, "count", "Accesses of what is accessed most"),
         derived("first byte", any ? counts.first * unit : null, "count", pointer),
         derived("last byte", any ? (counts.last + 1) * unit - 1 : null, "count", pointer),
-        derived(
-          "masked lanes",
-          lanes ? (lanes.total - counts.total) / width : 0,
-          "count",
-          "Lanes that the mask turns off in the accesses shown; accesses with no lane left are not among them",
-        ),
-        derived(
-          "outside the tensor",
-          counts.outside,
-          "count",
-          "Accesses before the first or past the last element",
-        ),
+        derived("masked lanes", masked, "count", MASKED),
+        derived("outside the tensor", counts.outside, "count", "Before its first or past its last"),
       ]}
     />
   );
@@ -183,7 +167,7 @@ function Legend({ scene: { counts, context, lanes, values, colour } }: { scene: 
       {keys.map((key) =>
         key ? (
           <span key={key[0]}>
-            <span class={`launch-key ${key[0]}`} aria-hidden="true" /> {key[1]}
+            <span class={`key ${key[0]}`} aria-hidden="true" /> {key[1]}
           </span>
         ) : null,
       )}
@@ -221,9 +205,7 @@ function SubsetLegend({ subsets, grid }: { subsets: Subsets | null; grid: Place 
       columns={[
         {
           label: "Colour",
-          cell: ({ number }) => (
-            <span class="launch-key" style={{ background: subsetColour(number) }} />
-          ),
+          cell: ({ number }) => <span class="key" style={{ background: subsetColour(number) }} />,
           text: ({ number }) => String(number),
         },
         words("Programs", named, { source: "derived" }),

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { chosen, chosenNumber, setQuery } from "../../app/router";
-import { formatGrid, formatShare, formatted, plural } from "../../data/format";
+import { formatGrid, formatted, plural } from "../../data/format";
 import type { CallOps } from "../../data/types";
 import { WithTable } from "../../parts/beside";
 import { type Colours, heatColour, rgbOf } from "../../parts/colours";
@@ -97,12 +97,7 @@ export function Programs({ block, grid, findings, op }: ProgramsProps) {
               columns={[
                 words("Program", (row) => programText(row, grid), { key: (row) => row }),
                 figure("bytes", "derived", (row) => work.bytes?.[row], "bytes"),
-                figure(
-                  "masked lanes",
-                  "derived",
-                  (row) => work.masked?.[row],
-                  (share) => formatShare(share, 1),
-                ),
+                figure("masked lanes", "derived", (row) => work.masked?.[row], "share"),
                 figure("findings", "derived", (row) => found[row]),
               ]}
               rows={rows}

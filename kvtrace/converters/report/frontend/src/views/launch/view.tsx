@@ -14,7 +14,16 @@ import { derived, Figures, measured } from "../../parts/figure";
 import { useKeys } from "../../parts/keys";
 import { LaunchFacts } from "../../parts/launch_panel";
 import { matches } from "../../parts/search";
-import { Facts, kernelName, Missing, Note, Section, Swatch, VariantLink } from "../../parts/text";
+import {
+  Facts,
+  Folded,
+  kernelName,
+  Missing,
+  Note,
+  Section,
+  Swatch,
+  VariantLink,
+} from "../../parts/text";
 import { findingsHere, FindingTable, type HereFinding } from "./findings";
 import { isMemory } from "./grid_work";
 import "./launch.css";
@@ -95,14 +104,13 @@ function Frames(props: { stack: number | null }) {
   const [inner, ...outer] = frames;
   if (!outer.length) return inner ?? null;
   return (
-    <details class="inline">
-      <summary>{inner}</summary>
+    <Folded of={inner}>
       <ol class="stack">
         {outer.map((frame, depth) => (
           <li key={depth}>{frame}</li>
         ))}
       </ol>
-    </details>
+    </Folded>
   );
 }
 
@@ -113,12 +121,7 @@ function CallFigures({ call }: { call: Call }) {
     <Figures
       id="call-figures"
       of={[
-        measured(
-          "host time, median",
-          call.host_median_ns,
-          "ns",
-          "Of its launches, tuning left out",
-        ),
+        measured("host time, median", call.host_median_ns, "ns", "Of launches without tuning"),
         measured("device time, median", call.device_median_ns, "ns", "Of its executions"),
         derived("at best", best, "ns", "Time at best by the device's limits", how),
         derived("bytes", call.bytes, "bytes", "Of one launch"),

@@ -1,7 +1,7 @@
 // A call under the published limits of one core of its target. Nothing was timed: its kernels ran
 // on NumPy, so the figures are what the limits let it reach.
 
-import { formatBytes, formatFlops, formatRate, shortText, threeFigures } from "../../data/format";
+import { formatBytes, formatFlops, formatRate, shortText } from "../../data/format";
 import type { TargetRoof } from "../../data/types";
 import { figure, words } from "../../parts/columns";
 import { derived, Figures } from "../../parts/figure";
@@ -42,17 +42,12 @@ export function TargetRoofline({ roof }: { roof: TargetRoof | null }) {
         rows={roofsOf(roof)}
         columns={[
           words("Limit", ({ label }) => label),
-          figure(
-            "Rate",
-            "derived",
-            ({ rate }) => rate,
-            (rate) => formatRate(rate, "FLOP/s"),
-          ),
+          figure("Rate", "derived", ({ rate }) => rate, "rate"),
           figure(
             "Reached from FLOPs per byte",
             "derived",
             ({ rate }) => rate / bandwidth,
-            (from) => threeFigures(from ?? 0),
+            "number",
           ),
         ]}
       />

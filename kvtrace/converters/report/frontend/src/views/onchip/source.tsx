@@ -5,7 +5,7 @@ import { chosen, chosenNumber } from "../../app/router";
 import { formatBytes, formatFlops, formatNanoseconds } from "../../data/format";
 import { page } from "../../data/page";
 import type { OpWork, PlacedFinding, Stack } from "../../data/types";
-import { type LineMark } from "../../parts/code";
+import { markedFindings, marksOf } from "../../parts/finding_marks";
 import { type OpMeasure, OpSource } from "../../parts/op_source";
 import { AddressChoice } from "../../parts/search";
 
@@ -46,7 +46,10 @@ export function OnChipSource({ ops, findings, ...props }: SourceProps) {
   const known = MEASURES.filter((each) => each.total(ops) > 0);
   const measure = known.find(({ name }) => name === chosen("heat")) ?? known[0];
   const frames = useCallback((op: OpWork) => stackOf(op.stack), []);
-  const marks = useCallback((path: string) => marksOf(findings, path), [findings]);
+  const marks = useCallback(
+    (path: string) => marksOf(markedFindings(findings, []), path),
+    [findings],
+  );
   return (
     <OpSource
       variant={page.report.calls[props.call]?.variant ?? -1}
@@ -81,15 +84,4 @@ export function standsOn(op: OpWork, line: number, file: string | null): boolean
   return stackOf(op.stack).some(
     (frame) => frame[1] === line && (file === null || frame[0] === file),
   );
-}
-
-function marksOf(findings: readonly PlacedFinding[], path: string): ReadonlyMap<number, LineMark> {
-  const marks = new Map<number, LineMark>();
-  for (const { stack, found } of findings) {
-    const [frame] = stackOf(stack);
-    const [file, line] = frame ?? [found.file, found.line];
-    if (file === path && line !== null)
-      marks.set(line, found.verdict === "violation" ? "violation" : "unknown");
-  }
-  return marks;
 }

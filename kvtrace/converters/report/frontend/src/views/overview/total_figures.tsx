@@ -16,18 +16,13 @@ export function TotalFigures() {
     totals.evaluated_calls === null
       ? "run kvtrace replay"
       : `${formatCount(totals.evaluated_calls)} of ${plural(totals.calls, "call")}`;
+  const variants = plural(totals.variants, "compiled variant");
   return (
     <Figures
       id="figures"
       of={[
         measured("launches", totals.launches, "count", "", phases),
-        measured(
-          "kernels",
-          totals.kernels,
-          "count",
-          "",
-          plural(totals.variants, "compiled variant"),
-        ),
+        measured("kernels", totals.kernels, "count", "", variants),
         measured("distinct calls", totals.calls, "count", "Grid and arguments' metadata differ"),
         workFigures(totals, totals.device_ns !== null, {
           device: plural(totals.gpu_kernels ?? 0, "execution"),

@@ -1,9 +1,9 @@
-// Findings on the lines of a kernel's source.
+// Findings on the lines of the source.
 
-import { page } from "../../data/page";
-import type { PlacedFinding, SourceFile } from "../../data/types";
-import type { LineMark } from "../../parts/code";
-import { shownPath } from "./links";
+import { baseName } from "../data/format";
+import { page } from "../data/page";
+import type { PlacedFinding, SourceFile } from "../data/types";
+import type { LineMark } from "./code";
 
 /** A finding and the lines of the page's files that it stands on, innermost first. */
 export interface MarkedFinding {
@@ -11,14 +11,24 @@ export interface MarkedFinding {
   readonly places: readonly { readonly path: string; readonly line: number }[];
 }
 
-/** A kernel's findings that are not suppressed; violations first. */
-export function findingsOf(kernel: number, files: readonly SourceFile[]): readonly MarkedFinding[] {
-  const own = page.report.findings.filter(
-    (finding) => finding.kernel === kernel && !finding.found.suppressed,
-  );
-  return own
+/** Findings with their places; violations first. */
+export function markedFindings(
+  findings: readonly PlacedFinding[],
+  files: readonly SourceFile[],
+): readonly MarkedFinding[] {
+  return findings
     .map((finding) => ({ finding, places: placesOf(finding, files) }))
     .sort((a, b) => rank(a) - rank(b) || (a.places[0]?.line ?? 0) - (b.places[0]?.line ?? 0));
+}
+
+/**
+ * The page's path for a path that a location names. What comes from the compiler's cache names the
+ * place where it was compiled first: then the only file of the same name is meant.
+ */
+export function shownPath(path: string, files: readonly SourceFile[]): string {
+  if (files.some((file) => file.path === path)) return path;
+  const named = files.filter((file) => baseName(file.path) === baseName(path));
+  return named.length === 1 && named[0] ? named[0].path : path;
 }
 
 function placesOf(
