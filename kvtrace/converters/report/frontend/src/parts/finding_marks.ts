@@ -1,9 +1,9 @@
-// Findings on the lines of a kernel's source.
+// Findings on the lines of the source.
 
-import type { Page } from "../../data/page";
-import type { PlacedFinding, SourceFile } from "../../data/types";
-import type { LineMark } from "../../parts/code";
-import { shownPath } from "./links";
+import { baseName } from "../data/format";
+import { page } from "../data/page";
+import type { PlacedFinding, SourceFile } from "../data/types";
+import type { LineMark } from "./code";
 
 /** A finding and the lines of the page's files that it stands on, innermost first. */
 export interface MarkedFinding {
@@ -11,22 +11,27 @@ export interface MarkedFinding {
   readonly places: readonly { readonly path: string; readonly line: number }[];
 }
 
-/** A kernel's findings that are not suppressed; violations first. */
-export function findingsOf(
-  page: Page,
-  kernel: number,
+/** Findings with their places; violations first. */
+export function markedFindings(
+  findings: readonly PlacedFinding[],
   files: readonly SourceFile[],
 ): readonly MarkedFinding[] {
-  const own = page.report.findings.filter(
-    (finding) => finding.kernel === kernel && !finding.found.suppressed,
-  );
-  return own
-    .map((finding) => ({ finding, places: placesOf(page, finding, files) }))
+  return findings
+    .map((finding) => ({ finding, places: placesOf(finding, files) }))
     .sort((a, b) => rank(a) - rank(b) || (a.places[0]?.line ?? 0) - (b.places[0]?.line ?? 0));
 }
 
+/**
+ * The page's path for a path that a location names. What comes from the compiler's cache names the
+ * place where it was compiled first: then the only file of the same name is meant.
+ */
+export function shownPath(path: string, files: readonly SourceFile[]): string {
+  if (files.some((file) => file.path === path)) return path;
+  const named = files.filter((file) => baseName(file.path) === baseName(path));
+  return named.length === 1 && named[0] ? named[0].path : path;
+}
+
 function placesOf(
-  page: Page,
   { found, stack, other_stack: other }: PlacedFinding,
   files: readonly SourceFile[],
 ): MarkedFinding["places"] {
