@@ -101,9 +101,9 @@ def test_a_new_finding_fails_the_command_and_stands_in_every_output(judged, caps
     rules = ["--fail-on", "findings.new", "--no-replay"]
     assert main(["diff", *judged, *rules]) == 1
     assert "broken rules: 1 (--fail-on)" in capsys.readouterr().out
-    assert main(["diff", *judged, *rules, "--markdown"]) == 1
+    assert main(["diff", *judged, *rules, "--markdown", "-"]) == 1
     assert "#### Gate" in capsys.readouterr().out
-    assert main(["diff", *judged, *rules, "--json"]) == 1
+    assert main(["diff", *judged, *rules, "--json", "-"]) == 1
     (failure,) = json.loads(capsys.readouterr().out)["gate"]["failures"]
     assert (failure["rule"], failure["what"]) == ("findings.new", "scale")
     assert main(["diff", *reversed(judged), *rules]) == 0

@@ -9,17 +9,26 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.model import (
     CodeDifference,
     Difference,
     FindingDifference,
+    HeadlineRow,
     KernelDifference,
     Side,
     SourceDifference,
     Totals,
     VariantDifference,
 )
-from kvtrace.converters.diff.render import unjudged_sides
+from kvtrace.converters.diff.render import gate_object
+from kvtrace.converters.diff.words import (
+    bounds_text,
+    share_text,
+    sure_text,
+    unjudged_sides,
+    values_text,
+)
 from kvtrace.converters.specialization import Change
 
 if TYPE_CHECKING:
@@ -48,9 +57,10 @@ Row = tuple[str, int | None, str | None, int | None, str | None]
 
 def write_comparison(
     difference: Difference,
-    after: "Selection",
+    sides: "tuple[Selection, Selection]",
     path: Path,
     *,
+    gate: Gate | None = None,
     max_mb: float = 20.0,
     source: bool = True,
 ) -> "Written":
@@ -65,10 +75,11 @@ def write_comparison(
     from kvtrace.converters.report import report_data, write_report
     from kvtrace.converters.report.pack import json_block
 
+    after = sides[1]
     folder = shlex.quote(f"{after.trace.path}/")
     title = f"{difference.before.label} → {difference.after.label}"
     report = report_data(after.trace, after.runs, title, folder)
-    found = comparison_object(difference, source=source)
+    found = comparison_object(difference, gate=gate, source=source)
     places = {(kernel.name, kernel.module): index for index, kernel in enumerate(report.kernels)}
     for kernel in found["kernels"]:
         kernel["kernel"] = places.get((kernel["name"] or "(no name)", kernel["module"]))
@@ -76,7 +87,9 @@ def write_comparison(
     return write_report(report, after, path, max_mb, source=source, blocks=blocks)
 
 
-def comparison_object(difference: Difference, *, source: bool = True) -> dict[str, Any]:
+def comparison_object(
+    difference: Difference, *, gate: Gate | None = None, source: bool = True
+) -> dict[str, Any]:
     """Return the block "compare"; without `source`, no text of the program is in it."""
     rows = sum(
         len(found.whole)
@@ -89,11 +102,15 @@ def comparison_object(difference: Difference, *, source: bool = True) -> dict[st
         "empty": difference.empty,
         "before": _side(difference.before),
         "after": _side(difference.after),
+        "headline": [_headline_row(row) for row in difference.headline],
+        "gate": gate_object(gate or Gate([])),
         "metrics": _metrics(difference.before.totals, difference.after.totals),
         "same_kernels": difference.same_kernels,
         "kernels": [_kernel(kernel, source, whole) for kernel in difference.kernels],
         "findings": [_finding(found, source) for found in difference.findings],
         "unjudged": unjudged_sides(difference),
+        "bounds": [asdict(bound) for bound in difference.bounds],
+        "bounds_unjudged": bounds_text(difference),
         "times": [
             {"name": time.name, "metrics": _metrics(time.before, time.after)}
             for time in difference.times
@@ -101,6 +118,12 @@ def comparison_object(difference: Difference, *, source: bool = True) -> dict[st
         "context": _changes(difference.context),
         "notes": list(difference.notes),
     }
+
+
+def _headline_row(row: HeadlineRow) -> dict[str, Any]:
+    """Return a line with the words that every form has for it."""
+    words = {"values": values_text(row), "by": share_text(row), "sure": sure_text(row)}
+    return asdict(row) | words
 
 
 def _side(side: Side) -> dict[str, Any]:
