@@ -3,7 +3,7 @@
     python benchmarks/diff.py [--launches 1000000] [--rounds 5] [--json FILE]
 
 Method: two traces of one run each, with 12 kernels and 24 distinct calls of four arguments, are
-written with kvtrace's own writer into a temporary folder; those of the second have another seed. A
+written with kvtrace's own writer into a temporary folder. A
 round is `python -m kvtrace diff` of both, imports and all, in a process of its own, by the wall
 clock; memory is the most that the process had resident. Without passes, since nothing was judged.
 """
@@ -44,7 +44,7 @@ def measure(folder: Path, launches: int, rounds: int) -> dict[str, Any]:
     """Seconds and peak memory of each round, and what they were measured on."""
     sides = []
     for name in ("before", "after"):
-        build_synthetic_trace(folder / name, launches=launches, hostile=False)
+        build_synthetic_trace(folder / name, runs=1, launches=launches, hostile=False)
         sides.append(folder / name)
     measured = [diff_once(*sides) for _ in range(rounds)]
     return {

@@ -15,7 +15,7 @@ from kvtrace.converters.diff.figures import kernel_figures
 from kvtrace.converters.diff.finding_changes import finding_differences
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import headline
-from kvtrace.converters.diff.marks import launch_changes
+from kvtrace.converters.diff.marks import launch_changes, order_note
 from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
 from kvtrace.converters.diff.model import (
     Difference,
@@ -94,6 +94,8 @@ def compare(
         gate.compare_findings(findings, judged=all(side.analysed for side in judged))
     bounds, unjudged = bound_changes(conditions, names)
     measured = times.of_kernels(matched)
+    order = order_note(a, b, matched)
+    notes += [order] if order else []
     difference = Difference(
         before=side_of(a, judged[0]),
         after=side_of(b, judged[1]),
@@ -101,7 +103,7 @@ def compare(
         same_kernels=len(matched) - changed,
         findings=findings,
         context=context(a.runs, b.runs),
-        notes=(*side_notes(a, b), *notes, *times.notes),
+        notes=(*side_notes(a, b), *notes, *times.notes, *pairing.disassembly.missing),
         times=measured,
         still=still,
         bounds=bounds,

@@ -48,7 +48,7 @@ def headline(difference: Difference) -> tuple[HeadlineRow, ...]:
     """Return every line, worst first."""
     rows = [
         *_findings(difference.findings),
-        *_bounds(difference.bounds),
+        *_bounds(bound for bound in difference.bounds if not isinstance(bound.after, str)),
         *(row for time in difference.times for row in _times(time)),
         *(row for kernel in difference.kernels for row in _kernel(kernel)),
     ]
@@ -176,13 +176,13 @@ def _stages(variant: VariantDifference) -> Iterator[str]:
     yield f"{STAGE_NAMES.get(code.stage, code.stage)} {inside or lines}"
 
 
-def stage_words(stage: StageDifference) -> str:
+def stage_words(stage: StageDifference, most: int | None = _NAMED) -> str:
     """Return what differs in a stage in few words: ops added, removed, moved, altered."""
-    words = [f"{c.after - c.before:+d} {c.what}" for c in stage.counts]
-    words += [f"{number} {op} moved" for op, number in stage.moved]
-    words += [f"{number} {op} altered" for op, number in stage.altered]
-    left = len(words) - _NAMED
-    return ", ".join(words[:_NAMED]) + (f", {left} more" if left > 0 else "")
+    words = [f"{c.after - c.before:+,d} {c.what}" for c in stage.counts]
+    words += [f"{number:,} {op} moved" for op, number in stage.moved]
+    words += [f"{number:,} {op} altered" for op, number in stage.altered]
+    left = 0 if most is None else len(words) - most
+    return ", ".join(words[:most]) + (f", {left} more" if left > 0 else "")
 
 
 def _figure_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:

@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.converters.columns import integers
 from kvtrace.converters.diff.model import LaunchChange
+from kvtrace.converters.diff.times import Places, is_tuning
 from kvtrace.converters.diff.variant import KernelKey
 
 if TYPE_CHECKING:
@@ -41,28 +44,62 @@ def launch_changes(
     return tuple(found)
 
 
+def order_note(
+    before: "Snapshot", after: "Snapshot", matched: Sequence[tuple[KernelKey, KernelKey]]
+) -> str | None:
+    """Say from where on the same launches come in another order; None where they do not.
+
+    Of runs with one process and one launching thread on each side, autotuners' launches left out.
+    """
+    names = [after_key[1] for _, after_key in matched]
+    orders = []
+    for side, keys in zip((before, after), zip(*matched, strict=True), strict=False):
+        kernels = {key: number for number, key in enumerate(keys)}
+        if len(side.runs) != 1 or len(pc.unique(side.launches[0]["thread"])) != 1:
+            return None
+        launches = side.launches[0]
+        kernel = _kernels(side, kernels, launches, side.places[0])
+        kernel = kernel[~is_tuning(launches)]
+        orders.append(kernel[kernel >= 0])
+    if len(orders) < 2 or len(orders[0]) != len(orders[1]):
+        return None
+    if (np.bincount(orders[0]) != np.bincount(orders[1], minlength=orders[0].max() + 1)).any():
+        return None
+    differing = np.flatnonzero(orders[0] != orders[1])
+    if not differing.size:
+        return None
+    first = differing[0]
+    return (
+        f"the same launches come in another order from number {first + 1:,} on: "
+        f"{names[orders[0][first]]} before, {names[orders[1][first]]} after"
+    )
+
+
+def _kernels(
+    side: "Snapshot", kernels: dict[KernelKey, int], launches: pa.Table, places: Places
+) -> Whole:
+    """Return which kernel each launch is of; -1 for others."""
+    call = integers(launches["call_id"], -1)
+    kernel_of = np.full(1 + sum(map(len, side.kernels.values())), -1)
+    for key, variants in side.kernels.items():
+        for variant in variants:
+            kernel_of[variant.position] = kernels.get(key, -1)
+    if not places.call.size:
+        return np.full(len(call), -1)
+    at = np.minimum(np.searchsorted(places.call, call), places.call.size - 1)
+    return np.where(places.call[at] == call, kernel_of[places.variant[at]], -1)
+
+
 def _counts(side: "Snapshot", kernels: dict[KernelKey, int]) -> dict[str, Whole]:
     """Return for each mark's name how often each kernel is launched under it."""
     found: dict[str, Whole] = {}
-    of_variant = {
-        variant.position: kernels[key]
-        for key, variants in side.kernels.items()
-        if key in kernels
-        for variant in variants
-    }
-    if not of_variant:
-        return found
-    kernel_of = np.full(max(of_variant) + 1, -1)
-    kernel_of[list(of_variant)] = list(of_variant.values())
     columns = ["name", "begin", "end", "thread"]
     for run, launches, places in zip(side.runs, side.launches, side.places, strict=True):
         marks = side.trace.table("marks", (run,), columns)
-        if not marks.num_rows or not places.call.size:
+        if not marks.num_rows:
             continue
-        call, enter, thread = (integers(launches[n], -1) for n in ("call_id", "enter", "thread"))
-        at = np.minimum(np.searchsorted(places.call, call), places.call.size - 1)
-        variant = np.minimum(places.variant[at], len(kernel_of) - 1)
-        kernel = np.where(places.call[at] == call, kernel_of[variant], -1)
+        enter, thread = (integers(launches[name], -1) for name in ("enter", "thread"))
+        kernel = _kernels(side, kernels, launches, places)
         for own in np.unique(thread):
             chosen = np.flatnonzero((thread == own) & (kernel >= 0))
             chosen = chosen[np.argsort(enter[chosen], kind="stable")]

@@ -56,10 +56,22 @@ def find_renamed(
     return found
 
 
-def renamed_text(text: str, before: str, after: str) -> str:
-    """Return a text of BEFORE with the kernel's name of AFTER, also where PTX builds on it."""
-    name = rf"(?<![A-Za-z0-9_]){re.escape(before)}(?![A-Za-z0-9]|_(?!param_))"
-    return re.sub(name, after.replace("\\", r"\\"), text)
+def renamed_source(text: str, before: str, after: str) -> str:
+    """Return a source with the kernel's name of AFTER in place of that of BEFORE."""
+    return re.sub(rf"(?<![\w.]){re.escape(before)}(?!\w)", lambda _: after, text)
+
+
+def renamed_stage(text: str, before: str, after: str) -> str:
+    """Return a compiler's text with the kernel's name of AFTER: only where it is a symbol.
+
+    An instruction may have the name of a kernel, as `add`.
+    """
+    name = re.escape(before)
+    symbol = (
+        rf"(?<=@){name}(?!\w)|(?<=\.entry ){name}(?!\w)|(?<=\.globl\t){name}(?!\w)"
+        rf"|(?<!\w){name}(?=_param_\d)"
+    )
+    return re.sub(symbol, lambda _: after, text)
 
 
 def _text(side: Snapshot, variant: Variant) -> _Text:
@@ -67,7 +79,7 @@ def _text(side: Snapshot, variant: Variant) -> _Text:
     source = side.text(variant.row["source_artifact"])
     ttir = side.text(variant.stages.get("ttir"))
     return _Text(
-        None if source is None else _TOKEN.findall(renamed_text(source, name, "kernel")),
+        None if source is None else _TOKEN.findall(renamed_source(source, name, "kernel")),
         None if ttir is None else _OP.findall(ttir),
     )
 

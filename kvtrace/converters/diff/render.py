@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from kvtrace.converters.diff.gate import Gate
-from kvtrace.converters.diff.headline import STAGE_NAMES
+from kvtrace.converters.diff.headline import STAGE_NAMES, stage_words
 from kvtrace.converters.diff.headline_text import headline_table
 from kvtrace.converters.diff.model import (
     BoundChange,
@@ -154,6 +154,10 @@ def _variant_text(
     for change in (*variant.changes, *variant.resources, *variant.work, *variant.times):
         lines.append(f"    {_change(change, width - 4)}")  # noqa: PERF401 - reads better
     lines += _calls_text(variant, full, width)
+    for stage in variant.stages:
+        if inside := stage_words(stage, most=None if full else 8):
+            name = STAGE_NAMES.get(stage.stage, stage.stage)
+            lines += wrapped(f"{name:<20}  {inside}", width, 4)
     if variant.code is not None:
         lines += _code_text(variant.code, full, width)
     return lines

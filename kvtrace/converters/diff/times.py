@@ -41,21 +41,32 @@ _LEAST_STRETCH: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Times of launches in order: `work` says which had the same arguments, `run` which process."""
+    """Times of launches: `work` says which had the same arguments, `run` which process.
+
+    `at` is the place of each in the order of launches.
+    """
 
     variant: Whole
     work: Whole
     run: Whole
     ns: Whole
+    at: Whole
+
+    def by_variant(self) -> "Samples":
+        """Return the same, those of a variant together, so that `of` need not look at all."""
+        return self.chosen(np.argsort(self.variant, kind="stable"))
 
     def of(self, variants: Sequence[int]) -> "Samples":
-        """Return those of some variants."""
-        chosen = np.isin(self.variant, np.array(variants, np.int64))
-        return self.chosen(chosen)
+        """Return those of some variants, in the order of launches, of samples `by_variant`."""
+        first = np.searchsorted(self.variant, variants)
+        last = np.searchsorted(self.variant, variants, side="right")
+        found = self.chosen(np.concatenate([np.r_[i:j] for i, j in zip(first, last, strict=True)]))
+        return found if len(variants) == 1 else found.chosen(np.argsort(found.at, kind="stable"))
 
-    def chosen(self, mask: npt.NDArray[np.bool_]) -> "Samples":
-        """Return some, in order."""
-        return Samples(self.variant[mask], self.work[mask], self.run[mask], self.ns[mask])
+    def chosen(self, which: Whole | npt.NDArray[np.bool_]) -> "Samples":
+        """Return some, by a mask or by their places."""
+        columns = (self.variant, self.work, self.run, self.ns, self.at)
+        return Samples(*(column[which] for column in columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +85,7 @@ def host_samples(launches: Sequence[pa.Table], places: Sequence[Places]) -> Samp
         at, found = _places(known, integers(table["call_id"], -1))
         ns = integers(table["exit"]) - integers(table["enter"])
         compiling = table["compiling"].to_numpy()
-        keep = found & ~compiling & ~_tuning(table)
+        keep = found & ~compiling & ~is_tuning(table)
         parts.append(_part(known, at, ns, keep, number))
     return _joined(parts)
 
@@ -96,7 +107,7 @@ def device_samples(
         call = integers(table["call_id"], -1)
         if len(seq):
             call = np.where((call < 0) & linked, integers(rows["call_id"], -1)[launch], call)
-            tuning = linked & _tuning(rows)[launch]
+            tuning = linked & is_tuning(rows)[launch]
         else:
             tuning = linked
         place, found = _places(known, call)
@@ -135,7 +146,8 @@ def _single(a: Samples, b: Samples) -> bool:
     return all(int(side.run.min()) == int(side.run.max()) for side in (a, b))
 
 
-def _tuning(table: pa.Table) -> npt.NDArray[np.bool_]:
+def is_tuning(table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Tell which launches an autotuner or a warm-up made."""
     mask = pa.compute.is_in(table["phase"].cast(pa.string()), pa.array(TUNING))
     return np.asarray(mask.to_numpy(), np.bool_)
 
@@ -149,17 +161,17 @@ def _places(known: Places, call: Whole) -> tuple[Whole, npt.NDArray[np.bool_]]:
 
 def _part(known: Places, at: Whole, ns: Whole, keep: npt.NDArray[np.bool_], number: int) -> Samples:
     at, ns = at[keep], ns[keep]
-    return Samples(known.variant[at], known.work[at], np.full(len(ns), number), ns)
+    nowhere = np.zeros(len(ns), np.int64)  # _joined counts
+    return Samples(known.variant[at], known.work[at], np.full(len(ns), number), ns, nowhere)
 
 
 def _joined(parts: Sequence[Samples]) -> Samples:
     empty = np.zeros(0, np.int64)
-    return Samples(
-        *(
-            np.concatenate([getattr(part, name) for part in parts] or [empty])
-            for name in ("variant", "work", "run", "ns")
-        )
+    variant, work, run, ns = (
+        np.concatenate([getattr(part, name) for part in parts] or [empty])
+        for name in ("variant", "work", "run", "ns")
     )
+    return Samples(variant, work, run, ns, np.arange(len(ns))).by_variant()
 
 
 def _same_work(before: Samples, after: Samples) -> tuple[Samples, Samples]:
@@ -229,6 +241,8 @@ def why_not_comparable(kind: Kind, before: Sequence["Run"], after: Sequence["Run
     if models[0] != models[1]:
         names = [", ".join(sorted(each)) or "no device" for each in models]
         return f"measured on {names[0]} and on {names[1]}"
+    if kind == "host" and not models[0]:
+        return "there was no device, so that launches are evaluations"
     hosts = [{run.host for run in side} for side in (before, after)]
     if kind == "host" and hosts[0] != hosts[1]:
         return "measured on two hosts"

@@ -1,7 +1,7 @@
 """What differs of a compiled variant: code, options, resources, calls and launches."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from textwrap import dedent
 from typing import Final
@@ -15,11 +15,14 @@ from kvtrace.converters.diff.model import (
     TimeComparison,
     VariantDifference,
 )
-from kvtrace.converters.diff.renames import renamed_text
+from kvtrace.converters.diff.renames import renamed_source, renamed_stage
 from kvtrace.converters.diff.snapshot import Snapshot, Variant
+from kvtrace.converters.diff.stages import Disassembly, stage_differences
 from kvtrace.converters.specialization import Change, changes
 from kvtrace.text import count, duration, plural, size
 
+#: Stages whose texts a page may show beside each other.
+SHOWN_STAGES: Final = frozenset({*STAGES, "amdgcn"})
 _RESOURCES: Final = ("registers", "spills", "shared_bytes")
 
 
@@ -27,15 +30,22 @@ _RESOURCES: Final = ("registers", "spills", "shared_bytes")
 class Pairing:
     """Both sides; `count_times`: whether a claimed change of time counts as a difference.
 
-    `names` are those of the kernel whose variants are compared, on both sides.
+    `names` are those of the kernel whose variants are compared, on both sides, and `disassembly`
+    what is disassembled for all of them.
     """
 
     before: Snapshot
     after: Snapshot
     count_times: bool
     names: tuple[str, str] = ("", "")
+    disassembly: Disassembly = field(default_factory=Disassembly)
 
-    def texts(self, before: str | None, after: str | None) -> tuple[str, str] | None:
+    def texts(
+        self,
+        before: str | None,
+        after: str | None,
+        renamed: Callable[[str, str, str], str] = renamed_stage,
+    ) -> tuple[str, str] | None:
         """Return two texts by their hashes, a kernel's name in BEFORE as it is in AFTER.
 
         None where they are the same, or a side lacks its own.
@@ -46,7 +56,7 @@ class Pairing:
         if first is None or second is None:
             return None
         if self.names[0] != self.names[1]:
-            first = renamed_text(first, *self.names)
+            first = renamed(first, *self.names)
         return None if first == second else (first, second)
 
 
@@ -63,10 +73,11 @@ def variant_difference(
     `launches`: whether how often and with what it is launched counts. `times` are compared ones.
     """
     calls = compare_calls(pairing.before, a, pairing.after, b) if launches else None
+    facts = changes(a.facts, b.facts)
     found = VariantDifference(
         status="changed",
         label=a.label,
-        changes=changes(a.facts, b.facts),
+        changes=facts,
         code=_code(pairing, a, b),
         resources=changes(_resources(a, b), _resources(b, a)),
         calls=calls.changes if calls else (),
@@ -83,12 +94,22 @@ def variant_difference(
         found.changes, found.code, found.resources, found.calls, found.calls_added,
         found.calls_removed, found.work, found.times,
     )  # fmt: skip
-    return found if any(counted) else None
+    if not any(counted):
+        return None
+    return replace(
+        found,
+        stages=stage_differences(pairing, a, b, _numbers(facts)),
+        artifacts=tuple(
+            (stage, a.stages.get(stage), b.stages.get(stage))
+            for stage in dict.fromkeys((*a.stages, *b.stages))
+            if stage in SHOWN_STAGES
+        ),
+    )
 
 
 def source_difference(pairing: Pairing, a: Variant, b: Variant) -> SourceDifference | None:
     """Return the unified difference of a kernel's sources; None where they are the same."""
-    texts = pairing.texts(a.row["source_artifact"], b.row["source_artifact"])
+    texts = pairing.texts(a.row["source_artifact"], b.row["source_artifact"], renamed_source)
     if texts is None:
         return None
     left, right = (dedent(text).rstrip().splitlines() for text in texts)

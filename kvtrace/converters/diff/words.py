@@ -75,7 +75,7 @@ def bounds_text(d: Difference) -> str:
 def share_text(row: HeadlineRow) -> str:
     """Return by how much it changed, with its direction; "" of what is no number."""
     if row.share is None:
-        return ""
+        return "from 0" if row.level in ("resources", "work") else ""
     if row.share >= 9.995:
         return f"×{row.share + 1:,.0f}"
     return f"{100 * row.share:+.2f}%" if abs(row.share) < 0.001 else f"{100 * row.share:+.1f}%"
