@@ -1,4 +1,4 @@
-"""A repository with a commit for each kind of change, and a trace of each, recorded without a GPU."""
+"""A repository with a commit for each kind of change, and a trace of each, without a GPU."""
 
 import os
 import subprocess
@@ -57,12 +57,12 @@ def main():
 main()
 """
 NARROW = PROGRAM.replace(".to(tl.int64)", "")
-#: What each commit changes of the program, the first of all; "narrow" is one that later ones change.
+#: The program of each commit. All are compared with "first", but for "narrower" with "narrow".
 COMMITS = {
     "first": PROGRAM,
     "again": PROGRAM,
     "mask": PROGRAM.replace("mask = offsets < n", "mask = offsets <= n"),
-    "block": PROGRAM.replace("n, block, dtype, warps = 1000, 128", "n, block, dtype, warps = 1000, 256"),
+    "block": PROGRAM.replace("= 1000, 128,", "= 1000, 256,"),
     "dtype": PROGRAM.replace("torch.float16", "torch.float32"),
     "renamed": PROGRAM.replace("def add(", "def plus(").replace("add[", "plus["),
     "removed": PROGRAM.replace("    rows[(30,)]", "    0 and rows[(30,)]"),

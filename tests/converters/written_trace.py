@@ -69,9 +69,13 @@ def write_trace(
     seal: bool = True,
     first_kernel_id: int = 0,
     alignment: int = 0,
+    marks: Sequence[tuple[str, int, int]] = (),
     **run: Any,
 ) -> Selection:
-    """Write one run; kernel and call ids count up in the order of `kernels`."""
+    """Write one run; kernel and call ids count up in the order of `kernels`.
+
+    `marks` have a name, and begin and end in nanoseconds from `start`.
+    """
     writer = RunWriter(out, run_id)
     rows: dict[str, list[dict[str, Any]]] = {"kernels": [], "calls": [], "launches": []}
     artifacts: dict[str, dict[str, Any]] = {}
@@ -109,6 +113,10 @@ def write_trace(
                     )
     rows["artifacts"] = list(artifacts.values())
     rows["gpu_kernels"] = executions
+    rows["marks"] = [
+        {"mark_id": n, "name": name, "begin": start + begin, "end": start + end, "thread": 1}
+        for n, (name, begin, end) in enumerate(marks)
+    ]
     for table, listed in rows.items():
         if listed:
             names = dict.fromkeys(name for row in listed for name in row)

@@ -63,15 +63,16 @@ def order_note(
         orders.append(kernel[kernel >= 0])
     if len(orders) < 2 or len(orders[0]) != len(orders[1]):
         return None
-    if (np.bincount(orders[0]) != np.bincount(orders[1], minlength=orders[0].max() + 1)).any():
+    first, second = (np.bincount(order, minlength=len(names)) for order in orders)
+    if (first != second).any():
         return None
     differing = np.flatnonzero(orders[0] != orders[1])
     if not differing.size:
         return None
-    first = differing[0]
+    at = differing[0]
     return (
-        f"the same launches come in another order from number {first + 1:,} on: "
-        f"{names[orders[0][first]]} before, {names[orders[1][first]]} after"
+        f"the same launches come in another order from number {at + 1:,} on: "
+        f"{names[orders[0][at]]} before, {names[orders[1][at]]} after"
     )
 
 

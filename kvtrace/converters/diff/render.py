@@ -42,13 +42,13 @@ _SHOWN_TIMES: Final = 12
 
 
 def difference_object(difference: Difference) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Difference`, and `empty`; whole texts are left out."""
+    """Return the JSON form: the fields of `Difference`, and what follows; whole texts are left out."""
     form = asdict(difference)
     for kernel in form["kernels"]:
         for found in (kernel["source"], *(variant["code"] for variant in kernel["variants"])):
             for name in ("whole", "first_lines"):
                 (found or {}).pop(name, None)
-    return {"empty": difference.empty, **form}
+    return {"empty": difference.empty, "unjudged": unjudged_sides(difference), **form}
 
 
 def difference_text(
