@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.diff.gate import Gate
+from kvtrace.converters.diff.headline import stage_words
 from kvtrace.converters.diff.model import (
     CodeDifference,
     Difference,
@@ -21,6 +22,7 @@ from kvtrace.converters.diff.model import (
     Totals,
     VariantDifference,
 )
+from kvtrace.converters.diff.page_texts import PageTexts
 from kvtrace.converters.diff.render import gate_object
 from kvtrace.converters.diff.words import (
     bounds_text,
@@ -79,18 +81,27 @@ def write_comparison(
     folder = shlex.quote(f"{after.trace.path}/")
     title = f"{difference.before.label} → {difference.after.label}"
     report = report_data(after.trace, after.runs, title, folder)
-    found = comparison_object(difference, gate=gate, source=source)
+    texts = PageTexts(sides) if source else None
+    found = comparison_object(difference, gate=gate, source=source, texts=texts)
     places = {(kernel.name, kernel.module): index for index, kernel in enumerate(report.kernels)}
     for kernel in found["kernels"]:
         kernel["kernel"] = places.get((kernel["name"] or "(no name)", kernel["module"]))
     blocks = {"compare": json_block(found)}
+    blocks |= {name: json_block(value) for name, value in (texts.blocks if texts else {}).items()}
     return write_report(report, after, path, max_mb, source=source, blocks=blocks)
 
 
 def comparison_object(
-    difference: Difference, *, gate: Gate | None = None, source: bool = True
+    difference: Difference,
+    *,
+    gate: Gate | None = None,
+    source: bool = True,
+    texts: PageTexts | None = None,
 ) -> dict[str, Any]:
-    """Return the block "compare"; without `source`, no text of the program is in it."""
+    """Return the block "compare"; without `source`, no text of the program is in it.
+
+    `texts` gets the blocks with texts that are read when they are shown.
+    """
     rows = sum(
         len(found.whole)
         for kernel in difference.kernels
@@ -106,7 +117,7 @@ def comparison_object(
         "gate": gate_object(gate or Gate([])),
         "metrics": _metrics(difference.before.totals, difference.after.totals),
         "same_kernels": difference.same_kernels,
-        "kernels": [_kernel(kernel, source, whole) for kernel in difference.kernels],
+        "kernels": [_kernel(kernel, source, whole, texts) for kernel in difference.kernels],
         "findings": [_finding(found, source) for found in difference.findings],
         "unjudged": unjudged_sides(difference),
         "bounds": [asdict(bound) for bound in difference.bounds],
@@ -152,7 +163,9 @@ def _metric(name: str, unit: str, pair: Sequence[Any], *, measured: bool) -> dic
     }  # fmt: skip
 
 
-def _kernel(kernel: KernelDifference, source: bool, whole: bool) -> dict[str, Any]:
+def _kernel(
+    kernel: KernelDifference, source: bool, whole: bool, texts: PageTexts | None
+) -> dict[str, Any]:
     return {
         "status": kernel.status,
         "name": kernel.name,
@@ -160,14 +173,18 @@ def _kernel(kernel: KernelDifference, source: bool, whole: bool) -> dict[str, An
         "file": kernel.file,
         "line": kernel.line,
         "kernel": None,
+        "renamed_from": kernel.renamed_from,
+        "similarity": kernel.similarity,
         "changes": _changes(kernel.changes),
         "metrics": _metrics(kernel.before, kernel.after),
         "source": _source(kernel.source, whole) if source and kernel.source else None,
-        "variants": [_variant(variant, source, whole) for variant in kernel.variants],
+        "variants": [_variant(variant, source, whole, texts) for variant in kernel.variants],
     }
 
 
-def _variant(variant: VariantDifference, source: bool, whole: bool) -> dict[str, Any]:
+def _variant(
+    variant: VariantDifference, source: bool, whole: bool, texts: PageTexts | None
+) -> dict[str, Any]:
     return {
         "status": variant.status,
         "label": variant.label,
@@ -189,7 +206,26 @@ def _variant(variant: VariantDifference, source: bool, whole: bool) -> dict[str,
         "calls_added": variant.calls_added,
         "calls_removed": variant.calls_removed,
         "code": _code(variant.code, whole) if source and variant.code else None,
+        "stages": [
+            {"stage": stage.stage, "words": stage_words(stage, most=None)}
+            for stage in variant.stages
+        ],
+        "texts": texts.texts(variant) if texts else [],
+        "aligned": _aligned(variant, texts) if texts else [],
     }
+
+
+def _aligned(variant: VariantDifference, texts: PageTexts) -> list[dict[str, Any]]:
+    """Return the later stages that differ, each with the name of its block."""
+    return [
+        {
+            "stage": stage,
+            "removed": code.removed,
+            "added": code.added,
+            "block": texts.add(_code(code, whole=True)),
+        }
+        for stage, code in texts.aligned(variant)
+    ]
 
 
 def _number(text: str | None) -> int | None:

@@ -42,7 +42,7 @@ _SHOWN_TIMES: Final = 12
 
 
 def difference_object(difference: Difference) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Difference`, and what follows; whole texts are left out."""
+    """Return the JSON form: the fields of `Difference` but whole texts, and what follows of them."""
     form = asdict(difference)
     for kernel in form["kernels"]:
         for found in (kernel["source"], *(variant["code"] for variant in kernel["variants"])):
