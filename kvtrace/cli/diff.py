@@ -128,7 +128,7 @@ def command(
         labels=(before, after),
         time_threshold=threshold,
         gate=gate,
-        conditions=_conditions(sides) if generic else None,
+        conditions=_conditions(sides) if generic or gate.wants_bounds else None,
     )
     lines = write_outputs(
         difference, outputs, sides, gate=gate, verbose=verbose, full=full, width=terminal_width(),

@@ -46,6 +46,7 @@ class Kernel:
     registers: int | None = 32
     spills: int | None = None
     num_warps: int = 4
+    shared_bytes: int | None = None
     calls: tuple[Launches, ...] = (Launches(),)
 
 
@@ -211,6 +212,7 @@ def _kernel_row(
         "num_warps": kernel.num_warps,
         "registers": kernel.registers,
         "spills": kernel.spills,
+        "shared_bytes": kernel.shared_bytes,
         "origin": "jit",
         "compile_begin": start,
         "compile_ns": 2_000_000,

@@ -94,6 +94,10 @@ def compare(
         gate.compare_findings(findings, judged=all(side.analysed for side in judged))
     bounds, unjudged = bound_changes(conditions, names)
     measured = times.of_kernels(matched)
+    if gate is not None:
+        gate.compare_bounds(bounds, judged=not unjudged)
+        for time in measured:
+            gate.compare_times(time.name, time.compared)
     order = order_note(a, b, matched)
     notes += [order] if order else []
     difference = Difference(

@@ -137,9 +137,9 @@ def _write_page(
     if place == STANDARD_OUTPUT:
         with TemporaryDirectory(prefix="kvtrace-") as folder:
             path = Path(folder) / "difference.html"
-            write_comparison(difference, sides, path, gate=gate)
+            write_comparison(difference, sides[1], path, before=sides[0], gate=gate)
             return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    written = write_comparison(difference, sides, Path(place), gate=gate)
+    written = write_comparison(difference, sides[1], Path(place), before=sides[0], gate=gate)
     tell(f"wrote {place} ({written.size_bytes / 1e6:,.1f} MB)")
     for entry in written.dropped:
         tell(f"  {entry.text} {entry.command}")

@@ -59,14 +59,17 @@ Row = tuple[str, int | None, str | None, int | None, str | None]
 
 def write_comparison(
     difference: Difference,
-    sides: "tuple[Selection, Selection]",
+    after: "Selection",
     path: Path,
     *,
+    before: "Selection | None" = None,
     gate: Gate | None = None,
     max_mb: float = 20.0,
     source: bool = True,
 ) -> "Written":
     """Write the report of AFTER with the difference in it as one page.
+
+    With `before`, any text of a kernel that differs can be shown beside any other.
 
     Raises:
         BadSetting: the budget is too small, or the file cannot be written.
@@ -77,11 +80,10 @@ def write_comparison(
     from kvtrace.converters.report import report_data, write_report
     from kvtrace.converters.report.pack import json_block
 
-    after = sides[1]
     folder = shlex.quote(f"{after.trace.path}/")
     title = f"{difference.before.label} → {difference.after.label}"
     report = report_data(after.trace, after.runs, title, folder)
-    texts = PageTexts(sides) if source else None
+    texts = PageTexts((before, after)) if source and before is not None else None
     found = comparison_object(difference, gate=gate, source=source, texts=texts)
     places = {(kernel.name, kernel.module): index for index, kernel in enumerate(report.kernels)}
     for kernel in found["kernels"]:

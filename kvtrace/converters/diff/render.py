@@ -8,6 +8,7 @@ from typing import Any, Final
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import STAGE_NAMES, stage_words
 from kvtrace.converters.diff.headline_text import headline_table
+from kvtrace.converters.diff.markdown import gate_markdown as gate_markdown
 from kvtrace.converters.diff.model import (
     BoundChange,
     CallChange,
@@ -42,7 +43,7 @@ _SHOWN_TIMES: Final = 12
 
 
 def difference_object(difference: Difference) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Difference` but whole texts, and what follows of them."""
+    """Return the JSON form: the fields of `Difference` without whole texts, and what they say."""
     form = asdict(difference)
     for kernel in form["kernels"]:
         for found in (kernel["source"], *(variant["code"] for variant in kernel["variants"])):

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from kvtrace.converters.diff.model import CountChange, StageDifference
 from kvtrace.ir import IRSyntaxError, Op, parse
+from kvtrace.ir.ops import FUNCTIONS
 
 #: Attributes that name an op rather than say what it does.
 _NAMES: Final = frozenset({"sym_name", "arg_attrs"})
@@ -103,7 +104,7 @@ def _placed(op: Op) -> _Placed:
     results = ", ".join(map(str, op.result_types))
     attributes = (f"{k}={v}" for k, v in sorted(op.attributes.items()) if k not in _NAMES)
     key = f"({types}) -> ({results}) {' '.join(attributes)}"
-    return _Placed(op.name, "" if op.name == "tt.func" else key, tuple(_around(op)))
+    return _Placed(op.name, "" if op.name in FUNCTIONS else key, tuple(_around(op)))
 
 
 def _around(op: Op) -> Iterator[str]:
@@ -129,7 +130,7 @@ def _lines(text: str) -> Iterable[_Placed]:
             around.pop()
         rest = re.sub(r"#\w+", lambda name: aliases.get(name[0], name[0]), line[found.end() :])
         path = tuple(name for _, name in reversed(around))
-        key = "" if found["name"] == "tt.func" else _VALUE.sub("%", rest)
+        key = "" if found["name"] in FUNCTIONS else _VALUE.sub("%", rest)
         yield _Placed(found["name"], key, path)
         around.append((indent, found["name"]))
 

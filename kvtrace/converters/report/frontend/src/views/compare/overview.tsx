@@ -31,14 +31,14 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
           addresses.
         </p>
       ) : null}
+      <Section title="Headline" id="headline">
+        <Headline comparison={comparison} />
+      </Section>
       {comparison.notes.map((note) => (
         <Note key={note} kind="warning">
           {shortText(note, 600)}
         </Note>
       ))}
-      <Section title="Headline" id="headline">
-        <Headline comparison={comparison} />
-      </Section>
       <Section title="Sides" id="sides">
         <ChangeTable
           id="compare-context"
