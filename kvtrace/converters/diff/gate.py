@@ -2,9 +2,9 @@
 
 A rule is `findings.new`, `bounds.narrower`, or a figure and a bound: `registers>128` bounds what
 AFTER has, `registers>+8` and `registers>+10%` by how much it may have grown, `bytes<-1%` by how
-much it may have shrunk. A change of time breaks a rule where its interval leaves no doubt that there
-is one. A rule that ends in `?` is left out where its figure was not measured or judged; any other is
-then an error, since a gate that looked at nothing is open.
+much it may have shrunk. A change of time breaks a rule where its interval leaves no doubt that it
+is one. A rule that ends in `?` is left out where its figure was not measured or judged; any other
+is then an error, since a gate that looked at nothing is open.
 """
 
 import re
