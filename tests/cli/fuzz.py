@@ -74,7 +74,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "diff": (
         ("diff", "TRACE", "SOUND"), ("diff", "SOUND", "TRACE", "--full"),
-        ("diff", "SOUND", "TRACE", "--json"), ("diff", "TRACE", "SOUND", "--markdown"),
+        ("diff", "SOUND", "TRACE", "--json", "-"), ("diff", "TRACE", "SOUND", "--markdown", "-"),
         ("diff", "TRACE", "SOUND", "--html", "OUT/d.html", "--time-threshold", "5%"),
     ),
     "baseline": (

@@ -144,9 +144,11 @@ def test_another_block_size_is_named_and_little_else(sides):
     assert variant.code.substitutions == (("128", "64"),)
     assert variant.code.lines == ()
     assert (variant.resources, variant.work, variant.times) == ((), (), ())
-    lines = difference_text(found, times=False)
-    about_the_kernel = lines[2 : lines.index("", 5)]
-    assert len([line for line in about_the_kernel if line]) == 5, about_the_kernel
+    (row,) = found.headline
+    assert (row.level, row.direction) == ("options", "changed")
+    assert row.what == (
+        "constexpr BLOCK 128 → 64; TTIR the same but for 128 → 64; grid (8, 1, 1) → (16, 1, 1)"
+    )
 
 
 def test_a_changed_source_line_shows_in_source_and_code(sides):
@@ -487,13 +489,15 @@ def test_the_command_line(tmp_path, capsys):
     )
     out = str(tmp_path / "t")
     assert main(["diff", f"{out}/@aaaa", f"{out}/@bbbb"]) == 0
+    assert "constexpr BLOCK 128 → 64" in capsys.readouterr().out
+    assert main(["diff", f"{out}/@aaaa", f"{out}/@bbbb", "-v"]) == 0
     assert "constexpr BLOCK       128 → 64" in capsys.readouterr().out
     assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--exit-code"]) == 1
     assert main(["diff", "@aaaa", "20260101", "--in", out, "--exit-code"]) == 0
     capsys.readouterr()
-    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--json"]) == 0
+    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["empty"] is False
-    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--markdown"]) == 0
+    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--markdown", "-"]) == 0
     assert "constexpr BLOCK: `128` → `64`" in capsys.readouterr().out
 
 
