@@ -14,8 +14,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, Literal
 
+from kvtrace.converters.diff.gate import read_rules
 from kvtrace.regressions.comparing import Analyses, Comparison, Tell, compared
 from kvtrace.regressions.recording import end_session, record_program
 from kvtrace.regressions.worktrees import (
@@ -147,11 +149,16 @@ def judge_commit(plan: Plan, commit: str, analyses: Analyses, *, apart: bool) ->
     """Record what is checked out, and compare it with GOOD."""
     out = Path(plan.out)
     log = out / f"{commit[:12]}.log"
-    with log.open("wb") as output:
+    if not plan.worktree.folder.is_dir():
+        return Step(commit, "skip", f"it has no folder {plan.inside}")
+    with log.open("wb") as output, TemporaryDirectory(prefix="kvtrace-cache-") as cache:
+        # What an earlier commit compiled would be no measure of how long this one's kernels take.
+        asks = any(rule.figure == "compile" for rule in read_rules(plan.rules))
         recorded = record_program(
             ["sh", "-c", plan.command],
             out / commit,
             folder=plan.worktree.folder,
+            variables={"TRITON_CACHE_DIR": cache} if asks else None,
             output=output,
             apart=apart,
         )
@@ -180,7 +187,9 @@ def _run_git_bisect(plan: Plan, bad: str, tell: Tell) -> str:
     checkout, out = plan.worktree, Path(plan.out)
     plan_file, log = out / "plan.json", out / "git.log"
     plan_file.write_text(json.dumps(asdict(plan)), encoding="utf-8")
-    checkout.git("bisect", "start", bad, plan.good)
+    said_at_once = checkout.git("bisect", "start", bad, plan.good)
+    if _FOUND.search(said_at_once):
+        return said_at_once  # there is no commit in between
     step = [sys.executable, "-P", "-m", "kvtrace", "bisect", "--step", str(plan_file)]
     process = subprocess.Popen(
         git_command("bisect", "run", *step),

@@ -101,6 +101,30 @@ def test_nothing_is_looked_for_where_bad_breaks_no_rule(repository, capsys):
     assert "HEAD~6 breaks no rule" in capsys.readouterr().out
 
 
+def test_a_commit_right_after_the_good_one_is_found_without_a_step(repository, capsys):
+    culprit = git(repository, "rev-parse", "HEAD~2")
+    assert main(["bisect", "HEAD~3", "HEAD~2", *RUN, *RULES]) == 1
+    assert f"first bad commit: {culprit} drop the mask" in capsys.readouterr().out
+
+
+def test_a_command_runs_in_the_folder_where_the_user_is(repository, monkeypatch, capsys):
+    folder = repository / "kernels"
+    folder.mkdir()
+    commit_all(repository, "in a folder", {"kernels/bench.py": BENCH})
+    culprit = commit_all(repository, "drop its mask", {"kernels/bench.py": UNMASKED})
+    monkeypatch.chdir(folder)
+    assert main(["bisect", "HEAD~1", "HEAD", *RUN, *RULES]) == 1
+    assert f"first bad commit: {culprit} drop its mask" in capsys.readouterr().out
+    assert main(["bisect", "HEAD~2", "HEAD", *RUN, *RULES]) == 2
+    assert "it has no folder kernels" in capsys.readouterr().err
+
+
+def test_a_rule_on_compiling_has_every_commit_compile_anew(repository):
+    """The second commit has the kernel of the first, which Triton's cache has."""
+    rules = ("--fail-on", "compile<-90%")
+    assert main(["bisect", "HEAD~7", "HEAD~6", *RUN, *rules]) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
