@@ -5,7 +5,8 @@
 Method: two traces of one run each, with 12 kernels and 24 distinct calls of four arguments, are
 written with kvtrace's own writer into a temporary folder. A
 round is `python -m kvtrace diff` of both, imports and all, in a process of its own, by the wall
-clock; memory is the most that the process had resident. Without passes, since nothing was judged.
+clock, and the time of processors, which says more where others are at work; memory is the most that
+the process had resident. Without passes, since nothing was judged.
 """
 
 import argparse
@@ -53,13 +54,14 @@ def measure(folder: Path, launches: int, rounds: int) -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
         "launches": launches,
-        "seconds": [seconds for seconds, _ in measured],
-        "peak_mib": [peak for _, peak in measured],
+        "seconds": [seconds for seconds, _, _ in measured],
+        "processor": [processor for _, processor, _ in measured],
+        "peak_mib": [peak for _, _, peak in measured],
     }
 
 
-def diff_once(before: Path, after: Path) -> tuple[float, float]:
-    """Wall-clock seconds of one `kvtrace diff`, and the MiB it had resident at most."""
+def diff_once(before: Path, after: Path) -> tuple[float, float, float]:
+    """Seconds of one `kvtrace diff` by the clock and of processors, and the most MiB it had."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "kvtrace", "diff", str(before), str(after), "--no-replay"],
@@ -69,7 +71,7 @@ def diff_once(before: Path, after: Path) -> tuple[float, float]:
     seconds = time.perf_counter() - began
     if status:
         raise SystemExit(f"kvtrace diff ended with {os.waitstatus_to_exitcode(status)}")
-    return seconds, used.ru_maxrss / 1024
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def print_table(figures: dict[str, Any]) -> None:
@@ -80,7 +82,7 @@ def print_table(figures: dict[str, Any]) -> None:
     print(
         f"kvtrace diff of {launches:,} launches and {launches:,}, {len(figures['seconds'])} rounds"
     )
-    for name, unit in (("seconds", "s"), ("peak_mib", "MiB")):
+    for name, unit in (("seconds", "s"), ("processor", "s"), ("peak_mib", "MiB")):
         values = figures[name]
         print(
             f"  {name:<10} median {statistics.median(values):8.2f} {unit}   "

@@ -12,6 +12,7 @@ from kvtrace.converters.diff import (
     difference_markdown,
     difference_object,
     difference_text,
+    headline_text,
 )
 from kvtrace.converters.diff.page import comparison_object
 from kvtrace.converters.specialization import Change
@@ -523,3 +524,20 @@ def test_the_recorded_runs_compare_steady_launches():
     assert matmul.before.compiling_launches == 9
     row = next(line for line in difference_text(compare(*runs)) if line.startswith("  matmul"))
     assert row.endswith("+18.2%")
+
+
+def test_an_option_that_a_version_of_the_compiler_brought_is_said_once(sides):
+    later = [replace(each, options=(("clc", "False"),)) for each in (SCALE, OTHER)]
+    versions = [{"versions": {"triton": number}} for number in ("3.5.1", "3.9.0")]
+    found = sides([SCALE, OTHER], later, settings=versions)
+    assert found.empty, difference_text(found)
+    assert Change("option clc of every kernel", None, "False") in found.context
+    assert "context: version of triton 3.5.1 → 3.9.0; option clc of every" in "\n".join(
+        headline_text(found, width=200)
+    )
+
+
+def test_an_option_that_someone_chose_is_a_change_of_each_kernel(sides):
+    later = [replace(each, options=(("clc", "False"),)) for each in (SCALE, OTHER)]
+    found = sides([SCALE, OTHER], later)
+    assert [whats(kernel.variants[0].changes) for kernel in found.kernels] == [["option clc"]] * 2

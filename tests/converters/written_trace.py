@@ -47,6 +47,7 @@ class Kernel:
     spills: int | None = None
     num_warps: int = 4
     shared_bytes: int | None = None
+    options: tuple[tuple[str, str], ...] = ()
     calls: tuple[Launches, ...] = (Launches(),)
 
 
@@ -213,6 +214,7 @@ def _kernel_row(
         "registers": kernel.registers,
         "spills": kernel.spills,
         "shared_bytes": kernel.shared_bytes,
+        "options": list(kernel.options),
         "origin": "jit",
         "compile_begin": start,
         "compile_ns": 2_000_000,

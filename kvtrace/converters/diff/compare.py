@@ -26,7 +26,7 @@ from kvtrace.converters.diff.model import (
 )
 from kvtrace.converters.diff.renames import find_renamed
 from kvtrace.converters.diff.snapshot import Snapshot, sum_totals, take_snapshot
-from kvtrace.converters.diff.surroundings import context, side_notes, side_of
+from kvtrace.converters.diff.surroundings import compiler_options, context, side_notes, side_of
 from kvtrace.converters.diff.times import THRESHOLD, Kind, compare_times, why_not_comparable
 from kvtrace.converters.diff.variant import KernelKey, Variant
 from kvtrace.converters.diff.variant_changes import (
@@ -67,6 +67,7 @@ def compare(
 
     """
     a, b = take_snapshot(before, labels[0]), take_snapshot(after, labels[1])
+    options = compiler_options(a, b)
     pairing = Pairing(a, b, count_times=time_threshold is not None)
     times = _Times(a, b, THRESHOLD if time_threshold is None else time_threshold)
     matched, removed, added = match_kernels(a.kernels, b.kernels)
@@ -106,7 +107,7 @@ def compare(
         kernels=tuple(kernels),
         same_kernels=len(matched) - changed,
         findings=findings,
-        context=context(a.runs, b.runs),
+        context=(*context(a.runs, b.runs), *options),
         notes=(*side_notes(a, b), *notes, *times.notes, *pairing.disassembly.missing),
         times=measured,
         still=still,

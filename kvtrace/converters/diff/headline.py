@@ -167,13 +167,15 @@ def _stages(variant: VariantDifference) -> Iterator[str]:
     code = variant.code
     if code is None:
         return
-    found = next((stage for stage in variant.stages if stage.stage == code.stage), None)
-    inside = stage_words(found) if found is not None else ""
     if code.substitutions and not code.lines:
         numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
-        inside = f"the same but for {numbers}"
-    lines = f"-{code.removed} +{code.added} lines"
-    yield f"{STAGE_NAMES.get(code.stage, code.stage)} {inside or lines}"
+        yield f"{STAGE_NAMES.get(code.stage, code.stage)} the same but for {numbers}"
+        return
+    for stage in variant.stages:
+        if words := stage_words(stage):  # what cannot be said of LLVM IR, PTX says
+            yield f"{STAGE_NAMES.get(stage.stage, stage.stage)} {words}"
+            return
+    yield f"{STAGE_NAMES.get(code.stage, code.stage)} -{code.removed} +{code.added} lines"
 
 
 def stage_words(stage: StageDifference, most: int | None = _NAMED) -> str:

@@ -13,6 +13,8 @@ SHOWN: Final = 20
 _HEADER: Final = ("kernel", "what changed", "before → after", "by", "is", "how sure")
 #: Columns that are cut where the table is wider than the terminal, and how narrow they may become.
 _LEAST: Final = (10, 20, 12)
+#: By so much a name is kept wider than what changed, whose beginning says most.
+_KEPT: Final = (10, 0, 0)
 
 
 def headline_table(rows: Sequence[HeadlineRow], width: int, *, full: bool = False) -> list[str]:
@@ -73,7 +75,7 @@ def _fitted(widths: list[int], width: int) -> list[int]:
     """Return widths that fit: the widest of the first columns gives way, down to its least."""
     while sum(widths) + 2 * (len(widths) - 1) > width:
         spare = [widths[i] - least for i, least in enumerate(_LEAST)]
-        widest = max(range(len(_LEAST)), key=lambda i: (spare[i] > 0, widths[i]))
+        widest = max(range(len(_LEAST)), key=lambda i: (spare[i] > 0, widths[i] - _KEPT[i]))
         if spare[widest] <= 0:
             return widths
         widths[widest] -= 1

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.columns import integers
 from kvtrace.converters.diff.model import LaunchChange
-from kvtrace.converters.diff.times import Places, is_tuning
+from kvtrace.converters.diff.times import Places, is_tuning, places_at
 from kvtrace.converters.diff.variant import KernelKey
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def _kernels(
             kernel_of[variant.position] = kernels.get(key, -1)
     if not places.call.size:
         return np.full(len(call), -1)
-    at = np.minimum(np.searchsorted(places.call, call), places.call.size - 1)
-    return np.where(places.call[at] == call, kernel_of[places.variant[at]], -1)
+    at, found = places_at(places, call)
+    return np.where(found, kernel_of[places.variant[at]], -1)
 
 
 def _counts(side: "Snapshot", kernels: dict[KernelKey, int]) -> dict[str, Whole]:

@@ -115,7 +115,7 @@ def comparison_object(
         "empty": difference.empty,
         "before": _side(difference.before),
         "after": _side(difference.after),
-        "headline": [_headline_row(row) for row in difference.headline],
+        "headline": [_headline_row(row, source) for row in difference.headline],
         "gate": gate_object(gate or Gate([])),
         "metrics": _metrics(difference.before.totals, difference.after.totals),
         "same_kernels": difference.same_kernels,
@@ -133,9 +133,11 @@ def comparison_object(
     }
 
 
-def _headline_row(row: HeadlineRow) -> dict[str, Any]:
-    """Return a line with the words that every form has for it."""
+def _headline_row(row: HeadlineRow, source: bool) -> dict[str, Any]:
+    """Return a line with the words that every form has for it; causes may name ops of the code."""
     words = {"values": values_text(row), "by": share_text(row), "sure": sure_text(row)}
+    if not source and row.level in ("source", "options", "ttir"):
+        words["what"] = row.level
     return asdict(row) | words
 
 
@@ -210,7 +212,7 @@ def _variant(
         "code": _code(variant.code, whole) if source and variant.code else None,
         "stages": [
             {"stage": stage.stage, "words": stage_words(stage, most=None)}
-            for stage in variant.stages
+            for stage in (variant.stages if source else ())
         ],
         "texts": texts.texts(variant) if texts else [],
         "aligned": _aligned(variant, texts) if texts else [],

@@ -88,9 +88,17 @@ def headline_text(difference: Difference, *, width: int = 80, full: bool = False
         lines += ["", *table]
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", *wrapped(unjudged, width)]
+    if told := [str(change) for change in d.context if _is_telling(change)]:
+        more = f"; {len(told) - 4} more (-v)" if len(told) > 4 else ""
+        lines += ["", *wrapped(f"context: {'; '.join(told[:4])}{more}", width)]
     if d.notes:
         lines += ["", "notes", *(line for note in d.notes for line in wrapped(note, width, 2))]
     return lines
+
+
+def _is_telling(change: Change) -> bool:
+    """Whether a fact of the surroundings may explain what differs: a version, a device."""
+    return change.what.startswith(("version of", "option", "devices"))
 
 
 def _bound_text(bound: BoundChange, width: int) -> list[str]:

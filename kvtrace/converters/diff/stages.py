@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.converters.diff.code import FIRST_STAGES
 from kvtrace.converters.diff.instructions import (
     TOOLS,
     class_difference,
@@ -61,13 +62,28 @@ class Disassembly:
 
 
 def stage_differences(
-    pairing: "Pairing", a: Variant, b: Variant, numbers: Mapping[str, str]
+    pairing: "Pairing",
+    a: Variant,
+    b: Variant,
+    numbers: Mapping[str, str],
+    first: str | None,
 ) -> tuple[StageDifference, ...]:
-    """Return the stages of a variant that differ; `numbers` stand for each other all through."""
+    """Return the stages of a variant that differ.
+
+    Args:
+        pairing: Both sides.
+        a: The variant of BEFORE.
+        b: That of AFTER.
+        numbers: Those that stand for each other all through.
+        first: The first stage that differs, if any does but for places and names: of those that
+            are made before other facts change the code, the ones before it are the same.
+
+    """
     found = []
+    same = FIRST_STAGES[: FIRST_STAGES.index(first) if first in FIRST_STAGES else None]
     for stage in STAGES:
         hashes = a.stages.get(stage), b.stages.get(stage)
-        if hashes[0] is None or hashes[1] is None or hashes[0] == hashes[1]:
+        if hashes[0] is None or hashes[1] is None or hashes[0] == hashes[1] or stage in same:
             continue
         one = _stage(pairing, stage, a, b, numbers)
         if one is not None:
@@ -91,7 +107,7 @@ def _stage(
         return class_difference(stage, *map(ptx_classes, texts))
     if stage in _STRUCTURAL:
         generic = None
-        if stage == "ttir":
+        if stage == "ttir" and pairing.one_compiler:  # another one prints other defaults in it
             generic = pairing.texts(a.stages.get("ttir_generic"), b.stages.get("ttir_generic"))
         return structural_difference(stage, *texts, generic, numbers)
     return StageDifference(stage)

@@ -50,6 +50,34 @@ def _surroundings(runs: Sequence["Run"]) -> dict[str, str]:
     return {**facts, "devices": devices} if devices else facts
 
 
+def compiler_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
+    """Take options that two versions of a compiler give every kernel out of the variants' facts.
+
+    They are said once: an option that a version brought along is no change of each kernel. Of one
+    version they are left, since then someone chose them.
+    """
+    versions = [{run.versions.get("triton") for run in side.runs} for side in (a, b)]
+    if versions[0] == versions[1]:
+        return ()
+    sides = [
+        [variant.facts for variants in side.kernels.values() for variant in variants]
+        for side in (a, b)
+    ]
+    names = {name for side in sides for facts in side for name in facts if _is_option(name)}
+    found = []
+    for name in sorted(names):
+        before, after = ({facts.get(name) for facts in side} for side in sides)
+        if len(before) == len(after) == 1 and before != after:
+            found.append(Change(f"{name} of every kernel", before.pop(), after.pop()))
+            for facts in (facts for side in sides for facts in side):
+                facts.pop(name, None)
+    return tuple(found)
+
+
+def _is_option(name: str) -> bool:
+    return name.startswith("option ")
+
+
 def side_notes(a: Snapshot, b: Snapshot) -> list[str]:
     """Return what reading both sides found that is worth saying."""
     notes = []

@@ -82,7 +82,7 @@ def host_samples(launches: Sequence[pa.Table], places: Sequence[Places]) -> Samp
     """Return the times of steady launches on the host, of runs with their distinct calls."""
     parts = []
     for number, (table, known) in enumerate(zip(launches, places, strict=True)):
-        at, found = _places(known, integers(table["call_id"], -1))
+        at, found = places_at(known, integers(table["call_id"], -1))
         ns = integers(table["exit"]) - integers(table["enter"])
         compiling = table["compiling"].to_numpy()
         keep = found & ~compiling & ~is_tuning(table)
@@ -110,7 +110,7 @@ def device_samples(
             tuning = linked & is_tuning(rows)[launch]
         else:
             tuning = linked
-        place, found = _places(known, call)
+        place, found = places_at(known, call)
         ns = integers(table["end"]) - integers(table["start"])
         parts.append(_part(known, place, ns, found & ~tuning, number))
     return _joined(parts)
@@ -148,13 +148,25 @@ def _single(a: Samples, b: Samples) -> bool:
 
 def is_tuning(table: pa.Table) -> npt.NDArray[np.bool_]:
     """Tell which launches an autotuner or a warm-up made."""
-    mask = pa.compute.is_in(table["phase"].cast(pa.string()), pa.array(TUNING))
-    return np.asarray(mask.to_numpy(), np.bool_)
+    phases = table["phase"].unify_dictionaries()
+    if not phases.num_chunks:
+        return np.zeros(0, np.bool_)
+    tuning = [name in TUNING for name in phases.chunk(0).dictionary.to_pylist()]
+    known = np.array([*tuning, False])  # the last stands for none
+    codes = [integers(pa.chunked_array([part.indices]), -1) for part in phases.chunks]
+    return known[np.concatenate(codes)]
 
 
-def _places(known: Places, call: Whole) -> tuple[Whole, npt.NDArray[np.bool_]]:
+def places_at(known: Places, call: Whole) -> tuple[Whole, npt.NDArray[np.bool_]]:
+    """Return where each call is among the known ones, and whether it is there at all."""
     if not known.call.size:
         return np.zeros(len(call), np.int64), np.zeros(len(call), np.bool_)
+    highest = int(known.call[-1])
+    if int(known.call[0]) >= 0 and highest < 4 * known.call.size + 1_000:  # ids are dense
+        table = np.full(highest + 2, -1)
+        table[known.call] = np.arange(known.call.size)
+        at = table[np.where((call < 0) | (call > highest), highest + 1, call)]
+        return np.maximum(at, 0), at >= 0
     at = np.minimum(np.searchsorted(known.call, call), known.call.size - 1)
     return at, known.call[at] == call
 

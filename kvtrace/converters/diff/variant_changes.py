@@ -40,6 +40,14 @@ class Pairing:
     names: tuple[str, str] = ("", "")
     disassembly: Disassembly = field(default_factory=Disassembly)
 
+    @property
+    def one_compiler(self) -> bool:
+        """Whether both sides were compiled by the same version of Triton."""
+        versions = [
+            {run.versions.get("triton") for run in side.runs} for side in (self.before, self.after)
+        ]
+        return versions[0] == versions[1]
+
     def texts(
         self,
         before: str | None,
@@ -98,7 +106,9 @@ def variant_difference(
         return None
     return replace(
         found,
-        stages=stage_differences(pairing, a, b, _numbers(facts)),
+        stages=stage_differences(
+            pairing, a, b, _numbers(facts), found.code.stage if found.code else None
+        ),
         artifacts=tuple(
             (stage, a.stages.get(stage), b.stages.get(stage))
             for stage in dict.fromkeys((*a.stages, *b.stages))
