@@ -76,7 +76,8 @@ def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
     for row in rows[:_SHOWN]:
         cells = (row.what, values_text(row), share_text(row), row.direction, sure_text(row))
         texts = [_escaped(shorten(cell, 120)) for cell in cells]
-        lines.append(f"| {_code_span(row.kernel)} | {' | '.join(texts)} |")
+        name = _code_span(row.kernel).replace("|", "\\|")
+        lines.append(f"| {name} | {' | '.join(texts)} |")
     if len(rows) > _SHOWN:
         lines += ["", f"… {plural(len(rows) - _SHOWN, 'more line')}"]
     return lines
