@@ -17,6 +17,7 @@ from kvtrace.converters.diff.words import (
     call_counts,
     finding_lines,
     kernel_heading,
+    other_figures,
     share_text,
     side_line,
     substitutions,
@@ -96,7 +97,7 @@ def gate_markdown(gate: Gate) -> list[str]:
 
 def _kernel_markdown(kernel: KernelDifference) -> list[str]:
     lines = [f"#### {_code_span(kernel_heading(kernel))}", ""]
-    lines += _change_rows(kernel.changes)
+    lines += _change_rows((*kernel.changes, *other_figures(kernel)))
     for variant in kernel.variants:
         lines += _variant_markdown(variant)
     if kernel.source is not None:
