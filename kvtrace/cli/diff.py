@@ -100,14 +100,14 @@ def command(
 
     Prints a table of what changed, worst first. IR is compared without locations and value names.
     Times, ids, addresses and recorded values are no difference; a change of time is claimed where
-    its interval excludes none. A side that has not been replayed and sanitized is, where that takes
-    seconds; else its findings are "not judged". A FILE - is standard output.
+    its interval leaves no doubt. A side that has not been replayed and sanitized is, where that
+    takes seconds; else its findings are "not judged". A FILE - is standard output.
 
     Example:
         kvtrace diff old/ new/ -v
         kvtrace diff out/@v1.2 out/@9be1042 --exit-code
         kvtrace diff @3f2c81a @9be1042 --in out/ --time-threshold 10% --markdown -
-        kvtrace diff old/ new/ --html d.html --json d.json --junit d.xml --markdown d.md
+        kvtrace diff old/ new/ --html d.html --junit d.xml --markdown d.md
         kvtrace diff old/ new/ --fail-on 'findings.new, spills>0, bytes>+1%'
 
     """

@@ -17,6 +17,7 @@ from kvtrace.converters.diff.words import (
     call_counts,
     finding_lines,
     kernel_heading,
+    other_figures,
     share_text,
     side_line,
     substitutions,
@@ -76,7 +77,8 @@ def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
     for row in rows[:_SHOWN]:
         cells = (row.what, values_text(row), share_text(row), row.direction, sure_text(row))
         texts = [_escaped(shorten(cell, 120)) for cell in cells]
-        lines.append(f"| {_code_span(row.kernel)} | {' | '.join(texts)} |")
+        name = _code_span(row.kernel).replace("|", "\\|")
+        lines.append(f"| {name} | {' | '.join(texts)} |")
     if len(rows) > _SHOWN:
         lines += ["", f"… {plural(len(rows) - _SHOWN, 'more line')}"]
     return lines
@@ -95,7 +97,7 @@ def gate_markdown(gate: Gate) -> list[str]:
 
 def _kernel_markdown(kernel: KernelDifference) -> list[str]:
     lines = [f"#### {_code_span(kernel_heading(kernel))}", ""]
-    lines += _change_rows(kernel.changes)
+    lines += _change_rows((*kernel.changes, *other_figures(kernel)))
     for variant in kernel.variants:
         lines += _variant_markdown(variant)
     if kernel.source is not None:

@@ -27,6 +27,7 @@ from kvtrace.converters.diff.render import gate_object
 from kvtrace.converters.diff.words import (
     bounds_text,
     share_text,
+    summary,
     sure_text,
     unjudged_sides,
     values_text,
@@ -49,6 +50,7 @@ _METRICS: Final = (
     ("compile_ns", "ns", True),
     ("bytes", "bytes", False),
     ("flops", "count", False),
+    ("sectors", "count", False),
 )
 #: Rows of code that may go into a page; beyond it only what changed, with its surroundings.
 _MOST_ROWS: Final = 20_000
@@ -113,6 +115,7 @@ def comparison_object(
     whole = rows <= _MOST_ROWS
     return {
         "empty": difference.empty,
+        "summary": summary(difference),
         "before": _side(difference.before),
         "after": _side(difference.after),
         "headline": [_headline_row(row, source) for row in difference.headline],

@@ -1,17 +1,19 @@
 """Kernels that go by another name on the other side, found by how alike source and IR are."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 from kvtrace.converters.diff.snapshot import KernelKey, Snapshot
 from kvtrace.converters.diff.variant import Variant
 
-#: Kernels less alike than this are two kernels: of both source and IR, three tokens of four.
+_Runs = Counter[tuple[str, str, str]]
+
+#: Kernels less alike than this are two kernels.
 LEAST_ALIKE: Final = 0.75
 #: Above this many possible pairs, kernels are not looked for under other names.
-_MOST_PAIRS: Final = 2_500
+_MOST_PAIRS: Final = 10_000
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _OP: Final = re.compile(r"\b[a-z]\w*\.[a-z]\w*\b")
 
@@ -25,10 +27,13 @@ class Renamed(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """A kernel's source in tokens and its IR in ops, its own name blanked; None where not known."""
+    """A kernel's source in tokens and its IR in ops, its own name blanked; None where not known.
 
-    source: list[str] | None
-    ops: list[str] | None
+    Of both, how often each three follow each other.
+    """
+
+    source: "_Runs | None"
+    ops: "_Runs | None"
 
 
 def find_renamed(
@@ -79,23 +84,28 @@ def _text(side: Snapshot, variant: Variant) -> _Text:
     source = side.text(variant.row["source_artifact"])
     ttir = side.text(variant.stages.get("ttir"))
     return _Text(
-        None if source is None else _TOKEN.findall(renamed_source(source, name, "kernel")),
-        None if ttir is None else _OP.findall(ttir),
+        None if source is None else _runs(_TOKEN.findall(renamed_source(source, name, "kernel"))),
+        None if ttir is None else _runs(_OP.findall(ttir)),
     )
+
+
+def _runs(tokens: Sequence[str]) -> _Runs:
+    """Return how often each three tokens follow each other."""
+    padded = ["", *tokens, ""]  # so that a single token makes a run
+    return Counter(zip(padded, padded[1:], padded[2:], strict=False))
 
 
 def _alike(a: _Text, b: _Text) -> float:
     """Return the mean of what is known of both; 0 where nothing is."""
     ratios = [
-        _ratio(one, other)
+        _share(one, other)
         for one, other in zip(a, b, strict=True)
         if one is not None and other is not None
     ]
     return sum(ratios) / len(ratios) if ratios else 0.0
 
 
-def _ratio(one: list[str], other: list[str]) -> float:
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    if matcher.real_quick_ratio() < LEAST_ALIKE / 2 or matcher.quick_ratio() < LEAST_ALIKE / 2:
-        return 0.0  # the mean with 1 would be too little
-    return matcher.ratio()
+def _share(one: _Runs, other: _Runs) -> float:
+    """Return the share of runs that both have."""
+    total = one.total() + other.total()
+    return 2 * (one & other).total() / total if total else 1.0

@@ -25,6 +25,7 @@ from kvtrace.converters.diff.words import (
     call_counts,
     finding_lines,
     kernel_heading,
+    other_figures,
     side_line,
     substitutions,
     summary,
@@ -136,6 +137,7 @@ def gate_text(gate: Gate) -> list[str]:
 def _kernel_text(kernel: KernelDifference, full: bool, width: int) -> list[str]:
     lines = [kernel_heading(kernel)]
     lines += [f"    {_change(change, width - 4)}" for change in kernel.changes]
+    lines += [f"    {_change(change, width - 4)}" for change in other_figures(kernel)]
     for variant in kernel.variants:
         lines += _variant_text(kernel, variant, full, width)
     if kernel.source is not None:

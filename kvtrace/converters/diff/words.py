@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kvtrace.converters.diff.figures import figure_values
 from kvtrace.converters.diff.model import (
     CodeDifference,
     Difference,
@@ -11,6 +12,7 @@ from kvtrace.converters.diff.model import (
     Side,
     VariantDifference,
 )
+from kvtrace.converters.specialization import Change
 from kvtrace.text import plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
@@ -128,6 +130,16 @@ def kernel_heading(kernel: KernelDifference) -> str:
         if kernel.similarity is not None:
             renamed += f" ({kernel.similarity:.0%} alike)"
     return f"{SIGNS[kernel.status]} {name}{place} {kernel.status}{renamed}{launched}"
+
+
+def other_figures(kernel: KernelDifference) -> list[Change]:
+    """Return the figures of a kernel that its variants do not list, with how sure they are."""
+    listed = {change.what for variant in kernel.variants for change in variant.work}
+    figures = [figure for figure in kernel.figures if figure.name not in listed]
+    figures += [f for variant in kernel.variants for f in variant.figures if f.name == "occupancy"]
+    return [
+        Change(f"{figure.name} ({figure.certainty})", *figure_values(figure)) for figure in figures
+    ]
 
 
 def call_counts(variant: VariantDifference) -> list[str]:

@@ -139,6 +139,8 @@ export interface Gate {
 
 export interface Comparison {
   readonly empty: boolean;
+  /** How much differs, in one line. */
+  readonly summary: string;
   readonly headline: readonly HeadlineRow[];
   readonly gate: Gate;
   readonly bounds: readonly BoundChange[];

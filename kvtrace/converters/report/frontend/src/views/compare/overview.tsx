@@ -32,6 +32,7 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
         </p>
       ) : null}
       <Section title="Headline" id="headline">
+        <p id="compare-summary">{shortText(comparison.summary, 300)}</p>
         <Headline comparison={comparison} />
       </Section>
       {comparison.notes.map((note) => (
